@@ -1,0 +1,15 @@
+//! What the gateway decides, without doing anything: keys, tiers, quotas, routes, grants and problems.
+//!
+//! The edge worker and the proxy are shells around this crate. They do the I/O and ask here what it means.
+//!
+//! **Invariants.** Nothing in here reads a clock, draws randomness, opens anything, waits, or keeps a global:
+//! `now` and entropy are arguments, and every answer is a return value. Status codes, limit numbers and the
+//! meaning of a tier are spelled here and nowhere else. No input makes this crate panic.
+#![warn(missing_docs)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod action;
+mod base62;
+pub mod tier;
+pub mod time;
+pub mod tool;

@@ -1,0 +1,54 @@
+//! The second path segment of a tool call, which the gateway forwards without knowing what it means.
+
+use std::fmt;
+
+/// A checked action: 1 to 64 of `[A-Za-z0-9._~-]`, neither `.` nor `..`.
+///
+/// These are RFC 3986's unreserved characters, so an action needs no percent-encoding and no two parsers can
+/// read it differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Action<'a>(&'a str);
+
+impl<'a> Action<'a> {
+    /// The longest action, in characters.
+    pub const MAX_LEN: usize = 64;
+
+    /// The action a path segment spells, or `None` when the segment is not one.
+    #[must_use]
+    pub fn parse(segment: &'a str) -> Option<Self> {
+        let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'~' | b'-');
+        let well_formed = (1..=Self::MAX_LEN).contains(&segment.len()) && segment.bytes().all(unreserved);
+        (well_formed && segment != "." && segment != "..").then_some(Self(segment))
+    }
+
+    /// The action as it was written.
+    #[must_use]
+    pub const fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
+impl fmt::Display for Action<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_unreserved_characters_up_to_the_limit() {
+        for segment in ["generate", "a", "v2.1_x~y-z", "...", &"a".repeat(64)] {
+            assert_eq!(Action::parse(segment).map(Action::as_str), Some(segment));
+        }
+    }
+
+    #[test]
+    fn refuses_what_two_parsers_could_read_differently() {
+        for segment in ["", ".", "..", "a%2Fb", "a b", "a;b", "ü", "a\\b", "a\0", &"a".repeat(65)] {
+            assert_eq!(Action::parse(segment), None, "{segment:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
+
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnixMillis(pub u64);
+
+/// A UTC calendar day, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UtcDay(pub u64);
+
+const DAY_MS: u64 = 86_400_000;
+
+impl UnixMillis {
+    /// Whole seconds since the epoch, rounded down.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        self.0 / 1000
+    }
+
+    /// The UTC day this moment lies in.
+    #[must_use]
+    pub const fn day(self) -> UtcDay {
+        UtcDay(self.0 / DAY_MS)
+    }
+
+    /// This moment moved on by `ms`; stays at the end of time rather than wrap.
+    #[must_use]
+    pub const fn plus(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    /// This moment moved back by `ms`; stays at the epoch rather than wrap.
+    #[must_use]
+    pub const fn minus(self, ms: u64) -> Self {
+        Self(self.0.saturating_sub(ms))
+    }
+
+    /// Milliseconds from `earlier` to this moment; 0 when `earlier` is not earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Seconds from this moment until `later`, rounded up, so that waiting that long is always enough.
+    #[must_use]
+    pub const fn seconds_until(self, later: Self) -> u64 {
+        later.since(self).div_ceil(1000)
+    }
+}
+
+impl UtcDay {
+    /// The first moment of the day.
+    #[must_use]
+    pub const fn start(self) -> UnixMillis {
+        UnixMillis(self.0.saturating_mul(DAY_MS))
+    }
+
+    /// The first moment of the next day, when the day's quota is whole again.
+    #[must_use]
+    pub const fn end(self) -> UnixMillis {
+        Self(self.0.saturating_add(1)).start()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_in_seconds_is_never_too_short() {
+        assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(1_001)), 1);
+        assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(2_000)), 1);
+        assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(500)), 0);
+    }
+
+    #[test]
+    fn a_day_ends_where_the_next_one_starts() {
+        let day = UnixMillis(1_763_712_000_123).day();
+        assert!(day.start() <= UnixMillis(1_763_712_000_123) && UnixMillis(1_763_712_000_123) < day.end());
+        assert_eq!(day.end().day(), UtcDay(day.0 + 1));
+    }
+}

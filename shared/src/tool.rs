@@ -1,0 +1,177 @@
+//! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names every table
+//! that has to learn of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the tools behind `/v1/{tool}/{action}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "`purpose` says what each one is for")]
+pub enum Tool {
+    Biolink,
+    Build,
+    Cover,
+    Decks,
+    Flip,
+    Flow,
+    Idea,
+    Image,
+    Leads,
+    Learn,
+    Narrate,
+    Pdf,
+    Qr,
+    Seo,
+    Speech,
+    Transcribe,
+    Yt,
+}
+
+impl Tool {
+    /// Every tool once, in alphabetical order.
+    pub const ALL: [Self; 17] = [
+        Self::Biolink,
+        Self::Build,
+        Self::Cover,
+        Self::Decks,
+        Self::Flip,
+        Self::Flow,
+        Self::Idea,
+        Self::Image,
+        Self::Leads,
+        Self::Learn,
+        Self::Narrate,
+        Self::Pdf,
+        Self::Qr,
+        Self::Seo,
+        Self::Speech,
+        Self::Transcribe,
+        Self::Yt,
+    ];
+
+    /// The tool's place in [`Tool::ALL`], for tables with one entry per tool.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The path segment that names the tool.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Biolink => "biolink",
+            Self::Build => "build",
+            Self::Cover => "cover",
+            Self::Decks => "decks",
+            Self::Flip => "flip",
+            Self::Flow => "flow",
+            Self::Idea => "idea",
+            Self::Image => "image",
+            Self::Leads => "leads",
+            Self::Learn => "learn",
+            Self::Narrate => "narrate",
+            Self::Pdf => "pdf",
+            Self::Qr => "qr",
+            Self::Seo => "seo",
+            Self::Speech => "speech",
+            Self::Transcribe => "transcribe",
+            Self::Yt => "yt",
+        }
+    }
+
+    /// What the tool is for, in the words of the spec.
+    #[must_use]
+    pub const fn purpose(self) -> &'static str {
+        match self {
+            Self::Biolink => "bio link page generation",
+            Self::Build => "website builder (AI-powered)",
+            Self::Cover => "cover image creation",
+            Self::Decks => "slide deck creation and export",
+            Self::Flip => "document flip and format conversion",
+            Self::Flow => "automation and integration workflow engine",
+            Self::Idea => "idea generation and analysis",
+            Self::Image => "AI image generation from text prompts",
+            Self::Leads => "lead enrichment and qualification",
+            Self::Learn => "learning content management",
+            Self::Narrate => "narration and voiceover pipeline",
+            Self::Pdf => "PDF processing and manipulation",
+            Self::Qr => "QR code generation in multiple formats",
+            Self::Seo => "SEO analysis and content optimization",
+            Self::Speech => "text-to-speech voice synthesis",
+            Self::Transcribe => "audio transcription and captioning",
+            Self::Yt => "video content processing",
+        }
+    }
+
+    /// The tool a path segment names, exactly as spelled (lower case); `None` for anything else.
+    #[must_use]
+    pub fn parse(segment: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.as_str() == segment)
+    }
+
+    /// Up to three tools whose names are closest to `segment`, best first, for the caller who mistyped.
+    #[must_use]
+    pub fn nearest(segment: &str) -> Vec<Self> {
+        let lower: String = segment.chars().take(32).flat_map(char::to_lowercase).collect();
+        let mut ranked: Vec<(usize, Self)> =
+            Self::ALL.into_iter().map(|tool| (edit_distance(&lower, tool.as_str()), tool)).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().take(3).map(|(_, tool)| tool).collect()
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Levenshtein distance in characters: how many insertions, deletions and replacements lie between two words.
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut previous = i + 1;
+        let mut next = vec![previous];
+        for (right, &above) in b.chars().zip(row.iter().skip(1)) {
+            let replaced = diagonal + usize::from(left != right);
+            previous = replaced.min(above + 1).min(previous + 1);
+            diagonal = above;
+            next.push(previous);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_found_by_its_own_segment_and_by_no_other_spelling() {
+        for tool in Tool::ALL {
+            assert_eq!(Tool::parse(tool.as_str()), Some(tool));
+            assert_eq!(Tool::parse(&tool.as_str().to_uppercase()), None);
+            assert_eq!(Tool::ALL[tool.index()], tool);
+        }
+        assert_eq!(Tool::parse("keys"), None);
+    }
+
+    #[test]
+    fn a_mistyped_tool_is_met_with_the_one_that_was_meant() {
+        assert_eq!(Tool::nearest("qrr").first(), Some(&Tool::Qr));
+        assert_eq!(Tool::nearest("Transcrib").first(), Some(&Tool::Transcribe));
+        assert_eq!(Tool::nearest("speach").first(), Some(&Tool::Speech));
+    }
+
+    #[test]
+    fn edit_distance_counts_single_edits() {
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("same", "same"), 0);
+    }
+}
