@@ -10,6 +10,12 @@
 
 pub mod action;
 mod base62;
+pub mod fields;
+pub mod key;
+pub mod policy;
+pub mod problem;
+pub mod request_id;
+pub mod secret;
 pub mod tier;
 pub mod time;
 pub mod tool;

@@ -1,6 +1,7 @@
 //! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
 
 use serde::{Deserialize, Serialize};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -19,6 +20,23 @@ impl UnixMillis {
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
+    }
+
+    /// The moment as clients read it, such as `2026-11-21T08:00:00.123Z`; after the year 9999, the end of that year.
+    #[must_use]
+    pub fn to_rfc3339(self) -> String {
+        const LAST: u64 = 253_402_300_799_999;
+        OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0.min(LAST)) * 1_000_000)
+            .ok()
+            .and_then(|moment| moment.format(&Rfc3339).ok())
+            .unwrap_or_default()
+    }
+
+    /// Reads an RFC 3339 time with any offset; `None` for anything else and for times before 1970.
+    #[must_use]
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
     }
 
     /// The UTC day this moment lies in.
@@ -75,6 +93,15 @@ mod tests {
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(1_001)), 1);
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(2_000)), 1);
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(500)), 0);
+    }
+
+    #[test]
+    fn times_are_written_and_read_as_rfc_3339() {
+        let moment = UnixMillis(1_763_712_000_123);
+        assert_eq!(moment.to_rfc3339(), "2025-11-21T08:00:00.123Z");
+        assert_eq!(UnixMillis::from_rfc3339("2025-11-21T10:00:00.123+02:00"), Some(moment));
+        assert_eq!(UnixMillis::from_rfc3339("1969-12-31T23:59:59Z"), None);
+        assert_eq!(UnixMillis(u64::MAX).to_rfc3339(), "9999-12-31T23:59:59.999Z");
     }
 
     #[test]

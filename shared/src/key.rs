@@ -1,0 +1,11 @@
+//! Keys: what a client holds, what is stored about it, and how one is issued.
+
+mod api_key;
+mod issue;
+mod key_id;
+mod record;
+
+pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
+pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
+pub use key_id::KeyId;
+pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordFault, SecretHash};

@@ -1,0 +1,272 @@
+//! The secret text a client sends: two layers, so that most texts are refused without looking anything up.
+//!
+//! `utg_live_` (or `utg_test_`), 64 characters of payload, 6 of checksum. The checksum is a public CRC-32 of all
+//! before it: a mistyped key is told from a forged one, and secret scanners can find leaked keys. The payload ends
+//! in a MAC under the signing secret: a forged key costs neither a store read nor a meter call.
+
+use std::fmt;
+
+use crate::{
+    base62,
+    key::{KeyId, SecretHash},
+    secret::{MacKeys, sha256},
+    tier::Tier,
+    time::UnixMillis,
+};
+
+const PAYLOAD: usize = 46;
+const SIGNED: usize = 34;
+const PAYLOAD_TEXT: usize = base62::encoded_len(PAYLOAD);
+const CHECKSUM_TEXT: usize = base62::encoded_len(4);
+const DOMAIN: &[u8] = b"utg.key.v1";
+const SECRET_DOMAIN: &[u8] = b"utg.secret.v1";
+
+/// Whether a key is for real use or for tests. Part of the text and of the MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyEnv {
+    /// `utg_live_…`
+    Live,
+    /// `utg_test_…`
+    Test,
+}
+
+impl KeyEnv {
+    const ALL: [Self; 2] = [Self::Live, Self::Test];
+
+    /// The beginning of every key of this kind, as secret scanners look for it.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Live => "utg_live_",
+            Self::Test => "utg_test_",
+        }
+    }
+}
+
+/// The random parts of a new key, drawn by the caller from a cryptographic source.
+pub struct KeyEntropy {
+    /// Becomes the [`KeyId`]; for a rotation it is not used.
+    pub id: [u8; 12],
+    /// Becomes the secret.
+    pub secret: [u8; 16],
+}
+
+/// Why a text is not a key, or a key may not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFault {
+    /// Prefix, length, alphabet or checksum is wrong: a typo.
+    Malformed,
+    /// Forged, or unknown, or another secret than the key's: these look alike on purpose.
+    Invalid,
+    /// The whole secret is right, but the key's time is over.
+    Expired,
+    /// The whole secret is right, but the key is revoked.
+    Revoked,
+    /// The whole secret is right, but the key is switched off.
+    Disabled,
+}
+
+/// A text that is a key by its public checksum. Nothing in it is to be believed before [`ApiKey::verify`].
+#[derive(Clone, Copy)]
+pub struct ApiKey {
+    env: KeyEnv,
+    payload: [u8; PAYLOAD],
+}
+
+/// A key that this service has minted. Whether it may still be used, its record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedKey {
+    /// The key's public name.
+    pub id: KeyId,
+    /// The tier it was issued with; its record may say another by now.
+    pub issued_tier: Tier,
+    /// When it was issued, to the minute, rounded down.
+    pub issued_at: UnixMillis,
+    /// What the record keeps of the secret.
+    pub secret: SecretHash,
+}
+
+impl ApiKey {
+    /// Characters of every key's text.
+    pub const TEXT_LEN: usize = 9 + PAYLOAD_TEXT + CHECKSUM_TEXT;
+
+    /// Makes a new key, signed with the current signing key, and what verifying it will say.
+    #[must_use]
+    pub fn mint(
+        env: KeyEnv,
+        id: KeyId,
+        tier: Tier,
+        now: UnixMillis,
+        secret: [u8; 16],
+        keys: &MacKeys,
+    ) -> (Self, VerifiedKey) {
+        let (version, mac) = keys.current();
+        let minute = u32::try_from(now.0 / 60_000).unwrap_or(u32::MAX);
+        let mut signed = [0; SIGNED];
+        fill(&mut signed, &[&[version, tier.code()], &minute.to_be_bytes(), id.as_bytes(), &secret]);
+        let tag = mac.sign(&[DOMAIN, env.prefix().as_bytes(), &signed]);
+        let mut payload = [0; PAYLOAD];
+        fill(&mut payload, &[&signed, &tag]);
+        let verified = VerifiedKey {
+            id,
+            issued_tier: tier,
+            issued_at: UnixMillis(u64::from(minute) * 60_000),
+            secret: SecretHash::new(sha256(&[SECRET_DOMAIN, &secret])),
+        };
+        (Self { env, payload }, verified)
+    }
+
+    /// Reads a key's text. Tells a typo from a key by the public checksum alone: every text with one changed
+    /// character is refused here.
+    ///
+    /// # Errors
+    /// [`KeyFault::Malformed`] when the text is not a key.
+    pub fn parse(text: &str) -> Result<Self, KeyFault> {
+        Self::read(text.as_bytes()).ok_or(KeyFault::Malformed)
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        if text.len() != Self::TEXT_LEN {
+            return None;
+        }
+        let (covered, checksum) = text.split_at_checked(text.len() - CHECKSUM_TEXT)?;
+        let env = KeyEnv::ALL.into_iter().find(|env| covered.starts_with(env.prefix().as_bytes()))?;
+        let mut crc = [0; 4];
+        base62::decode(checksum, &mut crc)?;
+        if u32::from_be_bytes(crc) != crc32fast::hash(covered) {
+            return None;
+        }
+        let mut payload = [0; PAYLOAD];
+        base62::decode(covered.get(env.prefix().len()..)?, &mut payload)?;
+        Some(Self { env, payload })
+    }
+
+    /// Checks the MAC, in constant time, under the signing key whose version the payload names.
+    ///
+    /// # Errors
+    /// [`KeyFault::Invalid`] when the version is not live, the MAC is wrong, or the payload names no tier.
+    pub fn verify(&self, keys: &MacKeys) -> Result<VerifiedKey, KeyFault> {
+        self.check(keys).ok_or(KeyFault::Invalid)
+    }
+
+    fn check(&self, keys: &MacKeys) -> Option<VerifiedKey> {
+        let (signed, tag) = self.payload.split_at_checked(SIGNED)?;
+        let (&[version, tier, m0, m1, m2, m3], rest) = signed.split_first_chunk::<6>()?;
+        let (id, secret) = rest.split_first_chunk::<12>()?;
+        let parts = [DOMAIN, self.env.prefix().as_bytes(), signed];
+        keys.version(version)?.verify(&parts, tag).then_some(())?;
+        Some(VerifiedKey {
+            id: KeyId::new(*id),
+            issued_tier: Tier::from_code(tier)?,
+            issued_at: UnixMillis(u64::from(u32::from_be_bytes([m0, m1, m2, m3])) * 60_000),
+            secret: SecretHash::new(sha256(&[SECRET_DOMAIN, secret])),
+        })
+    }
+
+    /// The text to hand to the holder, once. Anything else shows the key redacted.
+    #[must_use]
+    pub fn reveal(&self) -> String {
+        let mut text = String::with_capacity(Self::TEXT_LEN);
+        text.push_str(self.env.prefix());
+        base62::encode(&self.payload, &mut text);
+        let crc = crc32fast::hash(text.as_bytes());
+        base62::encode(&crc.to_be_bytes(), &mut text);
+        text
+    }
+}
+
+/// Writes `parts` one after another from the start of `target`; what does not fit is left out.
+fn fill(target: &mut [u8], parts: &[&[u8]]) {
+    let bytes = parts.iter().flat_map(|part| part.iter());
+    for (place, byte) in target.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKey({}redacted)", self.env.prefix())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    fn keys(secret: &str) -> MacKeys {
+        MacKeys::parse(secret).unwrap()
+    }
+
+    fn sample() -> ApiKey {
+        let id = KeyId::new(*b"abcdefghijkl");
+        ApiKey::mint(KeyEnv::Live, id, Tier::Pro, UnixMillis(1_763_712_000_000), [9; 16], &keys(SECRET)).0
+    }
+
+    #[test]
+    fn a_key_is_79_plain_characters_and_never_shows_in_debug_output() {
+        let text = sample().reveal();
+        assert_eq!(text.len(), 79);
+        assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+        assert!(!format!("{:?}", sample()).contains(&text[9..20]));
+    }
+
+    #[test]
+    fn a_forged_key_is_refused_though_its_checksum_is_right() {
+        let (forged, _) = ApiKey::mint(
+            KeyEnv::Live,
+            KeyId::new([1; 12]),
+            Tier::Enterprise,
+            UnixMillis(0),
+            [2; 16],
+            &keys("another-secret-of-32-characters!"),
+        );
+        let parsed = ApiKey::parse(&forged.reveal()).unwrap();
+        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyFault::Invalid));
+    }
+
+    #[test]
+    fn a_live_key_cannot_be_passed_off_as_a_test_key() {
+        let relabelled = ApiKey { env: KeyEnv::Test, ..sample() };
+        let parsed = ApiKey::parse(&relabelled.reveal()).unwrap();
+        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyFault::Invalid));
+    }
+
+    #[test]
+    fn a_key_outlives_the_rotation_of_the_signing_secret_while_both_are_live() {
+        let text = sample().reveal();
+        let both = keys(&format!("2:another-secret-of-32-characters!,1:{SECRET}"));
+        assert!(ApiKey::parse(&text).unwrap().verify(&both).is_ok());
+        let new_only = keys("2:another-secret-of-32-characters!");
+        assert_eq!(ApiKey::parse(&text).unwrap().verify(&new_only), Err(KeyFault::Invalid));
+    }
+
+    proptest! {
+        #[test]
+        fn a_minted_key_reads_back_as_itself(id: [u8; 12], secret: [u8; 16], tier in 0u8..3, minute: u32) {
+            let tier = Tier::from_code(tier).unwrap();
+            let now = UnixMillis(u64::from(minute) * 60_000 + 59_999);
+            let (minted, expected) = ApiKey::mint(KeyEnv::Test, KeyId::new(id), tier, now, secret, &keys(SECRET));
+            let verified = ApiKey::parse(&minted.reveal()).unwrap().verify(&keys(SECRET)).unwrap();
+            prop_assert_eq!(verified, expected);
+            prop_assert_eq!((verified.id, verified.issued_tier), (KeyId::new(id), tier));
+            prop_assert_eq!(verified.issued_at, UnixMillis(u64::from(minute) * 60_000));
+        }
+
+        #[test]
+        fn any_single_changed_character_is_refused(place in 0usize..79, replacement in "[ -~]") {
+            let mut text = sample().reveal();
+            prop_assume!(text[place..=place] != replacement);
+            text.replace_range(place..=place, &replacement);
+            prop_assert!(matches!(ApiKey::parse(&text), Err(KeyFault::Malformed)));
+        }
+
+        #[test]
+        fn no_text_at_all_makes_the_parser_stumble(text in "\\PC{0,100}") {
+            prop_assert!(ApiKey::parse(&text).is_err());
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Issuing a key: `POST /v1/keys/issue` (spec section 2).
+
+use email_address::{EmailAddress, Options};
+use serde_json::{Value, json};
+
+use crate::{
+    fields::{Fields, text},
+    key::{ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus},
+    policy::{LimitOverrides, Policy, Window},
+    problem::Problem,
+    secret::MacKeys,
+    tier::Tier,
+    time::UnixMillis,
+};
+
+/// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
+pub const MAX_BODY: usize = 16_384;
+const MAX_NAME: usize = 100;
+
+/// The body of an issue request, read but not yet believed.
+pub struct IssueRequest {
+    fields: Fields,
+    admin_secret: Option<String>,
+}
+
+/// What to issue, once every field is right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKey {
+    /// Whom it is for.
+    pub holder: KeyHolder,
+    /// What is paid for.
+    pub tier: Tier,
+    /// Its own limits.
+    pub limits: LimitOverrides,
+    /// When it ends.
+    pub expires_at: Option<UnixMillis>,
+    /// The plan of the bio-link product.
+    pub biolink_plan: BiolinkPlan,
+}
+
+/// A key just issued: the only moment at which key and record are in one place.
+#[derive(Debug)]
+pub struct Issued {
+    /// To hand out, once.
+    pub key: ApiKey,
+    /// To store.
+    pub record: KeyRecord,
+}
+
+impl IssueRequest {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// `body-malformed` when it is not one JSON object.
+    pub fn read(body: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::read(body)?;
+        let admin_secret = fields.required("admin_secret", |value| match text(value)? {
+            "" => Err("is empty".to_owned()),
+            secret => Ok(secret.to_owned()),
+        });
+        Ok(Self { fields, admin_secret })
+    }
+
+    /// The admin secret as presented; `None` when there is none, which [`IssueRequest::check`] reports as a
+    /// fault like any other. Compare it before calling that: what is wrong with a request is told only to who
+    /// knows the secret, or sent none.
+    #[must_use]
+    pub fn admin_secret(&self) -> Option<&str> {
+        self.admin_secret.as_deref()
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// `fields-invalid` with all faults at once.
+    pub fn check(mut self, now: UnixMillis) -> Result<NewKey, Problem> {
+        let email = self.fields.required("email", parse_email);
+        let name = self.fields.required("name", parse_name);
+        let tier = self.fields.required("tier", parse_tier);
+        let limits = self.fields.optional("limits", parse_limits);
+        let expires_at = self.fields.optional("expires_at", |value| parse_expiry(value, now));
+        let biolink_plan = self.fields.optional("biolink_plan", parse_plan);
+        self.fields.finish()?;
+        match (email, name, tier) {
+            (Some(email), Some(name), Some(tier)) => Ok(NewKey {
+                holder: KeyHolder { email, name },
+                tier,
+                limits: limits.unwrap_or_default(),
+                expires_at,
+                biolink_plan: biolink_plan.unwrap_or_default(),
+            }),
+            // `finish` has refused already: a required field that is not there is a fault.
+            _ => Err(Problem::invalid_fields(&[])),
+        }
+    }
+}
+
+impl NewKey {
+    /// Makes the key and its record, version 1.
+    #[must_use]
+    pub fn issue(self, env: KeyEnv, entropy: KeyEntropy, keys: &MacKeys, now: UnixMillis) -> Issued {
+        let (key, minted) = ApiKey::mint(env, KeyId::new(entropy.id), self.tier, now, entropy.secret, keys);
+        let record = KeyRecord {
+            version: 1,
+            id: minted.id,
+            tier: self.tier,
+            limits: self.limits,
+            status: KeyStatus::Active,
+            secret: minted.secret,
+            former: None,
+            holder: Some(self.holder),
+            biolink_plan: self.biolink_plan,
+            issued_at: now,
+            expires_at: self.expires_at,
+        };
+        Issued { key, record }
+    }
+}
+
+impl Issued {
+    /// The answer to the issue request: the only answer that ever holds a key.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut answer = describe(&self.record);
+        if let Some(members) = answer.as_object_mut() {
+            members.insert("key".to_owned(), Value::from(self.key.reveal()));
+        }
+        answer
+    }
+}
+
+/// What is told of a key: everything but its secret.
+#[must_use]
+pub fn describe(record: &KeyRecord) -> Value {
+    json!({
+        "id": record.id,
+        "tier": record.tier,
+        "status": match record.status {
+            KeyStatus::Active => "active",
+            KeyStatus::Disabled => "disabled",
+            KeyStatus::Revoked { .. } => "revoked",
+        },
+        "limits": describe_limits(record.policy()),
+        "holder": record.holder,
+        "biolink_plan": record.biolink_plan,
+        "issued_at": record.issued_at.to_rfc3339(),
+        "expires_at": record.expires_at.map(UnixMillis::to_rfc3339),
+    })
+}
+
+fn describe_limits(policy: Policy) -> Value {
+    let limit = |window: Window, calls: u32| json!({ "name": window.as_str(), "calls": calls, "window_seconds": window.seconds() });
+    let minute = Some(limit(Window::Minute, policy.minute.get()));
+    minute.into_iter().chain(policy.day.map(|day| limit(Window::Day, day.get()))).collect()
+}
+
+fn parse_email(value: &Value) -> Result<String, String> {
+    let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
+    match EmailAddress::parse_with_options(text(value)?, rules) {
+        Ok(email) => Ok(email.to_string()),
+        Err(fault) => Err(format!("is not an e-mail address such as ada@example.com: {fault}")),
+    }
+}
+
+fn parse_name(value: &Value) -> Result<String, String> {
+    let name = text(value)?.trim();
+    if name.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if name.chars().count() > MAX_NAME {
+        return Err(format!("is longer than {MAX_NAME} characters"));
+    }
+    if name.chars().any(char::is_control) {
+        return Err("holds a control character".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
+    let name = text(value)?;
+    Tier::parse(name).ok_or_else(|| format!("must be one of {}", Tier::ALL.map(Tier::as_str).join(", ")))
+}
+
+pub(crate) fn parse_limits(value: &Value) -> Result<LimitOverrides, String> {
+    serde_json::from_value(value.clone()).map_err(|_| {
+        r#"must be an object such as {"minute": 1000, "day": 50000} with whole numbers from 1 up"#.to_owned()
+    })
+}
+
+pub(crate) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, String> {
+    match UnixMillis::from_rfc3339(text(value)?) {
+        None => Err("must be a time such as 2027-01-31T12:00:00Z (RFC 3339)".to_owned()),
+        Some(at) if at <= now => Err("lies in the past".to_owned()),
+        Some(at) => Ok(at),
+    }
+}
+
+pub(crate) fn parse_plan(value: &Value) -> Result<BiolinkPlan, String> {
+    serde_json::from_value(value.clone()).map_err(|_| "must be one of none, standard, business".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request_id::RequestId;
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn check(body: Value) -> Result<NewKey, Problem> {
+        IssueRequest::read(body.to_string().as_bytes())?.check(NOW)
+    }
+
+    #[test]
+    fn the_four_fields_of_the_spec_are_enough() {
+        let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": "s"});
+        let key = check(body).unwrap();
+        assert_eq!((key.tier, key.holder.name.as_str()), (Tier::Free, "Ada"));
+    }
+
+    #[test]
+    fn every_fault_is_reported_at_once() {
+        let body =
+            json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minute": 0}, "nmae": "x"});
+        let rendered = check(body).unwrap_err().render(&RequestId([0; 16]));
+        assert_eq!(rendered.status, 422);
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        let pointers: Vec<_> =
+            body["errors"].as_array().unwrap().iter().map(|e| e["pointer"].clone()).collect();
+        assert_eq!(pointers, ["#/admin_secret", "#/email", "#/name", "#/tier", "#/limits", "#/nmae"]);
+    }
+
+    #[test]
+    fn an_issued_key_verifies_against_its_own_record() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": "s"});
+        let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
+        let issued = check(body).unwrap().issue(KeyEnv::Live, entropy, &keys, NOW);
+        let text = issued.to_json()["key"].as_str().unwrap().to_owned();
+        let verified = ApiKey::parse(&text).unwrap().verify(&keys).unwrap();
+        assert_eq!(issued.record.check(&verified, NOW), Ok(()));
+        assert!(!issued.record.to_json().contains(&text[9..40]), "the record must not hold the key");
+    }
+
+    #[test]
+    fn an_expiry_must_lie_ahead() {
+        let body = |at: &str| json!({"email": "a@b.co", "name": "A", "tier": "free", "admin_secret": "s", "expires_at": at});
+        assert!(check(body("2025-01-01T00:00:00Z")).is_err());
+        assert!(check(body("soon")).is_err());
+        assert!(check(body("2100-01-01T00:00:00Z")).unwrap().expires_at > Some(NOW));
+    }
+}

@@ -1,0 +1,250 @@
+//! What is stored about a key. The secret itself is not: only its SHA-256.
+
+use std::fmt;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::{
+    key::{KeyFault, KeyId, VerifiedKey},
+    policy::{LimitOverrides, Policy},
+    secret,
+    tier::Tier,
+    time::UnixMillis,
+};
+
+/// SHA-256 of a key's secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    pub(crate) const fn new(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+
+    fn matches(&self, other: &Self) -> bool {
+        secret::equal(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash(redacted)")
+    }
+}
+
+impl Serialize for SecretHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(D::Error::custom)?;
+        bytes.try_into().map(Self).map_err(|_| D::Error::custom("not 32 bytes"))
+    }
+}
+
+/// Whom a key was issued to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyHolder {
+    /// Where the holder is reached.
+    pub email: String,
+    /// What the holder is called.
+    pub name: String,
+}
+
+/// Whether a key may be used at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "state")]
+pub enum KeyStatus {
+    /// It may.
+    Active,
+    /// Switched off, and may be switched on again.
+    Disabled,
+    /// Ended for good.
+    Revoked {
+        /// When.
+        at: UnixMillis,
+    },
+}
+
+/// The plan of the bio-link product that a key's account has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BiolinkPlan {
+    /// Nothing of it.
+    #[default]
+    None,
+    /// Longer analytics.
+    Standard,
+    /// The REST API, webhooks and product sync.
+    Business,
+}
+
+/// The secret before the last rotation, while its grace lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerSecret {
+    /// Its hash.
+    pub hash: SecretHash,
+    /// The moment from which it is refused.
+    pub until: UnixMillis,
+}
+
+/// All that is stored about a key, as versioned JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRecord {
+    /// Counts the changes; the higher one is the newer. Issuing writes 1.
+    pub version: u64,
+    /// The key's public name.
+    pub id: KeyId,
+    /// What is paid for.
+    pub tier: Tier,
+    /// The key's own limits, in place of its tier's.
+    #[serde(default)]
+    pub limits: LimitOverrides,
+    /// Whether the key may be used.
+    pub status: KeyStatus,
+    /// Hash of the secret in use.
+    pub secret: SecretHash,
+    /// The secret it replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<FormerSecret>,
+    /// Whom it was issued to; `None` only in a provisional record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<KeyHolder>,
+    /// The plan of the bio-link product.
+    #[serde(default)]
+    pub biolink_plan: BiolinkPlan,
+    /// When it was issued.
+    pub issued_at: UnixMillis,
+    /// From when on it is refused; `None` is never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<UnixMillis>,
+}
+
+/// A stored text that is not a key record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordFault(String);
+
+impl fmt::Display for RecordFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stored key record cannot be read: {}", self.0)
+    }
+}
+
+impl KeyRecord {
+    /// The record of a key whose own is not to be seen yet: what its MAC vouches for, at version 0, so that any
+    /// stored record is newer.
+    #[must_use]
+    pub const fn provisional(key: &VerifiedKey) -> Self {
+        Self {
+            version: 0,
+            id: key.id,
+            tier: key.issued_tier,
+            limits: LimitOverrides { minute: None, day: None },
+            status: KeyStatus::Active,
+            secret: key.secret,
+            former: None,
+            holder: None,
+            biolink_plan: BiolinkPlan::None,
+            issued_at: key.issued_at,
+            expires_at: None,
+        }
+    }
+
+    /// Reads a stored record.
+    ///
+    /// # Errors
+    /// When the text is not one. The fault names the place, never the content.
+    pub fn from_json(text: &str) -> Result<Self, RecordFault> {
+        serde_json::from_str(text)
+            .map_err(|fault| RecordFault(format!("line {} column {}", fault.line(), fault.column())))
+    }
+
+    /// The record as it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // A record is plain strings and numbers, which always serialise; an empty text would read as a fault.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether `key` may be used with this record.
+    ///
+    /// # Errors
+    /// [`KeyFault::Invalid`] for another secret. Only who presents the whole secret of this key learns that it is
+    /// revoked, disabled or expired.
+    pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyFault> {
+        let former = self.former.filter(|former| now < former.until);
+        let known = self.secret.matches(&key.secret) || former.is_some_and(|f| f.hash.matches(&key.secret));
+        if self.id != key.id || !known {
+            return Err(KeyFault::Invalid);
+        }
+        match self.status {
+            KeyStatus::Revoked { .. } => Err(KeyFault::Revoked),
+            KeyStatus::Disabled => Err(KeyFault::Disabled),
+            KeyStatus::Active if self.expires_at.is_some_and(|at| at <= now) => Err(KeyFault::Expired),
+            KeyStatus::Active => Ok(()),
+        }
+    }
+
+    /// What the key may do.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy::for_tier(self.tier).with(self.limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(secret: u8) -> VerifiedKey {
+        VerifiedKey {
+            id: KeyId::new([1; 12]),
+            issued_tier: Tier::Free,
+            issued_at: UnixMillis(0),
+            secret: SecretHash([secret; 32]),
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_from_its_stored_text() {
+        let mut record = KeyRecord::provisional(&key(1));
+        record.former = Some(FormerSecret { hash: SecretHash([2; 32]), until: UnixMillis(5) });
+        record.status = KeyStatus::Revoked { at: UnixMillis(7) };
+        assert_eq!(KeyRecord::from_json(&record.to_json()), Ok(record));
+    }
+
+    #[test]
+    fn a_spoilt_record_is_a_fault_that_does_not_quote_it() {
+        let fault = KeyRecord::from_json(r#"{"version":1,"secret":"hush"}"#).unwrap_err();
+        assert!(!fault.to_string().contains("hush"), "{fault}");
+    }
+
+    #[test]
+    fn only_who_presents_the_whole_secret_learns_the_keys_state() {
+        let revoked =
+            KeyRecord { status: KeyStatus::Revoked { at: UnixMillis(0) }, ..KeyRecord::provisional(&key(1)) };
+        assert_eq!(revoked.check(&key(1), UnixMillis(9)), Err(KeyFault::Revoked));
+        assert_eq!(revoked.check(&key(2), UnixMillis(9)), Err(KeyFault::Invalid));
+    }
+
+    #[test]
+    fn a_replaced_secret_works_until_its_grace_ends() {
+        let mut record = KeyRecord::provisional(&key(1));
+        record.former = Some(FormerSecret { hash: SecretHash([2; 32]), until: UnixMillis(100) });
+        assert_eq!(record.check(&key(2), UnixMillis(99)), Ok(()));
+        assert_eq!(record.check(&key(2), UnixMillis(100)), Err(KeyFault::Invalid));
+        assert_eq!(record.check(&key(1), UnixMillis(100)), Ok(()));
+    }
+
+    #[test]
+    fn a_key_expires_at_the_moment_that_was_set() {
+        let record = KeyRecord { expires_at: Some(UnixMillis(50)), ..KeyRecord::provisional(&key(1)) };
+        assert_eq!(record.check(&key(1), UnixMillis(49)), Ok(()));
+        assert_eq!(record.check(&key(1), UnixMillis(50)), Err(KeyFault::Expired));
+    }
+}

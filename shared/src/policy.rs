@@ -1,0 +1,110 @@
+//! The gateway's limit numbers (spec section 8), in this file only.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tier::Tier;
+
+/// The stretch of time a quota counts over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Window {
+    /// Any 60 seconds.
+    Minute,
+    /// A UTC calendar day.
+    Day,
+}
+
+impl Window {
+    /// The quota's name in the rate-limit headers and in problem bodies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+
+    /// The window's length in seconds.
+    #[must_use]
+    pub const fn seconds(self) -> u32 {
+        match self {
+            Self::Minute => 60,
+            Self::Day => 86_400,
+        }
+    }
+}
+
+/// What a key may do: so many calls in any minute and, unless unlimited, so many on any UTC day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Calls in any 60 seconds.
+    pub minute: NonZeroU32,
+    /// Calls on a UTC day; `None` is without limit.
+    pub day: Option<NonZeroU32>,
+}
+
+/// What one key is allowed instead of its tier's numbers. Absent fields keep the tier's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitOverrides {
+    /// Calls in any 60 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minute: Option<NonZeroU32>,
+    /// Calls on a UTC day. It bounds an Enterprise key too; a limit can be set, not lifted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<NonZeroU32>,
+}
+
+/// Wrong admin secrets that one client address may send within a minute and within a day.
+pub const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
+
+impl Policy {
+    /// The numbers of spec section 8; Enterprise's 500 is the default of its "500+".
+    #[must_use]
+    pub const fn for_tier(tier: Tier) -> Self {
+        match tier {
+            Tier::Free => Self { minute: nonzero(10), day: Some(nonzero(100)) },
+            Tier::Pro => Self { minute: nonzero(100), day: Some(nonzero(10_000)) },
+            Tier::Enterprise => Self { minute: nonzero(500), day: None },
+        }
+    }
+
+    /// The tier's numbers with one key's own in their place.
+    #[must_use]
+    pub fn with(self, own: LimitOverrides) -> Self {
+        Self { minute: own.minute.unwrap_or(self.minute), day: own.day.or(self.day) }
+    }
+}
+
+/// A literal limit. Zero, which no caller passes, reads as one.
+const fn nonzero(n: u32) -> NonZeroU32 {
+    match NonZeroU32::new(n) {
+        Some(n) => n,
+        None => NonZeroU32::MIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(policy: Policy) -> (u32, Option<u32>) {
+        (policy.minute.get(), policy.day.map(NonZeroU32::get))
+    }
+
+    #[test]
+    fn tiers_have_the_numbers_of_the_spec() {
+        assert_eq!(numbers(Policy::for_tier(Tier::Free)), (10, Some(100)));
+        assert_eq!(numbers(Policy::for_tier(Tier::Pro)), (100, Some(10_000)));
+        assert_eq!(numbers(Policy::for_tier(Tier::Enterprise)), (500, None));
+    }
+
+    #[test]
+    fn a_keys_own_limits_replace_only_what_they_name() {
+        let own = LimitOverrides { minute: NonZeroU32::new(2_000), day: None };
+        assert_eq!(numbers(Policy::for_tier(Tier::Enterprise).with(own)), (2_000, None));
+        assert_eq!(numbers(Policy::for_tier(Tier::Pro).with(own)), (2_000, Some(10_000)));
+    }
+}

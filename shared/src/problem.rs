@@ -1,0 +1,170 @@
+//! Every error a client can see, as RFC 9457 problem details: one type, one table of codes, one rendering.
+
+mod code;
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+pub use code::Code;
+
+use crate::request_id::RequestId;
+
+/// The media type of a rendered problem (RFC 9457 section 6.1).
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// An answer that is a refusal or a failure: its code, what helps the caller, and the headers that belong to it.
+///
+/// The text never repeats a key, a secret or a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    code: Code,
+    detail: Cow<'static, str>,
+    headers: Vec<(&'static str, String)>,
+    members: Vec<(&'static str, Value)>,
+}
+
+/// One thing wrong with a JSON body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// JSON Pointer (RFC 6901) to the value, as a URI fragment: `#/email`.
+    pub pointer: String,
+    /// What is wrong with it and what would be right.
+    pub detail: String,
+}
+
+/// A problem ready to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers to set, `Content-Type` among them; names in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Problem {
+    /// A problem of this code; `detail` says what happened this time and what to do about it.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
+    }
+
+    /// A 422 that names every fault of a body at once.
+    #[must_use]
+    pub fn invalid_fields(faults: &[Fault]) -> Self {
+        let detail = match faults {
+            [only] => format!("{}: {}", only.pointer, only.detail),
+            several => {
+                format!("{} fields of the body are not acceptable; `errors` names each", several.len())
+            }
+        };
+        let errors = faults.iter().map(|fault| {
+            Value::from(Map::from_iter([
+                ("pointer".to_owned(), Value::from(fault.pointer.as_str())),
+                ("detail".to_owned(), Value::from(fault.detail.as_str())),
+            ]))
+        });
+        Self::new(Code::FieldsInvalid, detail).with_member("errors", errors.collect::<Value>())
+    }
+
+    /// The same problem with a header of its own; the name in lower case.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The same problem with an extension member (RFC 9457 section 3.2).
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The same problem with `Retry-After`, in whole seconds, at least one.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        self.with_header("retry-after", seconds.max(1).to_string())
+    }
+
+    /// What kind of problem it is.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The HTTP status it is answered with.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.code.status()
+    }
+
+    /// What happened this time.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The answer's status, headers and body. `status` in the body always equals the HTTP status.
+    #[must_use]
+    pub fn render(&self, request_id: &RequestId) -> Rendered {
+        let mut headers = Vec::with_capacity(self.headers.len() + 3);
+        headers.push(("content-type", MEDIA_TYPE.to_owned()));
+        headers.push(("cache-control", "no-store".to_owned()));
+        if let Some(challenge) = self.code.challenge() {
+            headers.push(("www-authenticate", challenge));
+        }
+        headers.extend(self.headers.iter().cloned());
+        Rendered { status: self.status(), headers, body: self.body(request_id) }
+    }
+
+    fn body(&self, request_id: &RequestId) -> String {
+        let mut body = Map::new();
+        body.insert("type".to_owned(), Value::from(self.code.type_uri()));
+        body.insert("title".to_owned(), Value::from(self.code.title()));
+        body.insert("status".to_owned(), Value::from(self.status()));
+        body.insert("detail".to_owned(), Value::from(self.detail.as_ref()));
+        body.insert("code".to_owned(), Value::from(self.code.as_str()));
+        body.insert("request_id".to_owned(), Value::from(request_id.to_string()));
+        for (name, value) in &self.members {
+            body.insert((*name).to_owned(), value.clone());
+        }
+        Value::from(body).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_states_the_status_it_is_sent_with() {
+        for code in Code::ALL {
+            let rendered = Problem::new(code, "why").render(&RequestId([7; 16]));
+            let body: Value = serde_json::from_str(&rendered.body).unwrap();
+            assert_eq!(body["status"], rendered.status);
+            assert_eq!(body["code"], code.as_str());
+            assert_eq!(body["request_id"], "07".repeat(16));
+        }
+    }
+
+    #[test]
+    fn a_401_always_carries_a_challenge() {
+        for code in Code::ALL {
+            let rendered = Problem::new(code, "why").render(&RequestId([7; 16]));
+            let challenged = rendered.headers.iter().any(|(name, _)| *name == "www-authenticate");
+            assert_eq!(challenged, rendered.status == 401, "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn every_fault_of_a_body_is_named_with_its_pointer() {
+        let fault = |pointer: &str| Fault { pointer: pointer.to_owned(), detail: "is missing".to_owned() };
+        let problem = Problem::invalid_fields(&[fault("#/email"), fault("#/name")]);
+        let body: Value = serde_json::from_str(&problem.render(&RequestId([0; 16])).body).unwrap();
+        assert_eq!(body["errors"][1]["pointer"], "#/name");
+        assert_eq!(body["errors"].as_array().map(Vec::len), Some(2));
+    }
+}

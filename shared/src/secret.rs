@@ -1,0 +1,215 @@
+//! MACs, digests and constant-time comparison: the only user of `hmac` and `sha2`.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// A key for HMAC-SHA256. Its text is read once; only the prepared MAC state is kept.
+#[derive(Clone)]
+pub struct MacKey(Hmac<Sha256>);
+
+/// The shortest secret that is accepted, in bytes (128 bits as hexadecimal digits).
+pub const MIN_SECRET_LEN: usize = 32;
+
+/// Why a configured secret cannot be used. Never holds the secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretFault {
+    /// There is no text at all.
+    Empty,
+    /// Shorter than [`MIN_SECRET_LEN`].
+    TooShort,
+    /// More than the two values that may be live at once, or a version named twice or malformed.
+    BadList,
+}
+
+impl fmt::Display for SecretFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::TooShort => write!(f, "is shorter than {MIN_SECRET_LEN} characters"),
+            Self::BadList => {
+                f.write_str("must be one value, or two as `2:new,1:old` with different versions")
+            }
+        }
+    }
+}
+
+impl MacKey {
+    /// Prepares a MAC from the secret's text.
+    ///
+    /// # Errors
+    /// When the text is shorter than [`MIN_SECRET_LEN`] bytes.
+    pub fn new(secret: &str) -> Result<Self, SecretFault> {
+        match secret.trim() {
+            "" => Err(SecretFault::Empty),
+            text if text.len() < MIN_SECRET_LEN => Err(SecretFault::TooShort),
+            text => Hmac::new_from_slice(text.as_bytes()).map(Self).or(Err(SecretFault::Empty)),
+        }
+    }
+
+    /// HMAC-SHA256 over `parts` in order, without separators: callers pass parts of fixed length, save the last.
+    #[must_use]
+    pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
+        self.run(parts).finalize().into_bytes().into()
+    }
+
+    /// Whether `tag` is the beginning of the MAC over `parts`, in time that does not depend on where they differ.
+    /// An empty tag is never right.
+    #[must_use]
+    pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+        self.run(parts).verify_truncated_left(tag).is_ok()
+    }
+
+    fn run(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        for part in parts {
+            mac.update(part);
+        }
+        mac
+    }
+}
+
+impl fmt::Debug for MacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MacKey(redacted)")
+    }
+}
+
+/// One or two MAC keys that are live at once, so that a secret can be rotated without a gap.
+///
+/// Written as `secret`, or as `2:new,1:old`: the first signs, each verifies what names its version.
+#[derive(Clone, Debug)]
+pub struct MacKeys {
+    current: (u8, MacKey),
+    previous: Option<(u8, MacKey)>,
+}
+
+impl MacKeys {
+    /// Reads a configured secret. A value without a version has version 1.
+    ///
+    /// # Errors
+    /// When a value is empty or too short, or the list names more than two or one version twice.
+    pub fn parse(text: &str) -> Result<Self, SecretFault> {
+        let mut values = text.split(',').map(Self::parse_one);
+        let current = values.next().unwrap_or(Err(SecretFault::Empty))?;
+        let previous = values.next().transpose()?;
+        let twice = previous.as_ref().is_some_and(|(version, _)| *version == current.0);
+        if twice || values.next().is_some() {
+            return Err(SecretFault::BadList);
+        }
+        Ok(Self { current, previous })
+    }
+
+    fn parse_one(value: &str) -> Result<(u8, MacKey), SecretFault> {
+        match value.split_once(':') {
+            None => Ok((1, MacKey::new(value)?)),
+            Some((version, secret)) => {
+                let version = version.trim().parse().or(Err(SecretFault::BadList))?;
+                Ok((version, MacKey::new(secret)?))
+            }
+        }
+    }
+
+    /// The version and key that sign.
+    #[must_use]
+    pub const fn current(&self) -> (u8, &MacKey) {
+        (self.current.0, &self.current.1)
+    }
+
+    /// The key of a version, when it is live.
+    #[must_use]
+    pub fn version(&self, version: u8) -> Option<&MacKey> {
+        self.live().find(|(live, _)| *live == version).map(|(_, key)| key)
+    }
+
+    /// Every live version with its key, the signing one first.
+    pub fn live(&self) -> impl Iterator<Item = (u8, &MacKey)> {
+        std::iter::once(&self.current).chain(&self.previous).map(|(version, key)| (*version, key))
+    }
+}
+
+/// The admin secret, kept as its digest.
+#[derive(Clone)]
+pub struct AdminSecret([u8; 32]);
+
+impl AdminSecret {
+    /// Reads the configured secret.
+    ///
+    /// # Errors
+    /// When it is shorter than [`MIN_SECRET_LEN`] bytes.
+    pub fn new(secret: &str) -> Result<Self, SecretFault> {
+        match secret.trim() {
+            "" => Err(SecretFault::Empty),
+            text if text.len() < MIN_SECRET_LEN => Err(SecretFault::TooShort),
+            text => Ok(Self(sha256(&[text.as_bytes()]))),
+        }
+    }
+
+    /// Whether `presented` is the secret. Digests are compared, so neither length nor content shows in the time.
+    #[must_use]
+    pub fn matches(&self, presented: &str) -> bool {
+        equal(&self.0, &sha256(&[presented.as_bytes()]))
+    }
+}
+
+impl fmt::Debug for AdminSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdminSecret(redacted)")
+    }
+}
+
+/// SHA-256 over `parts` in order, without separators.
+#[must_use]
+pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+/// Whether two digests are equal, in time that does not depend on where they differ.
+#[must_use]
+pub fn equal(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "0123456789abcdef0123456789abcdef";
+    const NEW: &str = "fedcba9876543210fedcba9876543210";
+
+    #[test]
+    fn a_secret_too_short_to_be_one_is_refused() {
+        assert_eq!(MacKey::new("short").err(), Some(SecretFault::TooShort));
+        assert_eq!(MacKeys::parse("").err(), Some(SecretFault::Empty));
+        assert_eq!(AdminSecret::new("  ").err(), Some(SecretFault::Empty));
+    }
+
+    #[test]
+    fn two_versions_live_side_by_side_and_the_first_signs() {
+        let keys = MacKeys::parse(&format!("2:{NEW},1:{OLD}")).unwrap();
+        assert_eq!(keys.current().0, 2);
+        let tag = MacKeys::parse(OLD).unwrap().current().1.sign(&[b"x"]);
+        assert!(keys.version(1).is_some_and(|key| key.verify(&[b"x"], &tag[..12])));
+        assert!(!keys.version(2).is_some_and(|key| key.verify(&[b"x"], &tag[..12])));
+        assert!(keys.version(3).is_none());
+    }
+
+    #[test]
+    fn a_list_that_could_be_read_two_ways_is_refused() {
+        for text in [format!("{NEW},{OLD}"), format!("1:{NEW},1:{OLD}"), format!("x:{NEW}")] {
+            assert_eq!(MacKeys::parse(&text).err(), Some(SecretFault::BadList), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let text = format!("{:?} {:?}", MacKeys::parse(OLD), AdminSecret::new(OLD));
+        assert!(!text.contains(OLD), "{text}");
+    }
+}
