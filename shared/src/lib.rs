@@ -11,10 +11,14 @@
 pub mod action;
 mod base62;
 pub mod fields;
+pub mod grant;
+pub mod headers;
 pub mod key;
 pub mod policy;
 pub mod problem;
+pub mod request;
 pub mod request_id;
+pub mod route;
 pub mod secret;
 pub mod tier;
 pub mod time;

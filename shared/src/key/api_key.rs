@@ -9,6 +9,7 @@ use std::fmt;
 use crate::{
     base62,
     key::{KeyId, SecretHash},
+    problem::{Code, Problem},
     secret::{MacKeys, sha256},
     tier::Tier,
     time::UnixMillis,
@@ -54,6 +55,8 @@ pub struct KeyEntropy {
 /// Why a text is not a key, or a key may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFault {
+    /// There is none.
+    Missing,
     /// Prefix, length, alphabet or checksum is wrong: a typo.
     Malformed,
     /// Forged, or unknown, or another secret than the key's: these look alike on purpose.
@@ -64,6 +67,22 @@ pub enum KeyFault {
     Revoked,
     /// The whole secret is right, but the key is switched off.
     Disabled,
+}
+
+impl From<KeyFault> for Problem {
+    fn from(fault: KeyFault) -> Self {
+        match fault {
+            KeyFault::Missing => Self::new(Code::KeyMissing, "send your API key in the header X-API-Key"),
+            KeyFault::Malformed => Self::new(
+                Code::KeyMalformed,
+                "the text in X-API-Key is no key: prefix, length or checksum is wrong; copy it again",
+            ),
+            KeyFault::Invalid => Self::new(Code::KeyInvalid, "the API key is not valid"),
+            KeyFault::Expired => Self::new(Code::KeyExpired, "the API key has expired"),
+            KeyFault::Revoked => Self::new(Code::KeyRevoked, "the API key is revoked"),
+            KeyFault::Disabled => Self::new(Code::KeyDisabled, "the API key is disabled"),
+        }
+    }
 }
 
 /// A text that is a key by its public checksum. Nothing in it is to be believed before [`ApiKey::verify`].

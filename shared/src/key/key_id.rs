@@ -9,7 +9,7 @@ use crate::base62;
 /// 96 random bits, written `key_` and 17 of `[0-9A-Za-z]`. It names the key's record, its meter and its log
 /// lines, stays the same through rotation, and tells nothing about the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyId([u8; KeyId::BYTES]);
+pub struct KeyId([u8; Self::BYTES]);
 
 impl KeyId {
     pub(crate) const BYTES: usize = 12;

@@ -147,6 +147,7 @@ impl Code {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a table, one row per code")]
     const fn entry(self) -> Entry {
         match self {
             Self::PathMalformed => entry(

@@ -1,0 +1,280 @@
+//! The edge's signed word to a proxy: this key, of this tier, may make this one call now.
+//!
+//! The MAC ends with the name of the data centre, so that a grant seen in one is worth nothing in another.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{
+    key::KeyId,
+    problem::{Code, Problem},
+    request_id::RequestId,
+    route::{CallMethod, ToolCall},
+    secret::{MacKeys, sha256},
+    tier::Tier,
+    time::UnixMillis,
+    tool::Tool,
+};
+
+/// How long a grant is good for, either side of the moment it was issued, in milliseconds.
+pub const VALID_MS: u64 = 30_000;
+
+const VERSION: u8 = 1;
+const DOMAIN: &[u8] = b"utg.grant.v1";
+const SIGNED: usize = 56;
+const TAG: usize = 16;
+const LEN: usize = SIGNED + TAG;
+/// 72 bytes are 96 characters exactly: no spare bits in which two texts could mean the same grant.
+const TEXT_LEN: usize = LEN / 3 * 4;
+
+/// What the edge vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Whose call it is.
+    pub key_id: KeyId,
+    /// What the key is paid for.
+    pub tier: Tier,
+    /// The request, which can be made once.
+    pub request_id: RequestId,
+    /// When the edge let it pass.
+    pub issued_at: UnixMillis,
+}
+
+/// Why a proxy does not serve a request. To the client all are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantFault {
+    /// There is none.
+    Missing,
+    /// Not a grant, forged, for another request, or for another data centre.
+    Invalid,
+    /// Older than [`VALID_MS`], or that far ahead: clocks disagree.
+    Expired,
+    /// Its request has been made already.
+    Replayed,
+}
+
+impl Grant {
+    /// The header's value for one call: `target` is path and query exactly as the proxy will see them.
+    #[must_use]
+    pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> String {
+        let (version, mac) = keys.current();
+        let digest = target_digest(target);
+        let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();
+        let parts: [&[u8]; 5] = [
+            &[VERSION, version, self.tier.code(), tool_code(call.tool), method_code(call.method)],
+            self.key_id.as_bytes(),
+            &digest,
+            &self.request_id.0,
+            &issued_at,
+        ];
+        let mut bytes = Vec::with_capacity(LEN);
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
+        let tag = mac.sign(&[DOMAIN, &bytes, data_centre.as_bytes()]);
+        bytes.extend(tag.into_iter().take(TAG));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Checks the header's value against the request it came with. Whether the request was made before is for
+    /// the caller to know.
+    ///
+    /// # Errors
+    /// The [`GrantFault`], found in this order: form, MAC (in constant time), request, age.
+    pub fn verify(
+        text: &[u8],
+        call: &ToolCall<'_>,
+        target: &str,
+        data_centre: &str,
+        keys: &MacKeys,
+        now: UnixMillis,
+    ) -> Result<Self, GrantFault> {
+        let grant = Self::read(text, call, target, data_centre, keys).ok_or(GrantFault::Invalid)?;
+        let age = now.since(grant.issued_at).max(grant.issued_at.since(now));
+        if age > VALID_MS { Err(GrantFault::Expired) } else { Ok(grant) }
+    }
+
+    fn read(
+        text: &[u8],
+        call: &ToolCall<'_>,
+        target: &str,
+        data_centre: &str,
+        keys: &MacKeys,
+    ) -> Option<Self> {
+        let mut bytes = [0; LEN];
+        let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        if text.len() != TEXT_LEN || decoded != LEN {
+            return None;
+        }
+        let (signed, tag) = bytes.split_at_checked(SIGNED)?;
+        let (&[version, key_version, tier, tool, method], rest) = signed.split_first_chunk::<5>()?;
+        let (key_id, rest) = rest.split_first_chunk::<12>()?;
+        let (digest, rest) = rest.split_first_chunk::<16>()?;
+        let (request_id, rest) = rest.split_first_chunk::<16>()?;
+        let issued_at = rest.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
+        let authentic = keys.version(key_version)?.verify(&[DOMAIN, signed, data_centre.as_bytes()], tag);
+        let same_request = version == VERSION
+            && tool == tool_code(call.tool)
+            && method == method_code(call.method)
+            && *digest == target_digest(target);
+        (authentic && same_request).then_some(Self {
+            key_id: KeyId::new(*key_id),
+            tier: Tier::from_code(tier)?,
+            request_id: RequestId(*request_id),
+            issued_at: UnixMillis(issued_at),
+        })
+    }
+}
+
+impl From<GrantFault> for Problem {
+    fn from(fault: GrantFault) -> Self {
+        match fault {
+            GrantFault::Missing | GrantFault::Invalid | GrantFault::Expired | GrantFault::Replayed => {
+                Self::new(Code::GrantInvalid, "this origin serves calls that come through the gateway's edge")
+            }
+        }
+    }
+}
+
+fn target_digest(target: &str) -> [u8; 16] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = sha256(&[target.as_bytes()]);
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+}
+
+const fn method_code(method: CallMethod) -> u8 {
+    match method {
+        CallMethod::Get => 0,
+        CallMethod::Post => 1,
+    }
+}
+
+/// The tool's byte in a grant. Edge and proxy may be of different versions, so that a tool keeps its code for
+/// ever, wherever it stands in [`Tool::ALL`].
+const fn tool_code(tool: Tool) -> u8 {
+    match tool {
+        Tool::Biolink => 1,
+        Tool::Build => 2,
+        Tool::Cover => 3,
+        Tool::Decks => 4,
+        Tool::Flip => 5,
+        Tool::Flow => 6,
+        Tool::Idea => 7,
+        Tool::Image => 8,
+        Tool::Leads => 9,
+        Tool::Learn => 10,
+        Tool::Narrate => 11,
+        Tool::Pdf => 12,
+        Tool::Qr => 13,
+        Tool::Seo => 14,
+        Tool::Speech => 15,
+        Tool::Transcribe => 16,
+        Tool::Yt => 17,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::action::Action;
+
+    const TARGET: &str = "/v1/qr/generate?url=x";
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn keys(secret: &str) -> MacKeys {
+        MacKeys::parse(secret).unwrap()
+    }
+
+    fn secret() -> MacKeys {
+        keys("0123456789abcdef0123456789abcdef")
+    }
+
+    fn call(method: CallMethod, tool: Tool) -> ToolCall<'static> {
+        ToolCall { method, tool, action: Action::parse("generate").unwrap() }
+    }
+
+    fn grant() -> Grant {
+        let request_id = RequestId([4; 16]);
+        Grant { key_id: KeyId::new([3; 12]), tier: Tier::Pro, request_id, issued_at: NOW }
+    }
+
+    fn signed() -> String {
+        grant().sign(&call(CallMethod::Post, Tool::Qr), TARGET, "fra", &secret())
+    }
+
+    fn verify(
+        text: &str,
+        method: CallMethod,
+        tool: Tool,
+        target: &str,
+        place: &str,
+        now: u64,
+    ) -> Result<Grant, GrantFault> {
+        Grant::verify(text.as_bytes(), &call(method, tool), target, place, &secret(), UnixMillis(now))
+    }
+
+    #[test]
+    fn a_grant_is_good_for_its_own_request_in_its_own_data_centre_only() {
+        let text = signed();
+        let ok = verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0);
+        assert_eq!(ok, Ok(grant()));
+        for other in [
+            verify(&text, CallMethod::Get, Tool::Qr, TARGET, "fra", NOW.0),
+            verify(&text, CallMethod::Post, Tool::Pdf, TARGET, "fra", NOW.0),
+            verify(&text, CallMethod::Post, Tool::Qr, "/v1/qr/generate?url=y", "fra", NOW.0),
+            verify(&text, CallMethod::Post, Tool::Qr, TARGET, "iad", NOW.0),
+        ] {
+            assert_eq!(other, Err(GrantFault::Invalid));
+        }
+    }
+
+    #[test]
+    fn a_grant_lives_for_thirty_seconds_either_way() {
+        let at = |now| verify(&signed(), CallMethod::Post, Tool::Qr, TARGET, "fra", now).err();
+        assert_eq!(at(NOW.0 + VALID_MS), None);
+        assert_eq!(at(NOW.0 - VALID_MS), None);
+        assert_eq!(at(NOW.0 + VALID_MS + 1), Some(GrantFault::Expired));
+        assert_eq!(at(NOW.0 - VALID_MS - 1), Some(GrantFault::Expired));
+    }
+
+    #[test]
+    fn grants_of_two_live_secrets_are_good_during_a_rotation() {
+        let both = keys("2:fedcba9876543210fedcba9876543210,1:0123456789abcdef0123456789abcdef");
+        let call = call(CallMethod::Post, Tool::Qr);
+        for signer in [&secret(), &both] {
+            let text = grant().sign(&call, TARGET, "fra", signer);
+            assert!(Grant::verify(text.as_bytes(), &call, TARGET, "fra", &both, NOW).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_two_tools_share_a_code() {
+        let codes: std::collections::BTreeSet<u8> = Tool::ALL.into_iter().map(tool_code).collect();
+        assert_eq!(codes.len(), Tool::ALL.len());
+    }
+
+    proptest! {
+        #[test]
+        fn a_grant_reads_back_as_itself(id: [u8; 12], request: [u8; 16], ms in 0u64..(1 << 56), tier in 0u8..3) {
+            let grant = Grant {
+                key_id: KeyId::new(id),
+                tier: Tier::from_code(tier).unwrap(),
+                request_id: RequestId(request),
+                issued_at: UnixMillis(ms),
+            };
+            let text = grant.sign(&call(CallMethod::Get, Tool::Yt), TARGET, "fra", &secret());
+            prop_assert_eq!(verify(&text, CallMethod::Get, Tool::Yt, TARGET, "fra", ms), Ok(grant));
+        }
+
+        #[test]
+        fn any_single_changed_character_is_refused(place in 0usize..96, replacement in "[ -~]") {
+            let mut text = signed();
+            prop_assume!(text[place..=place] != replacement);
+            text.replace_range(place..=place, &replacement);
+            prop_assert_eq!(
+                verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0),
+                Err(GrantFault::Invalid)
+            );
+        }
+    }
+}

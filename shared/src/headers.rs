@@ -1,0 +1,134 @@
+//! Header names the gateway gives a meaning to, spelled once, in lower case, and what passes through it.
+
+use crate::route::{self, Method};
+
+/// Carries the client's key (spec section 5).
+pub const API_KEY: &str = "x-api-key";
+/// Names the request, on every answer and towards the tool.
+pub const REQUEST_ID: &str = "x-request-id";
+/// Carries the edge's signed grant to the proxy.
+pub const GRANT: &str = "x-gateway-grant";
+/// Tells the tool whose call it is.
+pub const KEY_ID: &str = "x-gateway-key-id";
+/// Tells the tool what the key is paid for.
+pub const TIER: &str = "x-gateway-tier";
+/// Marks an answer of the proxy's own, so that the edge charges nothing for it; its value is the problem's code.
+pub const REFUSAL: &str = "x-gateway-refusal";
+/// Says that the quota was kept by the local budget because the meter was out of reach; its value is `meter`.
+pub const DEGRADED: &str = "x-gateway-degraded";
+/// The gateway's own share of the time (W3C Server Timing).
+pub const SERVER_TIMING: &str = "server-timing";
+
+const RESERVED_PREFIX: &str = "x-gateway-";
+
+/// Names that mean something to the hop or to the gateway only, beside [`RESERVED_PREFIX`] and `cf-`.
+const WITHHELD: [&str; 20] = [
+    API_KEY,
+    REQUEST_ID,
+    "authorization",
+    "cookie",
+    "connection",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "true-client-ip",
+    "upgrade",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
+/// Whether a client's header may reach a tool: end-to-end ones only, none that carries a credential, none that
+/// we reserve, and none with an underscore (servers read `X_Api_Key` as `X-Api-Key`). `name` in any case.
+///
+/// Framing (`content-length`, `transfer-encoding`) is left to the shell, which writes its own.
+#[must_use]
+pub fn reaches_tool(name: &str) -> bool {
+    let begins =
+        |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    !name.contains('_')
+        && !begins(RESERVED_PREFIX)
+        && !begins("cf-")
+        && !WITHHELD.iter().any(|withheld| withheld.eq_ignore_ascii_case(name))
+}
+
+/// Whether a tool's header may reach the client: not the hop's, not one that we reserve or write ourselves.
+#[must_use]
+pub fn reaches_client(name: &str) -> bool {
+    const OURS: [&str; 5] = [REQUEST_ID, "ratelimit", "ratelimit-policy", "keep-alive", "proxy-authenticate"];
+    let reserved =
+        name.get(..RESERVED_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(RESERVED_PREFIX));
+    !reserved && !OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+}
+
+/// What lets a browser on any site read every answer. The key is no cookie, so any origin may call.
+pub const CORS: [(&str, &str); 2] = [
+    ("access-control-allow-origin", "*"),
+    (
+        "access-control-expose-headers",
+        "Allow, Proxy-Status, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, X-Gateway-Degraded, X-Request-Id",
+    ),
+];
+
+/// The headers of a preflight's 204 (Fetch standard): what the route takes, good for a day.
+#[must_use]
+pub fn preflight(methods: &[Method]) -> [(&'static str, String); 4] {
+    let allow = route::allow(methods);
+    [
+        ("allow", allow.clone()),
+        ("access-control-allow-methods", allow),
+        (
+            "access-control-allow-headers",
+            "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, Tracestate, X-API-Key"
+                .to_owned(),
+        ),
+        ("access-control-max-age", "86400".to_owned()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_credential_or_of_our_own_names_reaches_a_tool() {
+        for name in [
+            "X-API-Key",
+            "x-api-key",
+            "X_API_KEY",
+            "Authorization",
+            "Cookie",
+            "X-Gateway-Tier",
+            "x-gateway-anything",
+            "X-Request-Id",
+            "CF-Connecting-IP",
+            "Forwarded",
+            "Upgrade",
+            "TE",
+        ] {
+            assert!(!reaches_tool(name), "{name}");
+        }
+        for name in
+            ["Accept", "Content-Type", "Content-Encoding", "Traceparent", "Idempotency-Key", "X-Custom"]
+        {
+            assert!(reaches_tool(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_tool_cannot_speak_for_the_gateway() {
+        for name in ["RateLimit", "X-Request-Id", "X-Gateway-Refusal", "x-gateway-degraded"] {
+            assert!(!reaches_client(name), "{name}");
+        }
+        assert!(
+            reaches_client("Content-Type") && reaches_client("Retry-After") && reaches_client("Set-Cookie")
+        );
+    }
+}

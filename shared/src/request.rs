@@ -1,0 +1,242 @@
+//! What makes a request's head acceptable at all, before anyone asks what it wants.
+
+use crate::{
+    headers,
+    problem::{Code, Problem},
+};
+
+/// Most header lines of a request.
+pub const MAX_HEADER_LINES: usize = 128;
+/// Most bytes of a request's header lines together, counted as `name: value` and line end.
+pub const MAX_HEADER_BYTES: usize = 65_536;
+/// Most bytes of a body, unless the tool's pool says otherwise: 10 MiB.
+pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
+
+/// What the head of a request says, once it says it clearly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The client's key, as sent.
+    pub api_key: Option<&'a str>,
+    /// The body's length, when it was stated.
+    pub content_length: Option<u64>,
+    /// The body's media type, as sent.
+    pub content_type: Option<&'a str>,
+    /// Whether the body comes in chunks of unstated number.
+    pub chunked: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Reads the header lines, in any case and order.
+    ///
+    /// # Errors
+    /// `headers-too-large`, `expectation-failed`, or `header-malformed` for what two parsers could read
+    /// differently: a name with an underscore, a key sent twice, a body with two lengths.
+    pub fn read(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<Self, Problem> {
+        let mut head = Self::default();
+        let mut bounds = Bounds::default();
+        for (name, value) in lines {
+            bounds.add(name, value)?;
+            if name.contains('_') {
+                return Err(malformed(format!("the header name `{}` has an underscore", shown(name))));
+            }
+            if name.eq_ignore_ascii_case(headers::API_KEY) {
+                head.read_key(value)?;
+            } else if name.eq_ignore_ascii_case("content-length") {
+                head.read_length(value)?;
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                head.chunked = true;
+            } else if name.eq_ignore_ascii_case("content-type") {
+                head.read_type(value)?;
+            } else if name.eq_ignore_ascii_case("expect") && !value.eq_ignore_ascii_case(b"100-continue") {
+                return Err(Problem::new(
+                    Code::ExpectationFailed,
+                    "the only expectation met is 100-continue",
+                ));
+            }
+        }
+        if head.chunked && head.content_length.is_some() {
+            return Err(malformed("Content-Length and Transfer-Encoding are both present"));
+        }
+        Ok(head)
+    }
+
+    /// Refuses a body that is stated to be longer than `limit` bytes.
+    ///
+    /// # Errors
+    /// `body-too-large`.
+    pub fn check_length(&self, limit: u64) -> Result<(), Problem> {
+        match self.content_length {
+            Some(length) if length > limit => Err(too_large(limit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a body of another type than JSON, unless it is in `accepted`: types such as `audio/*` or
+    /// `multipart/form-data`. A request without a body needs no type.
+    ///
+    /// # Errors
+    /// `media-type-unsupported` with `Accept` (RFC 9110 section 15.5.16).
+    pub fn check_media_type(&self, accepted: &[String]) -> Result<(), Problem> {
+        let essence = self.content_type.unwrap_or("").split(';').next().unwrap_or("").trim();
+        let empty = !self.chunked && self.content_length.unwrap_or(0) == 0;
+        let json = essence.eq_ignore_ascii_case("application/json");
+        if json || (empty && essence.is_empty()) || accepted.iter().any(|range| in_range(essence, range)) {
+            return Ok(());
+        }
+        let accept = std::iter::once("application/json").chain(accepted.iter().map(String::as_str));
+        let accept = accept.collect::<Vec<_>>().join(", ");
+        let detail = match essence {
+            "" => format!("the body has no Content-Type; this takes {accept}"),
+            _ => format!("the body's type is not taken here; this takes {accept}"),
+        };
+        Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept", accept))
+    }
+
+    fn read_key(&mut self, value: &'a [u8]) -> Result<(), Problem> {
+        // Some runtimes join repeated headers with a comma, which no key contains.
+        if self.api_key.is_some() || value.contains(&b',') {
+            return Err(malformed("X-API-Key is sent more than once"));
+        }
+        // A key is ASCII. Bytes that are not text are some text that is no key.
+        self.api_key = Some(std::str::from_utf8(value).unwrap_or("\u{fffd}").trim_matches([' ', '\t']));
+        Ok(())
+    }
+
+    fn read_length(&mut self, value: &[u8]) -> Result<(), Problem> {
+        let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let Some(digits) = digits.filter(|text| !text.is_empty()) else {
+            return Err(malformed("Content-Length is not one number"));
+        };
+        // More digits than fit are a length beyond any limit.
+        let length = digits.parse().unwrap_or(u64::MAX);
+        if self.content_length.is_some_and(|other| other != length) {
+            return Err(malformed("Content-Length is sent twice with different values"));
+        }
+        self.content_length = Some(length);
+        Ok(())
+    }
+
+    fn read_type(&mut self, value: &'a [u8]) -> Result<(), Problem> {
+        if self.content_type.is_some() {
+            return Err(malformed("Content-Type is sent more than once"));
+        }
+        self.content_type = Some(std::str::from_utf8(value).unwrap_or("\u{fffd}"));
+        Ok(())
+    }
+}
+
+/// The refusal of a body longer than `limit` bytes, stated or counted.
+#[must_use]
+pub fn too_large(limit: u64) -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("the body may have {limit} bytes"))
+}
+
+fn in_range(essence: &str, range: &str) -> bool {
+    match range.strip_suffix("/*") {
+        Some("*") => true,
+        Some(kind) => essence.split_once('/').is_some_and(|(own, _)| own.eq_ignore_ascii_case(kind)),
+        None => essence.eq_ignore_ascii_case(range),
+    }
+}
+
+#[derive(Default)]
+struct Bounds {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Bounds {
+    fn add(&mut self, name: &str, value: &[u8]) -> Result<(), Problem> {
+        const LINE_OVERHEAD: usize = ": \r\n".len();
+        self.lines += 1;
+        self.bytes = self.bytes.saturating_add(name.len()).saturating_add(value.len() + LINE_OVERHEAD);
+        if self.lines > MAX_HEADER_LINES {
+            return Err(Problem::new(
+                Code::HeadersTooLarge,
+                format!("there are more than {MAX_HEADER_LINES} header lines"),
+            ));
+        }
+        if self.bytes > MAX_HEADER_BYTES {
+            return Err(Problem::new(
+                Code::HeadersTooLarge,
+                format!("the headers have more than {MAX_HEADER_BYTES} bytes"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn shown(name: &str) -> String {
+    name.chars().filter(char::is_ascii_graphic).take(64).collect()
+}
+
+fn malformed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
+    Problem::new(Code::HeaderMalformed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<'a>(lines: &[(&'a str, &'a str)]) -> Result<Head<'a>, Code> {
+        Head::read(lines.iter().map(|(name, value)| (*name, value.as_bytes()))).map_err(|p| p.code())
+    }
+
+    #[test]
+    fn reads_the_key_and_the_body_in_any_case() {
+        let head = read(&[("X-Api-KEY", " k "), ("content-LENGTH", "12"), ("Content-Type", "a/b")]).unwrap();
+        assert_eq!(
+            (head.api_key, head.content_length, head.content_type),
+            (Some("k"), Some(12), Some("a/b"))
+        );
+    }
+
+    #[test]
+    fn what_two_parsers_could_read_differently_is_refused() {
+        for lines in [
+            &[("x-api-key", "a"), ("X-API-Key", "a")][..],
+            &[("x-api-key", "a, b")],
+            &[("x_api_key", "a")],
+            &[("content-length", "1"), ("transfer-encoding", "chunked")],
+            &[("content-length", "1"), ("content-length", "2")],
+            &[("content-length", "+1")],
+            &[("content-length", "")],
+        ] {
+            assert_eq!(read(lines), Err(Code::HeaderMalformed), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn more_and_larger_headers_than_allowed_are_refused() {
+        assert_eq!(read(&[("a", "b"); MAX_HEADER_LINES + 1]), Err(Code::HeadersTooLarge));
+        assert!(read(&[("a", "b"); MAX_HEADER_LINES]).is_ok());
+        assert_eq!(read(&[("a", &"b".repeat(MAX_HEADER_BYTES))]), Err(Code::HeadersTooLarge));
+    }
+
+    #[test]
+    fn only_one_expectation_is_met() {
+        assert!(read(&[("expect", "100-Continue")]).is_ok());
+        assert_eq!(read(&[("expect", "sorcery")]), Err(Code::ExpectationFailed));
+    }
+
+    #[test]
+    fn a_length_beyond_every_number_is_too_large_rather_than_malformed() {
+        let head = read(&[("content-length", "99999999999999999999999")]).unwrap();
+        assert_eq!(head.check_length(MAX_BODY_BYTES).map_err(|p| p.code()), Err(Code::BodyTooLarge));
+    }
+
+    #[test]
+    fn bodies_are_json_unless_the_pool_takes_more() {
+        let accepted = ["audio/*".to_owned(), "multipart/form-data".to_owned()];
+        let check = |content_type| {
+            Head { content_type, content_length: Some(1), ..Head::default() }.check_media_type(&accepted)
+        };
+        for taken in ["application/json; charset=utf-8", "audio/ogg", "multipart/form-data; boundary=x"] {
+            assert!(check(Some(taken)).is_ok(), "{taken}");
+        }
+        for refused in [None, Some("text/plain"), Some("application/jsonp"), Some("audio")] {
+            assert!(check(refused).is_err(), "{refused:?}");
+        }
+        assert!(Head::default().check_media_type(&[]).is_ok(), "no body, no type");
+    }
+}
