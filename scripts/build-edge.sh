@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Builds the worker: edge-worker/build/index.js and index_bg.wasm. wrangler calls this too (wrangler.toml, [build]).
+# cargo decides whether anything has changed; wasm-bindgen, wasm-opt and esbuild run only if its product has.
+set -euo pipefail
+here=$(dirname "$0")
+source "$here/lib.sh"
+
+readonly PROFILE=edge
+readonly OUT=$ROOT/edge-worker/build
+readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/edge_worker.wasm
+
+# wrangler may be the first to ask.
+if [[ ! -s $TOOLS/wasm-rust || ! -x $TOOLS/bin/worker-build || ! -x $TOOLS/bin/wasm-bindgen ]]; then "$here/setup.sh"; fi
+
+export CARGO_TARGET_DIR=$EDGE_TARGET_DIR
+# A client that hangs up does not strand what its request has begun.
+export RUN_TO_COMPLETION=1
+# What worker-build itself sets for cargo: the same here, or it would compile everything again.
+export WASM_BINDGEN_USE_JS_SYS=1
+export WASM_BINDGEN_BIN=$TOOLS/bin/wasm-bindgen
+export WASM_OPT_BIN=$ROOT/node_modules/.bin/wasm-opt
+export ESBUILD_BIN=$ROOT/node_modules/.bin/esbuild
+# worker-build only warns about a missing one, and then downloads its own.
+for program in "$WASM_BINDGEN_BIN" "$WASM_OPT_BIN" "$ESBUILD_BIN"; do
+  [[ -x $program ]] || fail "$program is missing: run scripts/setup.sh"
+done
+if [[ $(cat "$TOOLS/wasm-rust") == debian ]]; then
+  export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
+fi
+
+# What was compiled against another copy of the standard library cannot be linked with this one, and cargo doesn't notice.
+discard_what_another_std_built() {
+  local stamp=$EDGE_TARGET_DIR/std-stamp libdir now
+  libdir=$(rustc --target wasm32-unknown-unknown --print target-libdir)
+  now=$(rustc -vV; sha256sum "$libdir"/libstd-*.rlib)
+  if [[ -e $stamp && $(cat "$stamp") != "$now" ]]; then rm -rf "$EDGE_TARGET_DIR/wasm32-unknown-unknown"; fi
+  mkdir -p "$EDGE_TARGET_DIR"
+  printf '%s\n' "$now" >"$stamp"
+}
+
+compile() { cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown; }
+package() { "$TOOLS/bin/worker-build" --profile "$PROFILE" --locked; }
+fingerprint() { sha256sum "$LIBRARY" Cargo.toml "$here/build-edge.sh" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
+
+here=$(cd "$here" && pwd)
+cd "$ROOT/edge-worker"
+discard_what_another_std_built
+compile
+if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$EDGE_TARGET_DIR/packaged" 2>/dev/null)" ]]; then
+  ok "worker: nothing has changed"
+else
+  step "packaging the worker: wasm-bindgen, wasm-opt, esbuild" package
+  fingerprint >"$EDGE_TARGET_DIR/packaged"
+fi
+"$here/wasm-size.sh"

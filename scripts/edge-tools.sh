@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs worker-build and the wasm-bindgen CLI into .tools, from the crate registry, once per version.
+# They only drive the build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+
+readonly WORKER_BUILD=0.8.7
+# The CLI refuses any crate but its own version, so the lock file decides.
+WASM_BINDGEN=$(locked_version wasm-bindgen)
+[[ -n $WASM_BINDGEN ]] || fail "Cargo.lock holds no wasm-bindgen"
+
+# installed program version
+installed() { [[ $("$TOOLS/bin/$1" --version 2>/dev/null) == *"$2" ]]; }
+
+# install package version program option…
+install() {
+  CARGO_TARGET_DIR=$TOOLS/build CARGO_PROFILE_DEV_DEBUG=false CARGO_INCREMENTAL=0 \
+    cargo install --debug --force --root "$TOOLS" --bin "$3" "${@:4}" "$1@$2"
+}
+
+# worker-build links the system's OpenSSL (for downloads that this project never lets it do).
+if ! installed worker-build "$WORKER_BUILD"; then
+  if ! { command -v cc && pkg-config --exists openssl; } >/dev/null 2>&1; then
+    step "installing a C compiler and OpenSSL's headers" apt_install gcc libc6-dev pkg-config libssl-dev
+  fi
+  step "building worker-build $WORKER_BUILD (about 1 min)" install worker-build "$WORKER_BUILD" worker-build --locked
+fi
+# Its packaged lock file does not resolve, hence no --locked; its TLS only serves a test runner that is not installed.
+if ! installed wasm-bindgen "$WASM_BINDGEN"; then
+  step "building the wasm-bindgen CLI $WASM_BINDGEN (about 1 min)" \
+    install wasm-bindgen-cli "$WASM_BINDGEN" wasm-bindgen --no-default-features
+fi
+rm -rf "$TOOLS/build"
+ok "worker-build $WORKER_BUILD, wasm-bindgen $WASM_BINDGEN"

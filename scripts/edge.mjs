@@ -1,0 +1,77 @@
+// Runs the built worker in workerd, with the bindings of wrangler.toml: `node scripts/edge.mjs [options]`.
+//   --port N         0 takes a free one; default EDGE_PORT or 8787
+//   --host H         default 127.0.0.1
+//   --state DIR      where KV, Durable Objects and queues live; `memory` keeps nothing; default .data/edge
+//   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
+//   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
+//                    or from the environment if a variable of the same name is set there
+// Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs, parseEnv } from "node:util";
+import { Log, LogLevel, Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const SECRETS = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
+
+const { values: options } = parseArgs({
+  options: {
+    port: { type: "string", default: process.env.EDGE_PORT || "8787" },
+    host: { type: "string", default: "127.0.0.1" },
+    state: { type: "string", default: path.join(ROOT, ".data/edge") },
+    origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
+    var: { type: "string", multiple: true, default: [] },
+  },
+});
+
+/** Secrets by name: the environment's, else those of .dev.vars. */
+function secrets() {
+  const file = path.join(ROOT, ".dev.vars");
+  const kept = existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+  const given = SECRETS.filter((name) => process.env[name]).map((name) => [name, process.env[name]]);
+  return { ...kept, ...Object.fromEntries(given) };
+}
+
+/** `NAME=VALUE` as a pair; the value may hold further equals signs. */
+function pair(text) {
+  const at = text.indexOf("=");
+  if (at < 1) throw new Error(`--var takes NAME=VALUE, not ${text}`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+function miniflareOptions() {
+  const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"));
+  if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
+  return {
+    ...workerOptions,
+    name: "edge",
+    modules: true,
+    scriptPath: main,
+    modulesRoot: path.dirname(main),
+    bindings: {
+      ...workerOptions.bindings,
+      ...secrets(),
+      ORIGIN_URLS: options.origin,
+      ...Object.fromEntries(options.var.map(pair)),
+    },
+    host: options.host,
+    port: Number(options.port),
+    cf: false,
+    log: new Log(LogLevel.WARN),
+    ...(options.state === "memory" ? {} : { defaultPersistRoot: options.state }),
+  };
+}
+
+const edge = new Miniflare(miniflareOptions());
+let ending = false;
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, async () => {
+    if (ending) return;
+    ending = true;
+    await edge.dispose();
+    process.exit(0);
+  });
+}
+const url = await edge.ready;
+console.log(`edge listening on ${url.origin}`);

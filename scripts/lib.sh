@@ -1,0 +1,53 @@
+# Sourced by the other scripts: where things are, and how progress is told.
+# shellcheck shell=bash disable=SC2034
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+TOOLS=$ROOT/.tools
+TARGET_DIR=${CARGO_TARGET_DIR:-$ROOT/target}
+# The worker has its own target folder: it may be built by another rustc (see wasm-std.sh), and never waits for cargo's lock.
+EDGE_TARGET_DIR=$TARGET_DIR/edge
+export WRANGLER_SEND_METRICS=false WRANGLER_SEND_ERROR_REPORTS=false CLOUDFLARE_CF_FETCH_ENABLED=false
+mkdir -p "$TOOLS"
+
+ok() { printf 'ok    %s\n' "$*"; }
+
+fail() {
+  printf 'error %s\n' "$*" >&2
+  exit 1
+}
+
+# step "what is done" command…: says what is about to happen, shows its output, says how long it took.
+step() {
+  local what=$1 started=$SECONDS status=0
+  shift
+  printf '==>   %s\n' "$what"
+  "$@" || status=$?
+  if ((status != 0)); then
+    printf 'error %s: failed after %d s (%s)\n' "$what" $((SECONDS - started)) "$*" >&2
+    return "$status"
+  fi
+  printf 'done  %s (%d s)\n' "$what" $((SECONDS - started))
+}
+
+# as_root command…: for Debian's package manager only.
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    fail "this needs root, and there is no sudo; run as root: $*"
+  fi
+}
+
+# apt_install package…: Debian and its relatives; anyone else is told what to install.
+apt_install() {
+  command -v apt-get >/dev/null || fail "please install these packages (or what corresponds to them here): $*"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+}
+
+# locked_version crate: the version that Cargo.lock holds.
+locked_version() {
+  awk -v name="name = \"$1\"" '$0 == name { getline; gsub(/version = |"/, ""); print; exit }' "$ROOT/Cargo.lock"
+}
