@@ -16,6 +16,7 @@ pub mod headers;
 pub mod key;
 pub mod policy;
 pub mod problem;
+pub mod quota;
 pub mod request;
 pub mod request_id;
 pub mod route;

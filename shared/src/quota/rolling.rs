@@ -1,0 +1,129 @@
+//! Calls of the last window, in buckets.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::UnixMillis;
+
+/// What was counted within the last `WINDOW_MS`, in buckets of `BUCKET_MS`.
+///
+/// A count leaves one bucket's length after the window has passed its bucket's beginning: a little late and never
+/// early. So no interval of the window's length, wherever it begins, holds more than was allowed at once; the
+/// price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(u64, u32)>", into = "Vec<(u64, u32)>")]
+pub struct Rolling<const BUCKET_MS: u64, const WINDOW_MS: u64> {
+    /// Bucket numbers (time over `BUCKET_MS`), rising, each with its count, which is never 0.
+    buckets: VecDeque<(u64, u32)>,
+    total: u32,
+}
+
+impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
+    /// Forgets what has left the window at `now`.
+    pub fn expire(&mut self, now: UnixMillis) {
+        while let Some(&(bucket, count)) = self.buckets.front() {
+            if now < Self::leaves_at(bucket) {
+                break;
+            }
+            self.buckets.pop_front();
+            self.total = self.total.saturating_sub(count);
+        }
+    }
+
+    /// Counts `n` at the moment `at`, which may lie in the past or, for what is assumed, ahead.
+    pub fn add(&mut self, at: UnixMillis, n: u32) {
+        if n == 0 {
+            return;
+        }
+        self.total = self.total.saturating_add(n);
+        let bucket = at.0 / BUCKET_MS;
+        match self.buckets.back_mut() {
+            Some((last, count)) if *last == bucket => *count = count.saturating_add(n),
+            Some((last, _)) if *last > bucket => self.insert(bucket, n),
+            _ => self.buckets.push_back((bucket, n)),
+        }
+    }
+
+    fn insert(&mut self, bucket: u64, n: u32) {
+        let place = self.buckets.partition_point(|&(other, _)| other < bucket);
+        match self.buckets.get_mut(place) {
+            Some((other, count)) if *other == bucket => *count = count.saturating_add(n),
+            _ => self.buckets.insert(place, (bucket, n)),
+        }
+    }
+
+    /// All that is in the window.
+    #[must_use]
+    pub const fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// The moment by which at least `n` of the counts will have left, if nothing is added; `None` when there are
+    /// fewer than `n`.
+    #[must_use]
+    pub fn freed_at(&self, n: u32) -> Option<UnixMillis> {
+        let mut freed = 0u32;
+        self.buckets.iter().find_map(|&(bucket, count)| {
+            freed = freed.saturating_add(count);
+            (freed >= n).then(|| Self::leaves_at(bucket))
+        })
+    }
+
+    const fn leaves_at(bucket: u64) -> UnixMillis {
+        UnixMillis(bucket.saturating_add(1).saturating_mul(BUCKET_MS).saturating_add(WINDOW_MS))
+    }
+}
+
+impl<const B: u64, const W: u64> From<Vec<(u64, u32)>> for Rolling<B, W> {
+    fn from(mut buckets: Vec<(u64, u32)>) -> Self {
+        buckets.retain(|&(_, count)| count > 0);
+        buckets.sort_unstable();
+        let total = buckets.iter().fold(0u32, |total, &(_, count)| total.saturating_add(count));
+        Self { buckets: buckets.into(), total }
+    }
+}
+
+impl<const B: u64, const W: u64> From<Rolling<B, W>> for Vec<(u64, u32)> {
+    fn from(rolling: Rolling<B, W>) -> Self {
+        rolling.buckets.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Minute = Rolling<250, 60_000>;
+
+    #[test]
+    fn a_count_stays_for_the_whole_window_and_leaves_a_bucket_later_at_most() {
+        let mut minute = Minute::default();
+        minute.add(UnixMillis(100_249), 1);
+        minute.expire(UnixMillis(160_249));
+        assert_eq!(minute.total(), 1);
+        minute.expire(UnixMillis(160_250));
+        assert_eq!(minute.total(), 0);
+    }
+
+    #[test]
+    fn counts_may_come_in_any_order() {
+        let mut minute = Minute::default();
+        for at in [5_000, 1_000, 3_000, 1_100] {
+            minute.add(UnixMillis(at), 1);
+        }
+        assert_eq!(minute.total(), 4);
+        assert_eq!(minute.freed_at(1), Some(UnixMillis(61_250)));
+        assert_eq!(minute.freed_at(3), Some(UnixMillis(63_250)));
+        assert_eq!(minute.freed_at(5), None);
+    }
+
+    #[test]
+    fn a_window_reads_back_from_its_stored_form() {
+        let mut minute = Minute::default();
+        minute.add(UnixMillis(1_000), 3);
+        minute.add(UnixMillis(9_000), 2);
+        let text = serde_json::to_string(&minute).unwrap();
+        assert_eq!(serde_json::from_str::<Minute>(&text).unwrap(), minute);
+    }
+}

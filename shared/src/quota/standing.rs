@@ -1,0 +1,133 @@
+//! How a key stands against its quotas, and how that is told to the client.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    policy::{Policy, Window},
+    problem::{Code, Problem},
+};
+
+/// What is left of one quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Calls of the whole quota.
+    pub limit: u32,
+    /// Calls that would pass now.
+    pub remaining: u32,
+    /// Milliseconds until more is to be had; 0 when the quota is whole.
+    pub reset_ms: u64,
+}
+
+/// How a key stands against each of its quotas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Against the rolling minute.
+    pub minute: Left,
+    /// Against the UTC day; `None` is without limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<Left>,
+}
+
+/// A call that was refused, and what would let it pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The quota that was used up; when both are, the one that stays so longer.
+    pub window: Window,
+    /// Milliseconds until a call will pass.
+    pub retry_ms: u64,
+}
+
+impl Standing {
+    /// The standing some time later, if nothing was called since: what resets in the meantime is left to the
+    /// next answer, so this never promises too much.
+    #[must_use]
+    pub fn after(self, elapsed_ms: u64) -> Self {
+        let later = |left: Left| Left { reset_ms: left.reset_ms.saturating_sub(elapsed_ms), ..left };
+        Self { minute: later(self.minute), day: self.day.map(later) }
+    }
+
+    /// The standing of a holder that has `held` calls in hand beside what is free.
+    #[must_use]
+    pub fn with_held(self, held: u32) -> Self {
+        let more =
+            |left: Left| Left { remaining: left.remaining.saturating_add(held).min(left.limit), ..left };
+        Self { minute: more(self.minute), day: self.day.map(more) }
+    }
+
+    /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11): Lists of String Items. A
+    /// quota without limit is left out.
+    #[must_use]
+    pub fn headers(&self) -> [(&'static str, String); 2] {
+        let items = [(Window::Minute, Some(self.minute)), (Window::Day, self.day)];
+        let list = |item: fn(Window, Left) -> String| {
+            let items = items.into_iter().filter_map(|(window, left)| left.map(|left| item(window, left)));
+            items.collect::<Vec<_>>().join(", ")
+        };
+        [
+            (
+                "ratelimit-policy",
+                list(|w, left| format!(r#""{}";q={};w={}"#, w.as_str(), left.limit, w.seconds())),
+            ),
+            (
+                "ratelimit",
+                list(|w, left| {
+                    format!(r#""{}";r={};t={}"#, w.as_str(), left.remaining, left.reset_ms.div_ceil(1000))
+                }),
+            ),
+        ]
+    }
+
+    /// The standing of a key that has used nothing.
+    #[must_use]
+    pub fn whole(policy: &Policy) -> Self {
+        let whole = |limit: u32| Left { limit, remaining: limit, reset_ms: 0 };
+        Self { minute: whole(policy.minute.get()), day: policy.day.map(|day| whole(day.get())) }
+    }
+}
+
+impl Denial {
+    /// The 429, with the moment at which the next call will pass. The rate-limit headers are for the caller to
+    /// add, as on every answer.
+    #[must_use]
+    pub fn problem(&self, standing: &Standing) -> Problem {
+        let seconds = self.retry_ms.div_ceil(1000).max(1);
+        let (limit, span) = match self.window {
+            Window::Minute => (standing.minute.limit, "any 60 seconds"),
+            Window::Day => (standing.day.map_or(0, |day| day.limit), "a UTC day"),
+        };
+        let detail = format!("the key may make {limit} calls in {span}; the next one passes in {seconds} s");
+        Problem::new(Code::QuotaExceeded, detail)
+            .retry_after(seconds)
+            .with_member("violated-policies", vec![self.window.as_str()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{request_id::RequestId, tier::Tier};
+
+    #[test]
+    fn headers_name_both_quotas_and_leave_out_what_is_unlimited() {
+        let standing = Standing {
+            minute: Left { limit: 10, remaining: 7, reset_ms: 40_001 },
+            day: Some(Left { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
+        };
+        let [policy, limit] = standing.headers();
+        assert_eq!(policy, ("ratelimit-policy", r#""minute";q=10;w=60, "day";q=100;w=86400"#.to_owned()));
+        assert_eq!(limit, ("ratelimit", r#""minute";r=7;t=41, "day";r=93;t=51234"#.to_owned()));
+        let [policy, _] = Standing::whole(&Policy::for_tier(Tier::Enterprise)).headers();
+        assert_eq!(policy.1, r#""minute";q=500;w=60"#);
+    }
+
+    #[test]
+    fn a_refusal_says_when_and_which() {
+        let standing = Standing::whole(&Policy::for_tier(Tier::Free));
+        let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&standing);
+        let rendered = problem.render(&RequestId([0; 16]));
+        assert_eq!(rendered.status, 429);
+        assert!(rendered.headers.contains(&("retry-after", "41".to_owned())));
+        assert!(rendered.body.contains(r#""violated-policies":["minute"]"#), "{}", rendered.body);
+        assert!(rendered.body.contains("iana.org/assignments/http-problem-types#quota-exceeded"));
+    }
+}

@@ -1,0 +1,188 @@
+//! What a key has used, and whether one call more may pass.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    policy::{Policy, Window},
+    quota::{Clock, Denial, Left, Rolling, Standing},
+    time::{UnixMillis, UtcDay},
+};
+
+/// Any 60 seconds, in quarters of a second: what can be sustained is 0.4 % below the limit.
+pub type RollingMinute = Rolling<250, 60_000>;
+
+/// The calls of one key that count now.
+///
+/// **Promise.** On the key's own [`Clock`], no interval of 60 seconds and no UTC day holds more calls admitted
+/// here than the policy allowed at the last of them, whatever the order of `now`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    clock: Clock,
+    minute: RollingMinute,
+    day: UtcDay,
+    day_used: u32,
+}
+
+/// Whether one call may pass. A refusal is an answer, not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may, and is counted.
+    Allow(Standing),
+    /// It may not, and is not counted.
+    Deny(Denial, Standing),
+}
+
+impl Usage {
+    /// Decides on one call and counts it if it passes.
+    pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
+        let now = self.roll(now);
+        if self.free(policy, 0) == 0 {
+            return Decision::Deny(self.denial(policy, 0, now), self.standing(policy, 0, now));
+        }
+        self.spend(now, 1);
+        Decision::Allow(self.standing(policy, 0, now))
+    }
+
+    /// Moves on to `now` and answers the moment on the key's own clock, which the other calls take.
+    pub fn roll(&mut self, now: UnixMillis) -> UnixMillis {
+        let now = self.clock.read(now);
+        self.minute.expire(now);
+        if now.day() > self.day {
+            self.day = now.day();
+            self.day_used = 0;
+        }
+        now
+    }
+
+    /// Calls that would pass now, with `reserved` calls promised elsewhere.
+    #[must_use]
+    pub fn free(&self, policy: &Policy, reserved: u32) -> u32 {
+        let minute = policy.minute.get().saturating_sub(self.minute.total());
+        let day = policy.day.map_or(u32::MAX, |day| day.get().saturating_sub(self.day_used));
+        minute.min(day).saturating_sub(reserved)
+    }
+
+    /// Counts `n` calls made at the moment `at`, today.
+    pub fn spend(&mut self, at: UnixMillis, n: u32) {
+        self.minute.add(at, n);
+        self.day_used = self.day_used.saturating_add(n);
+    }
+
+    /// Gives `n` calls of `day` back to the day's quota. The minute keeps them: it protects the tools.
+    pub fn refund(&mut self, day: UtcDay, n: u32) {
+        if day == self.day {
+            self.day_used = self.day_used.saturating_sub(n);
+        }
+    }
+
+    /// The day that is being counted.
+    #[must_use]
+    pub const fn day(&self) -> UtcDay {
+        self.day
+    }
+
+    /// Calls counted in the last minute and today.
+    #[must_use]
+    pub const fn used(&self) -> (u32, u32) {
+        (self.minute.total(), self.day_used)
+    }
+
+    /// How the key stands; `now` as [`Usage::roll`] answered it.
+    #[must_use]
+    pub fn standing(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> Standing {
+        let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
+            limit: limit.get(),
+            remaining: limit.get().saturating_sub(used).saturating_sub(reserved),
+            reset_ms,
+        };
+        let minute = left(policy.minute, self.minute.total(), self.minute_reset(policy, reserved, now));
+        let day = policy.day.map(|limit| left(limit, self.day_used, now.day().end().since(now)));
+        Standing { minute, day }
+    }
+
+    /// Why a call is refused and when one will pass, if nothing else is called until then.
+    #[must_use]
+    pub fn denial(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> Denial {
+        let day_full = policy.day.is_some_and(|day| self.day_used.saturating_add(reserved) >= day.get());
+        if day_full {
+            Denial { window: Window::Day, retry_ms: now.day().end().since(now) }
+        } else {
+            Denial { window: Window::Minute, retry_ms: self.minute_reset(policy, reserved, now).max(1) }
+        }
+    }
+
+    /// Until the next call passes when the minute is full, until the first count leaves otherwise.
+    fn minute_reset(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> u64 {
+        let taken = self.minute.total().saturating_add(reserved);
+        let excess = taken.saturating_sub(policy.minute.get()).saturating_add(1);
+        let needed = if taken >= policy.minute.get() { excess } else { 1 };
+        self.minute.freed_at(needed).map_or(0, |at| at.since(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tier::Tier;
+
+    const FREE: Policy = Policy::for_tier(Tier::Free);
+    const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
+
+    fn allows(usage: &mut Usage, now: UnixMillis) -> bool {
+        matches!(usage.admit(&FREE, now), Decision::Allow(_))
+    }
+
+    #[test]
+    fn denies_the_eleventh_call_within_a_minute() {
+        let mut usage = Usage::default();
+        for _ in 0..10 {
+            assert!(allows(&mut usage, NOON));
+        }
+        let Decision::Deny(denial, standing) = usage.admit(&FREE, NOON.plus(1_000)) else {
+            panic!("admitted")
+        };
+        assert_eq!(denial, Denial { window: Window::Minute, retry_ms: 59_250 });
+        assert_eq!((standing.minute.remaining, standing.day.map(|day| day.remaining)), (0, Some(90)));
+        assert!(!allows(&mut usage, NOON.plus(1_000 + denial.retry_ms - 1)));
+        assert!(allows(&mut usage, NOON.plus(1_000 + denial.retry_ms)));
+    }
+
+    #[test]
+    fn denies_the_hundred_and_first_call_of_a_day_until_midnight() {
+        let mut usage = Usage::default();
+        let mut now = NOON;
+        for _ in 0..100 {
+            assert!(allows(&mut usage, now));
+            now = now.plus(7_000);
+        }
+        let Decision::Deny(denial, _) = usage.admit(&FREE, now) else { panic!("admitted") };
+        assert_eq!(denial, Denial { window: Window::Day, retry_ms: now.day().end().since(now) });
+        assert!(allows(&mut usage, now.plus(denial.retry_ms)));
+    }
+
+    #[test]
+    fn a_refund_gives_back_the_day_and_not_the_minute() {
+        let mut usage = Usage::default();
+        for _ in 0..10 {
+            allows(&mut usage, NOON);
+        }
+        usage.refund(NOON.day(), 10);
+        assert_eq!(usage.used(), (10, 0));
+        usage.refund(UtcDay(NOON.day().0 - 1), 5);
+        assert_eq!(usage.used(), (10, 0), "yesterday is closed");
+    }
+
+    #[test]
+    fn a_lowered_limit_waits_until_enough_has_left() {
+        let mut usage = Usage::default();
+        let pro = Policy::for_tier(Tier::Pro);
+        for second in 0..30 {
+            usage.admit(&pro, NOON.plus(second * 1_000));
+        }
+        let Decision::Deny(denial, _) = usage.admit(&FREE, NOON.plus(30_000)) else { panic!("admitted") };
+        assert!(!allows(&mut usage, NOON.plus(30_000 + denial.retry_ms - 1)));
+        assert!(allows(&mut usage, NOON.plus(30_000 + denial.retry_ms)));
+    }
+}
