@@ -14,6 +14,7 @@ pub mod fields;
 pub mod grant;
 pub mod headers;
 pub mod key;
+pub mod meter;
 pub mod policy;
 pub mod problem;
 pub mod quota;

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     base62,
     key::{KeyId, SecretHash},
@@ -53,7 +55,8 @@ pub struct KeyEntropy {
 }
 
 /// Why a text is not a key, or a key may not be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KeyFault {
     /// There is none.
     Missing,
@@ -93,7 +96,7 @@ pub struct ApiKey {
 }
 
 /// A key that this service has minted. Whether it may still be used, its record says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedKey {
     /// The key's public name.
     pub id: KeyId,

@@ -26,7 +26,8 @@ pub struct Usage {
 }
 
 /// Whether one call may pass. A refusal is an answer, not an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It may, and is counted.
     Allow(Standing),
@@ -37,7 +38,8 @@ pub enum Decision {
 impl Usage {
     /// Decides on one call and counts it if it passes.
     pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
-        let now = self.roll(now);
+        let now = self.read_clock(now);
+        self.roll(now);
         if self.free(policy, 0) == 0 {
             return Decision::Deny(self.denial(policy, 0, now), self.standing(policy, 0, now));
         }
@@ -45,15 +47,18 @@ impl Usage {
         Decision::Allow(self.standing(policy, 0, now))
     }
 
-    /// Moves on to `now` and answers the moment on the key's own clock, which the other calls take.
-    pub fn roll(&mut self, now: UnixMillis) -> UnixMillis {
-        let now = self.clock.read(now);
+    /// The moment on the key's own clock, which the other calls take.
+    pub fn read_clock(&mut self, now: UnixMillis) -> UnixMillis {
+        self.clock.read(now)
+    }
+
+    /// Forgets what no longer counts at `now`.
+    pub fn roll(&mut self, now: UnixMillis) {
         self.minute.expire(now);
         if now.day() > self.day {
             self.day = now.day();
             self.day_used = 0;
         }
-        now
     }
 
     /// Calls that would pass now, with `reserved` calls promised elsewhere.
@@ -89,7 +94,7 @@ impl Usage {
         (self.minute.total(), self.day_used)
     }
 
-    /// How the key stands; `now` as [`Usage::roll`] answered it.
+    /// How the key stands; `now` as [`Usage::read_clock`] answered it.
     #[must_use]
     pub fn standing(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> Standing {
         let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
@@ -118,7 +123,11 @@ impl Usage {
         let taken = self.minute.total().saturating_add(reserved);
         let excess = taken.saturating_sub(policy.minute.get()).saturating_add(1);
         let needed = if taken >= policy.minute.get() { excess } else { 1 };
-        self.minute.freed_at(needed).map_or(0, |at| at.since(now))
+        match self.minute.freed_at(needed) {
+            Some(at) => at.since(now),
+            None if reserved == 0 => 0,
+            None => u64::from(Window::Minute.seconds()).saturating_mul(1000),
+        }
     }
 }
 

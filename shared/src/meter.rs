@@ -1,0 +1,30 @@
+//! The one authority over a key: what it has used, what it has lent, and its record.
+//!
+//! A [`Meter`] is a pure state machine. Its shell (a Durable Object per key) loads the state, calls
+//! [`Meter::handle`], and stores the state before the reply leaves. Isolates at the edge hold *leases*: small,
+//! short allotments of calls which the meter counts as reserved from the moment they are granted, so that an
+//! isolate can admit calls without asking.
+//!
+//! **Why no call over the limit passes**, whatever is delayed, doubled, lost, restarted or crashes:
+//!
+//! 1. At every step, calls counted in the window plus calls reserved by leases are at most the limit, because
+//!    what is granted is taken from what is free.
+//! 2. A holder spends a lease only while it is valid by the holder's own clock, counted from before it asked. The
+//!    meter counts from when it answered, which is later. So spending has ended when the meter stops reserving.
+//! 3. What was spent is counted at a moment no earlier than its real one: the grant's moment, plus the slot of
+//!    the lease in which it was spent, plus what rounding and small clock steps may hide ([`Lease`]). What is not
+//!    reported by a lease's end counts as spent then.
+//! 4. A reply leaves only after its state is stored. If either is lost, calls are lost, never gained.
+//! 5. Reports are running totals and merge by maximum; refunds carry a batch number that is taken once.
+//!
+//! `docs/limits.md` says the same to clients and operators, with what it costs near the limit.
+
+mod lease;
+mod message;
+mod state;
+mod tally;
+
+pub use lease::{LeaseTerms, Report, SLOT_MS, TTL_MS};
+pub use message::{Answer, Ask, Attempt, Batch, Change, Changed, Message, Reading, Reply, Verdict};
+pub use state::Meter;
+pub use tally::Tally;

@@ -1,0 +1,70 @@
+//! Calls lent to one isolate for a short time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{quota::Usage, time::UnixMillis};
+
+/// How long a lease lasts, in milliseconds, counted by the meter from its answer. It bounds how long a revoked
+/// or downgraded key can go on.
+pub const TTL_MS: u64 = 10_000;
+
+/// The grain in which a holder tells when it spent what, in milliseconds from when it asked.
+pub const SLOT_MS: u64 = 250;
+
+/// What a holder gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseTerms {
+    /// Names the lease among the meter's.
+    pub id: u64,
+    /// Calls it is good for.
+    pub calls: u32,
+    /// Milliseconds it is good for, counted by the holder from *before* it asked.
+    pub ttl_ms: u64,
+}
+
+/// What a holder has spent of a lease: running totals, so that a report may be lost, doubled or overtaken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The lease.
+    pub lease: u64,
+    /// Calls spent so far in each slot that has any.
+    pub spent: Vec<(u64, u32)>,
+    /// Whether the holder will spend no more of it.
+    pub closed: bool,
+}
+
+/// A lease as the meter keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Lease {
+    pub(super) id: u64,
+    pub(super) holder: u64,
+    pub(super) left: u32,
+    pub(super) until: UnixMillis,
+    from: UnixMillis,
+    spent: BTreeMap<u64, u32>,
+}
+
+impl Lease {
+    pub(super) const fn new(terms: LeaseTerms, holder: u64, from: UnixMillis) -> Self {
+        let until = from.plus(terms.ttl_ms);
+        Self { id: terms.id, holder, left: terms.calls, until, from, spent: BTreeMap::new() }
+    }
+
+    /// Counts what `report` adds to what was known.
+    ///
+    /// A call spent in slot `s` was spent before `from + (s + 1) * SLOT_MS`, because `from` is later than the
+    /// moment the holder counts from. It is counted one slot later still, so that a step of the holder's clock by
+    /// up to [`SLOT_MS`] changes nothing.
+    pub(super) fn apply(&mut self, report: &Report, usage: &mut Usage) {
+        for &(slot, total) in &report.spent {
+            let at = self.from.plus(slot.saturating_add(2).saturating_mul(SLOT_MS)).min(self.until);
+            let known = self.spent.entry(slot).or_insert(0);
+            let added = total.saturating_sub(*known).min(self.left);
+            *known = known.saturating_add(added);
+            self.left = self.left.saturating_sub(added);
+            usage.spend(at, added);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What is said to a meter and what it answers, as JSON.
+//!
+//! Workers of two versions meet during a deployment: fields are only ever added, with a default, and an unknown
+//! one is ignored.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LeaseTerms, Report, Tally};
+use crate::{
+    key::{BiolinkPlan, KeyFault, KeyRecord, SecretHash, VerifiedKey},
+    policy::LimitOverrides,
+    quota::{Decision, Denial, Standing},
+    tier::Tier,
+    time::{UnixMillis, UtcDay},
+    tool::Tool,
+};
+
+/// Everything a meter can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
+pub enum Message {
+    /// A holder wants calls, or reports, or both.
+    Ask(Ask),
+    /// A holder wants to see the whole state. It is asked like any ask, for no call.
+    Read(Ask),
+    /// An administrator or the key's holder changes the record. `record` is what KV holds, for a meter that has
+    /// not met the key yet.
+    Change {
+        /// The stored record, if there is one.
+        #[serde(default)]
+        record: Option<KeyRecord>,
+        /// What to change.
+        change: Change,
+    },
+    /// KV now holds the record of this version.
+    Stored {
+        /// The version that was written.
+        version: u64,
+    },
+    /// Somebody presents an admin secret. Such a meter has an address for a subject, not a key.
+    Attempt(Attempt),
+}
+
+/// Everything a meter answers, by the same name as what it was told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
+pub enum Reply {
+    /// To [`Message::Ask`].
+    Ask(Answer),
+    /// To [`Message::Read`].
+    Read(Reading),
+    /// To [`Message::Change`].
+    Change(Changed),
+    /// To [`Message::Stored`].
+    Stored,
+    /// To [`Message::Attempt`].
+    Attempt(Decision),
+}
+
+/// A holder's question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Which isolate asks: a random number it keeps for life.
+    pub holder: u64,
+    /// Counts the isolate's questions. A retry repeats it and gets the same answer.
+    pub seq: u32,
+    /// The key, as its MAC vouches for it.
+    pub key: VerifiedKey,
+    /// Whether a call waits for the answer.
+    pub want: bool,
+    /// Calls per 1,000 seconds that the holder sees; 0 asks for no lease.
+    #[serde(default)]
+    pub rate: u32,
+    /// The stored record, when the holder has one newer than the meter is known to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<KeyRecord>,
+    /// The version of the record that the holder has; a newer one comes with the answer.
+    #[serde(default)]
+    pub version: u64,
+    /// What was spent of leases.
+    #[serde(default)]
+    pub reports: Vec<Report>,
+    /// What became of calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Batch>,
+}
+
+/// What became of calls since the last batch. Each is taken once: a holder sends the same batch under the same
+/// number until an answer acknowledges it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Counts the holder's batches, from 1.
+    pub number: u32,
+    /// The day the refunds belong to.
+    pub day: UtcDay,
+    /// Calls that are given back to the day.
+    #[serde(default)]
+    pub refunds: u32,
+    /// Calls that passed on the local budget while the meter was out of reach.
+    #[serde(default)]
+    pub debts: u32,
+    /// How calls ended: tool, status, how many.
+    #[serde(default)]
+    pub ended: Vec<(Tool, u16, u32)>,
+}
+
+/// The answer to an [`Ask`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// About the call that waits.
+    pub verdict: Verdict,
+    /// How the key stands, what is lent not counted as left; `None` when the key is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+    /// A lease, to spend from without asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseTerms>,
+    /// The record, when the holder's is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<KeyRecord>,
+    /// The version of the meter's record.
+    #[serde(default)]
+    pub version: u64,
+    /// The last batch of this holder that was taken.
+    #[serde(default)]
+    pub batch: u32,
+}
+
+/// What a meter says of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It passes, and is counted.
+    Allow,
+    /// It would exceed a quota, and is not counted.
+    Deny(Denial),
+    /// The key may not be used.
+    Refuse(KeyFault),
+    /// No call waited.
+    Noted,
+}
+
+/// The whole state, for `GET /v1/keys/me`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// As for an ask that wants nothing.
+    pub answer: Answer,
+    /// The meter's record.
+    pub record: Option<KeyRecord>,
+    /// Calls counted in the last minute.
+    pub minute_used: u32,
+    /// Calls counted today.
+    pub day_used: u32,
+    /// Calls lent and not yet reported as spent.
+    pub reserved: u32,
+    /// What today's calls were.
+    pub tally: Tally,
+    /// When the last call was counted.
+    pub last_used: Option<UnixMillis>,
+}
+
+/// A change of a key's record. Absent fields stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// `PATCH /v1/keys/{id}`
+    Patch {
+        /// What is paid for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tier: Option<Tier>,
+        /// The key's own limits; `null` in a request is the default, none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<LimitOverrides>,
+        /// When the key ends; the inner `None` is never.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
+        expires_at: Option<Option<UnixMillis>>,
+        /// Switched off or on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        disabled: Option<bool>,
+        /// The plan of the bio-link product.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        biolink_plan: Option<BiolinkPlan>,
+    },
+    /// Ended for good.
+    Revoke,
+    /// A new secret. The one in use stays good for `grace_ms`, the one before it ends at once.
+    Rotate {
+        /// The new secret's hash.
+        secret: SecretHash,
+        /// How long the old one stays good, in milliseconds.
+        grace_ms: u64,
+    },
+    /// Nothing: the record is read.
+    None,
+}
+
+/// What came of a [`Change`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
+pub enum Changed {
+    /// The record as it is now.
+    Done(KeyRecord),
+    /// There is no such key.
+    Unknown,
+    /// The key is revoked, and stays as it is.
+    Revoked,
+}
+
+/// An admin secret is presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attempt {
+    /// One is about to be compared. It is counted as wrong until it proves right.
+    Begin,
+    /// It was right: the address starts afresh.
+    Right,
+}
+
+/// Tells "leave as it is" from "set to nothing".
+mod nested {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[allow(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Option<Option<T>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().and_then(Option::as_ref).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Option<T>>, D::Error> {
+        Option::<T>::deserialize(deserializer).map(Some)
+    }
+}

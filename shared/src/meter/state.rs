@@ -1,0 +1,325 @@
+//! The meter's state and its one entry.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Answer, Ask, Attempt, Batch, Change, Changed, LeaseTerms, Message, Reading, Reply, TTL_MS, Tally,
+    Verdict, lease::Lease,
+};
+use crate::{
+    key::{FormerSecret, KeyFault, KeyRecord, KeyStatus},
+    policy::{ADMIN_ATTEMPTS, Policy},
+    quota::{Decision, Denial, Standing, Usage},
+    tier::Tier,
+    time::{UnixMillis, UtcDay},
+};
+
+/// A key that no store knows is taken at its MAC's word while it is this young, in milliseconds: an hour. KV may
+/// deny a record for a minute or more after it was written; later than that, no record means no key.
+const PROVISIONAL_MS: u64 = 3_600_000;
+
+/// Answers kept for holders that ask the same again.
+const REMEMBERED_ANSWERS: usize = 4;
+
+/// Holders whose batches are taken on one day. What a holder beyond them would give back is not given back.
+const MAX_HOLDERS: usize = 256;
+
+/// The version after the one that issuing writes.
+const FIRST_CHANGE: u64 = 2;
+
+/// The smallest lease that is granted. Less than that is better left for all.
+const MIN_LEASE: u32 = 2;
+
+/// The state of one key's meter, stored as one JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meter {
+    usage: Usage,
+    record: Option<KeyRecord>,
+    stored_version: u64,
+    leases: Vec<Lease>,
+    last_lease: u64,
+    batches: Batches,
+    remembered: Vec<Remembered>,
+    tally: Tally,
+    last_used: Option<UnixMillis>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Remembered {
+    holder: u64,
+    seq: u32,
+    answer: Answer,
+}
+
+/// The last batch taken from each holder today.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Batches {
+    day: UtcDay,
+    last: Vec<(u64, u32)>,
+}
+
+impl Meter {
+    /// Takes a message in and answers it. The caller stores the new state before the reply leaves.
+    pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {
+        let now = self.usage.read_clock(now);
+        match message {
+            Message::Ask(ask) => Reply::Ask(self.ask(ask, now)),
+            Message::Read(ask) => Reply::Read(self.read(ask, now)),
+            Message::Change { record, change } => Reply::Change(self.change(record, &change, now)),
+            Message::Stored { version } => {
+                self.stored_version = self.stored_version.max(version);
+                Reply::Stored
+            }
+            Message::Attempt(attempt) => Reply::Attempt(self.attempt(attempt, now)),
+        }
+    }
+
+    /// The record that KV does not hold yet, for the shell to write.
+    #[must_use]
+    pub fn unstored(&self) -> Option<&KeyRecord> {
+        self.record.as_ref().filter(|record| record.version > self.stored_version)
+    }
+
+    fn ask(&mut self, ask: Ask, now: UnixMillis) -> Answer {
+        let again = self.remembered.iter().find(|r| r.holder == ask.holder && r.seq == ask.seq);
+        if let Some(remembered) = again {
+            return remembered.answer.clone();
+        }
+        self.adopt(ask.record.as_ref());
+        self.settle(&ask, now);
+        let mut answer = self.decide(&ask, now);
+        if ask.want {
+            self.remember(&ask, &answer);
+        }
+        answer.record = self.record.as_ref().filter(|record| record.version > ask.version).cloned();
+        answer
+    }
+
+    fn remember(&mut self, ask: &Ask, answer: &Answer) {
+        let kept = Remembered { holder: ask.holder, seq: ask.seq, answer: answer.clone() };
+        self.remembered.push(kept);
+        let surplus = self.remembered.len().saturating_sub(REMEMBERED_ANSWERS);
+        self.remembered.drain(..surplus);
+    }
+
+    /// Brings the count up to `now`: what was reported, then what has ended without a report, then what has left
+    /// the window. A lease never outlasts its day, so all of it is counted on the day it was granted.
+    fn settle(&mut self, ask: &Ask, now: UnixMillis) {
+        for report in &ask.reports {
+            if let Some(lease) = self.leases.iter_mut().find(|lease| lease.id == report.lease) {
+                lease.apply(report, &mut self.usage);
+                self.last_used = Some(now);
+            }
+            self.leases.retain(|lease| lease.id != report.lease || !report.closed);
+        }
+        self.roll(now);
+        if let Some(batch) = &ask.batch {
+            self.take_batch(ask.holder, batch, now);
+        }
+    }
+
+    fn roll(&mut self, now: UnixMillis) {
+        for lease in self.leases.extract_if(.., |lease| lease.until <= now) {
+            self.usage.spend(lease.until, lease.left);
+        }
+        self.usage.roll(now);
+        self.tally.roll(self.usage.day());
+        self.batches.roll(self.usage.day());
+    }
+
+    fn take_batch(&mut self, holder: u64, batch: &Batch, now: UnixMillis) {
+        if !self.batches.take(holder, batch.number) {
+            return;
+        }
+        self.usage.refund(batch.day, batch.refunds);
+        self.usage.spend(now, batch.debts);
+        for &(tool, status, calls) in &batch.ended {
+            self.tally.add(tool, status, calls);
+        }
+        if !batch.ended.is_empty() {
+            self.last_used = Some(now);
+        }
+    }
+
+    /// Takes over a record that is newer than the own one: the first that a store shows of a key.
+    fn adopt(&mut self, record: Option<&KeyRecord>) {
+        let newer = |record: &&KeyRecord| self.record.as_ref().is_none_or(|own| own.version < record.version);
+        if let Some(record) = record.filter(newer) {
+            self.stored_version = self.stored_version.max(record.version);
+            self.record = Some(record.clone());
+        }
+    }
+
+    fn decide(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
+        if self.record.is_none() && now.since(ask.key.issued_at) <= PROVISIONAL_MS {
+            self.record = Some(KeyRecord::provisional(&ask.key));
+        }
+        let usable = match &self.record {
+            Some(record) => record.check(&ask.key, now).map(|()| (record.policy(), record.tier)),
+            None => Err(KeyFault::Invalid),
+        };
+        match usable {
+            Err(fault) => self.answer(ask.holder, Verdict::Refuse(fault), None, None),
+            Ok((policy, tier)) => self.admit(ask, &policy, tier, now),
+        }
+    }
+
+    fn admit(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Answer {
+        let verdict = match (ask.want, self.usage.free(policy, self.reserved())) {
+            (false, _) => Verdict::Noted,
+            (true, 0) => Verdict::Deny(self.denial(policy, now)),
+            (true, _) => {
+                self.usage.spend(now, 1);
+                self.last_used = Some(now);
+                Verdict::Allow
+            }
+        };
+        let lease = self.lend(ask, policy, tier, now);
+        let standing = self.usage.standing(policy, self.reserved(), now);
+        self.answer(ask.holder, verdict, Some(standing), lease)
+    }
+
+    /// Lends what the holder will use before the lease ends, half as much again for a burst, but no more than
+    /// its share of half of what is free: so that a holder that goes quiet strands little.
+    fn lend(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Option<LeaseTerms> {
+        match tier {
+            Tier::Free => return None,
+            Tier::Pro | Tier::Enterprise => {}
+        }
+        let ttl_ms = TTL_MS.min(now.day().end().since(now));
+        let wanted = u64::from(ask.rate).saturating_mul(ttl_ms).saturating_mul(3).div_ceil(2_000_000);
+        let mut others: Vec<u64> =
+            self.leases.iter().map(|l| l.holder).filter(|h| *h != ask.holder).collect();
+        others.sort_unstable();
+        others.dedup();
+        let sharers = u32::try_from(others.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let share = self.usage.free(policy, self.reserved()) / 2 / sharers;
+        let calls = share.min(u32::try_from(wanted).unwrap_or(u32::MAX));
+        if calls < MIN_LEASE {
+            return None;
+        }
+        self.last_lease = self.last_lease.saturating_add(1);
+        let terms = LeaseTerms { id: self.last_lease, calls, ttl_ms };
+        self.leases.push(Lease::new(terms, ask.holder, now));
+        Some(terms)
+    }
+
+    /// Why nothing is free and when something may be: when a count leaves, or when a lease ends whose holder may
+    /// give something back.
+    fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
+        let denial = self.usage.denial(policy, self.reserved(), now);
+        let lent = self.leases.iter().filter(|lease| lease.left > 0);
+        let returned = lent.map(|lease| lease.until.since(now)).min().unwrap_or(u64::MAX);
+        Denial { retry_ms: denial.retry_ms.min(returned).max(1), ..denial }
+    }
+
+    fn answer(
+        &self,
+        holder: u64,
+        verdict: Verdict,
+        standing: Option<Standing>,
+        lease: Option<LeaseTerms>,
+    ) -> Answer {
+        let version = self.record.as_ref().map_or(0, |record| record.version);
+        Answer { verdict, standing, lease, record: None, version, batch: self.batches.last(holder) }
+    }
+
+    fn reserved(&self) -> u32 {
+        self.leases.iter().fold(0, |sum, lease| sum.saturating_add(lease.left))
+    }
+
+    fn read(&mut self, ask: Ask, now: UnixMillis) -> Reading {
+        let answer = self.ask(Ask { want: false, rate: 0, ..ask }, now);
+        let (minute_used, day_used) = self.usage.used();
+        Reading {
+            answer,
+            record: self.record.clone(),
+            minute_used,
+            day_used,
+            reserved: self.reserved(),
+            tally: self.tally.clone(),
+            last_used: self.last_used,
+        }
+    }
+
+    fn change(&mut self, record: Option<KeyRecord>, change: &Change, now: UnixMillis) -> Changed {
+        self.adopt(record.as_ref());
+        self.roll(now);
+        let Some(record) = &mut self.record else {
+            return Changed::Unknown;
+        };
+        match (change, record.status, record.version) {
+            (Change::None, ..) => {}
+            (_, KeyStatus::Revoked { .. }, _) => return Changed::Revoked,
+            // What a provisional record lacks must not be written over the stored one; only an end may come first.
+            (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return Changed::Unknown,
+            (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
+                apply(record, change, now);
+                record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
+            }
+        }
+        Changed::Done(record.clone())
+    }
+
+    fn attempt(&mut self, attempt: Attempt, now: UnixMillis) -> Decision {
+        if attempt == Attempt::Right {
+            self.usage = Usage::default();
+        }
+        match attempt {
+            Attempt::Begin => self.usage.admit(&ADMIN_ATTEMPTS, now),
+            Attempt::Right => Decision::Allow(Standing::whole(&ADMIN_ATTEMPTS)),
+        }
+    }
+}
+
+impl Batches {
+    fn roll(&mut self, day: UtcDay) {
+        if self.day != day {
+            self.day = day;
+            self.last.retain(|_| false);
+        }
+    }
+
+    fn last(&self, holder: u64) -> u32 {
+        self.last.iter().find(|(other, _)| *other == holder).map_or(0, |&(_, number)| number)
+    }
+
+    /// Whether the batch is new and is taken.
+    fn take(&mut self, holder: u64, number: u32) -> bool {
+        let known = self.last.iter().position(|(other, _)| *other == holder);
+        if let Some((_, last)) = known.and_then(|place| self.last.get_mut(place)) {
+            let new = *last < number;
+            *last = number.max(*last);
+            return new;
+        }
+        let room = self.last.len() < MAX_HOLDERS;
+        if room {
+            self.last.push((holder, number));
+        }
+        room
+    }
+}
+
+fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
+    match change {
+        Change::Patch { tier, limits, expires_at, disabled, biolink_plan } => {
+            record.tier = tier.unwrap_or(record.tier);
+            record.limits = limits.unwrap_or(record.limits);
+            record.expires_at = expires_at.unwrap_or(record.expires_at);
+            record.biolink_plan = biolink_plan.unwrap_or(record.biolink_plan);
+            match disabled {
+                Some(true) => record.status = KeyStatus::Disabled,
+                Some(false) => record.status = KeyStatus::Active,
+                None => {}
+            }
+        }
+        Change::Revoke => record.status = KeyStatus::Revoked { at: now },
+        Change::Rotate { secret, grace_ms } => {
+            let former = FormerSecret { hash: record.secret, until: now.plus(*grace_ms) };
+            record.former = (*grace_ms > 0).then_some(former);
+            record.secret = *secret;
+        }
+        Change::None => {}
+    }
+}

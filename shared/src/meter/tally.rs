@@ -1,0 +1,39 @@
+//! What today's calls were, for the holder of the key to read. Nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{time::UtcDay, tool::Tool};
+
+/// Today's finished calls by tool and by status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    day: UtcDay,
+    /// Calls of each tool.
+    pub by_tool: BTreeMap<Tool, u32>,
+    /// Calls that ended with each HTTP status.
+    pub by_status: BTreeMap<u16, u32>,
+}
+
+impl Tally {
+    /// Most statuses that are told apart; tools choose their statuses, and state is bounded.
+    const MAX_STATUSES: usize = 64;
+
+    /// Begins anew when the day is another.
+    pub fn roll(&mut self, day: UtcDay) {
+        if self.day != day {
+            *self = Self { day, ..Self::default() };
+        }
+    }
+
+    /// Counts `n` calls of `tool` that ended with `status`.
+    pub fn add(&mut self, tool: Tool, status: u16, n: u32) {
+        let calls = self.by_tool.entry(tool).or_insert(0);
+        *calls = calls.saturating_add(n);
+        if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
+            let calls = self.by_status.entry(status).or_insert(0);
+            *calls = calls.saturating_add(n);
+        }
+    }
+}
