@@ -18,11 +18,7 @@ install() {
     cargo install --debug --force --root "$TOOLS" --bin "$3" "${@:4}" "$1@$2"
 }
 
-# worker-build links the system's OpenSSL (for downloads that this project never lets it do).
 if ! installed worker-build "$WORKER_BUILD"; then
-  if ! { command -v cc && pkg-config --exists openssl; } >/dev/null 2>&1; then
-    step "installing a C compiler and OpenSSL's headers" apt_install gcc libc6-dev pkg-config libssl-dev
-  fi
   step "building worker-build $WORKER_BUILD (about 1 min)" install worker-build "$WORKER_BUILD" worker-build --locked
 fi
 # Its packaged lock file does not resolve, hence no --locked; its TLS only serves a test runner that is not installed.

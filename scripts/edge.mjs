@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
 function secrets() {
   const file = path.join(ROOT, ".dev.vars");
   const kept = existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
-  const given = SECRETS.filter((name) => process.env[name]).map((name) => [name, process.env[name]]);
+  const given = [...SECRETS, ...Object.keys(kept)].filter((name) => process.env[name]).map((name) => [name, process.env[name]]);
   return { ...kept, ...Object.fromEntries(given) };
 }
 

@@ -5,6 +5,7 @@ here=$(dirname "$0")
 source "$here/lib.sh"
 
 command -v cargo >/dev/null || fail "Rust is needed (https://rustup.rs)"
+"$here/system-packages.sh"
 "$here/npm.sh"
 "$here/secrets.sh"
 "$here/wasm-std.sh"

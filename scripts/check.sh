@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# `make check`: what can be found without running anything. Warnings are errors.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/lib.sh"
+
+cd "$ROOT"
+step "formatting" cargo fmt --all --check
+"$here/setup.sh"
+step "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
+# clippy comes with rustup's toolchain only; Debian's rustc still finds what does not compile.
+if [[ $(cat "$TOOLS/wasm-rust") == rustup ]]; then
+  step "clippy for wasm" env CARGO_TARGET_DIR="$EDGE_TARGET_DIR" \
+    cargo clippy --locked -p edge-worker --target wasm32-unknown-unknown -- -D warnings
+fi
+for script in scripts/*.mjs scripts/*/*.mjs; do node --check "$script"; done
+if command -v shellcheck >/dev/null; then step "shellcheck" shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run; fi

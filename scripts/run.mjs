@@ -1,0 +1,108 @@
+// A whole gateway on this machine: demo tools, proxy and edge, started in this order, ended together.
+// Called by scripts/run.sh, which has built them. PROFILE names the folder of the built programs.
+import { mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parseEnv } from "node:util";
+import { Part } from "./run/part.mjs";
+import { HOST, portFaults, portsFrom } from "./run/ports.mjs";
+import { untilOk } from "./run/ready.mjs";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "release");
+const LOGS = path.join(ROOT, ".data/logs");
+const PATIENCE_MS = 30_000;
+
+const started = performance.now();
+const secrets = parseEnv(readFileSync(path.join(ROOT, ".dev.vars"), "utf8"));
+const parts = [];
+let ports;
+let stopping;
+
+const at = (port, rest = "") => `http://${HOST}:${port}${rest}`;
+
+function start(name, command, args, secretNames = []) {
+  const environment = {
+    ...process.env,
+    EDGE_PORT: ports.edge,
+    PROXY_PORT: ports.proxy,
+    ADMIN_PORT: ports.admin,
+    TOOLS_PORT: ports.tools[0],
+    ...Object.fromEntries(secretNames.map((secret) => [secret, secrets[secret]])),
+  };
+  const part = new Part({ name, command, args, environment, cwd: ROOT, logs: LOGS });
+  parts.push(part);
+  part.ended.then((reason) => {
+    if (stopping) return;
+    console.error(`\n${name}: ${reason}. Its last lines (${part.log}):\n${part.lastLines(20)}\n`);
+    stop(1);
+  });
+}
+
+/** Ends everything, then this process. */
+function stop(status) {
+  stopping ??= Promise.all(parts.map((part) => part.end())).then(() => process.exit(status));
+  return stopping;
+}
+
+function onSignal() {
+  if (stopping) parts.forEach((part) => part.kill());
+  else console.log("\nstopping");
+  stop(0);
+}
+
+async function startAll() {
+  mkdirSync(LOGS, { recursive: true });
+  start("tools", path.join(PROGRAMS, "loadtest"), ["tools", "--port", String(ports.tools[0])]);
+  await Promise.all(ports.tools.map((port) => untilOk(at(port, "/healthz"), PATIENCE_MS)));
+  start("proxy", path.join(PROGRAMS, "proxy"), ["-c", "conf/proxy.toml"], ["GRANT_SECRET", "KEY_SIGNING_SECRET"]);
+  start("edge", process.execPath, ["scripts/edge.mjs"]);
+  await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports.edge, "/healthz"), PATIENCE_MS)]);
+}
+
+async function issueKey() {
+  const holder = { email: "demo@example.com", name: "make run", tier: "free", admin_secret: secrets.ADMIN_SECRET };
+  const response = await fetch(at(ports.edge, "/v1/keys/issue"), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(holder),
+  });
+  const body = await response.json();
+  if (response.status !== 201) throw new Error(`issuing a key was answered ${response.status}: ${JSON.stringify(body)}`);
+  return body.key;
+}
+
+function banner(key) {
+  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+  return `
+Unified Tool Gateway is up (${seconds} s)
+
+  edge      ${at(ports.edge)}    the service; /openapi.json describes it
+  proxy     ${at(ports.proxy)}    takes only what the edge has signed
+  admin     ${at(ports.admin)}    /readyz, /pools, /metrics
+  tools     ${at(ports.tools[0])} to ${ports.tools.at(-1)}, control on ${ports.control}
+  logs      ${path.relative(process.cwd(), LOGS)}/{edge,proxy,tools}.log
+
+Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
+
+  curl -X POST ${at(ports.edge, "/v1/qr/generate")} \\
+    -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
+    -d '{"url": "https://example.com", "size": 256}' -o qr.svg
+
+What it has used:     curl ${at(ports.edge, "/v1/keys/me")} -H 'X-API-Key: ${key}'
+Stop the qr tool:     curl -X POST ${at(ports.control, "/tools/qr/stop")}     (its calls become 503; …/start heals it)
+
+Ctrl-C stops everything.
+`;
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, onSignal);
+try {
+  ports = portsFrom(process.env);
+  const faults = await portFaults(ports);
+  if (faults.length) throw new Error(faults.join("\n"));
+  await startAll();
+  console.log(banner(await issueKey()));
+} catch (error) {
+  if (!stopping) console.error(`error ${error.message}`);
+  await stop(1);
+}

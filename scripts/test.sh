@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# `make test`: the whole suite, kind by kind. The last lines count the tests of each kind; the very last one counts them all.
+# Fails if a test fails, if a kind could not be run, and if a kind has no tests.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/lib.sh"
+
+readonly LOGS=$TARGET_DIR/test-logs
+passed_in_all=0
+failed_in_all=0
+summary=()
+
+# The sums of what the test runners count: cargo's `test result:` lines, and the closing lines of node's runner.
+count() {
+  awk '
+    /^test result:/          { passed += $4; failed += $6; ignored += $8 }
+    /^(#|ℹ) pass /           { passed += $3 }
+    /^(#|ℹ) (fail|cancelled) / { failed += $3 }
+    /^(#|ℹ) (skipped|todo) /   { ignored += $3 }
+    END { print passed + 0, failed + 0, ignored + 0 }' "$1"
+}
+
+# kind name command…: runs one kind of tests and notes the outcome; goes on whatever it is.
+kind() {
+  local name=$1 status=0 passed failed ignored
+  shift
+  step "$name tests" "$@" 2>&1 | tee "$LOGS/$name.log" || status=$?
+  read -r passed failed ignored < <(count "$LOGS/$name.log")
+  if ((ignored)); then
+    echo "error $name: $ignored tests were skipped"
+    failed=$((failed + ignored))
+  fi
+  if ((failed == 0 && (status != 0 || passed == 0))); then
+    echo "error $name: did not run to its end, or holds no test"
+    failed=1
+  fi
+  passed_in_all=$((passed_in_all + passed))
+  failed_in_all=$((failed_in_all + failed))
+  summary+=("$name $passed passed, $failed failed")
+}
+
+cd "$ROOT"
+mkdir -p "$LOGS"
+"$here/setup.sh"
+"$here/browser.sh"
+"$here/build-edge.sh"
+step "building the proxy and the load generator for the tests" cargo build --locked -p proxy -p loadtest
+
+kind unit cargo test --locked --no-fail-fast --workspace --exclude tests --lib --bins
+kind property cargo test --locked --no-fail-fast -p shared --test '*'
+kind proxy cargo test --locked --no-fail-fast -p proxy --test '*'
+kind edge cargo test --locked --no-fail-fast -p tests --test edge
+kind end-to-end cargo test --locked --no-fail-fast -p tests --test end_to_end
+kind browser cargo test --locked --no-fail-fast -p tests --test browser
+
+printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
+((failed_in_all == 0))
