@@ -10,11 +10,17 @@
 
 pub mod action;
 mod base62;
+pub mod caller;
+pub mod docs;
+pub mod endpoint;
 pub mod fields;
 pub mod grant;
 pub mod headers;
+pub mod holder;
 pub mod key;
 pub mod meter;
+pub mod openapi;
+pub mod origin;
 pub mod policy;
 pub mod problem;
 pub mod quota;
@@ -22,6 +28,8 @@ pub mod request;
 pub mod request_id;
 pub mod route;
 pub mod secret;
+pub mod status;
 pub mod tier;
 pub mod time;
 pub mod tool;
+pub mod transport;

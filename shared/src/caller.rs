@@ -1,0 +1,56 @@
+//! Whom attempts are counted against, without keeping who it was.
+
+use core::net::IpAddr;
+use std::fmt::Write;
+
+use crate::secret::MacKeys;
+
+const DOMAIN: &[u8] = b"utg.caller.v1";
+
+/// A name for a client's address that tells nobody the address: a MAC of it under the signing secret, so that it
+/// cannot be found by trying all addresses. An IPv6 client counts as its /64, of which it can use any address.
+/// Clients whose address is not known (`None`, or not an address) share one name.
+#[must_use]
+pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
+    let network = match address.and_then(|text| text.trim().parse::<IpAddr>().ok()).map(|ip| ip.to_canonical()) {
+        Some(IpAddr::V4(ip)) => u128::from(ip.to_bits()),
+        Some(IpAddr::V6(ip)) => ip.to_bits() >> 64 << 64,
+        None => return "caller_unknown".to_owned(),
+    };
+    let (_, mac) = keys.current();
+    let tag = mac.sign(&[DOMAIN, &network.to_be_bytes()]);
+    let mut name = "caller_".to_owned();
+    for byte in tag.iter().take(16) {
+        // Writing to a String never fails.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(address: &str) -> String {
+        name(Some(address), &MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap())
+    }
+
+    #[test]
+    fn an_address_is_counted_by_itself_and_does_not_show() {
+        assert_eq!(of("192.0.2.1"), of(" 192.0.2.1"));
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"), "the same client over both stacks");
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert!(!of("192.0.2.1").contains("192"));
+    }
+
+    #[test]
+    fn an_ipv6_client_cannot_escape_within_its_own_network() {
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn clients_without_an_address_share_one_name() {
+        assert_eq!(of("not an address"), "caller_unknown");
+    }
+}

@@ -1,0 +1,153 @@
+//! The routes without their parameters: what the log calls them and what the reference is generated from.
+
+use crate::{
+    route::{CallMethod, Method, Route},
+    tool::Tool,
+};
+
+/// One method on one path template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`Route` says what each one is")]
+pub enum Endpoint {
+    CallTool(Tool, CallMethod),
+    IssueKey,
+    ReadOwnKey,
+    RotateOwnKey,
+    RevokeOwnKey,
+    ListKeys,
+    ReadKey,
+    ChangeKey,
+    RevokeKey,
+    RotateKey,
+    KeyChanges,
+    Health,
+    Status,
+    OpenApi,
+    Docs,
+    ProblemPage,
+    Preflight,
+}
+
+impl Endpoint {
+    /// The endpoint of a route.
+    #[must_use]
+    pub const fn of(route: &Route<'_>) -> Self {
+        match route {
+            Route::CallTool(call) => Self::CallTool(call.tool, call.method),
+            Route::IssueKey => Self::IssueKey,
+            Route::ReadOwnKey => Self::ReadOwnKey,
+            Route::RotateOwnKey => Self::RotateOwnKey,
+            Route::RevokeOwnKey => Self::RevokeOwnKey,
+            Route::ListKeys => Self::ListKeys,
+            Route::ReadKey(_) => Self::ReadKey,
+            Route::ChangeKey(_) => Self::ChangeKey,
+            Route::RevokeKey(_) => Self::RevokeKey,
+            Route::RotateKey(_) => Self::RotateKey,
+            Route::KeyChanges => Self::KeyChanges,
+            Route::Health => Self::Health,
+            Route::Status => Self::Status,
+            Route::OpenApi => Self::OpenApi,
+            Route::Docs => Self::Docs,
+            Route::ProblemPage(_) => Self::ProblemPage,
+            Route::Preflight(_) => Self::Preflight,
+        }
+    }
+
+    /// Every endpoint once; the tools' first. `Preflight` lies on every path and is not among them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        const OTHERS: [Endpoint; 15] = [
+            Endpoint::IssueKey,
+            Endpoint::ReadOwnKey,
+            Endpoint::RotateOwnKey,
+            Endpoint::RevokeOwnKey,
+            Endpoint::ListKeys,
+            Endpoint::ReadKey,
+            Endpoint::ChangeKey,
+            Endpoint::RevokeKey,
+            Endpoint::RotateKey,
+            Endpoint::KeyChanges,
+            Endpoint::Health,
+            Endpoint::Status,
+            Endpoint::OpenApi,
+            Endpoint::Docs,
+            Endpoint::ProblemPage,
+        ];
+        let calls = Tool::ALL.into_iter().flat_map(|tool| {
+            [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method))
+        });
+        calls.chain(OTHERS)
+    }
+
+    /// The method.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::CallTool(_, method) => method.method(),
+            Self::IssueKey | Self::RotateOwnKey | Self::RevokeKey | Self::RotateKey => Method::Post,
+            Self::RevokeOwnKey => Method::Delete,
+            Self::ChangeKey => Method::Patch,
+            Self::Preflight => Method::Options,
+            Self::ReadOwnKey
+            | Self::ListKeys
+            | Self::ReadKey
+            | Self::KeyChanges
+            | Self::Health
+            | Self::Status
+            | Self::OpenApi
+            | Self::Docs
+            | Self::ProblemPage => Method::Get,
+        }
+    }
+
+    /// The path, with parameters in braces.
+    #[must_use]
+    pub fn path(self) -> String {
+        let path = match self {
+            Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
+            Self::IssueKey => "/v1/keys/issue",
+            Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
+            Self::RotateOwnKey => "/v1/keys/me/rotate",
+            Self::ListKeys => "/v1/keys",
+            Self::ReadKey | Self::ChangeKey => "/v1/keys/{id}",
+            Self::RevokeKey => "/v1/keys/{id}/revoke",
+            Self::RotateKey => "/v1/keys/{id}/rotate",
+            Self::KeyChanges => "/internal/keys/changes",
+            Self::Health => "/healthz",
+            Self::Status => "/v1/status",
+            Self::OpenApi => "/openapi.json",
+            Self::Docs => "/docs",
+            Self::ProblemPage => "/problems/{code}",
+            Self::Preflight => "*",
+        };
+        path.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::key::KeyId;
+
+    #[test]
+    fn every_endpoint_is_a_route_and_every_route_an_endpoint() {
+        let mut methods: Vec<(String, Method)> = Vec::new();
+        for endpoint in Endpoint::all() {
+            let path = endpoint
+                .path()
+                .replace("{action}", "generate")
+                .replace("{id}", &KeyId::new([1; 12]).to_string())
+                .replace("{code}", "key-missing");
+            let route = Route::parse(endpoint.method().as_str(), &path).unwrap();
+            assert_eq!(Endpoint::of(&route), endpoint);
+            methods.push((path, endpoint.method()));
+        }
+        for (path, _) in &methods {
+            let Ok(Route::Preflight(taken)) = Route::parse("OPTIONS", path) else { panic!("{path}") };
+            let taken: HashSet<_> = taken.iter().copied().filter(|method| *method != Method::Head).collect();
+            let listed: HashSet<_> = methods.iter().filter(|(p, _)| p == path).map(|(_, m)| *m).collect();
+            assert_eq!(taken, listed, "{path}");
+        }
+    }
+}

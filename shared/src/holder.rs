@@ -1,0 +1,383 @@
+//! One isolate's side of a key's [`Meter`](crate::meter): what it may admit without asking.
+//!
+//! A holder is a pure state machine like the meter. Its shell asks [`Holder::call`] about each call, carries an
+//! [`Ask`] to the meter where it must, and brings the answer back to [`Holder::answered`]. It never waits: each
+//! request that has to ask makes its own way, and nothing is borrowed while it is on it.
+//!
+//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the holder's clock, where `sent` was
+//! read before the ask left. What is given back is unspendable before the report of it leaves. A clock seen to go
+//! back ends every lease.
+
+mod held;
+mod pending;
+mod rate;
+
+use held::Held;
+use pending::Pending;
+use rate::Rate;
+
+use crate::{
+    key::{KeyFault, KeyRecord, SecretHash, VerifiedKey},
+    meter::{Answer, Ask, Report, Verdict},
+    policy::Policy,
+    problem::{Code, Problem},
+    quota::{Decision, Denial, Standing, Usage},
+    tier::Tier,
+    time::UnixMillis,
+    tool::Tool,
+};
+
+/// Within this time the meter must have answered, a retry included, in milliseconds.
+pub const ANSWER_WITHIN_MS: u64 = 300;
+
+/// How long a meter that did not answer is left alone, in milliseconds.
+const OUTAGE_MS: u64 = 5_000;
+
+/// The longest that a refusal is believed, in milliseconds: a key may be upgraded or switched on meanwhile.
+const BELIEVE_DENIAL_MS: u64 = 30_000;
+const BELIEVE_REFUSAL_MS: u64 = 5_000;
+
+/// Secrets of one key whose refusal is remembered: the current one, the former one, and then some.
+const MAX_REFUSED: usize = 4;
+
+/// Renewals follow each other no closer than this, in milliseconds.
+const RENEW_GAP_MS: u64 = 1_000;
+
+/// While the meter is out of reach a holder admits a paid key's calls up to this fraction of its minute.
+const LOCAL_SHARE: u32 = 4;
+
+/// What one isolate knows and holds of one key.
+#[derive(Debug)]
+pub struct Holder {
+    id: u64,
+    seq: u32,
+    record: Option<KeyRecord>,
+    meter_version: Option<u64>,
+    leases: Vec<Held>,
+    last: Option<(Standing, UnixMillis)>,
+    denied: Option<(Denial, UnixMillis)>,
+    refused: Vec<(SecretHash, KeyFault, UnixMillis)>,
+    rate: Rate,
+    renewed: Option<UnixMillis>,
+    pending: Pending,
+    outage_until: UnixMillis,
+    local: Usage,
+    latest: UnixMillis,
+}
+
+/// What to do with a call.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
+pub enum Step {
+    /// Decided here and now. `renew`, when there, is to be asked in the background.
+    Decided(Admission, Option<Ask>),
+    /// The meter must be asked, and the call waits.
+    Ask(Ask),
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admission {
+    /// It passes. `degraded` when the meter was out of reach and the local budget let it pass.
+    Allow {
+        /// How the key stands now.
+        standing: Standing,
+        /// The policy was kept by the local budget.
+        degraded: bool,
+    },
+    /// It would exceed a quota.
+    Deny(Denial, Standing),
+    /// The key may not be used.
+    Refuse(KeyFault),
+    /// The meter is out of reach, and the tier waits rather than risk a call too many.
+    Unavailable {
+        /// Milliseconds until it is asked again.
+        retry_ms: u64,
+    },
+}
+
+impl Holder {
+    /// A holder that knows nothing yet. `id` is random and the isolate's own.
+    #[must_use]
+    pub fn new(id: u64) -> Self {
+        Self {
+            id,
+            seq: 0,
+            record: None,
+            meter_version: None,
+            leases: Vec::new(),
+            last: None,
+            denied: None,
+            refused: Vec::new(),
+            rate: Rate::default(),
+            renewed: None,
+            pending: Pending::default(),
+            outage_until: UnixMillis::default(),
+            local: Usage::default(),
+            latest: UnixMillis::default(),
+        }
+    }
+
+    /// The key's record as far as it is known here, for its tier and policy.
+    #[must_use]
+    pub const fn record(&self) -> Option<&KeyRecord> {
+        self.record.as_ref()
+    }
+
+    /// Takes over what the store shows, unless something newer is known.
+    pub fn learn(&mut self, record: KeyRecord) {
+        if self.record.as_ref().is_none_or(|own| own.version < record.version) {
+            self.record = Some(record);
+        }
+    }
+
+    /// Decides on one call, here if possible. `now` is read at this moment: a reading from before another call's
+    /// looks like a clock that went back, and costs every lease.
+    pub fn call(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
+        self.observe(now);
+        self.rate.count(now);
+        if let Some(admission) = self.refusal(key, now) {
+            return Step::Decided(admission, None);
+        }
+        let usable = self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok());
+        if usable && let Some(standing) = self.spend(now) {
+            let renew = self.renewal_due(now).then(|| self.ask(key, false, now));
+            return Step::Decided(Admission::Allow { standing, degraded: false }, renew);
+        }
+        if let Some(admission) = self.denial(now) {
+            return Step::Decided(admission, None);
+        }
+        if now < self.outage_until {
+            return Step::Decided(self.without_meter(key, now), None);
+        }
+        Step::Ask(self.ask(key, true, now))
+    }
+
+    /// Takes the meter's answer to `ask`, which left at `sent` (for a retry: when it left first), and says what
+    /// became of the call. `None` when none waited.
+    pub fn answered(
+        &mut self,
+        ask: &Ask,
+        sent: UnixMillis,
+        answer: &Answer,
+        now: UnixMillis,
+    ) -> Option<Admission> {
+        self.observe(now);
+        self.outage_until = UnixMillis::default();
+        self.meter_version = Some(answer.version);
+        if let Some(record) = &answer.record {
+            self.record = Some(record.clone());
+        }
+        self.pending.acknowledge(answer.batch);
+        if let Some(terms) = answer.lease {
+            self.leases.push(Held::new(terms, sent));
+        }
+        if let Some(standing) = answer.standing {
+            self.last = Some((standing, now));
+        }
+        match answer.verdict {
+            Verdict::Allow => {
+                self.denied = None;
+                self.standing(now).map(|standing| Admission::Allow { standing, degraded: false })
+            }
+            Verdict::Deny(denial) => {
+                self.denied = Some((denial, now));
+                self.last.map(|(standing, _)| Admission::Deny(denial, standing))
+            }
+            Verdict::Refuse(fault) => {
+                self.believe_refusal(ask.key.secret, fault, now);
+                Some(Admission::Refuse(fault))
+            }
+            Verdict::Noted => None,
+        }
+    }
+
+    /// Takes note that the meter did not answer in time, and decides without it.
+    pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Admission {
+        self.observe(now);
+        self.outage_until = now.plus(OUTAGE_MS);
+        self.without_meter(&ask.key, now)
+    }
+
+    /// Notes how an admitted call ended. `uncharged` gives it back to the day: the tool was not available, or the
+    /// gateway refused the call after it was counted.
+    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: bool, now: UnixMillis) {
+        self.pending.ended(tool, status, uncharged, now.day());
+    }
+
+    /// When the next lease ends here, at which moment [`Holder::flush`] is due.
+    #[must_use]
+    pub fn flush_at(&self) -> Option<UnixMillis> {
+        self.leases.iter().map(|lease| lease.until).min()
+    }
+
+    /// What to tell the meter once a lease has ended or calls have: to be sent in the background. With `renew`,
+    /// a key that is in use asks for its next lease by the same way. `None` when there is nothing to tell.
+    pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<Ask> {
+        self.observe(now);
+        let ended = self.leases.iter().any(|lease| lease.until <= now);
+        if now < self.outage_until || !(ended || self.pending.any()) {
+            return None;
+        }
+        let used = self.leases.iter().any(|lease| lease.until <= now && lease.used());
+        let rate = if renew && used { self.rate.per_1000_seconds(now) } else { 0 };
+        Some(Ask { rate, ..self.ask(key, false, now) })
+    }
+
+    /// An ask for no call, to read the meter's state with everything reported.
+    pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> Ask {
+        self.observe(now);
+        Ask { rate: 0, ..self.ask(key, false, now) }
+    }
+
+    /// Whether nothing is held that somebody would miss, so that the isolate may forget this holder.
+    #[must_use]
+    pub fn idle(&self) -> bool {
+        self.leases.is_empty() && !self.pending.any()
+    }
+
+    /// A clock that went back makes every `until` doubtful: what is held is dropped, to be counted as spent.
+    fn observe(&mut self, now: UnixMillis) {
+        if now < self.latest {
+            self.leases.clear();
+            self.denied = None;
+            self.outage_until = UnixMillis::default();
+        }
+        self.latest = now;
+    }
+
+    fn believe_refusal(&mut self, secret: SecretHash, fault: KeyFault, now: UnixMillis) {
+        self.refused.retain(|&(other, _, until)| other != secret && now < until);
+        self.refused.truncate(MAX_REFUSED - 1);
+        self.refused.push((secret, fault, now.plus(BELIEVE_REFUSAL_MS)));
+    }
+
+    fn refusal(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
+        self.refused.retain(|&(_, _, until)| now < until);
+        let refused = self.refused.iter().find(|(secret, _, _)| *secret == key.secret);
+        refused.map(|&(_, fault, _)| Admission::Refuse(fault))
+    }
+
+    /// A denial that was answered, as long as it holds.
+    fn denial(&mut self, now: UnixMillis) -> Option<Admission> {
+        let (denial, at) = self.denied?;
+        let elapsed = now.since(at);
+        if elapsed >= denial.retry_ms.min(BELIEVE_DENIAL_MS) {
+            self.denied = None;
+            return None;
+        }
+        let retry_ms = denial.retry_ms.saturating_sub(elapsed);
+        let (standing, at) = self.last?;
+        Some(Admission::Deny(Denial { retry_ms, ..denial }, standing.after(now.since(at))))
+    }
+
+    fn spend(&mut self, now: UnixMillis) -> Option<Standing> {
+        let lease = self.leases.iter_mut().find(|lease| lease.spendable(now))?;
+        lease.spend(now);
+        self.standing(now)
+    }
+
+    fn standing(&self, now: UnixMillis) -> Option<Standing> {
+        let (standing, at) = self.last?;
+        Some(standing.after(now.since(at)).with_held(self.held(now)))
+    }
+
+    fn held(&self, now: UnixMillis) -> u32 {
+        let spendable = self.leases.iter().filter(|lease| lease.spendable(now));
+        spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
+    }
+
+    /// Whether what is in hand runs out soon, and nobody has asked for more just now.
+    fn renewal_due(&self, now: UnixMillis) -> bool {
+        let lent = self.leases.iter().map(|lease| lease.calls).max().unwrap_or(0);
+        let low = self.held(now) <= lent.saturating_mul(35) / 100;
+        let ends = self.leases.iter().map(|lease| lease.until).max().unwrap_or_default();
+        let ending = ends.since(now) < RENEW_WITHIN_MS;
+        let recently = self.renewed.is_some_and(|at| now.since(at) < RENEW_GAP_MS);
+        (low || ending) && !recently && now >= self.outage_until
+    }
+
+    fn ask(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> Ask {
+        self.seq = self.seq.wrapping_add(1);
+        self.renewed = Some(now);
+        let version = self.record.as_ref().map_or(0, |record| record.version);
+        let news = self.meter_version.is_none_or(|known| known < version);
+        Ask {
+            holder: self.id,
+            seq: self.seq,
+            key: *key,
+            want,
+            rate: self.rate.per_1000_seconds(now),
+            record: self.record.clone().filter(|_| news),
+            version,
+            reports: self.reports(now),
+            batch: self.pending.batch(now.day()),
+        }
+    }
+
+    /// Running totals of all that is held. What has ended or is used up is given back with this report.
+    fn reports(&mut self, now: UnixMillis) -> Vec<Report> {
+        let reports = self.leases.iter().map(|lease| lease.report(now)).collect();
+        self.leases.retain(|lease| lease.spendable(now));
+        reports
+    }
+
+    /// Free keys wait: their limit is small, and their calls always ask. Paid keys go on, up to a share of their
+    /// minute for each isolate; the meter counts those calls when it is back.
+    fn without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
+        let retry_ms = self.outage_until.since(now);
+        let record = match &self.record {
+            Some(record) => record.clone(),
+            None => KeyRecord::provisional(key),
+        };
+        if let Err(fault) = record.check(key, now) {
+            return Admission::Refuse(fault);
+        }
+        match record.tier {
+            Tier::Free => Admission::Unavailable { retry_ms },
+            Tier::Pro | Tier::Enterprise => self.on_local_budget(&record.policy(), now),
+        }
+    }
+
+    fn on_local_budget(&mut self, policy: &Policy, now: UnixMillis) -> Admission {
+        let minute = (policy.minute.get() / LOCAL_SHARE).max(1).try_into().unwrap_or(policy.minute);
+        match self.local.admit(&Policy { minute, day: None }, now) {
+            Decision::Allow(standing) => {
+                self.pending.owe(now.day());
+                Admission::Allow { standing, degraded: true }
+            }
+            Decision::Deny(denial, standing) => Admission::Deny(denial, standing),
+        }
+    }
+}
+
+/// A lease that ends sooner than this is renewed with the next call, in milliseconds.
+const RENEW_WITHIN_MS: u64 = 3_000;
+
+impl Admission {
+    /// The refusal as the client sees it; `None` for a call that passes.
+    #[must_use]
+    pub fn problem(&self) -> Option<Problem> {
+        match self {
+            Self::Allow { .. } => None,
+            Self::Deny(denial, standing) => Some(denial.problem(standing)),
+            Self::Refuse(fault) => Some(Problem::from(*fault)),
+            Self::Unavailable { retry_ms } => Some(
+                Problem::new(
+                    Code::MeterUnavailable,
+                    "the meter of this key does not answer; nothing was counted",
+                )
+                .retry_after(retry_ms.div_ceil(1000)),
+            ),
+        }
+    }
+
+    /// How the key stands, where that is known.
+    #[must_use]
+    pub const fn standing(&self) -> Option<&Standing> {
+        match self {
+            Self::Allow { standing, .. } | Self::Deny(_, standing) => Some(standing),
+            Self::Refuse(_) | Self::Unavailable { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The proxies behind the edge: in which order they are asked, and what it means when one does not answer.
+//!
+//! **When a call may be sent again.** Only when no origin can have carried it out: the connection was refused, or
+//! the body's last byte was never handed over, or the method is safe (RFC 9110 section 9.2.2). The shell says
+//! which; the rule is [`Failure::may_try_next`].
+
+use std::fmt;
+
+use crate::{
+    problem::{Code, Problem},
+    route::CallMethod,
+    time::UnixMillis,
+};
+
+/// How long an origin has for the head of its answer once it has the whole request, in milliseconds: a second
+/// more than the proxy gives a tool, so that the proxy's own, better informed answer arrives first.
+pub const ANSWER_MS: u64 = 36_000;
+/// How long an origin may stay silent before it is asked whether it is there at all, in milliseconds, if there is
+/// another one.
+pub const CONNECT_MS: u64 = 3_000;
+/// How long an origin that could not be reached is asked last, in milliseconds.
+const AVOID_MS: u64 = 5_000;
+const MAX_ORIGINS: usize = 8;
+
+/// One data centre's proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The data centre's name, which grants for it end with.
+    pub name: String,
+    /// Scheme and authority, without a slash at the end.
+    pub base: String,
+}
+
+/// The origins, best first. There is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origins(Vec<Origin>);
+
+/// What is wrong with a configured list of origins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OriginsFault {
+    /// There is none.
+    Empty,
+    /// More than eight.
+    TooMany,
+    /// This one is no `name=url` or `url`, where a URL is scheme, host and port only.
+    BadEntry(String),
+}
+
+impl fmt::Display for OriginsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("names no origin"),
+            Self::TooMany => write!(f, "names more than {MAX_ORIGINS} origins"),
+            Self::BadEntry(entry) => {
+                write!(f, "has `{entry}`, which is not https://host:port or name=https://host:port")
+            }
+        }
+    }
+}
+
+impl Origins {
+    /// Reads `url,url` or `name=url,name=url`, best first. A URL without a name belongs to data centre `default`.
+    ///
+    /// # Errors
+    /// When the list is empty or too long, or an entry is not one.
+    pub fn parse(text: &str) -> Result<Self, OriginsFault> {
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        let origins = entries.map(Origin::parse).collect::<Result<Vec<_>, _>>()?;
+        match origins.len() {
+            0 => Err(OriginsFault::Empty),
+            1..=MAX_ORIGINS => Ok(Self(origins)),
+            _ => Err(OriginsFault::TooMany),
+        }
+    }
+
+    /// All of them, best first.
+    #[must_use]
+    pub fn all(&self) -> &[Origin] {
+        &self.0
+    }
+}
+
+impl Origin {
+    fn parse(entry: &str) -> Result<Self, OriginsFault> {
+        let (name, url) = entry.split_once('=').unwrap_or(("default", entry));
+        let base = url.strip_suffix('/').unwrap_or(url);
+        let authority = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://")).unwrap_or("");
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        let well_formed = !name.is_empty()
+            && name.bytes().all(plain)
+            && !authority.is_empty()
+            && authority.bytes().all(|b| plain(b) || matches!(b, b':' | b'[' | b']'));
+        if well_formed {
+            Ok(Self { name: name.to_owned(), base: base.to_owned() })
+        } else {
+            Err(OriginsFault::BadEntry(entry.to_owned()))
+        }
+    }
+}
+
+/// What an isolate remembers of origins it could not reach, so that not every call finds out anew. By place in
+/// the list.
+#[derive(Clone, Debug, Default)]
+pub struct Unreached(Vec<(usize, UnixMillis)>);
+
+impl Unreached {
+    /// Notes that the origin at `place` could not be reached.
+    pub fn note(&mut self, place: usize, now: UnixMillis) {
+        self.clear(place);
+        self.0.push((place, now));
+    }
+
+    /// Notes that it could.
+    pub fn clear(&mut self, place: usize) {
+        self.0.retain(|(other, _)| *other != place);
+    }
+
+    /// The places of `origins` in the order to ask them: best first, those that were lately out of reach last.
+    /// All are in it, since the memory may be wrong.
+    #[must_use]
+    pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
+        let avoided = |place: &usize| self.0.iter().any(|(p, at)| p == place && now.since(*at) < AVOID_MS);
+        let mut order: Vec<usize> = (0..origins.0.len()).collect();
+        order.sort_by_key(avoided);
+        order
+    }
+}
+
+/// Why an origin gave no answer of the proxy's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection came about.
+    Refused,
+    /// The connection ended before there was an answer.
+    Lost,
+    /// There was a connection and no answer in time.
+    TimedOut,
+    /// Something answered that is not the proxy.
+    Foreign,
+}
+
+/// How much of a call an origin has been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Not all of it: at least the body's last byte was not handed over.
+    Part,
+    /// Possibly all of it.
+    All,
+}
+
+impl Failure {
+    /// What an answer means that stands where the proxy's should: `status` of 500 or more, without the request's
+    /// id. The platform answers 521 to 530 itself when it cannot connect, and 524 when an answer is late.
+    #[must_use]
+    pub const fn of_foreign_answer(status: u16) -> Self {
+        match status {
+            521 | 522 | 523 | 525 | 526 | 530 => Self::Refused,
+            524 => Self::TimedOut,
+            _ => Self::Foreign,
+        }
+    }
+
+    /// Whether the call may be sent to another origin: not if an origin may have carried it out, unless it only
+    /// reads.
+    #[must_use]
+    pub const fn may_try_next(self, method: CallMethod, sent: Sent) -> bool {
+        match (self, method, sent) {
+            (Self::TimedOut, _, _) => false,
+            (Self::Refused, _, _)
+            | (Self::Lost | Self::Foreign, CallMethod::Get, _)
+            | (Self::Lost, CallMethod::Post, Sent::Part) => true,
+            (Self::Lost | Self::Foreign, CallMethod::Post, _) => false,
+        }
+    }
+
+    /// What the client is told: always a 503, with `Proxy-Status` (RFC 9209).
+    #[must_use]
+    pub fn problem(self) -> Problem {
+        let (code, detail, error) = match self {
+            Self::Refused => {
+                (Code::ToolUnavailable, "no data centre could be reached", "destination_unavailable")
+            }
+            Self::Lost => (
+                Code::ToolUnavailable,
+                "the connection was lost before an answer came; the call may have been made",
+                "connection_terminated",
+            ),
+            Self::TimedOut => (Code::ToolTimeout, "no answer came in time", "http_response_timeout"),
+            Self::Foreign => (
+                Code::ToolUnavailable,
+                "the data centre gave no valid answer; the call may have been made",
+                "http_protocol_error",
+            ),
+        };
+        Problem::new(code, detail)
+            .retry_after(AVOID_MS.div_ceil(1_000))
+            .with_header("proxy-status", format!("edge; error={error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_read_in_order_with_or_without_names() {
+        let origins = Origins::parse("fra=https://fra.example.com:8443/, http://127.0.0.1:8080").unwrap();
+        let pairs: Vec<_> = origins.all().iter().map(|o| (o.name.as_str(), o.base.as_str())).collect();
+        assert_eq!(pairs, [("fra", "https://fra.example.com:8443"), ("default", "http://127.0.0.1:8080")]);
+    }
+
+    #[test]
+    fn a_list_that_is_none_is_refused_with_the_entry_at_fault() {
+        assert_eq!(Origins::parse(" , "), Err(OriginsFault::Empty));
+        assert_eq!(Origins::parse(&"http://a,".repeat(9)), Err(OriginsFault::TooMany));
+        for entry in ["fra.example.com", "=http://a", "a b=http://a", "http://a/path", "http://u@a", "ftp://a", "http://"] {
+            assert_eq!(Origins::parse(entry), Err(OriginsFault::BadEntry(entry.to_owned())), "{entry}");
+        }
+    }
+
+    #[test]
+    fn an_origin_out_of_reach_is_asked_last_for_a_while() {
+        let origins = Origins::parse("http://a,http://b,http://c").unwrap();
+        let mut unreached = Unreached::default();
+        unreached.note(0, UnixMillis(1_000));
+        assert_eq!(unreached.order(&origins, UnixMillis(1_000 + AVOID_MS - 1)), [1, 2, 0]);
+        assert_eq!(unreached.order(&origins, UnixMillis(1_000 + AVOID_MS)), [0, 1, 2]);
+        unreached.note(0, UnixMillis(9_000));
+        unreached.clear(0);
+        assert_eq!(unreached.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_call_that_may_have_been_carried_out_is_never_sent_again() {
+        for failure in [Failure::Lost, Failure::TimedOut, Failure::Foreign] {
+            assert!(!failure.may_try_next(CallMethod::Post, Sent::All), "{failure:?}");
+        }
+        assert!(!Failure::TimedOut.may_try_next(CallMethod::Get, Sent::Part), "the tool is slow, not the origin dead");
+        assert!(Failure::Refused.may_try_next(CallMethod::Post, Sent::All));
+        assert!(Failure::Lost.may_try_next(CallMethod::Post, Sent::Part));
+        assert!(Failure::Lost.may_try_next(CallMethod::Get, Sent::All));
+    }
+
+    #[test]
+    fn a_failure_to_reach_a_tool_is_always_a_503_that_says_when_to_come_back() {
+        for failure in [Failure::Refused, Failure::Lost, Failure::TimedOut, Failure::Foreign] {
+            let rendered = failure.problem().render(&crate::request_id::RequestId([0; 16]));
+            assert_eq!(rendered.status, 503, "{failure:?}");
+            for name in ["retry-after", "proxy-status"] {
+                assert!(rendered.headers.iter().any(|(n, _)| *n == name), "{failure:?} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_platforms_own_answers_are_told_from_a_tools() {
+        assert_eq!(Failure::of_foreign_answer(522), Failure::Refused);
+        assert_eq!(Failure::of_foreign_answer(524), Failure::TimedOut);
+        assert_eq!(Failure::of_foreign_answer(502), Failure::Foreign);
+    }
+}

@@ -1,0 +1,97 @@
+//! How a request came: over what, to which host, for which target. Read off the URL's text, which nobody parses
+//! a second time.
+
+use crate::problem::{Code, Problem};
+
+/// A request's own URL, in parts. Nothing in it is decoded or normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// Scheme and authority, such as `https://api.example.com`: what paths are relative to.
+    pub base: &'a str,
+    /// Path and query, from the first slash after the authority.
+    pub target: &'a str,
+    secure: bool,
+    authority: &'a str,
+}
+
+impl<'a> Address<'a> {
+    /// Parts an `http` or `https` URL; `None` for anything else.
+    #[must_use]
+    pub fn parse(url: &'a str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let secure = match scheme {
+            "https" => true,
+            "http" => false,
+            _ => return None,
+        };
+        let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())?;
+        let (base, target) = url.split_at_checked(scheme.len() + "://".len() + authority.len())?;
+        let target = if target.is_empty() { "/" } else { target };
+        Some(Self { base, target, secure, authority })
+    }
+
+    /// Refuses to take a secret that has travelled in the clear, unless `http_allowed` (local development behind
+    /// another name) or the host is this very machine.
+    ///
+    /// # Errors
+    /// `https-required`. It is no redirect: that would hide the mistake until the secret is read on the way.
+    pub fn check_confidential(&self, http_allowed: bool) -> Result<(), Problem> {
+        if self.secure || http_allowed || self.is_loopback() {
+            return Ok(());
+        }
+        Err(Problem::new(Code::HttpsRequired, "this request carries a secret and came over plain http; use https"))
+    }
+
+    fn is_loopback(&self) -> bool {
+        let host = match self.authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+            _ => self.authority,
+        };
+        let in_127 = host.parse::<core::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+        in_127 || matches!(host, "localhost" | "[::1]") || host.ends_with(".localhost")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn confidential(url: &str) -> bool {
+        Address::parse(url).unwrap().check_confidential(false).is_ok()
+    }
+
+    #[test]
+    fn a_url_is_parted_and_not_normalised() {
+        let address = Address::parse("https://h.example:8443/v1//qr/%2e?a=/b?c").unwrap();
+        assert_eq!((address.base, address.target), ("https://h.example:8443", "/v1//qr/%2e?a=/b?c"));
+        assert_eq!(Address::parse("http://h?x").unwrap().target, "?x");
+        assert_eq!(Address::parse("http://h").unwrap().target, "/");
+        for url in ["", "/v1", "ftp://h/", "http:///x", "data:,x"] {
+            assert_eq!(Address::parse(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_secret_travels_over_https_or_within_one_machine() {
+        for url in [
+            "https://api.example.com/",
+            "http://localhost:8787/",
+            "http://app.localhost/",
+            "http://127.0.0.1:1/",
+            "http://127.9.9.9/",
+            "http://[::1]:8787/",
+        ] {
+            assert!(confidential(url), "{url}");
+        }
+        for url in [
+            "http://api.example.com/",
+            "http://localhost.example.com/",
+            "http://127.0.0.1.example.com/",
+            "http://192.168.0.4:8787/",
+            "http://notlocalhost/",
+        ] {
+            assert!(!confidential(url), "{url}");
+            assert!(Address::parse(url).unwrap().check_confidential(true).is_ok(), "{url}");
+        }
+    }
+}
