@@ -1,0 +1,15 @@
+//! What the tests of all boundaries share: the table of vectors, a client that sends exact bytes, and the real
+//! parts as processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test harness fails by panicking"
+)]
+
+pub mod http;
+pub mod keys;
+pub mod process;
+pub mod stack;
+pub mod vector;

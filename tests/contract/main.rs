@@ -1,0 +1,58 @@
+//! The table of vectors against `shared` alone: what it decides before anybody does any I/O.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use shared::{
+    headers,
+    key::{ApiKey, KeyEnv, KeyFault, KeyId},
+    problem::Problem,
+    request::{Head, MAX_BODY_BYTES},
+    request_id::RequestId,
+    route::{Method, Route, Target},
+    tier::Tier,
+    time::UnixMillis,
+};
+use tests::{
+    http::{Request, Response},
+    keys,
+    vector::{self, Boundary, Vector},
+};
+
+#[test]
+fn shared_decides_every_vector_as_the_table_says() {
+    let (live, _) =
+        ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Free, UnixMillis(0), [1; 16], &keys::signing());
+    vector::check_all(Boundary::Shared, |row| answer(row, &live.reveal()));
+}
+
+fn answer(row: &Vector, live: &str) -> Response {
+    let request = row.request(keys::present(row.request.key, live).as_deref());
+    let id = RequestId([9; 16]);
+    let (status, own, body) = match decide(&request) {
+        Ok(preflight) => (if preflight.is_empty() { 200 } else { 204 }, preflight, String::new()),
+        Err(problem) => {
+            let rendered = problem.render(&id);
+            (rendered.status, rendered.headers, rendered.body)
+        }
+    };
+    let always = headers::CORS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let named = std::iter::once((headers::REQUEST_ID.to_owned(), id.to_string()));
+    Response { status, headers: named.chain(always).chain(own).collect(), body: body.into_bytes() }
+}
+
+/// What both shells do in this order. The headers of a preflight, or nothing for a call that goes on to a tool.
+fn decide(request: &Request) -> Result<Vec<(&'static str, String)>, Problem> {
+    let target = Target::parse(&request.target)?;
+    let route = Route::parse(&request.method, target.path)?;
+    let head = Head::read(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))?;
+    if let Route::Preflight(methods) = route {
+        return Ok(headers::preflight(methods).to_vec());
+    }
+    let text = head.api_key.ok_or(KeyFault::Missing)?;
+    ApiKey::parse(text)?.verify(&keys::signing())?;
+    head.check_length(MAX_BODY_BYTES)?;
+    if request.method == Method::Post.as_str() {
+        head.check_media_type(&[])?;
+    }
+    Ok(Vec::new())
+}

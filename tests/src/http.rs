@@ -1,0 +1,144 @@
+//! A client that sends exactly the bytes it is told to, and reads what comes back.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
+
+/// A request as it goes over the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// Longer than any answer of the gateway may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Request {
+    pub fn new(method: &str, target: &str) -> Self {
+        Self { method: method.to_owned(), target: target.to_owned(), ..Self::default() }
+    }
+
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// A POST of JSON, with its length and type.
+    pub fn post(target: &str, body: &serde_json::Value) -> Self {
+        Self::new("POST", target).header("Content-Type", "application/json").body(body.to_string())
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.header("X-API-Key", key)
+    }
+
+    /// A body with its `Content-Length`.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        let length = self.body.len().to_string();
+        self.header("Content-Length", &length)
+    }
+
+    /// Sends the request on a connection of its own and reads the whole answer.
+    pub fn send(&self, to: SocketAddr) -> Response {
+        self.try_send(to).unwrap_or_else(|fault| panic!("{} {}: {fault}", self.method, self.target))
+    }
+
+    pub fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
+        let mut stream = TcpStream::connect(to)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(&self.bytes(to))?;
+        let mut answer = Vec::new();
+        // A server that refuses a body may reset the connection after its answer: what arrived before counts.
+        let read = stream.read_to_end(&mut answer);
+        Response::parse(&answer).ok_or_else(|| {
+            let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
+            std::io::Error::other(format!("no answer: {why} {:?}", String::from_utf8_lossy(&answer)))
+        })
+    }
+
+    fn bytes(&self, to: SocketAddr) -> Vec<u8> {
+        let mut head =
+            format!("{} {} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+impl Response {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; `null` when it is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The `code` of a problem; empty when the answer is none.
+    pub fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut lines = [httparse::EMPTY_HEADER; 128];
+        let mut head = httparse::Response::new(&mut lines);
+        let httparse::Status::Complete(length) = head.parse(bytes).ok()? else { return None };
+        let status = head.code?;
+        if (100..200).contains(&status) {
+            return Self::parse(&bytes[length..]);
+        }
+        let headers: Vec<(String, String)> = head
+            .headers
+            .iter()
+            .map(|line| (line.name.to_owned(), String::from_utf8_lossy(line.value).into_owned()))
+            .collect();
+        let mut response = Self { status, headers, body: bytes[length..].to_vec() };
+        if response.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+            response.body = dechunk(&response.body);
+        }
+        Some(response)
+    }
+}
+
+fn dechunk(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(httparse::Status::Complete((start, size))) = httparse::parse_chunk_size(rest) {
+        let end = start + usize::try_from(size).unwrap_or(usize::MAX);
+        if size == 0 || end > rest.len() {
+            break;
+        }
+        body.extend_from_slice(&rest[start..end]);
+        rest = rest.get(end + 2..).unwrap_or_default();
+    }
+    body
+}

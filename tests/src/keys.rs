@@ -1,0 +1,51 @@
+//! Secrets and keys of the tests. Nothing here is used anywhere else.
+
+use std::process::Command;
+
+use shared::{
+    key::{ApiKey, KeyEnv, KeyId},
+    secret::MacKeys,
+    tier::Tier,
+    time::UnixMillis,
+};
+
+use crate::vector::Credential;
+
+pub const ADMIN_SECRET: &str = "admin-secret-of-the-tests-0123456789";
+pub const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-tests-0123";
+pub const GRANT_SECRET: &str = "grant-secret-of-the-tests-0123456789";
+pub const WEBHOOK_ENCRYPTION_SECRET: &str = "webhook-secret-of-the-tests-01234567";
+
+/// Hands the secrets to a process the way an operator does: through its environment.
+pub fn give(command: &mut Command) -> &mut Command {
+    command
+        .env("ADMIN_SECRET", ADMIN_SECRET)
+        .env("KEY_SIGNING_SECRET", KEY_SIGNING_SECRET)
+        .env("GRANT_SECRET", GRANT_SECRET)
+        .env("WEBHOOK_ENCRYPTION_SECRET", WEBHOOK_ENCRYPTION_SECRET)
+}
+
+pub fn signing() -> MacKeys {
+    MacKeys::parse(KEY_SIGNING_SECRET).unwrap()
+}
+
+/// The text to present for a credential, given a live key's.
+pub fn present(credential: Credential, live: &str) -> Option<String> {
+    match credential {
+        Credential::None => None,
+        Credential::Valid => Some(live.to_owned()),
+        Credential::Mistyped => {
+            let (head, last) = live.split_at(live.len() - 1);
+            Some(format!("{head}{}", if last == "0" { "1" } else { "0" }))
+        }
+        Credential::Forged => Some(forged()),
+    }
+}
+
+/// A key whose checksum is right and whose MAC is somebody else's.
+pub fn forged() -> String {
+    let stranger = MacKeys::parse("a-secret-that-is-not-the-gateways-own").unwrap();
+    let (key, _) =
+        ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Enterprise, UnixMillis(0), [7; 16], &stranger);
+    key.reveal()
+}

@@ -1,0 +1,190 @@
+//! The table of vectors: a request and the answer it must get, the same from `shared` alone, from the built worker
+//! and from the proxy binary. A new rule is a new row in `tests/vectors/`.
+
+use std::{collections::BTreeMap, fs};
+
+use serde::Deserialize;
+
+use crate::{
+    http::{Request, Response},
+    process::root,
+};
+
+/// One row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vector {
+    /// The rule, as a sentence.
+    pub name: String,
+    pub request: Asked,
+    pub answer: Expected,
+    /// Where the row holds; everywhere unless it says otherwise, and then `because` says why.
+    #[serde(default = "Boundary::all")]
+    pub at: Vec<Boundary>,
+    /// Where the answer differs: only what is named there.
+    #[serde(default)]
+    pub but: BTreeMap<Boundary, Expected>,
+    #[serde(default)]
+    pub because: String,
+}
+
+/// Where a request is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Boundary {
+    Shared,
+    Edge,
+    Proxy,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    #[serde(default = "get")]
+    pub method: String,
+    pub target: String,
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    #[serde(default)]
+    pub key: Credential,
+    #[serde(default)]
+    pub body: Option<String>,
+    /// As many more header lines as bring them to this number.
+    #[serde(default)]
+    pub lines: usize,
+    /// As much more query as brings the target to this length.
+    #[serde(default)]
+    pub target_length: usize,
+}
+
+/// What the client presents. The proxy, which sees no keys, gets a grant of the same worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Credential {
+    #[default]
+    None,
+    /// A live key.
+    Valid,
+    /// A live key with one character changed.
+    Mistyped,
+    /// A key signed by somebody else.
+    Forged,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// The problem's code.
+    #[serde(default)]
+    pub code: Option<String>,
+    /// Headers with their exact values; `*` stands for any.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Texts that the body holds.
+    #[serde(default)]
+    pub holds: Vec<String>,
+}
+
+impl Boundary {
+    fn all() -> Vec<Self> {
+        vec![Self::Shared, Self::Edge, Self::Proxy]
+    }
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+/// Every row of every file, in the order of their names.
+pub fn load() -> Vec<Vector> {
+    let mut files: Vec<_> = fs::read_dir(root().join("tests/vectors"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .flat_map(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            serde_json::from_str::<Vec<Vector>>(&text)
+                .unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+        })
+        .collect()
+}
+
+/// Puts every row that holds at `boundary` to `answer`, and reports all that differ at once.
+///
+/// # Panics
+/// When a row is not answered as it says, or no row holds here.
+pub fn check_all(boundary: Boundary, mut answer: impl FnMut(&Vector) -> Response) {
+    let rows: Vec<Vector> = load().into_iter().filter(|row| row.at.contains(&boundary)).collect();
+    assert!(!rows.is_empty(), "no vector holds at {boundary:?}");
+    let faults: Vec<String> = rows.iter().filter_map(|row| row.check(boundary, &answer(row)).err()).collect();
+    assert!(faults.is_empty(), "{} of {} rows differ:\n{}", faults.len(), rows.len(), faults.join("\n"));
+}
+
+impl Vector {
+    /// The request, with the key in place where one is presented.
+    pub fn request(&self, key: Option<&str>) -> Request {
+        let missing = self.request.target_length.saturating_sub(self.request.target.len());
+        let target = format!("{}{}", self.request.target, "a".repeat(missing));
+        let mut request = Request::new(&self.request.method, &target);
+        request.headers.clone_from(&self.request.headers);
+        if let Some(key) = key {
+            request = request.key(key);
+        }
+        for line in request.headers.len()..self.request.lines {
+            request = request.header(&format!("X-Filler-{line}"), "x");
+        }
+        match &self.request.body {
+            Some(body)
+                if request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length")) =>
+            {
+                request.body = body.clone().into_bytes();
+                request
+            }
+            Some(body) => request.body(body.as_str()),
+            None => request,
+        }
+    }
+
+    fn expected(&self, boundary: Boundary) -> Expected {
+        let mut expected = self.answer.clone();
+        if let Some(other) = self.but.get(&boundary) {
+            expected.status = other.status.or(expected.status);
+            expected.code = other.code.clone().or(expected.code);
+            expected.headers.extend(other.headers.clone());
+            expected.holds.extend(other.holds.clone());
+        }
+        expected
+    }
+
+    fn check(&self, boundary: Boundary, answer: &Response) -> Result<(), String> {
+        let expected = self.expected(boundary);
+        let mut faults = Vec::new();
+        if expected.status.is_some_and(|status| status != answer.status) {
+            faults.push(format!("status {}, not {:?}", answer.status, expected.status));
+        }
+        if expected.code.as_ref().is_some_and(|code| *code != answer.code()) {
+            faults.push(format!("code `{}`, not {:?}", answer.code(), expected.code));
+        }
+        for (name, value) in &expected.headers {
+            let own = answer.header(name);
+            if own.is_none() || (value != "*" && own != Some(value)) {
+                faults.push(format!("{name}: {own:?}, not {value:?}"));
+            }
+        }
+        let text = answer.text();
+        faults.extend(
+            expected
+                .holds
+                .iter()
+                .filter(|part| !text.contains(*part))
+                .map(|part| format!("no {part:?} in {text}")),
+        );
+        if faults.is_empty() { Ok(()) } else { Err(format!("- {}: {}", self.name, faults.join("; "))) }
+    }
+}
