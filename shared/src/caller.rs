@@ -3,7 +3,11 @@
 use core::net::IpAddr;
 use std::fmt::Write;
 
-use crate::secret::MacKeys;
+use crate::{
+    problem::{Code, Problem},
+    quota::Denial,
+    secret::MacKeys,
+};
 
 const DOMAIN: &[u8] = b"utg.caller.v1";
 
@@ -12,11 +16,12 @@ const DOMAIN: &[u8] = b"utg.caller.v1";
 /// Clients whose address is not known (`None`, or not an address) share one name.
 #[must_use]
 pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
-    let network = match address.and_then(|text| text.trim().parse::<IpAddr>().ok()).map(|ip| ip.to_canonical()) {
-        Some(IpAddr::V4(ip)) => u128::from(ip.to_bits()),
-        Some(IpAddr::V6(ip)) => ip.to_bits() >> 64 << 64,
-        None => return "caller_unknown".to_owned(),
-    };
+    let network =
+        match address.and_then(|text| text.trim().parse::<IpAddr>().ok()).map(|ip| ip.to_canonical()) {
+            Some(IpAddr::V4(ip)) => u128::from(ip.to_bits()),
+            Some(IpAddr::V6(ip)) => ip.to_bits() >> 64 << 64,
+            None => return "caller_unknown".to_owned(),
+        };
     let (_, mac) = keys.current();
     let tag = mac.sign(&[DOMAIN, &network.to_be_bytes()]);
     let mut name = "caller_".to_owned();
@@ -25,6 +30,17 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
         let _ = write!(name, "{byte:02x}");
     }
     name
+}
+
+/// The refusal of a caller who has sent too many wrong admin secrets.
+#[must_use]
+pub fn attempts_exceeded(denial: &Denial) -> Problem {
+    let seconds = denial.retry_ms.div_ceil(1000).max(1);
+    Problem::new(
+        Code::AttemptsExceeded,
+        format!("too many wrong admin secrets from this address; the next attempt is taken in {seconds} s"),
+    )
+    .retry_after(seconds)
 }
 
 #[cfg(test)]

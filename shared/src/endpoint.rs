@@ -72,9 +72,9 @@ impl Endpoint {
             Endpoint::Docs,
             Endpoint::ProblemPage,
         ];
-        let calls = Tool::ALL.into_iter().flat_map(|tool| {
-            [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method))
-        });
+        let calls = Tool::ALL
+            .into_iter()
+            .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
         calls.chain(OTHERS)
     }
 

@@ -4,8 +4,10 @@ mod api_key;
 mod issue;
 mod key_id;
 mod record;
+mod usage;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
 pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
 pub use key_id::KeyId;
 pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordFault, SecretHash};
+pub use usage::describe_usage;

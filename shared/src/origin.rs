@@ -213,7 +213,15 @@ mod tests {
     fn a_list_that_is_none_is_refused_with_the_entry_at_fault() {
         assert_eq!(Origins::parse(" , "), Err(OriginsFault::Empty));
         assert_eq!(Origins::parse(&"http://a,".repeat(9)), Err(OriginsFault::TooMany));
-        for entry in ["fra.example.com", "=http://a", "a b=http://a", "http://a/path", "http://u@a", "ftp://a", "http://"] {
+        for entry in [
+            "fra.example.com",
+            "=http://a",
+            "a b=http://a",
+            "http://a/path",
+            "http://u@a",
+            "ftp://a",
+            "http://",
+        ] {
             assert_eq!(Origins::parse(entry), Err(OriginsFault::BadEntry(entry.to_owned())), "{entry}");
         }
     }
@@ -235,7 +243,10 @@ mod tests {
         for failure in [Failure::Lost, Failure::TimedOut, Failure::Foreign] {
             assert!(!failure.may_try_next(CallMethod::Post, Sent::All), "{failure:?}");
         }
-        assert!(!Failure::TimedOut.may_try_next(CallMethod::Get, Sent::Part), "the tool is slow, not the origin dead");
+        assert!(
+            !Failure::TimedOut.may_try_next(CallMethod::Get, Sent::Part),
+            "the tool is slow, not the origin dead"
+        );
         assert!(Failure::Refused.may_try_next(CallMethod::Post, Sent::All));
         assert!(Failure::Lost.may_try_next(CallMethod::Post, Sent::Part));
         assert!(Failure::Lost.may_try_next(CallMethod::Get, Sent::All));

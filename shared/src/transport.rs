@@ -39,7 +39,10 @@ impl<'a> Address<'a> {
         if self.secure || http_allowed || self.is_loopback() {
             return Ok(());
         }
-        Err(Problem::new(Code::HttpsRequired, "this request carries a secret and came over plain http; use https"))
+        Err(Problem::new(
+            Code::HttpsRequired,
+            "this request carries a secret and came over plain http; use https",
+        ))
     }
 
     fn is_loopback(&self) -> bool {

@@ -1,0 +1,1 @@
+//! `/docs` and `/problems/{code}` as HTML pages.

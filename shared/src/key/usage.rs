@@ -1,0 +1,116 @@
+//! What a key's holder reads of it: `GET /v1/keys/me`.
+
+use serde_json::{Value, json};
+
+use crate::{
+    key::{KeyRecord, describe},
+    meter::Reading,
+    quota::Left,
+    time::UnixMillis,
+};
+
+/// The key as [`describe`] tells it, with what it has used. `None` when the meter holds no record of it.
+#[must_use]
+pub fn describe_usage(reading: &Reading, now: UnixMillis) -> Option<Value> {
+    let record = reading.record.as_ref()?;
+    let standing = reading.answer.standing.as_ref()?;
+    let mut answer = describe(record);
+    let members = answer.as_object_mut()?;
+    let unlimited_day = json!({
+        "limit": null, "used": reading.day_used, "remaining": null, "resets_at": now.day().end().to_rfc3339(),
+    });
+    let day = standing.day.map_or(unlimited_day, |left| window(left, reading.day_used, now));
+    let usage = json!({ "minute": window(standing.minute, reading.minute_used, now), "day": day });
+    members.insert("usage".to_owned(), usage);
+    let today = json!({ "by_tool": reading.tally.by_tool, "by_status": reading.tally.by_status });
+    members.insert("today".to_owned(), today);
+    members.insert("last_used_at".to_owned(), json!(reading.last_used.map(UnixMillis::to_rfc3339)));
+    members.insert("rotation".to_owned(), rotation(record, now));
+    Some(answer)
+}
+
+/// `used` counts what is lent to the edge and not yet reported as used, since it is not free for others.
+fn window(left: Left, counted: u32, now: UnixMillis) -> Value {
+    json!({
+        "limit": left.limit,
+        "used": left.limit.saturating_sub(left.remaining).max(counted),
+        "remaining": left.remaining,
+        "resets_at": now.plus(left.reset_ms).to_rfc3339(),
+    })
+}
+
+fn rotation(record: &KeyRecord, now: UnixMillis) -> Value {
+    match record.former.filter(|former| now < former.until) {
+        Some(former) => json!({ "former_key_valid_until": former.until.to_rfc3339() }),
+        None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        key::{KeyEnv, KeyId, VerifiedKey},
+        meter::{Ask, Message, Meter, Reply},
+        secret::MacKeys,
+        tier::Tier,
+    };
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn key(tier: Tier) -> VerifiedKey {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        crate::key::ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), tier, NOW, [2; 16], &keys).1
+    }
+
+    fn reading(tier: Tier, calls: u32) -> Reading {
+        let key = key(tier);
+        let mut meter = Meter::default();
+        let mut ask = Ask {
+            holder: 1,
+            seq: 0,
+            key,
+            want: true,
+            rate: 0,
+            record: None,
+            version: 0,
+            reports: Vec::new(),
+            batch: None,
+        };
+        for _ in 0..calls {
+            ask.seq += 1;
+            meter.handle(Message::Ask(ask.clone()), NOW);
+        }
+        ask.seq += 1;
+        match meter.handle(Message::Read(ask), NOW) {
+            Reply::Read(reading) => reading,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_called_is_what_is_told() {
+        let told = describe_usage(&reading(Tier::Free, 3), NOW).unwrap();
+        assert_eq!(told["usage"]["minute"]["used"], 3);
+        assert_eq!(told["usage"]["minute"]["remaining"], 7);
+        assert_eq!(told["usage"]["day"]["remaining"], 97);
+        assert_eq!(told["usage"]["day"]["resets_at"], "2025-11-22T00:00:00Z");
+        assert_eq!(told["last_used_at"], "2025-11-21T08:00:00Z");
+        assert_eq!(told["rotation"], Value::Null);
+    }
+
+    #[test]
+    fn a_day_without_limit_is_told_as_such() {
+        let told = describe_usage(&reading(Tier::Enterprise, 2), NOW).unwrap();
+        assert_eq!(
+            (&told["usage"]["day"]["limit"], &told["usage"]["day"]["used"]),
+            (&Value::Null, &json!(2))
+        );
+    }
+
+    #[test]
+    fn nothing_told_of_a_key_holds_its_secret() {
+        let text = describe_usage(&reading(Tier::Pro, 1), NOW).unwrap().to_string();
+        assert!(!text.contains("secret"), "{text}");
+    }
+}

@@ -1,0 +1,242 @@
+//! `GET /openapi.json`: the machine-readable description, made from the tables that the router and the problems
+//! are made from, so that it cannot say anything else than they do.
+
+mod operation;
+mod outcome;
+mod schema;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    endpoint::Endpoint,
+    headers::API_KEY,
+    problem::{Code, MEDIA_TYPE, Problem},
+    request_id::RequestId,
+    tool::Tool,
+};
+
+use outcome::{Group, HEADERS};
+
+/// The version of the description (spec section 9).
+pub const VERSION: &str = "1.0.0";
+
+/// The description, with `server` (such as `https://api.example.com`) as its one server.
+#[must_use]
+pub fn document(server: &str) -> Value {
+    json!({
+        "openapi": "3.0.3",
+        "info": {
+            "title": "Unified Tool Gateway API",
+            "version": VERSION,
+            "description": "One endpoint pattern reaches every tool, and one API key authenticates all calls. Send the key in the header X-API-Key. Errors are RFC 9457 problem details; every answer names its request in X-Request-Id.",
+        },
+        "servers": [{ "url": server }],
+        "externalDocs": { "description": "Reference for people", "url": format!("{server}/docs") },
+        "tags": Tool::ALL.map(|tool| json!({ "name": tool, "description": tool.purpose() })),
+        "paths": paths(),
+        "components": {
+            "securitySchemes": {
+                "ApiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": canonical(API_KEY),
+                    "description": "The key as POST /v1/keys/issue answered it.",
+                },
+            },
+            "schemas": schema::all(),
+            "headers": HEADERS.map(|header| (canonical(header.name), header.describe())).into_iter().collect::<Map<_, _>>(),
+            "responses": Group::ALL.map(|group| (group.name(), respond(group))).into_iter().collect::<Map<_, _>>(),
+        },
+    })
+}
+
+fn paths() -> Map<String, Value> {
+    let mut paths = Map::new();
+    for endpoint in Endpoint::all() {
+        if let Some(operation) = operation::describe(endpoint) {
+            let item = paths.entry(endpoint.path()).or_insert_with(|| json!({}));
+            if let Some(item) = item.as_object_mut() {
+                item.insert(endpoint.method().as_str().to_lowercase(), operation);
+            }
+        }
+    }
+    paths
+}
+
+/// A group of problems as a response object: one example for each code.
+fn respond(group: Group) -> Value {
+    let example = |code: &Code| {
+        let rendered = Problem::new(*code, code.about()).render(&RequestId([0x5a; 16]));
+        let value: Value = serde_json::from_str(&rendered.body).unwrap_or_default();
+        (code.as_str().to_owned(), json!({ "summary": code.title(), "value": value }))
+    };
+    let titles: Vec<_> =
+        group.codes().iter().map(|code| format!("`{}`: {}.", code.as_str(), code.title())).collect();
+    json!({
+        "description": titles.join(" "),
+        "headers": outcome::references(group.headers()),
+        "content": { MEDIA_TYPE: {
+            "schema": { "$ref": "#/components/schemas/Problem" },
+            "examples": group.codes().iter().map(example).collect::<Map<_, _>>(),
+        } },
+    })
+}
+
+/// A header's name as it is usually written: `X-Request-Id` for `x-request-id`.
+fn canonical(name: &str) -> String {
+    match name {
+        "x-api-key" => "X-API-Key".to_owned(),
+        "www-authenticate" => "WWW-Authenticate".to_owned(),
+        "ratelimit" => "RateLimit".to_owned(),
+        "ratelimit-policy" => "RateLimit-Policy".to_owned(),
+        _ => {
+            let words = name.split('-').map(|word| {
+                let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+                format!("{}{rest}", first.to_uppercase())
+            });
+            words.collect::<Vec<_>>().join("-")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::route::{Method, Route};
+
+    const SERVER: &str = "https://api.example.com";
+
+    /// Every operation of the document: path, method, operation.
+    fn operations() -> Vec<(String, String, Value)> {
+        let document = document(SERVER);
+        let paths = document["paths"].as_object().unwrap().clone();
+        let each = |(path, item): (String, Value)| {
+            let methods = item.as_object().unwrap().clone();
+            methods.into_iter().map(move |(method, operation)| (path.clone(), method, operation))
+        };
+        paths.into_iter().flat_map(each).collect()
+    }
+
+    /// Every `$ref` of a value.
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => members.iter().for_each(|(name, value)| match value {
+                Value::String(target) if name == "$ref" => {
+                    found.insert(target.clone());
+                }
+                _ => references(value, found),
+            }),
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn it_is_openapi_3_0_3_with_one_server_and_a_tag_for_each_of_the_17_tools() {
+        let document = document(SERVER);
+        assert_eq!((&document["openapi"], &document["info"]["version"]), (&json!("3.0.3"), &json!("1.0.0")));
+        assert_eq!(document["servers"].as_array().map(Vec::len), Some(1));
+        let tags: Vec<_> =
+            document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone()).collect();
+        assert_eq!(tags, Tool::ALL.map(|tool| json!(tool.as_str())));
+    }
+
+    #[test]
+    fn each_tool_has_exactly_its_two_operations_with_the_action_and_the_key() {
+        let operations: BTreeMap<_, _> = operations()
+            .into_iter()
+            .map(|(path, method, operation)| {
+                (operation["operationId"].as_str().unwrap().to_owned(), (path, method, operation))
+            })
+            .collect();
+        let tagged = operations.values().filter(|(_, _, operation)| operation.get("tags").is_some()).count();
+        assert_eq!(tagged, 2 * Tool::ALL.len());
+        for tool in Tool::ALL {
+            for method in ["get", "post"] {
+                let (path, taken, operation) = &operations[&format!("{tool}_{method}")];
+                assert_eq!((path, taken.as_str()), (&format!("/v1/{tool}/{{action}}"), method));
+                assert_eq!(operation["tags"], json!([tool.as_str()]));
+                assert_eq!(operation["security"], json!([{ "ApiKey": [] }]));
+                let action = &operation["parameters"][0];
+                assert_eq!(
+                    (&action["name"], &action["in"], &action["required"]),
+                    (&json!("action"), &json!("path"), &json!(true))
+                );
+                for status in ["200", "401", "429", "503"] {
+                    assert!(operation["responses"].get(status).is_some(), "{tool}_{method} {status}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_router_takes_what_the_document_offers_and_the_document_offers_what_the_router_takes() {
+        let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (path, method, _) in operations() {
+            let concrete = path.replace("{action}", "generate").replace("{code}", "key-missing");
+            assert!(!concrete.contains('{'), "{path} has a parameter that this test does not know");
+            let route = Route::parse(&method.to_uppercase(), &concrete).unwrap();
+            assert_eq!(
+                (Endpoint::of(&route).path(), Endpoint::of(&route).method().as_str().to_lowercase()),
+                (path, method.clone())
+            );
+            documented.entry(concrete).or_default().insert(method);
+        }
+        for endpoint in Endpoint::all().filter(|endpoint| operation::describe(*endpoint).is_some()) {
+            let path = endpoint.path().replace("{action}", "generate").replace("{code}", "key-missing");
+            let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
+            for method in methods.iter().filter(|method| **method != Method::Head) {
+                let route = Route::parse(method.as_str(), &path).unwrap();
+                let described = operation::describe(Endpoint::of(&route)).is_some();
+                assert_eq!(
+                    documented[&path].contains(&method.as_str().to_lowercase()),
+                    described,
+                    "{method} {path}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = document(SERVER);
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        for reference in found {
+            let target = document.pointer(reference.strip_prefix('#').unwrap());
+            assert!(target.is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn every_problem_a_client_can_see_at_the_edge_is_documented_under_its_own_status() {
+        let mut documented = BTreeSet::new();
+        for (path, method, operation) in operations() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let Some(reference) = response["$ref"].as_str() else { continue };
+                let group = Group::ALL
+                    .into_iter()
+                    .find(|group| reference.ends_with(&format!("/{}", group.name())))
+                    .unwrap();
+                for code in group.codes() {
+                    assert_eq!(code.status().to_string(), *status, "{method} {path} {}", code.as_str());
+                    documented.insert(code.as_str());
+                }
+            }
+        }
+        let hidden: Vec<_> =
+            Code::ALL.into_iter().filter(|code| !documented.contains(code.as_str())).collect();
+        assert_eq!(hidden, outcome::NOT_AT_THESE_OPERATIONS);
+    }
+
+    #[test]
+    fn a_429_and_a_503_say_when_to_come_back() {
+        let document = document(SERVER);
+        for group in Group::ALL.into_iter().filter(|group| matches!(group.status(), 429 | 503)) {
+            let headers = &document["components"]["responses"][group.name()]["headers"];
+            assert!(headers.get("Retry-After").is_some(), "{}", group.name());
+        }
+    }
+}

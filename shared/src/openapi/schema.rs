@@ -1,0 +1,187 @@
+//! The bodies' schemas.
+
+use serde_json::{Value, json};
+
+use crate::{problem::Code, tier::Tier, tool::Tool};
+
+/// Every schema component by name.
+pub(super) fn all() -> Value {
+    json!({
+        "Problem": problem(),
+        "Fault": fault(),
+        "IssueRequest": issue_request(),
+        "IssuedKey": key([("key", json!({ "type": "string", "description": "The key itself: keep it.", "pattern": "^utg_(live|test)_[0-9A-Za-z]{70}$" }))]),
+        "OwnKey": key(own_key()),
+        "Holder": object(json!({ "email": { "type": "string", "format": "email" }, "name": { "type": "string" } })),
+        "Limit": object(json!({
+            "name": { "type": "string", "enum": ["minute", "day"] },
+            "calls": { "type": "integer" },
+            "window_seconds": { "type": "integer" },
+        })),
+        "WindowUsage": object(json!({
+            "limit": { "type": "integer", "nullable": true, "description": "null is without limit." },
+            "used": { "type": "integer" },
+            "remaining": { "type": "integer", "nullable": true },
+            "resets_at": time(),
+        })),
+        "Health": object(json!({ "status": { "type": "string", "enum": ["ok"] } })),
+        "StatusReport": object(json!({
+            "status": { "type": "string", "enum": ["operational", "degraded", "outage"] },
+            "tools": { "type": "array", "items": object(json!({
+                "tool": { "type": "string", "enum": Tool::ALL },
+                "available": { "type": "boolean" },
+            })) },
+        })),
+    })
+}
+
+/// An object all of whose members are always there.
+fn object(properties: Value) -> Value {
+    let required: Vec<_> =
+        properties.as_object().into_iter().flat_map(|members| members.keys().cloned()).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn problem() -> Value {
+    json!({
+        "type": "object",
+        "description": "RFC 9457 problem details. Switch on `code`; the text may change.",
+        "required": ["type", "title", "status", "detail", "code", "request_id"],
+        "properties": {
+            "type": { "type": "string", "format": "uri-reference", "description": "A page that explains the problem." },
+            "title": { "type": "string" },
+            "status": { "type": "integer", "description": "The HTTP status." },
+            "detail": { "type": "string", "description": "What happened this time, and what to do." },
+            "code": { "type": "string", "enum": Code::ALL.map(Code::as_str).as_slice() },
+            "request_id": { "type": "string" },
+            "errors": { "type": "array", "items": { "$ref": "#/components/schemas/Fault" }, "description": "422: every fault at once." },
+            "nearest": { "type": "array", "items": { "type": "string", "enum": Tool::ALL }, "description": "404: tools with a similar name." },
+            "violated-policies": { "type": "array", "items": { "type": "string", "enum": ["minute", "day"] }, "description": "429: the quota that is used up." },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn fault() -> Value {
+    object(json!({
+        "pointer": { "type": "string", "description": "JSON Pointer to the value.", "example": "#/email" },
+        "detail": { "type": "string" },
+    }))
+}
+
+fn issue_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["email", "name", "tier", "admin_secret"],
+        "additionalProperties": false,
+        "properties": {
+            "email": { "type": "string", "format": "email", "description": "Where the holder is reached." },
+            "name": { "type": "string", "minLength": 1, "maxLength": 100, "description": "What the holder is called." },
+            "tier": { "type": "string", "enum": Tier::ALL },
+            "admin_secret": { "type": "string", "format": "password", "writeOnly": true },
+            "limits": {
+                "type": "object",
+                "description": "Limits of the key's own, in place of its tier's.",
+                "additionalProperties": false,
+                "properties": { "minute": { "type": "integer", "minimum": 1 }, "day": { "type": "integer", "minimum": 1 } },
+            },
+            "expires_at": { "type": "string", "format": "date-time", "description": "When the key ends; never, if left out." },
+            "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "default": "none" },
+        },
+    })
+}
+
+/// What every description of a key has, and `more`.
+fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
+    let mut properties = json!({
+        "id": { "type": "string", "description": "The key's public name.", "example": "key_0123456789abcdefg" },
+        "tier": { "type": "string", "enum": Tier::ALL },
+        "status": { "type": "string", "enum": ["active", "disabled", "revoked"] },
+        "limits": { "type": "array", "items": { "$ref": "#/components/schemas/Limit" } },
+        "holder": { "nullable": true, "allOf": [{ "$ref": "#/components/schemas/Holder" }] },
+        "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+        "issued_at": time(),
+        "expires_at": { "type": "string", "format": "date-time", "nullable": true },
+    });
+    if let Some(properties) = properties.as_object_mut() {
+        properties.extend(more.into_iter().map(|(name, schema)| (name.to_owned(), schema)));
+    }
+    object(properties)
+}
+
+fn own_key() -> [(&'static str, Value); 4] {
+    let counts = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
+    let window = json!({ "$ref": "#/components/schemas/WindowUsage" });
+    [
+        ("usage", object(json!({ "minute": window, "day": window }))),
+        ("today", object(json!({ "by_tool": counts, "by_status": counts }))),
+        ("last_used_at", json!({ "type": "string", "format": "date-time", "nullable": true })),
+        (
+            "rotation",
+            json!({
+                "type": "object",
+                "nullable": true,
+                "description": "While a replaced key is still good.",
+                "properties": { "former_key_valid_until": time() },
+            }),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        key::{IssueRequest, KeyEntropy, KeyEnv},
+        secret::MacKeys,
+        time::UnixMillis,
+    };
+
+    fn members(value: &Value) -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn an_issued_key_has_the_members_that_are_described() {
+        let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": "s"});
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
+        let now = UnixMillis(1_763_712_000_000);
+        let new = IssueRequest::read(body.to_string().as_bytes()).unwrap().check(now).unwrap();
+        let answer = new.issue(KeyEnv::Live, entropy, &keys, now).to_json();
+        assert_eq!(members(&answer), members(&all()["IssuedKey"]["properties"]));
+    }
+
+    #[test]
+    fn the_issue_request_is_described_field_by_field() {
+        let described = all()["IssueRequest"].clone();
+        let body: Value =
+            members(&described["properties"]).into_iter().map(|name| (name, Value::Bool(false))).collect();
+        let fault =
+            IssueRequest::read(body.to_string().as_bytes()).unwrap().check(UnixMillis(0)).unwrap_err();
+        let rendered = fault.render(&crate::request_id::RequestId([0; 16])).body;
+        assert!(!rendered.contains("is not a field here"), "{rendered}");
+        let empty = IssueRequest::read(b"{}").unwrap().check(UnixMillis(0)).unwrap_err();
+        let rendered: Value =
+            serde_json::from_str(&empty.render(&crate::request_id::RequestId([0; 16])).body).unwrap();
+        let missing: BTreeSet<_> = rendered["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| e["pointer"].as_str().unwrap()[2..].to_owned())
+            .collect();
+        let required: BTreeSet<_> = described["required"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n.as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(missing, required);
+    }
+}
