@@ -1,1 +1,58 @@
-fn main() {}
+//! `loadtest tools` plays the 17 tools.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use loadtest::tools::{self, Bind};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Simulated tools and a load driver for the Unified Tool Gateway.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Play all 17 tools, each on a port of its own, and a control API on the port after the last.
+    ///
+    /// Prints one line of JSON with every address when all of them listen. SIGTERM or SIGINT ends it at once.
+    Tools {
+        /// Address to listen on. The control API has no authentication: keep it on loopback.
+        #[arg(long, default_value = "127.0.0.1")]
+        host: IpAddr,
+        /// Port of the first tool, in alphabetical order; 0 takes any free ports.
+        #[arg(long, default_value_t = 9100, value_parser = clap::value_parser!(u16).range(0..=tools::LAST_FIRST_PORT))]
+        port: u16,
+    },
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Tools { host, port } => play_tools(Bind { host, port }).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            let told = writeln!(io::stderr(), "loadtest: {fault}");
+            if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
+        }
+    }
+}
+
+async fn play_tools(bind: Bind) -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let running = tools::start(bind).await?;
+    writeln!(io::stdout(), "{}", running.addresses())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! A client that opens one connection per call, so that nothing is pooled, retried or hidden.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{HeaderMap, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {:?}", self.body))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers)).to_str().unwrap()
+    }
+}
+
+pub(crate) fn request(method: &str, target: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    Request::builder().method(method).uri(target).header("host", "tool").body(Full::new(body.into())).unwrap()
+}
+
+pub(crate) async fn connect(addr: SocketAddr) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    let (sender, connection) = http1::handshake(TokioIo::new(TcpStream::connect(addr).await?)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+pub(crate) async fn read(response: Response<Incoming>) -> Result<Reply, Failure> {
+    let (head, body) = response.into_parts();
+    let body = body.collect().await?.to_bytes();
+    Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
+}
+
+/// Fails as the wire fails; a call that takes longer than 10 seconds is a failure too.
+pub(crate) async fn try_send(addr: SocketAddr, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
+    let call = async { read(connect(addr).await?.send_request(request).await?).await };
+    tokio::time::timeout(Duration::from_secs(10), call).await?
+}
+
+pub(crate) async fn send(addr: SocketAddr, request: Request<Full<Bytes>>) -> Reply {
+    try_send(addr, request).await.unwrap()
+}
+
+pub(crate) async fn get(addr: SocketAddr, target: &str) -> Reply {
+    send(addr, request("GET", target, "")).await
+}
+
+pub(crate) async fn post(addr: SocketAddr, target: &str, body: &Value) -> Reply {
+    send(addr, request("POST", target, body.to_string())).await
+}
