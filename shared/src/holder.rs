@@ -6,13 +6,14 @@
 //!
 //! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the holder's clock, where `sent` was
 //! read before the ask left. What is given back is unspendable before the report of it leaves. A clock seen to go
-//! back ends every lease.
+//! back ends every lease, and those that are on their way.
 
 mod held;
 mod pending;
 mod rate;
 
 use held::Held;
+pub use pending::Charge;
 use pending::Pending;
 use rate::Rate;
 
@@ -23,7 +24,7 @@ use crate::{
     problem::{Code, Problem},
     quota::{Decision, Denial, Standing, Usage},
     tier::Tier,
-    time::UnixMillis,
+    time::{UnixMillis, UtcDay},
     tool::Tool,
 };
 
@@ -55,7 +56,7 @@ pub struct Holder {
     meter_version: Option<u64>,
     leases: Vec<Held>,
     last: Option<(Standing, UnixMillis)>,
-    denied: Option<(Denial, UnixMillis)>,
+    denied: Option<Denied>,
     refused: Vec<(SecretHash, KeyFault, UnixMillis)>,
     rate: Rate,
     renewed: Option<UnixMillis>,
@@ -63,6 +64,16 @@ pub struct Holder {
     outage_until: UnixMillis,
     local: Usage,
     latest: UnixMillis,
+    /// Questions up to this one left before the clock went back: their leases have no beginning to count from.
+    distrusted: u32,
+}
+
+/// A denial, when it came, and for how many milliseconds the meter need not be asked again.
+#[derive(Clone, Copy, Debug)]
+struct Denied {
+    denial: Denial,
+    at: UnixMillis,
+    for_ms: u64,
 }
 
 /// What to do with a call.
@@ -84,6 +95,8 @@ pub enum Admission {
         standing: Standing,
         /// The policy was kept by the local budget.
         degraded: bool,
+        /// Where the call is counted: for [`Holder::ended`].
+        charge: Charge,
     },
     /// It would exceed a quota.
     Deny(Denial, Standing),
@@ -115,6 +128,7 @@ impl Holder {
             outage_until: UnixMillis::default(),
             local: Usage::default(),
             latest: UnixMillis::default(),
+            distrusted: 0,
         }
     }
 
@@ -139,12 +153,11 @@ impl Holder {
         if let Some(admission) = self.refusal(key, now) {
             return Step::Decided(admission, None);
         }
-        let usable = self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok());
-        if usable && let Some(standing) = self.spend(now) {
+        if let Some(admission) = self.spend(key, now) {
             let renew = self.renewal_due(now).then(|| self.ask(key, false, now));
-            return Step::Decided(Admission::Allow { standing, degraded: false }, renew);
+            return Step::Decided(admission, renew);
         }
-        if let Some(admission) = self.denial(now) {
+        if let Some(admission) = self.denial(key, now) {
             return Step::Decided(admission, None);
         }
         if now < self.outage_until {
@@ -164,45 +177,41 @@ impl Holder {
     ) -> Option<Admission> {
         self.observe(now);
         self.outage_until = UnixMillis::default();
-        self.meter_version = Some(answer.version);
-        if let Some(record) = &answer.record {
-            self.record = Some(record.clone());
-        }
-        self.pending.acknowledge(answer.batch);
-        if let Some(terms) = answer.lease {
-            self.leases.push(Held::new(terms, sent));
-        }
-        if let Some(standing) = answer.standing {
-            self.last = Some((standing, now));
-        }
+        self.take_news(ask, sent, answer, now);
         match answer.verdict {
             Verdict::Allow => {
                 self.denied = None;
-                self.standing(now).map(|standing| Admission::Allow { standing, degraded: false })
+                Some(self.allowed(&ask.key, answer.day, now))
             }
             Verdict::Deny(denial) => {
-                self.denied = Some((denial, now));
-                self.last.map(|(standing, _)| Admission::Deny(denial, standing))
+                let for_ms = answer.recheck_ms.unwrap_or(denial.retry_ms).min(denial.retry_ms);
+                self.denied = Some(Denied { denial, at: now, for_ms: for_ms.min(BELIEVE_DENIAL_MS) });
+                // Another request may have brought a lease meanwhile.
+                let lent = self.spend(&ask.key, now);
+                Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.standing(&ask.key, now))))
             }
             Verdict::Refuse(fault) => {
                 self.believe_refusal(ask.key.secret, fault, now);
-                Some(Admission::Refuse(fault))
+                ask.want.then_some(Admission::Refuse(fault))
             }
             Verdict::Noted => None,
         }
     }
 
-    /// Takes note that the meter did not answer in time, and decides without it.
-    pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Admission {
+    /// Takes note that the meter did not answer `ask` in time, and decides without it. `None` when no call waited.
+    pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Option<Admission> {
         self.observe(now);
         self.outage_until = now.plus(OUTAGE_MS);
-        self.without_meter(&ask.key, now)
+        ask.want.then(|| self.spend(&ask.key, now).unwrap_or_else(|| self.without_meter(&ask.key, now)))
     }
 
     /// Notes how an admitted call ended. `uncharged` gives it back to the day: the tool was not available, or the
     /// gateway refused the call after it was counted.
-    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: bool, now: UnixMillis) {
-        self.pending.ended(tool, status, uncharged, now.day());
+    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: bool, charge: Charge) {
+        self.pending.ended(tool, status);
+        if uncharged {
+            self.pending.give_back(charge);
+        }
     }
 
     /// When the next lease ends here, at which moment [`Holder::flush`] is due.
@@ -240,10 +249,29 @@ impl Holder {
     fn observe(&mut self, now: UnixMillis) {
         if now < self.latest {
             self.leases.clear();
+            self.distrusted = self.seq;
             self.denied = None;
             self.outage_until = UnixMillis::default();
         }
         self.latest = now;
+    }
+
+    /// What an answer tells beside its verdict. Answers may overtake each other.
+    fn take_news(&mut self, ask: &Ask, sent: UnixMillis, answer: &Answer, now: UnixMillis) {
+        self.meter_version = self.meter_version.max(Some(answer.version));
+        if let Some(record) = &answer.record {
+            self.learn(record.clone());
+        }
+        self.pending.acknowledge(answer.batch);
+        if let Some(terms) = answer.lease.filter(|_| ask.seq > self.distrusted) {
+            self.leases.push(Held::new(terms, sent, answer.day));
+        }
+        if let Some(standing) = answer.standing {
+            self.last = Some((standing, now));
+            if standing.minute.remaining > 0 && standing.day.is_none_or(|day| day.remaining > 0) {
+                self.denied = None;
+            }
+        }
     }
 
     fn believe_refusal(&mut self, secret: SecretHash, fault: KeyFault, now: UnixMillis) {
@@ -259,27 +287,40 @@ impl Holder {
     }
 
     /// A denial that was answered, as long as it holds.
-    fn denial(&mut self, now: UnixMillis) -> Option<Admission> {
-        let (denial, at) = self.denied?;
-        let elapsed = now.since(at);
-        if elapsed >= denial.retry_ms.min(BELIEVE_DENIAL_MS) {
-            self.denied = None;
+    fn denial(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
+        let elapsed = now.since(self.denied?.at);
+        self.denied = self.denied.filter(|denied| elapsed < denied.for_ms);
+        let denial = self.denied?.denial;
+        let retry_ms = denial.retry_ms.saturating_sub(elapsed);
+        Some(Admission::Deny(Denial { retry_ms, ..denial }, self.standing(key, now)))
+    }
+
+    /// Spends from what is held, if the key may be used as far as is known here.
+    fn spend(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
+        let record = self.record.as_ref()?;
+        if record.check(key, now).is_err() {
             return None;
         }
-        let retry_ms = denial.retry_ms.saturating_sub(elapsed);
-        let (standing, at) = self.last?;
-        Some(Admission::Deny(Denial { retry_ms, ..denial }, standing.after(now.since(at))))
-    }
-
-    fn spend(&mut self, now: UnixMillis) -> Option<Standing> {
         let lease = self.leases.iter_mut().find(|lease| lease.spendable(now))?;
         lease.spend(now);
-        self.standing(now)
+        let day = lease.day;
+        Some(self.allowed(key, day, now))
     }
 
-    fn standing(&self, now: UnixMillis) -> Option<Standing> {
-        let (standing, at) = self.last?;
-        Some(standing.after(now.since(at)).with_held(self.held(now)))
+    fn allowed(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
+        Admission::Allow { standing: self.standing(key, now), degraded: false, charge: Charge::on(day) }
+    }
+
+    fn standing(&self, key: &VerifiedKey, now: UnixMillis) -> Standing {
+        match self.last {
+            Some((standing, at)) => standing.after(now.since(at)).with_held(self.held(now)),
+            None => Standing::whole(&self.record_or_word(key).policy()),
+        }
+    }
+
+    /// The record, or what the key's MAC vouches for.
+    fn record_or_word(&self, key: &VerifiedKey) -> KeyRecord {
+        self.record.clone().unwrap_or_else(|| KeyRecord::provisional(key))
     }
 
     fn held(&self, now: UnixMillis) -> u32 {
@@ -311,7 +352,7 @@ impl Holder {
             record: self.record.clone().filter(|_| news),
             version,
             reports: self.reports(now),
-            batch: self.pending.batch(now.day()),
+            batch: self.pending.batch(),
         }
     }
 
@@ -326,10 +367,7 @@ impl Holder {
     /// minute for each isolate; the meter counts those calls when it is back.
     fn without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
         let retry_ms = self.outage_until.since(now);
-        let record = match &self.record {
-            Some(record) => record.clone(),
-            None => KeyRecord::provisional(key),
-        };
+        let record = self.record_or_word(key);
         if let Err(fault) = record.check(key, now) {
             return Admission::Refuse(fault);
         }
@@ -343,8 +381,8 @@ impl Holder {
         let minute = (policy.minute.get() / LOCAL_SHARE).max(1).try_into().unwrap_or(policy.minute);
         match self.local.admit(&Policy { minute, day: None }, now) {
             Decision::Allow(standing) => {
-                self.pending.owe(now.day());
-                Admission::Allow { standing, degraded: true }
+                let charge = self.pending.owe();
+                Admission::Allow { standing, degraded: true, charge }
             }
             Decision::Deny(denial, standing) => Admission::Deny(denial, standing),
         }

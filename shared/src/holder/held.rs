@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     meter::{LeaseTerms, Report, SLOT_MS},
-    time::UnixMillis,
+    time::{UnixMillis, UtcDay},
 };
 
 /// How long before its end a lease is no longer spent, in milliseconds: twice what a clock step may hide.
@@ -16,6 +16,8 @@ pub(super) struct Held {
     pub(super) left: u32,
     /// From this moment on it is not spent.
     pub(super) until: UnixMillis,
+    /// The meter's day its calls count on.
+    pub(super) day: UtcDay,
     id: u64,
     from: UnixMillis,
     spent: BTreeMap<u64, u32>,
@@ -23,11 +25,12 @@ pub(super) struct Held {
 
 impl Held {
     /// A lease that was asked for at `sent`. The meter counts its time from later.
-    pub(super) fn new(terms: LeaseTerms, sent: UnixMillis) -> Self {
+    pub(super) fn new(terms: LeaseTerms, sent: UnixMillis, day: UtcDay) -> Self {
         Self {
             calls: terms.calls,
             left: terms.calls,
             until: sent.plus(terms.ttl_ms.saturating_sub(MARGIN_MS)),
+            day,
             id: terms.id,
             from: sent,
             spent: BTreeMap::new(),

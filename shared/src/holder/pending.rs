@@ -2,6 +2,18 @@
 
 use crate::{meter::Batch, time::UtcDay, tool::Tool};
 
+/// Where an admitted call is counted, to be brought back to [`Holder::ended`](super::Holder::ended).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge(Place);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On this day of the meter's.
+    Day(UtcDay),
+    /// On the local budget, as a debt.
+    Debt,
+}
+
 /// The batch under way and the one being gathered behind it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -18,19 +30,35 @@ struct Gathered {
     ended: Vec<(Tool, u16, u32)>,
 }
 
+impl Charge {
+    pub(super) const fn on(day: UtcDay) -> Self {
+        Self(Place::Day(day))
+    }
+}
+
 impl Pending {
-    pub(super) fn ended(&mut self, tool: Tool, status: u16, uncharged: bool, day: UtcDay) {
-        self.roll(day);
-        self.gathering.refunds += u32::from(uncharged);
+    pub(super) fn ended(&mut self, tool: Tool, status: u16) {
         match self.gathering.ended.iter_mut().find(|(t, s, _)| (*t, *s) == (tool, status)) {
             Some((_, _, calls)) => *calls = calls.saturating_add(1),
             None => self.gathering.ended.push((tool, status, 1)),
         }
     }
 
-    pub(super) fn owe(&mut self, day: UtcDay) {
-        self.roll(day);
+    pub(super) fn owe(&mut self) -> Charge {
         self.gathering.debts = self.gathering.debts.saturating_add(1);
+        Charge(Place::Debt)
+    }
+
+    /// Gives a call back, to the day it was counted on: a batch holds the refunds of one day, and a day that is
+    /// over takes none. A debt that is on its way already stays.
+    pub(super) fn give_back(&mut self, charge: Charge) {
+        let gathered = &mut self.gathering;
+        match charge.0 {
+            Place::Debt => gathered.debts = gathered.debts.saturating_sub(1),
+            Place::Day(day) if day < gathered.day => {}
+            Place::Day(day) if day == gathered.day => gathered.refunds = gathered.refunds.saturating_add(1),
+            Place::Day(day) => (gathered.day, gathered.refunds) = (day, 1),
+        }
     }
 
     pub(super) fn any(&self) -> bool {
@@ -38,9 +66,8 @@ impl Pending {
     }
 
     /// The batch to send now: the same as before until it was acknowledged.
-    pub(super) fn batch(&mut self, day: UtcDay) -> Option<Batch> {
+    pub(super) fn batch(&mut self) -> Option<Batch> {
         if self.sending.is_none() && self.gathering.any() {
-            self.roll(day);
             let Gathered { day, refunds, debts, ended } = std::mem::take(&mut self.gathering);
             self.number = self.number.saturating_add(1);
             self.sending = Some(Batch { number: self.number, day, refunds, debts, ended });
@@ -51,14 +78,6 @@ impl Pending {
     pub(super) fn acknowledge(&mut self, number: u32) {
         if self.sending.as_ref().is_some_and(|batch| batch.number <= number) {
             self.sending = None;
-        }
-    }
-
-    /// Refunds belong to their day; what was not given back by its end is void.
-    fn roll(&mut self, day: UtcDay) {
-        if self.gathering.day != day {
-            self.gathering.day = day;
-            self.gathering.refunds = 0;
         }
     }
 }

@@ -55,11 +55,10 @@ impl Lease {
     /// Counts what `report` adds to what was known.
     ///
     /// A call spent in slot `s` was spent before `from + (s + 1) * SLOT_MS`, because `from` is later than the
-    /// moment the holder counts from. It is counted one slot later still, so that a step of the holder's clock by
-    /// up to [`SLOT_MS`] changes nothing.
+    /// moment the holder counts from. It is counted at that moment.
     pub(super) fn apply(&mut self, report: &Report, usage: &mut Usage) {
         for &(slot, total) in &report.spent {
-            let at = self.from.plus(slot.saturating_add(2).saturating_mul(SLOT_MS)).min(self.until);
+            let at = self.from.plus(slot.saturating_add(1).saturating_mul(SLOT_MS)).min(self.until);
             let known = self.spent.entry(slot).or_insert(0);
             let added = total.saturating_sub(*known).min(self.left);
             *known = known.saturating_add(added);

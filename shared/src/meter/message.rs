@@ -93,7 +93,7 @@ pub struct Ask {
 pub struct Batch {
     /// Counts the holder's batches, from 1.
     pub number: u32,
-    /// The day the refunds belong to.
+    /// The day the refunds belong to: the meter's, as it stood when it let those calls pass.
     pub day: UtcDay,
     /// Calls that are given back to the day.
     #[serde(default)]
@@ -123,9 +123,16 @@ pub struct Answer {
     /// The version of the meter's record.
     #[serde(default)]
     pub version: u64,
-    /// The last batch of this holder that was taken.
+    /// The batch that came with the ask, which need not be sent again.
     #[serde(default)]
     pub batch: u32,
+    /// The meter's day, on which this call and the calls of this lease are counted.
+    #[serde(default)]
+    pub day: UtcDay,
+    /// With a denial: in how many milliseconds it is worth asking again, though nothing is promised before
+    /// [`Denial::retry_ms`]. Calls that were lent may come back then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_ms: Option<u64>,
 }
 
 /// What a meter says of one call.

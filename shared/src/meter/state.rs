@@ -9,7 +9,7 @@ use super::{
 use crate::{
     key::{FormerSecret, KeyFault, KeyRecord, KeyStatus},
     policy::{ADMIN_ATTEMPTS, Policy},
-    quota::{Decision, Denial, Standing, Usage},
+    quota::{Decision, Standing, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
 };
@@ -21,14 +21,17 @@ const PROVISIONAL_MS: u64 = 3_600_000;
 /// Answers kept for holders that ask the same again.
 const REMEMBERED_ANSWERS: usize = 4;
 
-/// Holders whose batches are taken on one day. What a holder beyond them would give back is not given back.
-const MAX_HOLDERS: usize = 256;
+/// Holders whose batches are told apart on one day. What a holder beyond them would give back is not given back.
+const MAX_HOLDERS: usize = 128;
 
 /// The version after the one that issuing writes.
 const FIRST_CHANGE: u64 = 2;
 
 /// The smallest lease that is granted. Less than that is better left for all.
 const MIN_LEASE: u32 = 2;
+
+/// The shortest lease that is granted, in milliseconds: the last of a day are too short to be of use.
+const MIN_TTL_MS: u64 = 2_000;
 
 /// The state of one key's meter, stored as one JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,24 +86,26 @@ impl Meter {
 
     fn ask(&mut self, ask: Ask, now: UnixMillis) -> Answer {
         let again = self.remembered.iter().find(|r| r.holder == ask.holder && r.seq == ask.seq);
-        if let Some(remembered) = again {
-            return remembered.answer.clone();
-        }
-        self.adopt(ask.record.as_ref());
-        self.settle(&ask, now);
-        let mut answer = self.decide(&ask, now);
-        if ask.want {
-            self.remember(&ask, &answer);
-        }
-        answer.record = self.record.as_ref().filter(|record| record.version > ask.version).cloned();
+        let mut answer = match again {
+            Some(remembered) => remembered.answer.clone(),
+            None => self.answer_first(&ask, now),
+        };
+        // A provisional record has version 0, as has a holder without any.
+        let news = |record: &&KeyRecord| record.version > ask.version || record.version == 0;
+        answer.record = self.record.as_ref().filter(news).cloned();
         answer
     }
 
-    fn remember(&mut self, ask: &Ask, answer: &Answer) {
-        let kept = Remembered { holder: ask.holder, seq: ask.seq, answer: answer.clone() };
-        self.remembered.push(kept);
-        let surplus = self.remembered.len().saturating_sub(REMEMBERED_ANSWERS);
-        self.remembered.drain(..surplus);
+    fn answer_first(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
+        self.adopt(ask.record.as_ref());
+        self.settle(ask, now);
+        let answer = self.decide(ask, now);
+        if ask.want || answer.lease.is_some() {
+            self.remembered.push(Remembered { holder: ask.holder, seq: ask.seq, answer: answer.clone() });
+            let surplus = self.remembered.len().saturating_sub(REMEMBERED_ANSWERS);
+            self.remembered.drain(..surplus);
+        }
+        answer
     }
 
     /// Brings the count up to `now`: what was reported, then what has ended without a report, then what has left
@@ -129,10 +134,11 @@ impl Meter {
     }
 
     fn take_batch(&mut self, holder: u64, batch: &Batch, now: UnixMillis) {
-        if !self.batches.take(holder, batch.number) {
-            return;
+        match self.batches.take(holder, batch.number) {
+            Taken::Before => return,
+            Taken::Now => self.usage.refund(batch.day, batch.refunds),
+            Taken::Unsure => {}
         }
-        self.usage.refund(batch.day, batch.refunds);
         self.usage.spend(now, batch.debts);
         for &(tool, status, calls) in &batch.ended {
             self.tally.add(tool, status, calls);
@@ -160,24 +166,39 @@ impl Meter {
             None => Err(KeyFault::Invalid),
         };
         match usable {
-            Err(fault) => self.answer(ask.holder, Verdict::Refuse(fault), None, None),
+            Err(fault) => self.answer(ask, Verdict::Refuse(fault)),
             Ok((policy, tier)) => self.admit(ask, &policy, tier, now),
         }
     }
 
     fn admit(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Answer {
-        let verdict = match (ask.want, self.usage.free(policy, self.reserved())) {
-            (false, _) => Verdict::Noted,
-            (true, 0) => Verdict::Deny(self.denial(policy, now)),
-            (true, _) => {
-                self.usage.spend(now, 1);
-                self.last_used = Some(now);
-                Verdict::Allow
-            }
+        let assumed = self.assumed();
+        let verdict = if !ask.want {
+            Verdict::Noted
+        } else if assumed.free(policy) == 0 {
+            Verdict::Deny(assumed.denial(policy, now))
+        } else {
+            self.usage.spend(now, 1);
+            self.last_used = Some(now);
+            Verdict::Allow
         };
         let lease = self.lend(ask, policy, tier, now);
-        let standing = self.usage.standing(policy, self.reserved(), now);
-        self.answer(ask.holder, verdict, Some(standing), lease)
+        let standing = Some(self.assumed().standing(policy, now));
+        let recheck_ms = match verdict {
+            Verdict::Deny(_) => self.first_return(now),
+            Verdict::Allow | Verdict::Noted | Verdict::Refuse(_) => None,
+        };
+        Answer { standing, lease, recheck_ms, ..self.answer(ask, verdict) }
+    }
+
+    /// What is counted, as if every lease were spent to its end. What is decided on this stays right whatever
+    /// becomes of them.
+    fn assumed(&self) -> Usage {
+        let mut usage = self.usage.clone();
+        for lease in &self.leases {
+            usage.spend(lease.until, lease.left);
+        }
+        usage
     }
 
     /// Lends what the holder will use before the lease ends, half as much again for a burst, but no more than
@@ -188,13 +209,16 @@ impl Meter {
             Tier::Pro | Tier::Enterprise => {}
         }
         let ttl_ms = TTL_MS.min(now.day().end().since(now));
+        if ttl_ms < MIN_TTL_MS {
+            return None;
+        }
         let wanted = u64::from(ask.rate).saturating_mul(ttl_ms).saturating_mul(3).div_ceil(2_000_000);
         let mut others: Vec<u64> =
             self.leases.iter().map(|l| l.holder).filter(|h| *h != ask.holder).collect();
         others.sort_unstable();
         others.dedup();
         let sharers = u32::try_from(others.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let share = self.usage.free(policy, self.reserved()) / 2 / sharers;
+        let share = self.assumed().free(policy) / 2 / sharers;
         let calls = share.min(u32::try_from(wanted).unwrap_or(u32::MAX));
         if calls < MIN_LEASE {
             return None;
@@ -205,24 +229,24 @@ impl Meter {
         Some(terms)
     }
 
-    /// Why nothing is free and when something may be: when a count leaves, or when a lease ends whose holder may
-    /// give something back.
-    fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
-        let denial = self.usage.denial(policy, self.reserved(), now);
+    /// In how many milliseconds the first lease ends whose holder may give something back.
+    fn first_return(&self, now: UnixMillis) -> Option<u64> {
         let lent = self.leases.iter().filter(|lease| lease.left > 0);
-        let returned = lent.map(|lease| lease.until.since(now)).min().unwrap_or(u64::MAX);
-        Denial { retry_ms: denial.retry_ms.min(returned).max(1), ..denial }
+        lent.map(|lease| lease.until.since(now)).min()
     }
 
-    fn answer(
-        &self,
-        holder: u64,
-        verdict: Verdict,
-        standing: Option<Standing>,
-        lease: Option<LeaseTerms>,
-    ) -> Answer {
-        let version = self.record.as_ref().map_or(0, |record| record.version);
-        Answer { verdict, standing, lease, record: None, version, batch: self.batches.last(holder) }
+    /// A batch that came is acknowledged: it was taken now, or before.
+    fn answer(&self, ask: &Ask, verdict: Verdict) -> Answer {
+        Answer {
+            verdict,
+            standing: None,
+            lease: None,
+            record: None,
+            version: self.record.as_ref().map_or(0, |record| record.version),
+            batch: ask.batch.as_ref().map_or(0, |batch| batch.number),
+            day: self.usage.day(),
+            recheck_ms: None,
+        }
     }
 
     fn reserved(&self) -> u32 {
@@ -255,8 +279,12 @@ impl Meter {
             // What a provisional record lacks must not be written over the stored one; only an end may come first.
             (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return Changed::Unknown,
             (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
+                let before = record.clone();
                 apply(record, change, now);
-                record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
+                if *record != before {
+                    record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
+                    self.remembered.clear();
+                }
             }
         }
         Changed::Done(record.clone())
@@ -281,24 +309,28 @@ impl Batches {
         }
     }
 
-    fn last(&self, holder: u64) -> u32 {
-        self.last.iter().find(|(other, _)| *other == holder).map_or(0, |&(_, number)| number)
-    }
-
-    /// Whether the batch is new and is taken.
-    fn take(&mut self, holder: u64, number: u32) -> bool {
-        let known = self.last.iter().position(|(other, _)| *other == holder);
-        if let Some((_, last)) = known.and_then(|place| self.last.get_mut(place)) {
-            let new = *last < number;
-            *last = number.max(*last);
-            return new;
-        }
+    fn take(&mut self, holder: u64, number: u32) -> Taken {
         let room = self.last.len() < MAX_HOLDERS;
-        if room {
-            self.last.push((holder, number));
+        match self.last.iter_mut().find(|(other, _)| *other == holder) {
+            Some((_, last)) if number <= *last => Taken::Before,
+            Some((_, last)) => {
+                *last = number;
+                Taken::Now
+            }
+            None if room => {
+                self.last.push((holder, number));
+                Taken::Now
+            }
+            None => Taken::Unsure,
         }
-        room
     }
+}
+
+/// Whether a batch is taken. Where that is not known, calls are counted a second time rather than given back so.
+enum Taken {
+    Now,
+    Before,
+    Unsure,
 }
 
 fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
@@ -315,6 +347,8 @@ fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
             }
         }
         Change::Revoke => record.status = KeyStatus::Revoked { at: now },
+        // The same rotation again must not end the grace of the secret it replaced.
+        Change::Rotate { secret, .. } if *secret == record.secret => {}
         Change::Rotate { secret, grace_ms } => {
             let former = FormerSecret { hash: record.secret, until: now.plus(*grace_ms) };
             record.former = (*grace_ms > 0).then_some(former);

@@ -12,7 +12,7 @@ use crate::time::UnixMillis;
 /// early. So no interval of the window's length, wherever it begins, holds more than was allowed at once; the
 /// price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(u64, u32)>", into = "Vec<(u64, u32)>")]
+#[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Rolling<const BUCKET_MS: u64, const WINDOW_MS: u64> {
     /// Bucket numbers (time over `BUCKET_MS`), rising, each with its count, which is never 0.
     buckets: VecDeque<(u64, u32)>,
@@ -75,18 +75,29 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
     }
 }
 
-impl<const B: u64, const W: u64> From<Vec<(u64, u32)>> for Rolling<B, W> {
-    fn from(mut buckets: Vec<(u64, u32)>) -> Self {
-        buckets.retain(|&(_, count)| count > 0);
-        buckets.sort_unstable();
-        let total = buckets.iter().fold(0u32, |total, &(_, count)| total.saturating_add(count));
-        Self { buckets: buckets.into(), total }
+/// Stored as pairs in one flat list: how many buckets after the one before, and the count.
+impl<const B: u64, const W: u64> From<Vec<u64>> for Rolling<B, W> {
+    fn from(stored: Vec<u64>) -> Self {
+        let mut rolling = Self::default();
+        let mut bucket = 0u64;
+        let (pairs, _) = stored.as_chunks::<2>();
+        for &[gap, count] in pairs {
+            bucket = bucket.saturating_add(gap);
+            rolling.add(UnixMillis(bucket.saturating_mul(B)), u32::try_from(count).unwrap_or(u32::MAX));
+        }
+        rolling
     }
 }
 
-impl<const B: u64, const W: u64> From<Rolling<B, W>> for Vec<(u64, u32)> {
+impl<const B: u64, const W: u64> From<Rolling<B, W>> for Vec<u64> {
     fn from(rolling: Rolling<B, W>) -> Self {
-        rolling.buckets.into()
+        let mut before = 0u64;
+        let pairs = rolling.buckets.iter().flat_map(|&(bucket, count)| {
+            let gap = bucket.saturating_sub(before);
+            before = bucket;
+            [gap, u64::from(count)]
+        });
+        pairs.collect()
     }
 }
 

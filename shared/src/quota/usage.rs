@@ -10,13 +10,16 @@ use crate::{
     time::{UnixMillis, UtcDay},
 };
 
-/// Any 60 seconds, in quarters of a second: what can be sustained is 0.4 % below the limit.
-pub type RollingMinute = Rolling<250, 60_000>;
+/// Any 60 seconds, in quarters of a second. A count stays 300 ms longer than it must: that much may lie between the
+/// moment a call is counted and the moment it is let through, or be hidden by a small step of a clock. What can be
+/// sustained is 0.7 % below the limit.
+pub type RollingMinute = Rolling<250, 60_300>;
 
 /// The calls of one key that count now.
 ///
-/// **Promise.** On the key's own [`Clock`], no interval of 60 seconds and no UTC day holds more calls admitted
-/// here than the policy allowed at the last of them, whatever the order of `now`.
+/// **Promise.** On the key's own [`Clock`], no interval of 60 seconds, both its ends included, and no UTC day holds
+/// more calls admitted here than the policy allowed at the last of them, whatever the order of `now`. What is
+/// refunded does not count towards its day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     clock: Clock,
@@ -40,11 +43,11 @@ impl Usage {
     pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
         let now = self.read_clock(now);
         self.roll(now);
-        if self.free(policy, 0) == 0 {
-            return Decision::Deny(self.denial(policy, 0, now), self.standing(policy, 0, now));
+        if self.free(policy) == 0 {
+            return Decision::Deny(self.denial(policy, now), self.standing(policy, now));
         }
         self.spend(now, 1);
-        Decision::Allow(self.standing(policy, 0, now))
+        Decision::Allow(self.standing(policy, now))
     }
 
     /// The moment on the key's own clock, which the other calls take.
@@ -61,12 +64,12 @@ impl Usage {
         }
     }
 
-    /// Calls that would pass now, with `reserved` calls promised elsewhere.
+    /// Calls that would pass now.
     #[must_use]
-    pub fn free(&self, policy: &Policy, reserved: u32) -> u32 {
+    pub fn free(&self, policy: &Policy) -> u32 {
         let minute = policy.minute.get().saturating_sub(self.minute.total());
         let day = policy.day.map_or(u32::MAX, |day| day.get().saturating_sub(self.day_used));
-        minute.min(day).saturating_sub(reserved)
+        minute.min(day)
     }
 
     /// Counts `n` calls made at the moment `at`, today.
@@ -96,38 +99,35 @@ impl Usage {
 
     /// How the key stands; `now` as [`Usage::read_clock`] answered it.
     #[must_use]
-    pub fn standing(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> Standing {
+    pub fn standing(&self, policy: &Policy, now: UnixMillis) -> Standing {
         let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
             limit: limit.get(),
-            remaining: limit.get().saturating_sub(used).saturating_sub(reserved),
+            remaining: limit.get().saturating_sub(used),
             reset_ms,
         };
-        let minute = left(policy.minute, self.minute.total(), self.minute_reset(policy, reserved, now));
+        let minute = left(policy.minute, self.minute.total(), self.minute_reset(policy, now));
         let day = policy.day.map(|limit| left(limit, self.day_used, now.day().end().since(now)));
         Standing { minute, day }
     }
 
-    /// Why a call is refused and when one will pass, if nothing else is called until then.
+    /// Why a call is refused, and when one will pass if nothing else is called until then.
     #[must_use]
-    pub fn denial(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> Denial {
-        let day_full = policy.day.is_some_and(|day| self.day_used.saturating_add(reserved) >= day.get());
-        if day_full {
-            Denial { window: Window::Day, retry_ms: now.day().end().since(now) }
+    pub fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
+        let day_full = policy.day.is_some_and(|day| self.day_used >= day.get());
+        let minute_full = self.minute.total() >= policy.minute.get();
+        let minute = if minute_full { self.minute_reset(policy, now).max(1) } else { 1 };
+        let day = if day_full { now.day().end().since(now) } else { 0 };
+        if day < minute {
+            Denial { window: Window::Minute, retry_ms: minute }
         } else {
-            Denial { window: Window::Minute, retry_ms: self.minute_reset(policy, reserved, now).max(1) }
+            Denial { window: Window::Day, retry_ms: day }
         }
     }
 
     /// Until the next call passes when the minute is full, until the first count leaves otherwise.
-    fn minute_reset(&self, policy: &Policy, reserved: u32, now: UnixMillis) -> u64 {
-        let taken = self.minute.total().saturating_add(reserved);
-        let excess = taken.saturating_sub(policy.minute.get()).saturating_add(1);
-        let needed = if taken >= policy.minute.get() { excess } else { 1 };
-        match self.minute.freed_at(needed) {
-            Some(at) => at.since(now),
-            None if reserved == 0 => 0,
-            None => u64::from(Window::Minute.seconds()).saturating_mul(1000),
-        }
+    fn minute_reset(&self, policy: &Policy, now: UnixMillis) -> u64 {
+        let excess = self.minute.total().saturating_sub(policy.minute.get().saturating_sub(1));
+        self.minute.freed_at(excess.max(1)).map_or(0, |at| at.since(now))
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         let Decision::Deny(denial, standing) = usage.admit(&FREE, NOON.plus(1_000)) else {
             panic!("admitted")
         };
-        assert_eq!(denial, Denial { window: Window::Minute, retry_ms: 59_250 });
+        assert_eq!(denial, Denial { window: Window::Minute, retry_ms: 59_550 });
         assert_eq!((standing.minute.remaining, standing.day.map(|day| day.remaining)), (0, Some(90)));
         assert!(!allows(&mut usage, NOON.plus(1_000 + denial.retry_ms - 1)));
         assert!(allows(&mut usage, NOON.plus(1_000 + denial.retry_ms)));
@@ -169,6 +169,18 @@ mod tests {
         let Decision::Deny(denial, _) = usage.admit(&FREE, now) else { panic!("admitted") };
         assert_eq!(denial, Denial { window: Window::Day, retry_ms: now.day().end().since(now) });
         assert!(allows(&mut usage, now.plus(denial.retry_ms)));
+    }
+
+    #[test]
+    fn a_full_minute_outlasts_a_midnight() {
+        let mut usage = Usage::default();
+        let own = Policy { minute: NonZeroU32::new(10).unwrap(), day: NonZeroU32::new(10) };
+        let late = NOON.day().end().minus(5_000);
+        for _ in 0..10 {
+            usage.admit(&own, late);
+        }
+        let Decision::Deny(denial, _) = usage.admit(&own, late) else { panic!("admitted") };
+        assert_eq!(denial, Denial { window: Window::Minute, retry_ms: 60_550 });
     }
 
     #[test]
