@@ -1,1 +1,6 @@
-fn main() {}
+//! The built worker in workerd, with the real proxy and demo tools behind it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
+
+mod keys_api;
+mod limits;
+mod vectors;

@@ -1,1 +1,188 @@
-//! The real parts, each as a process on ports of its own: demo tools, proxy, edge.
+//! The real parts, each a process on ports of its own: demo tools, proxy, edge.
+
+use std::{fs, net::SocketAddr, process::Command, time::Duration};
+
+use serde_json::{Value, json};
+use shared::tool::Tool;
+use tempfile::TempDir;
+
+use crate::{
+    http::{Request, Response},
+    keys,
+    process::{Process, binary, root, wait_for},
+};
+
+/// All seventeen demo tools.
+pub struct Tools {
+    pub process: Process,
+    ports: Value,
+}
+
+/// A proxy and the folder with its configuration.
+pub struct Proxy {
+    pub process: Process,
+    pub listen: SocketAddr,
+    pub admin: SocketAddr,
+    folder: TempDir,
+}
+
+/// The built worker in workerd.
+pub struct Edge {
+    pub process: Process,
+    pub addr: SocketAddr,
+    state: Option<TempDir>,
+}
+
+/// A tool, a proxy and an edge in a row.
+pub struct Stack {
+    pub edge: Edge,
+    pub proxy: Proxy,
+    pub tools: Tools,
+}
+
+/// How long the parts may take to notice each other: the design's bound on noticing a dead or healed tool.
+pub const PROBE_BOUND: Duration = Duration::from_secs(10);
+
+impl Tools {
+    pub fn start() -> Self {
+        let mut command = Command::new(binary("loadtest"));
+        command.args(["tools", "--port", "0"]);
+        let (process, ports) = Process::start(&mut command, |line| {
+            serde_json::from_str::<Value>(line).ok().filter(|value| value["tools"].is_object())
+        });
+        Self { process, ports }
+    }
+
+    pub fn addr(&self, tool: Tool) -> SocketAddr {
+        self.ports["tools"][tool.as_str()].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Tells the control API something about a tool: `stop`, `start`, or settings with a method of its own.
+    pub fn control(&self, method: &str, path: &str, body: &Value) -> Response {
+        let control = self.ports["control"].as_str().unwrap().parse().unwrap();
+        let answer = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        answer
+    }
+
+    pub fn stop(&self, tool: Tool) {
+        self.control("POST", &format!("/{tool}/stop"), &json!({}));
+    }
+
+    pub fn start_again(&self, tool: Tool) {
+        self.control("POST", &format!("/{tool}/start"), &json!({}));
+    }
+}
+
+impl Proxy {
+    /// A proxy before `tools`, ready to serve. `extra` is put at the beginning of its configuration.
+    pub fn start(tools: &Tools, extra: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("proxy.toml");
+        fs::write(&file, configuration(tools, extra)).unwrap();
+        let mut command = Command::new(binary("proxy"));
+        keys::give(&mut command).arg("-c").arg(&file);
+        let (process, (listen, admin)) = Process::start(&mut command, |line| {
+            let value: Value = serde_json::from_str(line).ok()?;
+            Some((value["listen"].as_str()?.parse().ok()?, value["admin"].as_str()?.parse().ok()?))
+        });
+        let proxy = Self { process, listen, admin, folder };
+        wait_for(PROBE_BOUND, || {
+            (Request::get("/readyz").try_send(proxy.admin).ok()?.status == 200).then_some(())
+        });
+        proxy
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.listen)
+    }
+
+    /// The configuration file it was started with.
+    pub fn file(&self) -> std::path::PathBuf {
+        self.folder.path().join("proxy.toml")
+    }
+}
+
+fn configuration(tools: &Tools, extra: &str) -> String {
+    let pools: String =
+        Tool::ALL.iter().map(|tool| format!("{tool} = [\"{}\"]\n", tools.addr(*tool))).collect();
+    format!(
+        "{extra}\n[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\n\
+         [grants]\nsecret = \"${{GRANT_SECRET}}\"\n\n[pools]\n{pools}"
+    )
+}
+
+impl Edge {
+    /// The worker with nothing stored, which forgets all when it ends.
+    pub fn start(origins: &str) -> Self {
+        Self::run(origins, None, &[])
+    }
+
+    /// The worker with variables of a test.
+    pub fn start_with(origins: &str, variables: &[&str]) -> Self {
+        Self::run(origins, None, variables)
+    }
+
+    /// The worker with its state on disk, to be read by the test or carried over a restart.
+    pub fn start_stored(origins: &str) -> Self {
+        Self::run(origins, Some(tempfile::tempdir().unwrap()), &[])
+    }
+
+    /// Ends it and starts it again with the same state.
+    pub fn restart(self, origins: &str) -> Self {
+        let Self { mut process, state, .. } = self;
+        process.signal("TERM");
+        process.ended_within(PROBE_BOUND);
+        Self::run(origins, state, &[])
+    }
+
+    fn run(origins: &str, state: Option<TempDir>, variables: &[&str]) -> Self {
+        let mut command = Command::new("node");
+        let folder =
+            state.as_ref().map_or_else(|| "memory".to_owned(), |dir| dir.path().display().to_string());
+        keys::give(&mut command)
+            .current_dir(root())
+            .arg("scripts/edge.mjs")
+            .args(["--port", "0", "--state", &folder, "--origin", origins]);
+        for variable in variables {
+            command.args(["--var", variable]);
+        }
+        let (process, addr) = Process::start(&mut command, |line| {
+            line.strip_prefix("edge listening on http://")?.trim_end_matches('/').parse().ok()
+        });
+        Self { process, addr, state }
+    }
+
+    /// Where its state lies on disk.
+    pub fn state(&self) -> &std::path::Path {
+        self.state.as_ref().unwrap().path()
+    }
+
+    /// A new key of this tier, and its id.
+    pub fn issue(&self, tier: &str) -> (String, String) {
+        let body = json!({
+            "email": "ada@example.com", "name": "Ada", "tier": tier, "admin_secret": keys::ADMIN_SECRET,
+        });
+        let answer = Request::post("/v1/keys/issue", &body).send(self.addr);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let text = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+        (text("key"), text("id"))
+    }
+}
+
+impl Stack {
+    pub fn start() -> Self {
+        let tools = Tools::start();
+        let proxy = Proxy::start(&tools, "");
+        let edge = Edge::start(&proxy.url());
+        Self { edge, proxy, tools }
+    }
+
+    /// The same with the edge's state on disk.
+    pub fn start_stored() -> Self {
+        let tools = Tools::start();
+        let proxy = Proxy::start(&tools, "");
+        let edge = Edge::start_stored(&proxy.url());
+        Self { edge, proxy, tools }
+    }
+}

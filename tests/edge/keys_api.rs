@@ -1,0 +1,110 @@
+//! Issuing keys and reading their usage.
+
+use std::thread;
+
+use serde_json::{Value, json};
+use tests::{
+    http::{Request, Response},
+    keys,
+    stack::{Edge, Stack},
+};
+
+fn issue(edge: &Edge, body: &Value) -> Response {
+    Request::post("/v1/keys/issue", body).send(edge.addr)
+}
+
+fn complete() -> Value {
+    json!({ "email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": keys::ADMIN_SECRET })
+}
+
+/// Origins that are never called.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+#[test]
+fn a_key_is_issued_with_its_tier_limits_and_holder() {
+    let edge = Edge::start(NOWHERE);
+    let answer = issue(&edge, &complete());
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let key = answer.json();
+    assert!(key["key"].as_str().unwrap().starts_with("utg_live_"));
+    assert_eq!(key["tier"], "free");
+    assert_eq!(key["holder"], json!({ "email": "ada@example.com", "name": "Ada" }));
+    assert_eq!(key["limits"][0], json!({ "name": "minute", "calls": 10, "window_seconds": 60 }));
+    assert_eq!(key["limits"][1]["calls"], 100);
+}
+
+#[test]
+fn every_fault_of_an_issue_request_is_named_at_once() {
+    let edge = Edge::start(NOWHERE);
+    let body = json!({
+        "email": "<EMAIL>", "name": "", "tier": "gold", "nmae": 1, "admin_secret": keys::ADMIN_SECRET,
+    });
+    let answer = issue(&edge, &body);
+    assert_eq!((answer.status, answer.code().as_str()), (422, "fields-invalid"));
+    let errors = answer.json()["errors"].clone();
+    let pointers: Vec<_> = errors.as_array().unwrap().iter().map(|error| error["pointer"].clone()).collect();
+    assert_eq!(pointers, ["#/email", "#/name", "#/tier", "#/nmae"]);
+}
+
+#[test]
+fn a_body_that_is_no_json_object_is_400_and_another_type_415() {
+    let edge = Edge::start(NOWHERE);
+    let post = |kind: &str, body: &str| {
+        Request::new("POST", "/v1/keys/issue").header("Content-Type", kind).body(body).send(edge.addr).code()
+    };
+    assert_eq!(post("application/json", "[]"), "body-malformed");
+    assert_eq!(post("application/json", r#"{"tier":"free","tier":"pro"}"#), "body-malformed");
+    assert_eq!(post("text/plain", &complete().to_string()), "media-type-unsupported");
+    assert_eq!(post("application/json", &format!("\"{}\"", "a".repeat(20_000))), "body-too-large");
+}
+
+#[test]
+fn wrong_admin_secrets_are_403_and_the_eleventh_of_many_at_once_is_not_even_compared() {
+    let edge = Edge::start(NOWHERE);
+    let mut body = complete();
+    body["admin_secret"] = json!("wrong");
+    let codes: Vec<String> = thread::scope(|scope| {
+        let guesses: Vec<_> = (0..30).map(|_| scope.spawn(|| issue(&edge, &body).code())).collect();
+        guesses.into_iter().map(|guess| guess.join().unwrap()).collect()
+    });
+    let count = |code: &str| codes.iter().filter(|other| *other == code).count();
+    assert_eq!((count("admin-secret-invalid"), count("attempts-exceeded")), (10, 20), "{codes:?}");
+    let locked = issue(&edge, &complete());
+    assert_eq!(locked.status, 429, "a guess that happens to be right must not show either");
+    assert!(locked.header("retry-after").is_some());
+}
+
+#[test]
+fn right_admin_secrets_are_not_limited() {
+    let edge = Edge::start(NOWHERE);
+    for _ in 0..15 {
+        edge.issue("free");
+    }
+}
+
+#[test]
+fn usage_is_told_free_of_charge_and_not_cached() {
+    let stack = Stack::start();
+    let (key, id) = stack.edge.issue("free");
+    for _ in 0..3 {
+        assert_eq!(Request::get("/v1/pdf/merge").key(&key).send(stack.edge.addr).status, 200);
+    }
+    let read = || Request::get("/v1/keys/me").key(&key).send(stack.edge.addr);
+    read();
+    let answer = read();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let usage = answer.json();
+    assert_eq!(usage["id"], json!(id));
+    assert_eq!(usage["tier"], "free");
+    assert!(answer.header("ratelimit").unwrap().contains("\"minute\";r=7"), "{:?}", answer.headers);
+    assert!(!answer.text().contains(&key[9..40]));
+}
+
+#[test]
+fn usage_without_a_valid_key_is_401() {
+    let edge = Edge::start(NOWHERE);
+    assert_eq!(Request::get("/v1/keys/me").send(edge.addr).code(), "key-missing");
+    assert_eq!(Request::get("/v1/keys/me").key(&keys::forged()).send(edge.addr).code(), "key-invalid");
+}

@@ -1,0 +1,66 @@
+//! A tool that stops takes its own calls down, and nothing else; one that starts heals them.
+
+use serde_json::json;
+use shared::tool::Tool;
+use tests::{
+    http::{Request, Response},
+    process::wait_for,
+    stack::{PROBE_BOUND, Stack},
+};
+
+fn call(stack: &Stack, key: &str, tool: Tool) -> Response {
+    Request::get(&format!("/v1/{tool}/generate?url=x")).key(key).send(stack.edge.addr)
+}
+
+fn until(stack: &Stack, key: &str, tool: Tool, status: u16) -> Response {
+    wait_for(PROBE_BOUND, || Some(call(stack, key, tool)).filter(|answer| answer.status == status))
+}
+
+#[test]
+fn a_stopped_tool_is_503_within_the_probe_interval_and_heals_when_it_starts() {
+    let stack = Stack::start();
+    let (key, _) = stack.edge.issue("enterprise");
+    assert_eq!(call(&stack, &key, Tool::Qr).status, 200);
+    stack.tools.stop(Tool::Qr);
+    let down = until(&stack, &key, Tool::Qr, 503);
+    assert_eq!(down.code(), "tool-unavailable");
+    assert!(down.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+    assert!(down.header("proxy-status").is_some(), "{:?}", down.headers);
+    for tool in Tool::ALL.into_iter().filter(|tool| *tool != Tool::Qr) {
+        assert_eq!(call(&stack, &key, tool).status, 200, "{tool} is another tool");
+    }
+    stack.tools.start_again(Tool::Qr);
+    until(&stack, &key, Tool::Qr, 200);
+}
+
+#[test]
+fn a_sick_tool_is_503_although_it_could_be_reached() {
+    let stack = Stack::start();
+    let (key, _) = stack.edge.issue("enterprise");
+    stack.tools.control("PATCH", "/pdf", &json!({ "healthy": false }));
+    assert_eq!(until(&stack, &key, Tool::Pdf, 503).code(), "tool-unavailable");
+    stack.tools.control("PATCH", "/pdf", &json!({ "healthy": true }));
+    until(&stack, &key, Tool::Pdf, 200);
+}
+
+#[test]
+fn a_5xx_of_the_tools_own_passes_through_untouched() {
+    let stack = Stack::start();
+    let (key, _) = stack.edge.issue("free");
+    let answer = Request::get("/v1/seo/status?code=502").key(&key).send(stack.edge.addr);
+    assert_eq!(answer.status, 502);
+    assert_ne!(answer.header("content-type"), Some("application/problem+json"));
+}
+
+#[test]
+fn calls_that_no_tool_could_take_do_not_use_up_the_day() {
+    let stack = Stack::start();
+    let (key, _) = stack.edge.issue("free");
+    stack.tools.stop(Tool::Yt);
+    until(&stack, &key, Tool::Yt, 503);
+    let day = wait_for(PROBE_BOUND, || {
+        let usage = Request::get("/v1/keys/me").key(&key).send(stack.edge.addr);
+        usage.header("ratelimit").filter(|limit| limit.contains("\"day\";r=100")).map(str::to_owned)
+    });
+    assert!(day.contains("minute"));
+}
