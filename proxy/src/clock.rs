@@ -1,0 +1,51 @@
+//! The two clocks: one that tells the time, and one that only goes forward.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use once_cell::sync::Lazy;
+use shared::time::UnixMillis;
+
+static START: Lazy<Instant> = Lazy::new(Instant::now);
+
+/// The time of day. It may be set back by whoever keeps the machine's clock.
+#[must_use]
+pub fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A moment, in milliseconds since the process looked at the clock first. It never goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Monotonic(u64);
+
+impl Monotonic {
+    /// This moment.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// What [`Self::millis`] was taken of.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// The moment as a number, to be kept in an atomic.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+
+    /// The moment `delay` later.
+    #[must_use]
+    pub fn plus(self, delay: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// Milliseconds from `earlier` to this moment; 0 when it was not earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}

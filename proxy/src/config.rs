@@ -1,0 +1,118 @@
+//! What the proxy is told to do. A [`Config`] is always valid: what an operator wrote becomes one, or a list of
+//! everything that is wrong with it.
+
+mod env;
+mod fault;
+mod pool;
+mod read;
+mod section;
+mod values;
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+pub use env::Lookup;
+pub use fault::{Fault, Faults};
+pub use pool::{PoolConfig, PoolSettings, ProbeConfig, UpstreamConfig};
+use shared::secret::MacKeys;
+
+use crate::per_tool::PerTool;
+
+/// The whole configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it listens, and how it ends.
+    pub server: ServerConfig,
+    /// How it tells the edge's requests from others.
+    pub grants: GrantConfig,
+    /// What it bears from clients.
+    pub clients: ClientConfig,
+    /// What it writes down.
+    pub log: LogConfig,
+    /// Connections without work that are kept open towards all upstreams together.
+    pub idle_upstream_connections: usize,
+    /// One pool for each tool.
+    pub pools: PerTool<PoolConfig>,
+}
+
+/// The process.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Where requests are served.
+    pub listen: SocketAddr,
+    /// Where metrics, readiness and pools are shown.
+    pub admin: SocketAddr,
+    /// The name that grants for this place end with.
+    pub data_centre: String,
+    /// Threads that serve requests.
+    pub threads: usize,
+    /// How long requests under way may take once the process was told to end.
+    pub grace: Duration,
+}
+
+/// Grants.
+#[derive(Clone, Debug)]
+pub struct GrantConfig {
+    /// The one or two live secrets.
+    pub keys: MacKeys,
+    /// Requests that are remembered so that none is made twice.
+    pub replay_capacity: usize,
+}
+
+/// Bounds that guard the machine. They are not the customer's quota.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// How long the headers of a request may take from their first byte to their last.
+    pub header_timeout: Duration,
+    /// How long a connection may neither give nor take a byte.
+    pub idle_timeout: Duration,
+    /// Requests on one connection before it is closed.
+    pub requests_per_connection: u32,
+    /// Calls of one key that may be under way at once.
+    pub calls_in_flight_per_key: u32,
+    /// Requests without a valid grant that one address may send within a second before it is told to stop.
+    pub refusals_per_second: u32,
+}
+
+/// The access log and the log of events.
+#[derive(Clone, Copy, Debug)]
+pub struct LogConfig {
+    /// Where the line of each request goes.
+    pub access: AccessTarget,
+    /// The least important event that is written to standard error.
+    pub level: log::LevelFilter,
+}
+
+/// Where access lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessTarget {
+    /// Standard output.
+    Stdout,
+    /// Nowhere.
+    Off,
+}
+
+impl Config {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, or that it cannot be read.
+    pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, Faults> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&file, &text, env),
+            Err(error) => {
+                let fault =
+                    Fault { place: None, key: String::new(), detail: format!("cannot be read: {error}") };
+                Err(Faults { file, list: vec![fault] })
+            }
+        }
+    }
+
+    /// Reads a file's text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(file: &str, text: &str, env: Lookup<'_>) -> Result<Self, Faults> {
+        read::config(file, text, env)
+    }
+}

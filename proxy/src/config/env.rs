@@ -1,0 +1,58 @@
+//! References to environment variables in values: `${NAME}` and `${NAME:-default}`.
+
+/// Looks a variable up. A function, so that tests need no environment of their own.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// `text` with every reference replaced. A variable that is empty counts as not set, as in a shell's `:-`.
+pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, String> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (reference, remainder) =
+            after.split_once('}').ok_or("`${` is not closed by `}`; write ${NAME} or ${NAME:-default}")?;
+        expanded.push_str(before);
+        expanded.push_str(&resolve(reference, lookup)?);
+        rest = remainder;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+fn resolve(reference: &str, lookup: Lookup<'_>) -> Result<String, String> {
+    let (name, default) = match reference.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (reference, None),
+    };
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !begins_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(format!("`{name}` is no name of an environment variable"));
+    }
+    lookup(name).filter(|value| !value.is_empty()).or_else(|| default.map(str::to_owned)).ok_or_else(|| {
+        format!(
+            "the environment variable {name} is not set, and the reference has no default (${{{name}:-…}})"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(text: &str) -> Result<String, String> {
+        expand(text, &|name| (name == "PORT").then(|| "81".to_owned()))
+    }
+
+    #[test]
+    fn a_variable_wins_over_its_default_and_a_default_over_nothing() {
+        assert_eq!(with("h:${PORT}").as_deref(), Ok("h:81"));
+        assert_eq!(with("h:${PORT:-80}/${OTHER:-x}").as_deref(), Ok("h:81/x"));
+        assert_eq!(with("plain $ {").as_deref(), Ok("plain $ {"));
+    }
+
+    #[test]
+    fn a_reference_that_leads_nowhere_is_named() {
+        assert!(with("${OTHER}").unwrap_err().contains("OTHER is not set"));
+        assert!(with("${PORT").unwrap_err().contains("not closed"));
+        assert!(with("${}").is_err() && with("${1A}").is_err());
+    }
+}

@@ -1,0 +1,225 @@
+//! The pool of one tool: its upstreams, what it takes and how it is probed.
+
+use std::{fmt, ops::RangeInclusive, time::Duration};
+
+use shared::{request::MAX_BODY_BYTES, tool::Tool};
+
+use super::{
+    read::{duration_in, names},
+    section::{Entry, Section},
+    values,
+};
+
+/// What is known of a pool before it runs.
+#[derive(Clone, Debug)]
+pub struct PoolConfig {
+    /// Whose pool it is.
+    pub tool: Tool,
+    /// At least one.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// Everything that has a default.
+    pub settings: PoolSettings,
+}
+
+/// One server of a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UpstreamConfig {
+    /// A name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for UpstreamConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// What `[defaults]` sets for every pool and a pool may set for itself.
+#[derive(Clone, Debug)]
+pub struct PoolSettings {
+    /// What is put before `/{action}` on the way to the tool; empty or a path without a slash at its end.
+    pub path: String,
+    /// The longest body, in bytes.
+    pub max_body: u64,
+    /// Media types taken beside JSON.
+    pub accept: Vec<String>,
+    /// Calls that may be under way at once.
+    pub calls_in_flight: usize,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How long the tool may take until its answer begins, with all tries.
+    pub answer_timeout: Duration,
+    /// How upstreams are probed.
+    pub probe: ProbeConfig,
+}
+
+/// How upstreams are probed.
+#[derive(Clone, Debug)]
+pub struct ProbeConfig {
+    /// The path that is asked for.
+    pub path: String,
+    /// The statuses of a healthy upstream.
+    pub statuses: Vec<u16>,
+    /// From the end of one probe to the start of the next.
+    pub interval: Duration,
+    /// How much an interval varies, in percent of it, either way.
+    pub jitter_percent: u64,
+    /// How long a whole probe may take.
+    pub timeout: Duration,
+    /// Passes in a row after which an unhealthy upstream is healthy.
+    pub rise: u32,
+    /// Failures in a row, of probes and of connections for calls, after which a healthy upstream is unhealthy.
+    pub fall: u32,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            path: String::new(),
+            max_body: MAX_BODY_BYTES,
+            accept: Vec::new(),
+            calls_in_flight: 256,
+            connect_timeout: Duration::from_secs(1),
+            answer_timeout: Duration::from_secs(35),
+            probe: ProbeConfig::default(),
+        }
+    }
+}
+
+impl Default for ProbeConfig {
+    fn default() -> Self {
+        Self {
+            path: "/healthz".to_owned(),
+            statuses: vec![200],
+            interval: Duration::from_secs(2),
+            jitter_percent: 20,
+            timeout: Duration::from_secs(1),
+            rise: 2,
+            fall: 3,
+        }
+    }
+}
+
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
+
+impl PoolSettings {
+    /// Reads the settings of a section over those it inherits.
+    pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
+        let mut probe = section.section("probe");
+        let settings = Self {
+            path: section.read("path", inherited.path.clone(), prefix),
+            max_body: section.read("max_body", inherited.max_body, |entry| values::size(&entry.text()?)),
+            accept: section.read("accept", inherited.accept.clone(), media_types),
+            calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, |entry| {
+                usize::try_from(entry.number(1..=1_000_000)?).map_err(|error| error.to_string())
+            }),
+            connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
+            answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
+            probe: ProbeConfig::read(&mut probe, &inherited.probe),
+        };
+        probe.finish();
+        settings
+    }
+}
+
+impl ProbeConfig {
+    fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
+        let count =
+            |entry: &Entry<'_>| u32::try_from(entry.number(1..=100)?).map_err(|error| error.to_string());
+        Self {
+            path: section.read("path", inherited.path.clone(), |entry| match entry.text()? {
+                path if is_path(&path) => Ok(path),
+                path => Err(format!("`{path}` is no path; write one such as /healthz")),
+            }),
+            statuses: section.read("statuses", inherited.statuses.clone(), statuses),
+            interval: section.read("interval", inherited.interval, duration_in(TIMEOUT)),
+            jitter_percent: section
+                .read("jitter_percent", inherited.jitter_percent, |entry| entry.number(0..=50)),
+            timeout: section.read("timeout", inherited.timeout, duration_in(TIMEOUT)),
+            rise: section.read("rise", inherited.rise, count),
+            fall: section.read("fall", inherited.fall, count),
+        }
+    }
+}
+
+impl PoolConfig {
+    /// Reads the pool of one tool; a fault is noted when it has no upstream.
+    pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings) -> Self {
+        let mut section = entry.section();
+        let upstreams = match section.entry("upstreams") {
+            Some(entry) => upstreams(&entry),
+            None => {
+                section.fault("", "has no `upstreams`; write upstreams = [\"host:port\"]");
+                Vec::new()
+            }
+        };
+        let settings = PoolSettings::read(&mut section, defaults);
+        section.finish();
+        Self { tool, upstreams, settings }
+    }
+}
+
+fn upstreams(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
+    const MOST: usize = 64;
+    let elements = entry.read(|entry| match entry.elements()? {
+        elements if elements.is_empty() => Err("names no upstream; a pool needs at least one".to_owned()),
+        elements if elements.len() > MOST => Err(format!("a pool has at most {MOST} upstreams")),
+        elements => Ok(elements),
+    });
+    let mut upstreams = Vec::new();
+    for element in elements.into_iter().flatten() {
+        let Some((host, port)) = element.read(|element| values::address(&element.text()?)) else { continue };
+        let upstream = UpstreamConfig { host, port };
+        if port == 0 {
+            element.fault("an upstream needs a port other than 0");
+        } else if upstreams.contains(&upstream) {
+            element.fault("is named twice in this pool");
+        } else {
+            upstreams.push(upstream);
+        }
+    }
+    upstreams
+}
+
+fn prefix(entry: &Entry<'_>) -> Result<String, String> {
+    match entry.text()? {
+        path if path.is_empty() || (is_path(&path) && !path.ends_with('/')) => Ok(path),
+        path => Err(format!("`{path}` is no path prefix; write one such as /api/v2, or nothing")),
+    }
+}
+
+fn is_path(path: &str) -> bool {
+    path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'"' | b'\\'))
+}
+
+fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, String> {
+    let of_a_type = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '*' | '-' | '.' | '+' | '_');
+    let well_formed = |name: &String| name.matches('/').count() == 1 && name.chars().all(of_a_type);
+    names(entry)?
+        .into_iter()
+        .map(|name| name.to_ascii_lowercase())
+        .map(|name| match well_formed(&name) {
+            true => Ok(name),
+            false => {
+                Err(format!("`{name}` is no media type; write some such as audio/* or multipart/form-data"))
+            }
+        })
+        .collect()
+}
+
+fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, String> {
+    let status =
+        |entry: &Entry<'_>| u16::try_from(entry.number(100..=599)?).map_err(|error| error.to_string());
+    if !entry.is_array() {
+        return Ok(vec![status(entry)?]);
+    }
+    match entry.elements()?.iter().map(status).collect::<Result<Vec<_>, _>>()? {
+        statuses if statuses.is_empty() => Err("names no status; a probe needs at least one".to_owned()),
+        statuses => Ok(statuses),
+    }
+}

@@ -1,0 +1,158 @@
+//! From the text of a file to a [`Config`], gathering every fault on the way.
+
+use std::{net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
+
+use shared::secret::MacKeys;
+use toml::de::DeTable;
+
+use super::{
+    AccessTarget, ClientConfig, Config, GrantConfig, LogConfig, PoolConfig, ServerConfig,
+    env::Lookup,
+    fault::{Faults, Sink},
+    pool::PoolSettings,
+    section::{Entry, Reading, Section},
+    values,
+};
+use crate::per_tool::PerTool;
+
+pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
+    let faults = Sink::new(text);
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    for error in syntax {
+        faults.add(error.span(), "", error.message().trim());
+    }
+    let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
+    let parts = faults.into_result(file, parts)?;
+    parts.ok_or_else(|| Faults { file: file.to_owned(), list: Vec::new() })
+}
+
+/// The configuration, or `None` where a fault was noted for a part that has no default.
+fn parts(root: &mut Section<'_>) -> Option<Config> {
+    let server = section(root, "server", server);
+    let grants = section(root, "grants", grants);
+    let clients = section(root, "clients", clients);
+    let log = section(root, "log", log);
+    let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
+    let defaults =
+        section(root, "defaults", |defaults| PoolSettings::read(defaults, &PoolSettings::default()));
+    let pools = section(root, "pools", |section| pools(section, &defaults));
+    root.finish();
+    Some(Config { server, grants: grants?, clients, log, idle_upstream_connections, pools: pools? })
+}
+
+fn section<'a, T>(root: &mut Section<'a>, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
+    let mut section = root.section(key);
+    let value = read(&mut section);
+    section.finish();
+    value
+}
+
+fn server(section: &mut Section<'_>) -> ServerConfig {
+    let loopback = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    ServerConfig {
+        listen: section.read("listen", loopback(8080), socket),
+        admin: section.read("admin", loopback(9090), socket),
+        data_centre: section.read("data_centre", "default".to_owned(), data_centre),
+        threads: section.read("threads", cores, count(1..=512)),
+        grace: section.read(
+            "grace",
+            Duration::from_secs(30),
+            duration_in(Duration::ZERO..=Duration::from_secs(3600)),
+        ),
+    }
+}
+
+fn grants(section: &mut Section<'_>) -> Option<GrantConfig> {
+    let keys = match section.entry("secret") {
+        Some(entry) => entry.read(|entry| MacKeys::parse(&entry.text()?).map_err(|fault| fault.to_string())),
+        None => {
+            section.fault("secret", "is missing; write secret = \"${GRANT_SECRET}\"");
+            None
+        }
+    };
+    let replay_capacity = section.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
+    Some(GrantConfig { keys: keys?, replay_capacity })
+}
+
+fn clients(section: &mut Section<'_>) -> ClientConfig {
+    let timeout = || duration_in(Duration::from_millis(100)..=Duration::from_secs(3600));
+    ClientConfig {
+        header_timeout: section.read("header_timeout", Duration::from_secs(20), timeout()),
+        idle_timeout: section.read(
+            "idle_timeout",
+            Duration::from_secs(60),
+            duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
+        ),
+        requests_per_connection: section.read(
+            "requests_per_connection",
+            10_000,
+            count(1..=u64::from(u32::MAX)),
+        ),
+        calls_in_flight_per_key: section.read("calls_in_flight_per_key", 128, count(1..=1_000_000)),
+        refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
+    }
+}
+
+fn log(section: &mut Section<'_>) -> LogConfig {
+    LogConfig {
+        access: section.read("access", AccessTarget::Stdout, |entry| match entry.text()?.as_str() {
+            "stdout" => Ok(AccessTarget::Stdout),
+            "off" => Ok(AccessTarget::Off),
+            other => Err(format!("`{other}` is no place for the access log; write stdout or off")),
+        }),
+        level: section.read("level", log::LevelFilter::Info, |entry| {
+            let text = entry.text()?;
+            text.parse().map_err(|_| format!("`{text}` is no level; write off, error, warn, info or debug"))
+        }),
+    }
+}
+
+fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<PoolConfig>> {
+    let pools = PerTool::from_fn(|tool| match section.entry(tool.as_str()) {
+        Some(entry) => Some(PoolConfig::read(tool, entry, defaults)),
+        None => {
+            section.fault(tool.as_str(), "is missing; every tool needs a pool");
+            None
+        }
+    });
+    pools.all()
+}
+
+fn socket(entry: &Entry<'_>) -> Result<SocketAddr, String> {
+    let text = entry.text()?;
+    let (host, port) = values::address(&text)?;
+    let host = if host == "localhost" { "127.0.0.1" } else { &host };
+    host.parse()
+        .map(|ip| SocketAddr::new(ip, port))
+        .map_err(|_| format!("`{text}` names no address of this machine; write one such as 127.0.0.1:8080"))
+}
+
+fn data_centre(entry: &Entry<'_>) -> Result<String, String> {
+    let name = entry.text()?;
+    let well_formed = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if well_formed && (1..=64).contains(&name.len()) {
+        return Ok(name);
+    }
+    Err(format!("`{name}` is no name of a data centre; it has 1 to 64 letters, digits and -_."))
+}
+
+fn count<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl FnOnce(&Entry<'_>) -> Result<T, String> {
+    move |entry| T::try_from(entry.number(range)?).map_err(|_| "is too large for this machine".to_owned())
+}
+
+pub(super) fn duration_in(
+    range: RangeInclusive<Duration>,
+) -> impl FnOnce(&Entry<'_>) -> Result<Duration, String> {
+    move |entry| {
+        let duration = values::duration(&entry.text()?)?;
+        if range.contains(&duration) {
+            return Ok(duration);
+        }
+        Err(format!("{duration:?} is out of bounds: from {:?} to {:?}", range.start(), range.end()))
+    }
+}
+
+pub(super) fn names(entry: &Entry<'_>) -> Result<Vec<String>, String> {
+    entry.elements()?.iter().map(Entry::text).collect()
+}

@@ -1,0 +1,87 @@
+//! Values with units, as they are written in the file.
+
+use std::time::Duration;
+
+/// Reads a duration such as `500ms`, `2s`, `5m` or `1h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split_unit(text);
+    let scale = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(not_a("duration", text, "500ms, 2s, 5m or 1h")),
+    };
+    let count: u64 = number.parse().or(Err(not_a("duration", text, "500ms, 2s, 5m or 1h")))?;
+    Ok(Duration::from_millis(count.saturating_mul(scale)))
+}
+
+/// Reads a size such as `512B`, `64KiB`, `10MiB` or `1GiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let (number, unit) = split_unit(text);
+    let scale = match unit {
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(not_a("size", text, "64KiB, 10MiB or 1GiB")),
+    };
+    let count: u64 = number.parse().or(Err(not_a("size", text, "64KiB, 10MiB or 1GiB")))?;
+    Ok(count.saturating_mul(scale))
+}
+
+/// Reads `host:port`. The port may be a sum, `9100+12`, so that a row of ports hangs on one variable.
+pub(crate) fn address(text: &str) -> Result<(String, u16), String> {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err(not_a("host and port", text, "127.0.0.1:9100 or tools.internal:9100"));
+    };
+    let port = port
+        .split('+')
+        .try_fold(0u16, |sum, part| part.trim().parse::<u16>().ok().and_then(|part| sum.checked_add(part)))
+        .ok_or_else(|| format!("`{port}` is no port; ports are numbers up to 65535"))?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let of_a_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
+    if bare.is_empty() || !bare.chars().all(of_a_host) || (bare.contains(':') && bare == host) {
+        return Err(not_a("host and port", text, "127.0.0.1:9100, [::1]:9100 or tools.internal:9100"));
+    }
+    Ok((bare.to_owned(), port))
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(digits)
+}
+
+fn not_a(what: &str, text: &str, examples: &str) -> String {
+    format!("`{text}` is no {what}; write {examples}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_carry_their_unit() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(size("10MiB"), Ok(10 * 1024 * 1024));
+        for text in ["", "2", "2 s", "-1s", "1.5s", "2S", "99999999999999999999s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        for text in ["10", "10MB", "MiB", "1TiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port_that_may_be_a_sum() {
+        assert_eq!(address("127.0.0.1:9100+12"), Ok(("127.0.0.1".to_owned(), 9112)));
+        assert_eq!(address("[::1]:80"), Ok(("::1".to_owned(), 80)));
+        assert_eq!(address("qr.tools.internal:443"), Ok(("qr.tools.internal".to_owned(), 443)));
+        for text in
+            ["", "host", ":80", "host:", "host:65536", "host:65535+1", "::1:80", "a b:80", "http://a:80"]
+        {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+}

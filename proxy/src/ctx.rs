@@ -1,0 +1,86 @@
+//! What one request has learned so far.
+
+use std::time::Instant;
+
+use pingora_limits::inflight::Guard;
+use shared::{key::KeyId, problem::Code, request_id::RequestId, route::CallMethod, tier::Tier, tool::Tool};
+
+use crate::{
+    drain::UnderWay,
+    pools::{Place, Tried},
+    state::PoolSeat,
+};
+
+/// One request, from its headers to its log line.
+pub struct RequestCtx {
+    /// When its headers were complete.
+    pub started: Instant,
+    /// The grant's request id; before a grant was verified, one of our own.
+    pub request_id: RequestId,
+    /// The verified call.
+    pub call: Option<Call>,
+    /// What the proxy answered itself.
+    pub refusal: Option<Code>,
+    /// What is to be answered instead of what the error says.
+    pub problem: Option<shared::problem::Problem>,
+    /// The upstream that is being tried or has answered.
+    pub place: Option<Place>,
+    /// Upstreams that could not be connected to.
+    pub tried: Tried,
+    /// Connections that were tried.
+    pub tries: u32,
+    /// Bytes of the body so far.
+    pub body: u64,
+    /// Whether the client waits to be told to send its body.
+    pub expects_continue: bool,
+    /// When the request was sent to the upstream and when its answer began.
+    pub sent_at: Option<Instant>,
+    /// See [`Self::sent_at`].
+    pub answered_at: Option<Instant>,
+    /// Its place among the calls of its pool.
+    pub seat: Option<PoolSeat>,
+    /// Its place among the calls of its key.
+    pub key_guard: Option<Guard>,
+    /// Its place among the requests under way.
+    pub under_way: UnderWay,
+}
+
+/// A call whose grant was verified.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which of the two operations.
+    pub method: CallMethod,
+    /// The tool.
+    pub tool: Tool,
+    /// What it is asked to do: a checked [`shared::action::Action`].
+    pub action: Box<str>,
+    /// Whose call it is.
+    pub key_id: KeyId,
+    /// What the key is paid for.
+    pub tier: Tier,
+}
+
+impl RequestCtx {
+    /// A request that has just arrived.
+    #[must_use]
+    pub fn new(under_way: UnderWay) -> Self {
+        Self {
+            started: Instant::now(),
+            // A name, not a secret: it needs to be unlikely to repeat, not hard to guess.
+            request_id: RequestId(fastrand::u128(..).to_be_bytes()),
+            call: None,
+            refusal: None,
+            problem: None,
+            place: None,
+            tried: Tried::default(),
+            tries: 0,
+            body: 0,
+            expects_continue: false,
+            sent_at: None,
+            answered_at: None,
+            seat: None,
+            key_guard: None,
+            under_way,
+        }
+    }
+}

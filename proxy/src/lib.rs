@@ -1,0 +1,26 @@
+//! The origin half of the gateway: verifies the edge's grants and passes calls on to healthy tools.
+//!
+//! It decides nothing about keys, routes or problems: that is `shared`. What it owns is the work of a proxy: pools,
+//! probes, timeouts, bounds and what operators see.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod access_log;
+pub mod admin;
+pub mod clock;
+pub mod config;
+pub mod ctx;
+pub mod downstream;
+pub mod drain;
+pub mod gateway;
+pub mod guards;
+pub mod listen;
+pub mod metrics;
+pub mod per_tool;
+pub mod phases;
+pub mod pools;
+pub mod probe;
+pub mod replay;
+pub mod respond;
+pub mod server;
+pub mod state;
+pub mod wire;

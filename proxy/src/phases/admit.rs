@@ -1,0 +1,154 @@
+//! May the request be made? Its head, its route, its grant and the bounds of its pool, in this order.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pingora_core::Result;
+use pingora_proxy::Session;
+use shared::{
+    grant::{Grant, GrantFault},
+    headers,
+    problem::{Code, Problem},
+    request::Head,
+    route::{CallMethod, Method, Route, Target, ToolCall},
+};
+
+use crate::{
+    clock,
+    ctx::{Call, RequestCtx},
+    phases::{fail, select},
+    replay::FirstUse,
+    respond,
+    state::State,
+    wire::WireHead,
+};
+
+/// What is to be done with an acceptable request.
+enum Admission {
+    Call,
+    Liveness,
+    Preflight(&'static [Method]),
+}
+
+/// Whether the request was answered here.
+pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
+    bound(state, session);
+    let raw =
+        session.as_downstream().as_http1().map(|http1| http1.get_headers_raw_bytes()).unwrap_or_default();
+    match admit(state, session, ctx, &raw) {
+        Ok(Admission::Call) => return Ok(false),
+        Ok(Admission::Liveness) => respond::healthy(session, ctx).await?,
+        Ok(Admission::Preflight(methods)) => respond::preflight(session, ctx, methods).await?,
+        Err(problem) => {
+            let problem = flood(state, session, problem);
+            respond::refuse(session, ctx, state, &problem).await?;
+        }
+    }
+    Ok(true)
+}
+
+/// The bounds of time that Pingora leaves open.
+fn bound(state: &State, session: &mut Session) {
+    let idle = state.config.clients.idle_timeout;
+    session.set_read_timeout(Some(idle));
+    session.set_write_timeout(Some(idle));
+    session.set_total_drain_timeout(Some(idle));
+    session.set_ignore_info_resp(true);
+    let keepalive = (!state.drain.has_begun()).then_some(idle.as_secs());
+    session.set_keepalive(keepalive);
+}
+
+fn admit(
+    state: &Arc<State>,
+    session: &Session,
+    ctx: &mut RequestCtx,
+    raw: &Bytes,
+) -> Result<Admission, Problem> {
+    let wire = WireHead::parse(raw)?;
+    let head = Head::read(wire.lines())?;
+    ctx.expects_continue = wire.only("expect")?.is_some();
+    let path = Target::parse(wire.target)?.path;
+    match Route::parse(session.req_header().method.as_str(), path)? {
+        Route::CallTool(call) => {
+            let grant = verify(state, wire, &call)?;
+            ctx.request_id = grant.request_id;
+            ctx.call = Some(Call {
+                method: call.method,
+                tool: call.tool,
+                action: call.action.as_str().into(),
+                key_id: grant.key_id,
+                tier: grant.tier,
+            });
+            take_place(state, ctx, &call, &head, &grant)?;
+            Ok(Admission::Call)
+        }
+        Route::Health => Ok(Admission::Liveness),
+        Route::Preflight(methods) => Ok(Admission::Preflight(methods)),
+        Route::IssueKey
+        | Route::ReadOwnKey
+        | Route::RotateOwnKey
+        | Route::RevokeOwnKey
+        | Route::ListKeys
+        | Route::ReadKey(_)
+        | Route::ChangeKey(_)
+        | Route::RevokeKey(_)
+        | Route::RotateKey(_)
+        | Route::KeyChanges
+        | Route::Status
+        | Route::OpenApi
+        | Route::Docs
+        | Route::ProblemPage(_) => Err(Problem::new(
+            Code::RouteUnknown,
+            "this origin serves tools only; call the gateway's public address",
+        )),
+    }
+}
+
+/// The grant of a call, good and unused until now.
+fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
+    let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
+    let now = clock::now();
+    let place = &state.config.server.data_centre;
+    let grant = Grant::verify(text, call, wire.target, place, &state.config.grants.keys, now)?;
+    match state.replay.first_use(&grant, now) {
+        FirstUse::Yes => Ok(grant),
+        FirstUse::No => Err(GrantFault::Replayed.into()),
+        // Fails closed: a request that cannot be remembered could be made again.
+        FirstUse::Unknown => Err(fail::overloaded("this origin takes no more calls within the minute")),
+    }
+}
+
+/// The call's place among those of its pool and key, and the upstream that is to serve it.
+fn take_place(
+    state: &Arc<State>,
+    ctx: &mut RequestCtx,
+    call: &ToolCall<'_>,
+    head: &Head<'_>,
+    grant: &Grant,
+) -> Result<(), Problem> {
+    let settings = &state.pool(call.tool).config.settings;
+    head.check_length(settings.max_body)?;
+    if call.method == CallMethod::Post {
+        head.check_media_type(&settings.accept)?;
+    }
+    ctx.key_guard = Some(
+        state
+            .guards
+            .enter(grant.key_id)
+            .ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
+    );
+    ctx.seat =
+        Some(state.seat(call.tool).ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
+    select::first(state, ctx, call.tool)
+}
+
+/// The same problem, unless the address sends too many requests without a valid grant.
+fn flood(state: &State, session: &Session, problem: Problem) -> Problem {
+    let address = session.client_addr().and_then(|address| address.as_inet()).map(std::net::SocketAddr::ip);
+    match address {
+        Some(address) if problem.code() == Code::GrantInvalid && state.guards.is_flood(address) => {
+            Problem::new(Code::TooManyRequests, "too many requests without a valid grant").retry_after(1)
+        }
+        _ => problem,
+    }
+}

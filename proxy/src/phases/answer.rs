@@ -1,0 +1,24 @@
+//! What the client gets of the tool's answer.
+
+use std::time::Instant;
+
+use http::HeaderName;
+use pingora_core::Result;
+use pingora_http::ResponseHeader;
+use shared::headers::{REQUEST_ID, reaches_client};
+
+use crate::ctx::RequestCtx;
+
+/// Takes from the tool's answer what is the gateway's to say, and names the request.
+pub fn response(response: &mut ResponseHeader, ctx: &mut RequestCtx) -> Result<()> {
+    if response.status.is_informational() {
+        return Ok(());
+    }
+    ctx.answered_at = Some(Instant::now());
+    let withheld: Vec<HeaderName> =
+        response.headers.keys().filter(|name| !reaches_client(name.as_str())).cloned().collect();
+    for name in &withheld {
+        response.remove_header(name);
+    }
+    response.insert_header(REQUEST_ID, ctx.request_id.to_string())
+}

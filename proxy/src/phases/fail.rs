@@ -1,0 +1,117 @@
+//! When a tool cannot serve: another upstream if nothing was sent, else a 503 that says why and until when.
+
+use pingora_core::{Error, ErrorSource, ErrorType};
+use pingora_proxy::{FailToProxy, Session};
+use shared::{
+    problem::{Code, Problem},
+    tool::Tool,
+};
+
+use crate::{clock::Monotonic, ctx::RequestCtx, pools::Evidence, respond, state::State};
+
+/// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream.
+pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Box<Error> {
+    let (Some(call), Some(place)) = (&ctx.call, ctx.place.take()) else { return error };
+    let pool = state.pool(call.tool);
+    if let Some(upstream) = pool.upstream(place) {
+        state.metrics.connect_failed(call.tool, &upstream.name);
+        if let Some(health) = upstream.observe(Evidence::ConnectFailed, &pool.config.settings.probe) {
+            log::info!("{} {} is {}: {}", call.tool, upstream.name, health.as_str(), error.etype().as_str());
+        }
+    }
+    ctx.tried.add(place);
+    ctx.place = pool.select(ctx.tried);
+    let in_time = ctx.started.elapsed() < pool.config.settings.answer_timeout;
+    error.set_retry(ctx.place.is_some() && in_time);
+    error
+}
+
+/// The end of a request that failed: a problem, if the answer has not begun yet and somebody is there to read it.
+pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mut RequestCtx) -> FailToProxy {
+    session.set_keepalive(None);
+    let begun = session.response_written().is_some_and(|response| !response.status.is_informational());
+    let problem = if begun { None } else { problem(state, ctx, error) };
+    if let Some(problem) = &problem {
+        log::info!("request {}: {} ({})", ctx.request_id, problem.code().as_str(), error.etype().as_str());
+        if let Err(error) = respond::refuse(session, ctx, state, problem).await {
+            log::debug!("request {}: the client is gone: {}", ctx.request_id, error.etype().as_str());
+        }
+    }
+    FailToProxy { error_code: problem.map_or(0, |problem| problem.status()), can_reuse_downstream: false }
+}
+
+/// What to say of an error; `None` when nobody is left to be told.
+fn problem(state: &State, ctx: &mut RequestCtx, error: &Error) -> Option<Problem> {
+    if let Some(problem) = ctx.problem.take() {
+        return Some(problem);
+    }
+    let call = ctx.call.as_ref()?;
+    match (error.esource(), error.etype()) {
+        (ErrorSource::Downstream, ErrorType::ReadTimedout) => {
+            Some(Problem::new(Code::RequestTimeout, "the body paused for too long"))
+        }
+        (
+            ErrorSource::Downstream,
+            ErrorType::ReadError | ErrorType::WriteError | ErrorType::WriteTimedout,
+        ) => None,
+        (ErrorSource::Downstream, ErrorType::ConnectionClosed) => None,
+        (ErrorSource::Downstream, _) => {
+            Some(Problem::new(Code::HeaderMalformed, "the body's framing is broken"))
+        }
+        (ErrorSource::Upstream | ErrorSource::Internal | ErrorSource::Unset, etype) => {
+            Some(failed(state, call.tool, etype))
+        }
+    }
+}
+
+/// An upstream failed in a certain way before its answer began. All are 503: to the client it is the tool that is
+/// not there (spec section 7).
+fn failed(state: &State, tool: Tool, etype: &ErrorType) -> Problem {
+    let (code, proxy_error, detail) = match etype {
+        ErrorType::ConnectTimedout => {
+            (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
+        }
+        ErrorType::ConnectRefused => {
+            (Code::ToolUnavailable, "connection_refused", "no server of the tool takes connections")
+        }
+        ErrorType::ReadTimedout | ErrorType::WriteTimedout => {
+            (Code::ToolTimeout, "http_response_timeout", "the tool did not answer in time")
+        }
+        ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::WriteError => (
+            Code::ToolUnavailable,
+            "connection_terminated",
+            "the tool broke the connection off before it answered",
+        ),
+        ErrorType::InvalidHTTPHeader | ErrorType::H1Error => {
+            (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP")
+        }
+        _ => (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached"),
+    };
+    outage(state, tool, code, proxy_error, detail)
+}
+
+/// No upstream of the tool can be asked.
+#[must_use]
+pub fn unavailable(state: &State, tool: Tool, detail: &'static str) -> Problem {
+    outage(state, tool, Code::ToolUnavailable, "destination_unavailable", detail)
+}
+
+/// There is too much to do at this moment.
+#[must_use]
+pub fn overloaded(detail: &'static str) -> Problem {
+    Problem::new(Code::ToolOverloaded, detail)
+        .retry_after(1)
+        .with_header("proxy-status", proxy_status("connection_limit_reached"))
+}
+
+fn outage(state: &State, tool: Tool, code: Code, proxy_error: &str, detail: &'static str) -> Problem {
+    let next_probe = state.pool(tool).next_probe_in(Monotonic::now());
+    Problem::new(code, detail)
+        .retry_after(next_probe.div_ceil(1_000))
+        .with_header("proxy-status", proxy_status(proxy_error))
+}
+
+/// RFC 9209, section 2.3: who says it, and what went wrong.
+fn proxy_status(error: &str) -> String {
+    format!("utg-proxy; error={error}")
+}

@@ -1,0 +1,33 @@
+//! The end of a request: counted, and written down in one line.
+
+use pingora_proxy::Session;
+
+use crate::{access_log::Line, clock, ctx::RequestCtx, state::State};
+
+/// Counts the request and adds its line to the access log.
+pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
+    let status = session.response_written().map_or(0, |response| response.status.as_u16());
+    if let Some(call) = &ctx.call {
+        state.metrics.answered(call.tool, call.tier, status);
+        if let (Some(sent), Some(answered)) = (ctx.sent_at, ctx.answered_at) {
+            let gateway = sent.duration_since(ctx.started);
+            state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
+        }
+    }
+    if !state.access_log.is_on() {
+        return;
+    }
+    let pool = ctx.call.as_ref().map(|call| state.pool(call.tool));
+    let upstream = ctx.place.and_then(|place| pool?.upstream(place)).filter(|_| ctx.tries > 0);
+    state.access_log.add(&Line {
+        at: clock::now().0,
+        request_id: ctx.request_id,
+        call: ctx.call.as_ref(),
+        status,
+        refusal: ctx.refusal,
+        upstream: upstream.map(|upstream| upstream.name.as_str()),
+        tries: ctx.tries,
+        micros: ctx.started.elapsed().as_micros(),
+        sent: session.body_bytes_sent(),
+    });
+}

@@ -1,0 +1,131 @@
+//! Asks every upstream, again and again, whether it is well.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpStream, lookup_host},
+    time::{sleep, timeout},
+};
+
+use crate::{
+    clock::Monotonic,
+    config::ProbeConfig,
+    pools::{Evidence, Pool, Upstream},
+    state::State,
+};
+
+/// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
+pub struct Prober(pub Arc<State>);
+
+#[async_trait]
+impl BackgroundService for Prober {
+    async fn start(&self, mut shutdown: ShutdownWatch) {
+        for pool in self.0.pools.iter() {
+            for place in pool.places() {
+                tokio::spawn(watch(Arc::clone(&self.0), pool.config.tool, place));
+            }
+        }
+        // The probes go on while requests under way are finished; they end with the process.
+        while shutdown.changed().await.is_ok() {}
+    }
+}
+
+async fn watch(state: Arc<State>, tool: shared::tool::Tool, place: crate::pools::Place) {
+    let pool = state.pools.of(tool);
+    let Some(upstream) = pool.upstream(place) else { return };
+    loop {
+        let outcome = probe(upstream, &pool.config.settings.probe).await;
+        note(pool, upstream, outcome);
+        let pause = pause(&pool.config.settings.probe);
+        upstream.probed_next_at(Monotonic::now().plus(pause));
+        sleep(pause).await;
+    }
+}
+
+fn note(pool: &Pool, upstream: &Upstream, outcome: Result<(), String>) {
+    let (evidence, reason) = match outcome {
+        Ok(()) => (Evidence::ProbePassed, "it answered its probe".to_owned()),
+        Err(reason) => (Evidence::ProbeFailed, reason),
+    };
+    if let Some(health) = upstream.observe(evidence, &pool.config.settings.probe) {
+        log::info!("{} {} is {}: {reason}", pool.config.tool, upstream.name, health.as_str());
+    }
+}
+
+/// The interval, moved by up to the jitter either way, so that probes of many proxies do not beat in step.
+fn pause(config: &ProbeConfig) -> Duration {
+    let percent = 100 - config.jitter_percent + fastrand::u64(0..=2 * config.jitter_percent);
+    config.interval.saturating_mul(u32::try_from(percent).unwrap_or(100)) / 100
+}
+
+/// One probe, over within its timeout whatever the upstream does.
+async fn probe(upstream: &Upstream, config: &ProbeConfig) -> Result<(), String> {
+    match timeout(config.timeout, ask(upstream, config)).await {
+        Ok(Ok(status)) if config.statuses.contains(&status) => Ok(()),
+        Ok(Ok(status)) => Err(format!("its probe was answered with {status}")),
+        Ok(Err(error)) => Err(format!("its probe failed: {error}")),
+        Err(_) => Err(format!("its probe was not answered within {:?}", config.timeout)),
+    }
+}
+
+/// The status of the answer. Only the first line is read: what follows cannot hold the probe up.
+async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<u16> {
+    let mut stream = TcpStream::connect(resolve(upstream).await?).await?;
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: unified-tool-gateway-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        config.path, upstream.name
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut line = [0; "HTTP/1.1 200".len()];
+    stream.read_exact(&mut line).await?;
+    status(&line).ok_or_else(|| std::io::Error::other("the answer is not HTTP/1"))
+}
+
+fn status(line: &[u8]) -> Option<u16> {
+    let text = std::str::from_utf8(line).ok()?;
+    let digits = text.strip_prefix("HTTP/1.1 ").or_else(|| text.strip_prefix("HTTP/1.0 "))?;
+    digits.parse().ok().filter(|status| (100..=599).contains(status))
+}
+
+/// Where the upstream is now. Names are looked up anew for every probe, so that calls follow them.
+async fn resolve(upstream: &Upstream) -> std::io::Result<SocketAddr> {
+    let (host, port) = (upstream.config.host.as_str(), upstream.config.port);
+    let address = match host.parse() {
+        Ok(ip) => SocketAddr::new(ip, port),
+        Err(_) => lookup_host((host, port))
+            .await?
+            .next()
+            .ok_or_else(|| std::io::Error::other("its name leads to no address"))?,
+    };
+    upstream.resolved(address);
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_from_the_first_bytes_of_an_answer() {
+        assert_eq!(status(b"HTTP/1.1 204"), Some(204));
+        assert_eq!(status(b"HTTP/1.0 200"), Some(200));
+        for line in [b"HTTP/2.0 200", b"HTTP/1.1 20x", b"SSH-2.0-Open", b"HTTP/1.1 999"] {
+            assert_eq!(status(line), None);
+        }
+    }
+
+    #[test]
+    fn pauses_stay_within_the_jitter() {
+        let config = ProbeConfig::default();
+        for _ in 0..1_000 {
+            let pause = pause(&config);
+            assert!(
+                Duration::from_millis(1_600) <= pause && pause <= Duration::from_millis(2_400),
+                "{pause:?}"
+            );
+        }
+    }
+}

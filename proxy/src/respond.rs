@@ -1,0 +1,108 @@
+//! The only place that writes answers of the proxy's own.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pingora_core::Result;
+use pingora_http::ResponseHeader;
+use pingora_proxy::Session;
+use shared::{
+    headers::{self, CORS},
+    problem::Problem,
+    route::Method,
+};
+
+use crate::{ctx::RequestCtx, state::State};
+
+/// Bodies up to this length are read to their end, so that a refusal costs no new connection.
+const SMALL_BODY: u64 = 64 << 10;
+/// Of longer bodies so much is read and dropped: closing on unread bytes can destroy the answer on its way.
+const LINGER_BYTES: usize = 1 << 20;
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Answers with a problem, in place of the tool.
+pub async fn refuse(
+    session: &mut Session,
+    ctx: &mut RequestCtx,
+    state: &State,
+    problem: &Problem,
+) -> Result<()> {
+    ctx.refusal = Some(problem.code());
+    state.metrics.refused(problem.code());
+    let rendered = problem.render(&ctx.request_id);
+    let mut header = ResponseHeader::build(rendered.status, Some(rendered.headers.len() + CORS.len() + 5))?;
+    for (name, value) in rendered.headers {
+        header.append_header(name, value)?;
+    }
+    header.insert_header(headers::REFUSAL, problem.code().as_str())?;
+    answer(session, ctx, header, rendered.body.into()).await
+}
+
+/// Answers a liveness check.
+pub async fn healthy(session: &mut Session, ctx: &mut RequestCtx) -> Result<()> {
+    let mut header = ResponseHeader::build(200, Some(6))?;
+    header.insert_header("content-type", "application/json")?;
+    header.insert_header("cache-control", "no-store")?;
+    answer(session, ctx, header, Bytes::from_static(br#"{"status":"ok"}"#)).await
+}
+
+/// Answers a preflight.
+pub async fn preflight(session: &mut Session, ctx: &mut RequestCtx, methods: &[Method]) -> Result<()> {
+    let mut header = ResponseHeader::build(204, Some(10))?;
+    for (name, value) in headers::preflight(methods) {
+        header.insert_header(name, value)?;
+    }
+    answer(session, ctx, header, Bytes::new()).await
+}
+
+async fn answer(
+    session: &mut Session,
+    ctx: &RequestCtx,
+    mut header: ResponseHeader,
+    body: Bytes,
+) -> Result<()> {
+    header.insert_header(headers::REQUEST_ID, ctx.request_id.to_string())?;
+    for (name, value) in CORS {
+        header.insert_header(name, value)?;
+    }
+    if header.status != http::StatusCode::NO_CONTENT {
+        header.insert_header("content-length", body.len())?;
+    }
+    take_small_body(session, ctx).await;
+    let empty = body.is_empty() || session.req_header().method == http::Method::HEAD;
+    session.write_response_header(Box::new(header), empty).await?;
+    if !empty {
+        session.write_response_body(Some(body), true).await?;
+    }
+    linger(session).await;
+    Ok(())
+}
+
+/// Reads a small body that is on its way, so that the connection can serve the next request.
+async fn take_small_body(session: &mut Session, ctx: &RequestCtx) {
+    let length =
+        session.get_header("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if !ctx.expects_continue && length.is_some_and(|length| length <= SMALL_BODY) {
+        session.set_total_drain_timeout(Some(LINGER));
+        // When it does not come in time, the connection is closed: the session knows that itself.
+        let _drained = session.drain_request_body().await;
+    }
+}
+
+/// Takes what the client still sends, for a while, so that it gets to read the answer.
+async fn linger(session: &mut Session) {
+    if session.is_body_done() {
+        return;
+    }
+    session.set_keepalive(None);
+    let drop_bytes = async {
+        let mut taken = 0;
+        while let Ok(Some(bytes)) = session.read_request_body().await {
+            taken += bytes.len();
+            if taken > LINGER_BYTES {
+                break;
+            }
+        }
+    };
+    let _over = tokio::time::timeout(LINGER, drop_bytes).await;
+}

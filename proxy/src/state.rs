@@ -1,0 +1,82 @@
+//! Everything the threads share.
+
+use std::sync::Arc;
+
+use shared::tool::Tool;
+
+use crate::{
+    access_log::AccessLog,
+    config::Config,
+    drain::Drain,
+    guards::Guards,
+    metrics::Metrics,
+    pools::{Pool, Pools},
+    replay::ReplayCache,
+};
+
+/// One proxy.
+pub struct State {
+    /// What it was told.
+    pub config: Config,
+    /// The servers of the tools.
+    pub pools: Pools,
+    /// Requests that were made.
+    pub replay: ReplayCache,
+    /// Bounds on clients.
+    pub guards: Guards,
+    /// Counters.
+    pub metrics: Metrics,
+    /// One line for each request.
+    pub access_log: AccessLog,
+    /// What is under way.
+    pub drain: Arc<Drain>,
+}
+
+/// A call's place among those of its pool. It is free again when this is dropped, also by a panic.
+pub struct PoolSeat {
+    state: Arc<State>,
+    tool: Tool,
+}
+
+impl State {
+    /// A proxy that has not begun.
+    ///
+    /// # Errors
+    /// When two metrics have one name, which a test excludes.
+    pub fn new(config: Config) -> Result<Self, prometheus::Error> {
+        let pools = Pools::new(&config);
+        Ok(Self {
+            replay: ReplayCache::new(config.grants.replay_capacity),
+            guards: Guards::new(&config.clients),
+            metrics: Metrics::new(&pools)?,
+            access_log: AccessLog::new(config.log.access),
+            drain: Arc::default(),
+            pools,
+            config,
+        })
+    }
+
+    /// The pool of a tool.
+    #[must_use]
+    pub fn pool(&self, tool: Tool) -> &Pool {
+        self.pools.of(tool)
+    }
+
+    /// A place among the calls of a pool; `None` when all are taken.
+    #[must_use]
+    pub fn seat(self: &Arc<Self>, tool: Tool) -> Option<PoolSeat> {
+        self.pool(tool).enter().then(|| PoolSeat { state: Arc::clone(self), tool })
+    }
+
+    /// Whether requests should be sent here: every upstream was probed, and the process is not ending.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.pools.are_known() && !self.drain.has_begun()
+    }
+}
+
+impl Drop for PoolSeat {
+    fn drop(&mut self) {
+        self.state.pool(self.tool).leave();
+    }
+}

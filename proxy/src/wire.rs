@@ -1,0 +1,167 @@
+//! The head of an HTTP/1 request as it came over the wire. Pingora's parser repairs what it can and drops what
+//! contradicts itself; what another parser might read differently is refused here instead.
+
+use shared::problem::{Code, Problem};
+
+/// A head that can be read in one way only.
+#[derive(Clone, Copy, Debug)]
+pub struct WireHead<'a> {
+    /// The request line's target, as sent.
+    pub target: &'a str,
+    lines: &'a [u8],
+}
+
+impl<'a> WireHead<'a> {
+    /// Reads the head with its empty line. Values may hold bytes above ASCII; nothing else may.
+    ///
+    /// # Errors
+    /// `header-malformed` for bare line ends, control characters, folded lines, spaces before a colon, a missing or
+    /// second Host and any transfer encoding but `chunked`.
+    pub fn parse(raw: &'a [u8]) -> Result<Self, Problem> {
+        check_bytes(raw)?;
+        let head = raw.strip_suffix(b"\r\n").ok_or_else(|| malformed("the headers do not end"))?;
+        let end =
+            head.iter().position(|&b| b == b'\n').ok_or_else(|| malformed("there is no request line"))?;
+        let (request_line, lines) = head.split_at_checked(end + 1).unwrap_or((head, &[]));
+        let (target, version) = request_line_parts(without_end(request_line))?;
+        let head = Self { target, lines };
+        head.check_lines(version)?;
+        Ok(head)
+    }
+
+    /// Each header line: its name and its value without the space around it.
+    pub fn lines(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.raw_lines().filter_map(split_line)
+    }
+
+    /// The value of a header that may be there once.
+    ///
+    /// # Errors
+    /// `header-malformed` when it is there twice.
+    pub fn only(self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
+        let mut values =
+            self.lines().filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            (_, Some(_)) => {
+                Err(Problem::new(Code::HeaderMalformed, format!("`{name}` is sent more than once")))
+            }
+        }
+    }
+
+    fn raw_lines(self) -> impl Iterator<Item = &'a [u8]> {
+        self.lines.split_inclusive(|&b| b == b'\n').map(without_end)
+    }
+
+    fn check_lines(self, version: &str) -> Result<(), Problem> {
+        let mut hosts = 0;
+        for line in self.raw_lines() {
+            let Some((name, value)) = split_line(line) else {
+                return Err(malformed("a header line is folded, or has no proper name and colon"));
+            };
+            if name.eq_ignore_ascii_case("host") {
+                hosts += 1;
+            } else if name.eq_ignore_ascii_case("transfer-encoding")
+                && !value.eq_ignore_ascii_case(b"chunked")
+            {
+                return Err(malformed("the only transfer encoding understood is `chunked`"));
+            }
+        }
+        match (version, hosts) {
+            (_, 1) | ("HTTP/1.0", 0) => Ok(()),
+            (_, 0) => Err(malformed("Host is missing")),
+            _ => Err(malformed("Host is sent more than once")),
+        }
+    }
+}
+
+fn request_line_parts(line: &[u8]) -> Result<(&str, &str), Problem> {
+    let shape = || malformed("the request line is not method, target and version");
+    let text = std::str::from_utf8(line).or(Err(shape()))?;
+    let mut words = text.split(' ');
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some(_), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0")), None) => Ok((target, version)),
+        (Some(_), Some(_), Some(_), None) => Err(malformed("the version is neither HTTP/1.1 nor HTTP/1.0")),
+        _ => Err(shape()),
+    }
+}
+
+/// Name and trimmed value; `None` for a line that is not both.
+fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
+    let colon = line.iter().position(|&b| b == b':')?;
+    let (name, value) = line.split_at_checked(colon)?;
+    if name.is_empty() || !name.iter().copied().all(is_token) {
+        return None;
+    }
+    Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r\n").unwrap_or(line)
+}
+
+/// Line ends are CR LF together, and nothing else is a control character save the tab.
+fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
+    let mut after_cr = false;
+    for &byte in raw {
+        let allowed = match byte {
+            b'\n' => after_cr,
+            _ if after_cr => false,
+            b'\r' | b'\t' => true,
+            other => !other.is_ascii_control(),
+        };
+        if !allowed {
+            return Err(malformed("the headers hold a control character or a bare line end"));
+        }
+        after_cr = byte == b'\r';
+    }
+    Ok(())
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn malformed(detail: &'static str) -> Problem {
+    Problem::new(Code::HeaderMalformed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_head_gives_its_target_and_lines() {
+        let raw = b"POST /v1/qr/generate?a=b HTTP/1.1\r\nHost: x\r\nX-A:  b \xfc\t\r\nx-a: d\r\n\r\n";
+        let head = WireHead::parse(raw).unwrap();
+        assert_eq!(head.target, "/v1/qr/generate?a=b");
+        let lines: Vec<_> = head.lines().collect();
+        assert_eq!(lines, [("Host", &b"x"[..]), ("X-A", b"b \xfc"), ("x-a", b"d")]);
+        assert_eq!(head.only("host").unwrap(), Some(&b"x"[..]));
+        assert!(head.only("x-a").is_err());
+    }
+
+    #[test]
+    fn what_another_parser_could_read_differently_is_refused() {
+        for raw in [
+            "GET / HTTP/1.1\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\n: b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n",
+            "GET / HTTP/1.1\r\nA: b\r\n\r\n",
+            "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET / HTTP/1.2\r\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+        ] {
+            let code = WireHead::parse(raw.as_bytes()).err().map(|problem| problem.code());
+            assert_eq!(code, Some(Code::HeaderMalformed), "{raw:?}");
+        }
+        assert!(WireHead::parse(b"GET / HTTP/1.0\r\n\r\n").is_ok());
+    }
+}
