@@ -8,7 +8,7 @@ import { HOST, portFaults, portsFrom } from "./run/ports.mjs";
 import { untilOk } from "./run/ready.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "release");
+const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "local");
 const LOGS = path.join(ROOT, ".data/logs");
 const PATIENCE_MS = 30_000;
 
@@ -89,7 +89,7 @@ Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
     -d '{"url": "https://example.com", "size": 256}' -o qr.svg
 
 What it has used:     curl ${at(ports.edge, "/v1/keys/me")} -H 'X-API-Key: ${key}'
-Stop the qr tool:     curl -X POST ${at(ports.control, "/tools/qr/stop")}     (its calls become 503; …/start heals it)
+Stop the qr tool:     curl -X POST ${at(ports.control, "/qr/stop")}     (its calls become 503; /qr/start heals them)
 
 Ctrl-C stops everything.
 `;

@@ -2,6 +2,11 @@
 # `make run`: installs what is missing, builds, and runs the whole gateway in the foreground.
 set -euo pipefail
 here=$(dirname "$0")
+source "$here/lib.sh"
 
-"$here/build.sh"
-exec node "$here/run.mjs"
+"$here/setup.sh"
+# Not the release profile: its link-time optimisation would double the wait, and this is for a look at it.
+step "building the proxy and the demo tools" \
+  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --profile local -p proxy -p loadtest
+"$here/build-edge.sh"
+PROFILE=local exec node "$here/run.mjs"

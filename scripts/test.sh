@@ -48,10 +48,12 @@ step "building the proxy and the load generator for the tests" cargo build --loc
 
 kind unit cargo test --locked --no-fail-fast --workspace --exclude tests --lib --bins
 kind property cargo test --locked --no-fail-fast -p shared --test '*'
+kind contract cargo test --locked --no-fail-fast -p tests --test contract
+kind tools cargo test --locked --no-fail-fast -p loadtest --test '*'
 kind proxy cargo test --locked --no-fail-fast -p proxy --test '*'
 kind edge cargo test --locked --no-fail-fast -p tests --test edge
 kind end-to-end cargo test --locked --no-fail-fast -p tests --test end_to_end
-kind browser cargo test --locked --no-fail-fast -p tests --test browser
+kind browser node --test tests/browser
 
 printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
 ((failed_in_all == 0))
