@@ -3,7 +3,7 @@
 //! Workers of two versions meet during a deployment: fields are only ever added, with a default, and an unknown
 //! one is ignored.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LeaseTerms, Report, Tally};
 use crate::{
@@ -101,8 +101,8 @@ pub struct Batch {
     /// Calls that passed on the local budget while the meter was out of reach.
     #[serde(default)]
     pub debts: u32,
-    /// How calls ended: tool, status, how many.
-    #[serde(default)]
+    /// How calls ended: tool, status, how many. A tool that is not known here is left out.
+    #[serde(default, deserialize_with = "known_tools")]
     pub ended: Vec<(Tool, u16, u32)>,
 }
 
@@ -224,6 +224,12 @@ pub enum Attempt {
     Begin,
     /// It was right: the address starts afresh.
     Right,
+}
+
+fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u32)>, D::Error> {
+    let named = Vec::<(String, u16, u32)>::deserialize(ended)?;
+    let known = |(name, status, calls): (String, u16, u32)| Some((Tool::parse(&name)?, status, calls));
+    Ok(named.into_iter().filter_map(known).collect())
 }
 
 /// Tells "leave as it is" from "set to nothing".

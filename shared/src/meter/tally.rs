@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{time::UtcDay, tool::Tool};
 
@@ -11,6 +11,7 @@ use crate::{time::UtcDay, tool::Tool};
 pub struct Tally {
     day: UtcDay,
     /// Calls of each tool.
+    #[serde(deserialize_with = "known_tools")]
     pub by_tool: BTreeMap<Tool, u32>,
     /// Calls that ended with each HTTP status.
     pub by_status: BTreeMap<u16, u32>,
@@ -36,4 +37,10 @@ impl Tally {
             *calls = calls.saturating_add(n);
         }
     }
+}
+
+/// A tool that only another version of the worker knows must not make a key's whole state unreadable.
+fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u32>, D::Error> {
+    let named = BTreeMap::<String, u32>::deserialize(stored)?;
+    Ok(named.into_iter().filter_map(|(name, calls)| Tool::parse(&name).map(|tool| (tool, calls))).collect())
 }
