@@ -1,0 +1,40 @@
+//! The edge: a thin shell around `shared` that runs as a Cloudflare Worker. It does the I/O; what the I/O means is
+//! decided in `shared`.
+//!
+//! **Invariants.** No panic on the request path: it would take down every request of the isolate. No borrow of an
+//! isolate's memory across an `await`, and no request waits for another's. A failing store or meter is a 503, never
+//! a refusal of the key. Neither keys, secrets, addresses nor user agents are logged.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod authenticate;
+mod bindings;
+mod body;
+mod clock;
+mod dispatch;
+mod durable;
+mod edge;
+mod entropy;
+mod handlers;
+mod holders;
+mod incoming;
+mod key_store;
+mod log;
+mod meter;
+mod origin;
+mod promise;
+mod respond;
+
+use worker::{Context, Env, event, web_sys};
+
+use crate::{incoming::Incoming, log::Line};
+
+#[event(fetch)]
+async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<web_sys::Response> {
+    let now = clock::now();
+    let incoming = Incoming::read(request, now)?;
+    let mut line = Line::default();
+    let outcome = dispatch::dispatch(&incoming, &env, &ctx, &mut line).await;
+    let response = respond::render(outcome, &incoming, &mut line)?;
+    line.write(&incoming, clock::now());
+    Ok(response)
+}

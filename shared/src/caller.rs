@@ -1,13 +1,11 @@
 //! Whom attempts are counted against, without keeping who it was.
 
-use core::net::IpAddr;
-use std::fmt::Write;
-
 use crate::{
     problem::{Code, Problem},
     quota::Denial,
     secret::MacKeys,
 };
+use core::net::IpAddr;
 
 const DOMAIN: &[u8] = b"utg.caller.v1";
 
@@ -24,12 +22,8 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
         };
     let (_, mac) = keys.current();
     let tag = mac.sign(&[DOMAIN, &network.to_be_bytes()]);
-    let mut name = "caller_".to_owned();
-    for byte in tag.iter().take(16) {
-        // Writing to a String never fails.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    let short = tag.first_chunk().copied().map(u128::from_be_bytes).unwrap_or_default();
+    format!("caller_{short:032x}")
 }
 
 /// The refusal of a caller who has sent too many wrong admin secrets.

@@ -1,1 +1,57 @@
-//! `/docs` and `/problems/{code}` as HTML pages.
+//! `GET /docs` and `GET /problems/{code}`: the reference for people, made from the tables that the gateway works
+//! by. Pages stand alone: no script, nothing fetched from elsewhere. maud escapes what is put into them.
+
+mod layout;
+mod problem_page;
+mod reference;
+
+pub use layout::content_security_policy;
+pub use problem_page::problem_page;
+pub use reference::reference;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{policy::Policy, problem::Code, tier::Tier, tool::Tool};
+
+    const SERVER: &str = "https://api.example.com";
+
+    #[test]
+    fn the_reference_names_every_tool_every_tier_and_every_problem() {
+        let page = reference(SERVER);
+        for tool in Tool::ALL {
+            assert!(page.contains(&format!("/v1/{tool}/")) && page.contains(tool.purpose()), "{tool}");
+        }
+        for tier in Tier::ALL {
+            assert!(page.contains(&format!("<td>{}</td>", Policy::for_tier(tier).minute)), "{tier}");
+        }
+        for code in Code::ALL {
+            assert!(page.contains(&format!("href=\"/problems/{}\"", code.as_str())), "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn every_problem_has_a_page_that_explains_it() {
+        for code in Code::ALL {
+            let page = problem_page(code);
+            assert!(page.contains(code.as_str()) && page.contains(&code.status().to_string()));
+            assert!(page.contains("<html lang=\"en\">") && page.contains("<main"), "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn a_page_stands_alone_and_its_policy_allows_just_its_own_style() {
+        for page in [reference(SERVER), problem_page(Code::KeyMissing)] {
+            assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("style=\""));
+            assert_eq!(page.matches("<style>").count(), 1);
+        }
+        let policy = content_security_policy();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    }
+
+    #[test]
+    fn what_is_put_into_a_page_cannot_become_markup() {
+        let page = reference("https://a\"><script>alert(1)</script>");
+        assert!(!page.contains("<script"), "the host comes from the request");
+    }
+}

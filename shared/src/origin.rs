@@ -8,13 +8,14 @@ use std::fmt;
 
 use crate::{
     problem::{Code, Problem},
+    request::TOOL_ANSWER_MS,
     route::CallMethod,
     time::UnixMillis,
 };
 
 /// How long an origin has for the head of its answer once it has the whole request, in milliseconds: a second
 /// more than the proxy gives a tool, so that the proxy's own, better informed answer arrives first.
-pub const ANSWER_MS: u64 = 36_000;
+pub const ANSWER_MS: u64 = TOOL_ANSWER_MS + 1_000;
 /// How long an origin may stay silent before it is asked whether it is there at all, in milliseconds, if there is
 /// another one.
 pub const CONNECT_MS: u64 = 3_000;
@@ -98,6 +99,13 @@ impl Origin {
     }
 }
 
+/// Whether a call that ended with `status` is given back to the day: the gateway refused it after it was counted
+/// (`refused`), or the tool was not available.
+#[must_use]
+pub const fn uncharged(status: u16, refused: bool) -> bool {
+    refused || status == Code::ToolUnavailable.status()
+}
+
 /// What an isolate remembers of origins it could not reach, so that not every call finds out anew. By place in
 /// the list.
 #[derive(Clone, Debug, Default)]
@@ -116,12 +124,16 @@ impl Unreached {
     }
 
     /// The places of `origins` in the order to ask them: best first, those that were lately out of reach last.
-    /// All are in it, since the memory may be wrong.
+    /// All are in it, since the memory may be wrong; a single one is in it twice, since a connection kept open may
+    /// have been closed just before it was used.
     #[must_use]
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
         let avoided = |place: &usize| self.0.iter().any(|(p, at)| p == place && now.since(*at) < AVOID_MS);
         let mut order: Vec<usize> = (0..origins.0.len()).collect();
         order.sort_by_key(avoided);
+        if let &[only] = order.as_slice() {
+            order.push(only);
+        }
         order
     }
 }
@@ -137,6 +149,8 @@ pub enum Failure {
     TimedOut,
     /// Something answered that is not the proxy.
     Foreign,
+    /// The proxy does not accept our grant: the two do not share a secret, a name or a clock.
+    Rejected,
 }
 
 /// How much of a call an origin has been given.
@@ -149,14 +163,16 @@ pub enum Sent {
 }
 
 impl Failure {
-    /// What an answer means that stands where the proxy's should: `status` of 500 or more, without the request's
-    /// id. The platform answers 521 to 530 itself when it cannot connect, and 524 when an answer is late.
+    /// What an answer means that does not carry the request's id, as every answer of a proxy does; `None` for one
+    /// that is passed on all the same. The platform answers 521 to 530 itself when it cannot connect, and 524 when
+    /// an answer is late; what stands between may answer 500 and more, which must not look like the tool's.
     #[must_use]
-    pub const fn of_foreign_answer(status: u16) -> Self {
+    pub const fn of_foreign_answer(status: u16) -> Option<Self> {
         match status {
-            521 | 522 | 523 | 525 | 526 | 530 => Self::Refused,
-            524 => Self::TimedOut,
-            _ => Self::Foreign,
+            521 | 522 | 523 | 525 | 526 | 530 => Some(Self::Refused),
+            524 => Some(Self::TimedOut),
+            500.. => Some(Self::Foreign),
+            _ => None,
         }
     }
 
@@ -166,7 +182,7 @@ impl Failure {
     pub const fn may_try_next(self, method: CallMethod, sent: Sent) -> bool {
         match (self, method, sent) {
             (Self::TimedOut, _, _) => false,
-            (Self::Refused, _, _)
+            (Self::Refused | Self::Rejected, _, _)
             | (Self::Lost | Self::Foreign, CallMethod::Get, _)
             | (Self::Lost, CallMethod::Post, Sent::Part) => true,
             (Self::Lost | Self::Foreign, CallMethod::Post, _) => false,
@@ -190,6 +206,11 @@ impl Failure {
                 Code::ToolUnavailable,
                 "the data centre gave no valid answer; the call may have been made",
                 "http_protocol_error",
+            ),
+            Self::Rejected => (
+                Code::ToolUnavailable,
+                "the data centre does not take calls from this edge; the call was not made",
+                "proxy_configuration_error",
             ),
         };
         Problem::new(code, detail)
@@ -236,6 +257,8 @@ mod tests {
         unreached.note(0, UnixMillis(9_000));
         unreached.clear(0);
         assert_eq!(unreached.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
+        let single = Origins::parse("http://a").unwrap();
+        assert_eq!(unreached.order(&single, UnixMillis(9_001)), [0, 0]);
     }
 
     #[test]
@@ -254,7 +277,9 @@ mod tests {
 
     #[test]
     fn a_failure_to_reach_a_tool_is_always_a_503_that_says_when_to_come_back() {
-        for failure in [Failure::Refused, Failure::Lost, Failure::TimedOut, Failure::Foreign] {
+        for failure in
+            [Failure::Refused, Failure::Lost, Failure::TimedOut, Failure::Foreign, Failure::Rejected]
+        {
             let rendered = failure.problem().render(&crate::request_id::RequestId([0; 16]));
             assert_eq!(rendered.status, 503, "{failure:?}");
             for name in ["retry-after", "proxy-status"] {
@@ -265,8 +290,9 @@ mod tests {
 
     #[test]
     fn the_platforms_own_answers_are_told_from_a_tools() {
-        assert_eq!(Failure::of_foreign_answer(522), Failure::Refused);
-        assert_eq!(Failure::of_foreign_answer(524), Failure::TimedOut);
-        assert_eq!(Failure::of_foreign_answer(502), Failure::Foreign);
+        assert_eq!(Failure::of_foreign_answer(522), Some(Failure::Refused));
+        assert_eq!(Failure::of_foreign_answer(524), Some(Failure::TimedOut));
+        assert_eq!(Failure::of_foreign_answer(502), Some(Failure::Foreign));
+        assert_eq!(Failure::of_foreign_answer(404), None);
     }
 }

@@ -11,6 +11,10 @@ pub const MAX_HEADER_LINES: usize = 128;
 pub const MAX_HEADER_BYTES: usize = 65_536;
 /// Most bytes of a body, unless the tool's pool says otherwise: 10 MiB.
 pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
+/// How long a client may send or read nothing in the middle of a body, in milliseconds.
+pub const BODY_PAUSE_MS: u64 = 60_000;
+/// How long a tool may take to answer, in milliseconds, unless its pool says otherwise.
+pub const TOOL_ANSWER_MS: u64 = 35_000;
 
 /// What the head of a request says, once it says it clearly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,6 +127,13 @@ impl<'a> Head<'a> {
         self.content_type = Some(std::str::from_utf8(value).unwrap_or("\u{fffd}"));
         Ok(())
     }
+}
+
+/// The refusal of a client that stopped in the middle of its request.
+#[must_use]
+pub fn stalled() -> Problem {
+    let seconds = BODY_PAUSE_MS / 1_000;
+    Problem::new(Code::RequestTimeout, format!("nothing of the body came for {seconds} seconds"))
 }
 
 /// The refusal of a body longer than `limit` bytes, stated or counted.

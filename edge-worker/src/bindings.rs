@@ -1,0 +1,114 @@
+//! What the deployment gives the worker: each name is spelled here and nowhere else.
+
+use shared::{
+    key::KeyEnv,
+    origin::Origins,
+    problem::{Code, Problem},
+    request::MAX_BODY_BYTES,
+    secret::{AdminSecret, MacKeys},
+};
+use worker::{Env, KvStore, ObjectNamespace};
+
+use crate::log;
+
+/// Checked bindings.
+pub(crate) struct Bindings {
+    /// KV namespace `KEYS`: key records.
+    pub(crate) keys: KvStore,
+    /// Durable Objects `METER`, one per key, named by its id.
+    pub(crate) meter: ObjectNamespace,
+    /// Secret `KEY_SIGNING_SECRET`: signs keys.
+    pub(crate) signing: MacKeys,
+    /// Secret `GRANT_SECRET`: signs grants.
+    pub(crate) grants: MacKeys,
+    /// Secret `ADMIN_SECRET`.
+    pub(crate) admin: AdminSecret,
+    /// Variable `ORIGIN_URLS`: the proxies, best first.
+    pub(crate) origins: Origins,
+    /// Variable `KEY_ENV`, `live` or `test`: which kind of keys is issued. `live` if left out.
+    pub(crate) key_env: KeyEnv,
+    /// Variable `PUBLIC_URL`: the address in the description and the reference. The request's own if left out.
+    pub(crate) public_url: Option<String>,
+    /// Variable `ALLOW_HTTP`: `1` lets keys come over plain http, for development behind another host's name.
+    pub(crate) http_allowed: bool,
+    /// Variable `MAX_BODY_BYTES`: the largest body that any tool's pool takes. Ten MiB if left out.
+    pub(crate) max_body: u64,
+}
+
+impl Bindings {
+    /// Reads and checks all of them.
+    ///
+    /// # Errors
+    /// `internal`, with one log line that names every fault and shows no secret.
+    pub(crate) fn from_env(env: &Env) -> Result<Self, Problem> {
+        let mut faults = Vec::new();
+        match Self::read(env, &mut faults) {
+            Some(bindings) if faults.is_empty() => Ok(bindings),
+            _ => {
+                log::misconfigured(&faults);
+                Err(Problem::new(Code::Internal, "the gateway is not configured correctly"))
+            }
+        }
+    }
+
+    fn read(env: &Env, faults: &mut Vec<String>) -> Option<Self> {
+        let mut read = Reader { env, faults };
+        let keys = read.binding("KEYS", |env, name| env.kv(name).map_err(|fault| fault.to_string()));
+        let meter =
+            read.binding("METER", |env, name| env.durable_object(name).map_err(|fault| fault.to_string()));
+        let signing = read.parsed("KEY_SIGNING_SECRET", MacKeys::parse);
+        let grants = read.parsed("GRANT_SECRET", MacKeys::parse);
+        let admin = read.parsed("ADMIN_SECRET", AdminSecret::new);
+        let origins = read.parsed("ORIGIN_URLS", Origins::parse);
+        let key_env = read.optional("KEY_ENV", |text| match text {
+            "live" => Ok(KeyEnv::Live),
+            "test" => Ok(KeyEnv::Test),
+            _ => Err("must be live or test"),
+        });
+        let max_body =
+            read.optional("MAX_BODY_BYTES", |text| text.parse().or(Err("is not a number of bytes")));
+        let http_allowed = read.optional("ALLOW_HTTP", |text| match text {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            _ => Err("must be 1 or 0"),
+        });
+        Some(Self {
+            keys: keys?,
+            meter: meter?,
+            signing: signing?,
+            grants: grants?,
+            admin: admin?,
+            origins: origins?,
+            key_env: key_env.unwrap_or(KeyEnv::Live),
+            public_url: read.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned()),
+            http_allowed: http_allowed.unwrap_or(false),
+            max_body: max_body.unwrap_or(MAX_BODY_BYTES),
+        })
+    }
+}
+
+struct Reader<'a> {
+    env: &'a Env,
+    faults: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    /// A variable or secret; an empty one reads as left out.
+    fn text(&self, name: &str) -> Option<String> {
+        self.env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
+    }
+
+    fn binding<T>(&mut self, name: &str, find: impl FnOnce(&Env, &str) -> Result<T, String>) -> Option<T> {
+        find(self.env, name).map_err(|fault| self.faults.push(format!("{name}: {fault}"))).ok()
+    }
+
+    fn parsed<T, E: ToString>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+        let text = self.text(name).unwrap_or_default();
+        parse(&text).map_err(|fault| self.faults.push(format!("{name} {}", fault.to_string()))).ok()
+    }
+
+    fn optional<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Option<T> {
+        let text = self.text(name)?;
+        parse(text.trim()).map_err(|fault| self.faults.push(format!("{name} {fault}"))).ok()
+    }
+}

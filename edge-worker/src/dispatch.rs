@@ -1,0 +1,60 @@
+//! Route → handler.
+
+use shared::{
+    endpoint::Endpoint,
+    problem::{Code, Problem},
+    request::Head,
+    route::{Route, Target},
+    transport::Address,
+};
+use worker::{Context, Env};
+
+use crate::{
+    bindings::Bindings,
+    edge::Edge,
+    handlers::{call_tool, issue_key, pages, preflight, read_own_key, status},
+    incoming::Incoming,
+    log::Line,
+    respond::Answer,
+};
+
+/// Answers one request.
+pub(crate) async fn dispatch(
+    incoming: &Incoming,
+    env: &Env,
+    ctx: &Context,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
+    let address = Address::parse(&incoming.url).ok_or_else(unreadable)?;
+    let target = Target::parse(address.target)?;
+    let route = Route::parse(&incoming.method, target.path)?;
+    line.endpoint = Some(Endpoint::of(&route));
+    let head = Head::read(incoming.lines())?;
+    let bindings = Bindings::from_env(env)?;
+    let edge = Edge { incoming, address, head, bindings: &bindings, ctx };
+    match route {
+        Route::CallTool(call) => call_tool::handle(&edge, &call, line).await,
+        Route::IssueKey => issue_key::handle(&edge, line).await,
+        Route::ReadOwnKey => read_own_key::handle(&edge, line).await,
+        Route::Health => Ok(status::health()),
+        Route::Status => status::tools(&edge).await,
+        Route::OpenApi => Ok(pages::openapi(&edge)),
+        Route::Docs => Ok(pages::docs(&edge)),
+        Route::ProblemPage(code) => Ok(pages::problem(code)),
+        Route::Preflight(methods) => Ok(preflight::answer(methods)),
+        Route::RotateOwnKey
+        | Route::RevokeOwnKey
+        | Route::ListKeys
+        | Route::ReadKey(_)
+        | Route::ChangeKey(_)
+        | Route::RevokeKey(_)
+        | Route::RotateKey(_)
+        | Route::KeyChanges => {
+            Err(Problem::new(Code::RouteUnknown, "this version does not serve this route yet"))
+        }
+    }
+}
+
+fn unreadable() -> Problem {
+    Problem::new(Code::PathMalformed, "the request's address cannot be read")
+}

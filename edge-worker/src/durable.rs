@@ -1,0 +1,3 @@
+//! The Durable Objects: state that has one owner.
+
+mod meter;

@@ -1,0 +1,8 @@
+//! One file for each endpoint, or for each few that are alike.
+
+pub(crate) mod call_tool;
+pub(crate) mod issue_key;
+pub(crate) mod pages;
+pub(crate) mod preflight;
+pub(crate) mod read_own_key;
+pub(crate) mod status;

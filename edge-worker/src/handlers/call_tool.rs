@@ -1,0 +1,75 @@
+//! `GET` and `POST` on `/v1/{tool}/{action}`.
+
+use shared::{
+    grant::Grant,
+    headers,
+    holder::Admission,
+    key::VerifiedKey,
+    origin::uncharged,
+    problem::{Code, Problem},
+    quota::Standing,
+    route::ToolCall,
+    tier::Tier,
+};
+use worker::web_sys;
+
+use crate::{
+    authenticate::authenticate,
+    edge::Edge,
+    holders,
+    log::Line,
+    meter::{self, End},
+    origin::{self, Passage},
+    respond::Answer,
+};
+
+pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line) -> Result<Answer, Problem> {
+    line.action = Some(call.action.as_str().to_owned());
+    let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
+    line.key_id = Some(key.id);
+    edge.head.check_length(edge.bindings.max_body)?;
+    let admission = meter::admit(edge, &key).await?;
+    let tier = tier_of(&key, edge);
+    line.tier = Some(tier);
+    let mut told: Vec<_> = admission.standing().map(Standing::headers).into_iter().flatten().collect();
+    let outcome = match admission {
+        Admission::Allow { degraded, charge, .. } => {
+            line.degraded = degraded;
+            told.extend(degraded.then(|| (headers::DEGRADED, "meter".to_owned())));
+            let grant = |issued_at| Grant { key_id: key.id, tier, request_id: edge.incoming.id, issued_at };
+            let outcome = origin::forward(&Passage { edge, call, grant: &grant }, line).await;
+            meter::ended(edge, &key, call.tool, end(&outcome, line), charge);
+            outcome.map(|response| Answer::Passed { response, headers: Vec::new() })
+        }
+        Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
+            Err(refusal(&admission))
+        }
+    };
+    match outcome {
+        Ok(answer) => Ok(answer.with_headers(told)),
+        Err(problem) => {
+            Err(told.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
+        }
+    }
+}
+
+fn refusal(admission: &Admission) -> Problem {
+    let unknown = || Problem::new(Code::Internal, "the call was neither let pass nor refused");
+    admission.problem().unwrap_or_else(unknown)
+}
+
+/// How a call ended, and which of the gateway's own problems it ended with.
+fn end(outcome: &Result<web_sys::Response, Problem>, line: &mut Line) -> End {
+    let (status, refusal) = match outcome {
+        Ok(response) => (response.status(), response.headers().get(headers::REFUSAL).ok().flatten()),
+        Err(problem) => (problem.status(), Some(problem.code().as_str().to_owned())),
+    };
+    line.code = refusal.as_deref().and_then(Code::parse).map(Code::as_str);
+    End { status, uncharged: uncharged(status, refusal.is_some()) }
+}
+
+/// The tier that the key's record says, or the one it was issued with while no record is to be seen.
+fn tier_of(key: &VerifiedKey, edge: &Edge<'_>) -> Tier {
+    let known = holders::with(&key.id, edge.incoming.now, |holder| holder.record().map(|record| record.tier));
+    known.ok().flatten().unwrap_or(key.issued_tier)
+}

@@ -1,0 +1,104 @@
+//! The isolate's memory of keys: a holder for each key in use. It may be lost at any moment, and is bounded.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use shared::{holder::Holder, key::KeyId, time::UnixMillis};
+
+use crate::entropy;
+
+/// Most keys that are remembered at once.
+const MOST: usize = 4_096;
+
+thread_local! {
+    static HOLDERS: RefCell<Holders> = const { RefCell::new(Holders { id: None, keys: BTreeMap::new() }) };
+}
+
+struct Holders {
+    /// This isolate's name towards the meters. Drawn in a handler, since randomness is to be had there only.
+    id: Option<u64>,
+    keys: BTreeMap<KeyId, Remembered>,
+}
+
+struct Remembered {
+    holder: Holder,
+    used: UnixMillis,
+    /// When a request that is already waiting in the background will report.
+    report_due: Option<UnixMillis>,
+}
+
+/// Runs `step` on the key's holder. `step` cannot wait, so nothing is borrowed while anyone does.
+pub(crate) fn with<T>(
+    key: &KeyId,
+    now: UnixMillis,
+    step: impl FnOnce(&mut Holder) -> T,
+) -> worker::Result<T> {
+    HOLDERS.with_borrow_mut(|holders| Ok(step(&mut holders.of(key, now)?.holder)))
+}
+
+/// Takes on the duty to report at `due`, unless somebody will have done so by then.
+pub(crate) fn take_on_report(key: &KeyId, due: UnixMillis, now: UnixMillis) -> bool {
+    HOLDERS.with_borrow_mut(|holders| {
+        let Some(remembered) = holders.keys.get_mut(key) else { return false };
+        // Who was to report before now and has not is gone: its request was cancelled.
+        let taken = remembered.report_due.is_some_and(|other| now < other && other <= due);
+        if !taken {
+            remembered.report_due = Some(due);
+        }
+        !taken
+    })
+}
+
+/// Drops what is known of a key.
+pub(crate) fn forget(key: &KeyId) {
+    HOLDERS.with_borrow_mut(|holders| holders.keys.remove(key));
+}
+
+impl Holders {
+    fn of(&mut self, key: &KeyId, now: UnixMillis) -> worker::Result<&mut Remembered> {
+        let id = match self.id {
+            Some(id) => id,
+            None => *self.id.insert(u64::from_be_bytes(entropy::random()?)),
+        };
+        if !self.keys.contains_key(key) {
+            self.make_room();
+        }
+        let new = || Remembered { holder: Holder::new(id), used: now, report_due: None };
+        let remembered = self.keys.entry(*key).or_insert_with(new);
+        remembered.used = now;
+        Ok(remembered)
+    }
+
+    /// Forgets the half that was used longest ago, once there are too many: the idle ones first, and when none
+    /// are idle any, whose leases then count as spent.
+    fn make_room(&mut self) {
+        if self.keys.len() < MOST {
+            return;
+        }
+        let mut ages: Vec<_> = self.keys.iter().map(|(key, r)| (!r.holder.idle(), r.used, *key)).collect();
+        ages.sort_unstable();
+        for (_, _, key) in ages.into_iter().take(MOST / 2) {
+            self.keys.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: u32) -> KeyId {
+        let [a, b, c, d] = n.to_be_bytes();
+        KeyId::new([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_keeps_what_was_used_last() {
+        let mut holders = Holders { id: Some(1), keys: BTreeMap::new() };
+        let most = u32::try_from(MOST).unwrap();
+        for n in 0..most + 1 {
+            holders.of(&key(n), UnixMillis(n.into())).unwrap();
+        }
+        assert_eq!(holders.keys.len(), MOST / 2 + 1);
+        assert!(!holders.keys.contains_key(&key(0)) && holders.keys.contains_key(&key(most)));
+    }
+}

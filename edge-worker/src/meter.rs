@@ -1,0 +1,277 @@
+//! The client of the meters: carries what a key's holder has to ask, and what it has to report.
+//!
+//! A meter that does not answer in time is a decided case ([`Holder::unanswered`]): free keys are told to wait,
+//! paid keys go on under a local budget. It never makes a key look invalid.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::{
+    holder::{ANSWER_WITHIN_MS, Admission, Charge, Holder, Step},
+    key::{KeyFault, VerifiedKey},
+    meter::{Answer, Ask, Attempt, Message, Reading, Reply, Verdict},
+    problem::{Code, Problem},
+    quota::Decision,
+    time::UnixMillis,
+    tool::Tool,
+};
+use worker::{Delay, ObjectNamespace, Stub, js_sys, web_sys};
+
+use crate::{clock, edge::Edge, holders, key_store, log, promise};
+
+/// Objects have no address of their own; the runtime wants a URL.
+const OBJECT_URL: &str = "https://meter/";
+/// How long after a call its end is reported, in milliseconds, if no ask takes it along before.
+const REPORT_AFTER_MS: u64 = 1_000;
+/// How long a report in the background may take, in milliseconds.
+const REPORT_WITHIN_MS: u64 = 5_000;
+
+/// How a call ended.
+pub(crate) struct End {
+    pub(crate) status: u16,
+    /// Whether it is given back to the day.
+    pub(crate) uncharged: bool,
+}
+
+/// Decides on one call.
+///
+/// # Errors
+/// `key-store-unavailable` when neither KV nor the meter can tell the key.
+pub(crate) async fn admit(edge: &Edge<'_>, key: &VerifiedKey) -> Result<Admission, Problem> {
+    match with(key, |holder, now| holder.call(key, now))? {
+        Step::Decided(admission, renewal) => {
+            if let Some(ask) = renewal {
+                let reporter = Reporter::of(edge, key);
+                edge.ctx.wait_until(async move { reporter.carry(ask).await });
+            }
+            Ok(admission)
+        }
+        Step::Ask(ask) => admit_by_meter(edge, key, ask).await,
+    }
+}
+
+async fn admit_by_meter(edge: &Edge<'_>, key: &VerifiedKey, mut ask: Ask) -> Result<Admission, Problem> {
+    let introduced = introduce(edge, key, &mut ask).await;
+    let sent = clock::now();
+    let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Ask(ask.clone())).await;
+    let Ok(Reply::Ask(answer)) = reply else {
+        log_silence(edge, reply);
+        return with(key, |holder, now| holder.unanswered(&ask, now))?.ok_or_else(|| inconsistent(edge));
+    };
+    let admission = with(key, |holder, now| holder.answered(&ask, sent, &answer, now))?;
+    schedule_report(edge, key);
+    if unknown_for_want_of_kv(&introduced, &answer) {
+        holders::forget(&key.id);
+        return introduced.map(|()| Admission::Refuse(KeyFault::Invalid));
+    }
+    admission.ok_or_else(|| inconsistent(edge))
+}
+
+/// Reads the whole state of a key's meter, at no charge.
+///
+/// # Errors
+/// What is wrong with the key, `meter-unavailable`, or `key-store-unavailable`.
+pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<Reading, Problem> {
+    let mut ask = with(key, |holder, now| holder.read(key, now))?;
+    let introduced = introduce(edge, key, &mut ask).await;
+    let sent = clock::now();
+    let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Read(ask.clone())).await;
+    let Ok(Reply::Read(reading)) = reply else {
+        log_silence(edge, reply);
+        return Err(unavailable());
+    };
+    with(key, |holder, now| holder.answered(&ask, sent, &reading.answer, now))?;
+    if unknown_for_want_of_kv(&introduced, &reading.answer) {
+        holders::forget(&key.id);
+        introduced?;
+    }
+    match reading.answer.verdict {
+        Verdict::Refuse(fault) => Err(fault.into()),
+        Verdict::Allow | Verdict::Deny(_) | Verdict::Noted => Ok(reading),
+    }
+}
+
+/// Notes how a call of `tool` ended that was admitted with `charge`; the meter learns of it in the background.
+pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, charge: Charge) {
+    let noted = with(key, |holder, _| holder.ended(tool, end.status, end.uncharged, charge));
+    if noted.is_ok() {
+        schedule_report(edge, key);
+    }
+}
+
+/// Counts an attempt at the admin secret by `caller`, before the secret is compared.
+///
+/// # Errors
+/// `meter-unavailable`: attempts that cannot be counted are not taken.
+pub(crate) async fn begin_attempt(edge: &Edge<'_>, caller: &str) -> Result<Decision, Problem> {
+    let reply = ask_meter(&edge.bindings.meter, caller, &Message::Attempt(Attempt::Begin)).await;
+    match reply {
+        Ok(Reply::Attempt(decision)) => Ok(decision),
+        other => {
+            log_silence(edge, other);
+            Err(unavailable())
+        }
+    }
+}
+
+/// Takes an attempt back: the secret was right. If that is lost, the caller has fewer attempts for a minute.
+pub(crate) fn end_attempt(edge: &Edge<'_>, caller: String) {
+    let meter = edge.bindings.meter.clone();
+    edge.ctx.wait_until(async move {
+        let reply = send(&meter, &caller, &Message::Attempt(Attempt::Right));
+        if !matches!(promise::within(REPORT_WITHIN_MS, reply).await, Some(Ok(_))) {
+            log::cause("taking back an attempt", None, "no answer");
+        }
+    });
+}
+
+/// Shows the meter what KV holds of a key that this isolate does not know. A store that fails is no reason to
+/// refuse: the meter may know the key itself.
+async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut Ask) -> Result<(), Problem> {
+    if ask.record.is_some() || ask.version > 0 {
+        return Ok(());
+    }
+    if let Some(record) = key_store::find(&edge.bindings.keys, &key.id, edge.incoming).await? {
+        with(key, |holder, _| holder.learn(record.clone()))?;
+        ask.version = record.version;
+        ask.record = Some(record);
+    }
+    Ok(())
+}
+
+/// Whether the meter does not know the key, and the only other one who might could not be asked.
+fn unknown_for_want_of_kv(introduced: &Result<(), Problem>, answer: &Answer) -> bool {
+    introduced.is_err() && answer.verdict == Verdict::Refuse(KeyFault::Invalid)
+}
+
+fn with<T>(key: &VerifiedKey, step: impl FnOnce(&mut Holder, UnixMillis) -> T) -> Result<T, Problem> {
+    let now = clock::now();
+    holders::with(&key.id, now, |holder| step(holder, now)).map_err(|fault| {
+        log::cause("drawing the isolate's name", None, fault);
+        Problem::new(Code::Internal, "the gateway has no randomness")
+    })
+}
+
+/// Sees to it that what is held and what has ended is reported, by one request in the background at a time.
+fn schedule_report(edge: &Edge<'_>, key: &VerifiedKey) {
+    let reporter = Reporter::of(edge, key);
+    if let Some(wait) = reporter.take_on() {
+        edge.ctx.wait_until(async move { reporter.run(wait).await });
+    }
+}
+
+/// Reports for one key in the background, beyond the end of the request that started it.
+struct Reporter {
+    meter: ObjectNamespace,
+    key: VerifiedKey,
+}
+
+impl Reporter {
+    fn of(edge: &Edge<'_>, key: &VerifiedKey) -> Self {
+        Self { meter: edge.bindings.meter.clone(), key: *key }
+    }
+
+    /// How long to wait, if there is something to report that nobody else will.
+    fn take_on(&self) -> Option<u64> {
+        let now = clock::now();
+        let due = with(&self.key, |holder, now| match holder.flush_at() {
+            Some(until) => Some(until),
+            None => (!holder.idle()).then(|| now.plus(REPORT_AFTER_MS)),
+        });
+        let due = due.ok().flatten()?;
+        holders::take_on_report(&self.key.id, due, now).then(|| due.since(now))
+    }
+
+    /// Reports until nothing is left. A lease is renewed by the way while its key is in use, so this ends with the
+    /// time the platform gives to requests that have been answered.
+    async fn run(&self, mut wait: u64) {
+        loop {
+            Delay::from(Duration::from_millis(wait)).await;
+            let ask = with(&self.key, |holder, now| holder.flush(&self.key, true, now));
+            let Ok(Some(ask)) = ask else { return };
+            self.carry(ask).await;
+            match self.take_on() {
+                Some(next) => wait = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Carries an ask that nobody waits for.
+    async fn carry(&self, ask: Ask) {
+        let sent = clock::now();
+        let message = Message::Ask(ask);
+        let reply =
+            promise::within(REPORT_WITHIN_MS, send(&self.meter, &self.key.id.to_string(), &message)).await;
+        let Message::Ask(ask) = message else { return };
+        let noted = match reply {
+            Some(Ok(Reply::Ask(answer))) => {
+                with(&self.key, |holder, now| holder.answered(&ask, sent, &answer, now))
+            }
+            Some(_) | None => {
+                log::cause("reporting to a meter", None, self.key.id);
+                with(&self.key, |holder, now| holder.unanswered(&ask, now))
+            }
+        };
+        if noted.is_err() {
+            log::cause("reporting to a meter", None, "the answer could not be kept");
+        }
+    }
+}
+
+/// Why a meter gave no reply.
+enum Silence {
+    Late,
+    Failed(worker::Error),
+}
+
+/// One message, within the time that a caller waits for it: a failure is tried once more by a new stub, unless the
+/// object is overloaded. A meter answers the same ask the same way.
+async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, Silence> {
+    let attempts = async {
+        match send(meter, name, message).await {
+            Err(fault) if !is_overloaded(&fault) => send(meter, name, message).await,
+            first => first,
+        }
+    };
+    match promise::within(ANSWER_WITHIN_MS, attempts).await {
+        Some(reply) => reply.map_err(Silence::Failed),
+        None => Err(Silence::Late),
+    }
+}
+
+async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> worker::Result<Reply> {
+    let stub: Stub = meter.get_by_name(name)?;
+    let init = web_sys::RequestInit::new();
+    init.set_method("POST");
+    init.set_body(&serde_json::to_string(message)?.into());
+    let request = web_sys::Request::new_with_str_and_init(OBJECT_URL, &init)?;
+    let mut response = stub.fetch_with_request(request.into()).await?;
+    let text = response.text().await?;
+    match response.status_code() {
+        200 => Ok(serde_json::from_str(&text)?),
+        status => Err(format!("the meter answered {status}").into()),
+    }
+}
+
+fn is_overloaded(fault: &worker::Error) -> bool {
+    js_sys::Reflect::get(&fault.to_js_value(), &"overloaded".into()).is_ok_and(|flag| flag.is_truthy())
+}
+
+fn log_silence(edge: &Edge<'_>, reply: Result<Reply, Silence>) {
+    let cause = match reply {
+        Err(Silence::Late) => format!("no answer within {ANSWER_WITHIN_MS} ms"),
+        Err(Silence::Failed(fault)) => fault.to_string(),
+        Ok(_) => "an answer to something else".to_owned(),
+    };
+    log::cause("asking a meter", Some(edge.incoming), cause);
+}
+
+fn unavailable() -> Problem {
+    Problem::new(Code::MeterUnavailable, "the meter does not answer; nothing was counted").retry_after(1)
+}
+
+fn inconsistent(edge: &Edge<'_>) -> Problem {
+    log::cause("asking a meter", Some(edge.incoming), json!("an answer that decides nothing"));
+    unavailable()
+}
