@@ -3,4 +3,10 @@
 //! The binary is a thin shell over this; tests start the same parts in their own process.
 #![warn(missing_docs)]
 
+pub mod driver;
+pub mod plan;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod target;
 pub mod tools;

@@ -1,10 +1,11 @@
-//! `loadtest tools` plays the 17 tools.
+//! `loadtest tools` plays the 17 tools; `loadtest run` calls the gateway at a fixed rate.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use loadtest::run;
 use loadtest::tools::{self, Bind};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -29,23 +30,25 @@ enum Command {
         #[arg(long, default_value_t = 9100, value_parser = clap::value_parser!(u16).range(0..=tools::LAST_FIRST_PORT))]
         port: u16,
     },
+    /// Call the gateway at a fixed rate and report what came back.
+    ///
+    /// Exit code 0: it ran and what the scenario expects held. 3: it ran and that did not hold. 1: it could not run.
+    Run(Box<run::Arguments>),
 }
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Tools { host, port } => play_tools(Bind { host, port }).await,
+        Command::Run(arguments) => run::run(*arguments).await,
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            let told = writeln!(io::stderr(), "loadtest: {fault}");
-            if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
-        }
-    }
+    done.unwrap_or_else(|fault| {
+        let told = writeln!(io::stderr(), "loadtest: {fault}");
+        if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
+    })
 }
 
-async fn play_tools(bind: Bind) -> io::Result<()> {
+async fn play_tools(bind: Bind) -> io::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let running = tools::start(bind).await?;
@@ -54,5 +57,5 @@ async fn play_tools(bind: Bind) -> io::Result<()> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,50 @@
+//! The binary, run to its end.
+
+use std::net::SocketAddr;
+use std::process::Output;
+
+use serde_json::Value;
+use tokio::process::Command;
+
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// The report of a run with `--json`.
+    pub(crate) fn report(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{}{}", self.stdout, self.stderr))
+    }
+
+    /// How many calls ended with this status.
+    pub(crate) fn calls_with(&self, status: u16) -> u64 {
+        let report = self.report();
+        let rows = report["rows"].as_array().unwrap();
+        rows.iter().filter(|row| row["status"] == status).map(|row| row["calls"].as_u64().unwrap()).sum()
+    }
+}
+
+/// Runs `loadtest run` against `addr` with these options and environment.
+pub(crate) async fn loadtest_run(
+    addr: SocketAddr,
+    options: &[&str],
+    environment: &[(&str, &str)],
+) -> Finished {
+    finished(command(addr, options).envs(environment.iter().copied()).output().await.unwrap())
+}
+
+pub(crate) fn command(addr: SocketAddr, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadtest"));
+    command.args(["run", "--url", &format!("http://{addr}")]).args(options).kill_on_drop(true);
+    command
+}
+
+pub(crate) fn finished(Output { status, stdout, stderr }: Output) -> Finished {
+    Finished {
+        code: status.code(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}

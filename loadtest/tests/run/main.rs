@@ -1,0 +1,10 @@
+//! The load driver over real sockets, against simulated tools and a stand-in for the gateway.
+
+#[cfg(test)]
+mod driver;
+#[cfg(test)]
+mod gateway;
+#[cfg(test)]
+mod loadtest_run;
+#[cfg(test)]
+mod scenarios;
