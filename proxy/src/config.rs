@@ -116,3 +116,93 @@ impl Config {
         read::config(file, text, env)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use shared::tool::Tool;
+
+    use super::*;
+
+    const SAMPLE: &str = include_str!("../../conf/proxy.toml");
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    fn parse(text: &str) -> Result<Config, Faults> {
+        Config::parse("proxy.toml", text, &|name| (name == "GRANT_SECRET").then(|| SECRET.to_owned()))
+    }
+
+    fn faults(text: &str) -> Vec<String> {
+        let faults = parse(text).err().map(|faults| faults.to_string()).unwrap_or_default();
+        faults.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_sample_is_valid_and_gives_every_tool_a_port_of_its_own() {
+        let config = parse(SAMPLE).unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(config.server.listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(config.server.admin.to_string(), "127.0.0.1:9090");
+        for (place, tool) in Tool::ALL.into_iter().enumerate() {
+            let names: Vec<_> = config.pools[tool].upstreams.iter().map(ToString::to_string).collect();
+            assert_eq!(names, [format!("127.0.0.1:{}", 9100 + place)]);
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_named_at_once_with_its_place() {
+        let text = SAMPLE
+            .replace("[server]", "[server]\nthreads = 0\nlisen = 1")
+            .replace("qr.upstreams = [", "qr.upstreams = [\"nowhere\", ")
+            .replace("[grants]", "[clients]\nidle_timeout = \"60\"\n[grants]");
+        let faults = faults(&text);
+        let expected = [
+            "proxy.toml:5:11: server.threads: 0 is out of bounds: from 1 to 512",
+            "proxy.toml:6:1: server.lisen: is no key here; did you mean `listen`?",
+            "proxy.toml:12:16: clients.idle_timeout: `60` is no duration; write 500ms, 2s, 5m or 1h",
+            "proxy.toml:29:17: pools.qr.upstreams[0]: `nowhere` is no host and port; write 127.0.0.1:9100, [::1]:9100 or tools.internal:9100",
+            "4 faults found",
+        ];
+        assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+        for (fault, expected) in faults.iter().zip(expected) {
+            assert!(
+                fault == expected || fault.starts_with("proxy.toml:29:17: pools.qr.upstreams[0]"),
+                "{fault}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_without_a_pool_is_a_mistake() {
+        let text = SAMPLE.replace("yt.upstreams", "ytt.upstreams");
+        let faults = faults(&text);
+        assert!(faults.iter().any(|fault| fault.contains("pools.yt: is missing")), "{faults:?}");
+        assert!(faults.iter().any(|fault| fault.contains("did you mean `yt`?")), "{faults:?}");
+    }
+
+    #[test]
+    fn the_grants_secret_must_be_there_and_long_and_is_never_repeated() {
+        for (text, expected) in [
+            (SAMPLE.replace("secret = ", "# secret = "), "grants.secret: is missing"),
+            (SAMPLE.replace("${GRANT_SECRET}", "hush"), "is shorter than 32"),
+            (SAMPLE.replace("${GRANT_SECRET}", "${OTHER}"), "OTHER is not set"),
+        ] {
+            let faults = faults(&text).join("\n");
+            assert!(faults.contains(expected) && !faults.contains("hush"), "{faults}");
+        }
+    }
+
+    #[test]
+    fn broken_syntax_is_told_with_its_place() {
+        let faults = faults("[server\nlisten = \n");
+        assert!(faults.iter().any(|fault| fault.starts_with("proxy.toml:1:")), "{faults:?}");
+    }
+
+    #[test]
+    fn a_pool_takes_what_it_does_not_set_from_the_defaults() {
+        let text = format!(
+            "{SAMPLE}\n[pools.qr.probe]\nfall = 7\n[defaults]\nmax_body = \"1MiB\"\n[defaults.probe]\nrise = 4\n"
+        );
+        let config = parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
+        let (qr, pdf) = (&config.pools[Tool::Qr].settings, &config.pools[Tool::Pdf].settings);
+        assert_eq!((qr.max_body, qr.probe.rise, qr.probe.fall), (1 << 20, 4, 7));
+        assert_eq!((pdf.max_body, pdf.probe.rise, pdf.probe.fall), (1 << 20, 4, 3));
+    }
+}

@@ -8,6 +8,7 @@ use shared::{key::KeyId, problem::Code, request_id::RequestId, route::CallMethod
 use crate::{
     drain::UnderWay,
     pools::{Place, Tried},
+    respond,
     state::PoolSeat,
 };
 
@@ -66,8 +67,7 @@ impl RequestCtx {
     pub fn new(under_way: UnderWay) -> Self {
         Self {
             started: Instant::now(),
-            // A name, not a secret: it needs to be unlikely to repeat, not hard to guess.
-            request_id: RequestId(fastrand::u128(..).to_be_bytes()),
+            request_id: respond::random_id(),
             call: None,
             refusal: None,
             problem: None,

@@ -4,35 +4,74 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pingora_core::{
-    apps::{HttpServerOptions, ServerApp},
-    protocols::Stream,
+    apps::{HttpPersistentSettings, HttpServerApp, ServerApp},
+    protocols::{Stream, http::ServerSession},
     server::{ShutdownWatch, configuration::ServerConf},
 };
 use pingora_proxy::{HttpProxy, http_proxy};
 
-use crate::{gateway::Gateway, state::State};
+use crate::{
+    client::{Arrival, ClientStream},
+    gateway::Gateway,
+    respond,
+    state::State,
+};
 
 /// Pingora's proxy, behind the bounds on connections that it does not have itself.
 pub struct Downstream {
     proxy: Arc<HttpProxy<Gateway>>,
+    state: Arc<State>,
 }
 
 impl Downstream {
     /// The proxy of a state.
     #[must_use]
     pub fn new(conf: &Arc<ServerConf>, state: &Arc<State>) -> Self {
-        let mut proxy = http_proxy(conf, Gateway(Arc::clone(state)));
-        let mut options = HttpServerOptions::default();
-        options.keepalive_request_limit = Some(state.config.clients.requests_per_connection);
-        proxy.server_options = Some(options);
-        Self { proxy: Arc::new(proxy) }
+        let proxy = Arc::new(http_proxy(conf, Gateway(Arc::clone(state))));
+        Self { proxy, state: Arc::clone(state) }
+    }
+
+    /// Waits for a request; whether one has come. Anything else ends the connection.
+    async fn await_request(&self, client: &mut ClientStream, shutdown: &mut ShutdownWatch) -> bool {
+        let arrival = tokio::select! {
+            // What has come already is served, also at the end.
+            biased;
+            arrival = client.arrival() => arrival,
+            _ = shutdown.changed() => Arrival::Nobody,
+        };
+        match arrival {
+            Arrival::Request => true,
+            Arrival::Refused(problem) => {
+                respond::refuse_unread(client, &self.state, &problem).await;
+                false
+            }
+            Arrival::Nobody => false,
+        }
     }
 }
 
 #[async_trait]
 impl ServerApp for Downstream {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        self.proxy.process_new(stream, shutdown).await
+        let mut ending = shutdown.clone();
+        let mut client = Box::new(ClientStream::new(stream, &self.state.config.clients));
+        let mut settings: Option<HttpPersistentSettings> = None;
+        while self.await_request(&mut client, &mut ending).await {
+            let mut session = ServerSession::new_http1(client);
+            match settings {
+                Some(settings) => settings.apply_to_session(&mut session),
+                None => {
+                    session.set_keepalive_reuses_remaining(Some(
+                        self.state.config.clients.requests_per_connection,
+                    ));
+                }
+            }
+            let reused = self.proxy.process_new_http(session, shutdown).await?;
+            let (stream, kept) = reused.consume();
+            settings = kept;
+            client = stream.into_any().downcast().ok()?;
+        }
+        None
     }
 
     async fn cleanup(&self) {

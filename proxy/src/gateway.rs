@@ -57,21 +57,21 @@ impl ProxyHttp for Gateway {
 
     async fn request_body_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         body: &mut Option<Bytes>,
-        _end: bool,
+        end: bool,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        body::count(&self.0, body.as_ref(), ctx)
+        body::piece(&self.0, session, body.as_ref(), end, ctx)
     }
 
     async fn upstream_response_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         response: &mut ResponseHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        answer::response(response, ctx)
+        answer::response(&self.0, session, response, ctx)
     }
 
     async fn fail_to_proxy(&self, session: &mut Session, error: &Error, ctx: &mut RequestCtx) -> FailToProxy {

@@ -1,9 +1,14 @@
 //! Asks every upstream, again and again, whether it is well.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use shared::tool::Tool;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, lookup_host},
@@ -13,7 +18,7 @@ use tokio::{
 use crate::{
     clock::Monotonic,
     config::ProbeConfig,
-    pools::{Evidence, Pool, Upstream},
+    pools::{Evidence, Place, Pool, Upstream},
     state::State,
 };
 
@@ -33,13 +38,15 @@ impl BackgroundService for Prober {
     }
 }
 
-async fn watch(state: Arc<State>, tool: shared::tool::Tool, place: crate::pools::Place) {
+async fn watch(state: Arc<State>, tool: Tool, place: Place) {
     let pool = state.pools.of(tool);
     let Some(upstream) = pool.upstream(place) else { return };
     loop {
+        let begun = Instant::now();
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         note(pool, upstream, outcome);
-        let pause = pause(&pool.config.settings.probe);
+        // From start to start: a probe that takes its whole timeout must not put off the next.
+        let pause = pause(&pool.config.settings.probe).saturating_sub(begun.elapsed());
         upstream.probed_next_at(Monotonic::now().plus(pause));
         sleep(pause).await;
     }

@@ -28,7 +28,7 @@ pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
 }
 
-const SHARDS: u64 = 64;
+const SHARDS: usize = 64;
 /// Grants issued within the same stretch of time are forgotten together.
 const STRETCH_MS: u64 = 10_000;
 /// Stretches in which a good grant can have been issued: 30 seconds before now to 30 after, and the one begun.
@@ -52,16 +52,17 @@ impl ReplayCache {
     /// A cache that remembers at most about `capacity` requests.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let room = capacity.div_ceil(SHARDS as usize);
+        let room = capacity.div_ceil(SHARDS);
         let shard = || Mutex::new(Shard { seen: Default::default(), room });
-        Self { shards: std::iter::repeat_with(shard).take(SHARDS as usize).collect() }
+        Self { shards: std::iter::repeat_with(shard).take(SHARDS).collect() }
     }
 
     /// Whether this is the first use of a grant that is good at `now`. The first use is remembered.
     pub fn first_use(&self, grant: &Grant, now: UnixMillis) -> FirstUse {
-        let [head, _] = halves(grant.request_id.0);
-        let shard = usize::try_from(head % SHARDS).ok().and_then(|shard| self.shards.get(shard));
-        shard.map_or(FirstUse::Unknown, |shard| shard.lock().first_use(head, grant.issued_at, now))
+        let request = first_half(grant.request_id.0);
+        // Bits from the middle: a table of hashes uses the lowest and the highest.
+        let shard = usize::try_from(request >> 32).ok().and_then(|number| self.shards.get(number % SHARDS));
+        shard.map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now))
     }
 
     /// Requests that are remembered.
@@ -115,9 +116,8 @@ impl Shard {
     }
 }
 
-fn halves(bytes: [u8; 16]) -> [u64; 2] {
-    let whole = u128::from_be_bytes(bytes);
-    [(whole >> 64) as u64, whole as u64]
+const fn first_half([a, b, c, d, e, f, g, h, ..]: [u8; 16]) -> u64 {
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// Random keys need no hashing.

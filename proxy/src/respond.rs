@@ -1,6 +1,6 @@
 //! The only place that writes answers of the proxy's own.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use bytes::Bytes;
 use pingora_core::Result;
@@ -9,15 +9,17 @@ use pingora_proxy::Session;
 use shared::{
     headers::{self, CORS},
     problem::Problem,
+    request_id::RequestId,
     route::Method,
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{ctx::RequestCtx, state::State};
+use crate::{client::ClientStream, ctx::RequestCtx, state::State};
 
 /// Bodies up to this length are read to their end, so that a refusal costs no new connection.
 const SMALL_BODY: u64 = 64 << 10;
 /// Of longer bodies so much is read and dropped: closing on unread bytes can destroy the answer on its way.
-const LINGER_BYTES: usize = 1 << 20;
+const LINGER_BYTES: u64 = 1 << 20;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Answers with a problem, in place of the tool.
@@ -36,6 +38,44 @@ pub async fn refuse(
     }
     header.insert_header(headers::REFUSAL, problem.code().as_str())?;
     answer(session, ctx, header, rendered.body.into()).await
+}
+
+/// Answers a client whose request Pingora never saw, and ends the connection.
+pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &Problem) {
+    let request_id = random_id();
+    state.metrics.refused(problem.code());
+    let rendered = problem.render(&request_id);
+    let mut head = format!("HTTP/1.1 {} {}\r\n", rendered.status, reason(rendered.status));
+    let length = rendered.body.len().to_string();
+    let own = [
+        (headers::REFUSAL, problem.code().as_str()),
+        (headers::REQUEST_ID, &request_id.to_string()),
+        ("content-length", &length),
+        ("connection", "close"),
+    ];
+    let lines = rendered.headers.iter().map(|(name, value)| (*name, value.as_str())).chain(own).chain(CORS);
+    for (name, value) in lines {
+        // Writing to a string cannot fail.
+        let _written = write!(head, "{name}: {value}\r\n");
+    }
+    head.push_str("\r\n");
+    head.push_str(&rendered.body);
+    if stream.write_all(head.as_bytes()).await.is_ok() && AsyncWriteExt::shutdown(stream).await.is_ok() {
+        let mut dropped = tokio::io::sink();
+        let mut rest = stream.take(LINGER_BYTES);
+        let rest = tokio::io::copy(&mut rest, &mut dropped);
+        let _over = tokio::time::timeout(LINGER, rest).await;
+    }
+}
+
+/// A request's name where no grant names it. It has to be unlikely to repeat, not hard to guess.
+#[must_use]
+pub fn random_id() -> RequestId {
+    RequestId(fastrand::u128(..).to_be_bytes())
+}
+
+fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
 }
 
 /// Answers a liveness check.
@@ -98,7 +138,7 @@ async fn linger(session: &mut Session) {
     let drop_bytes = async {
         let mut taken = 0;
         while let Ok(Some(bytes)) = session.read_request_body().await {
-            taken += bytes.len();
+            taken += bytes.len() as u64;
             if taken > LINGER_BYTES {
                 break;
             }

@@ -54,17 +54,18 @@ impl<'a> WireHead<'a> {
     }
 
     fn check_lines(self, version: &str) -> Result<(), Problem> {
-        let mut hosts = 0;
+        let (mut hosts, mut codings) = (0, 0);
         for line in self.raw_lines() {
             let Some((name, value)) = split_line(line) else {
                 return Err(malformed("a header line is folded, or has no proper name and colon"));
             };
             if name.eq_ignore_ascii_case("host") {
                 hosts += 1;
-            } else if name.eq_ignore_ascii_case("transfer-encoding")
-                && !value.eq_ignore_ascii_case(b"chunked")
-            {
-                return Err(malformed("the only transfer encoding understood is `chunked`"));
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                codings += 1;
+                if codings > 1 || version == "HTTP/1.0" || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(malformed("the only transfer encoding is `chunked`, once, in HTTP/1.1"));
+                }
             }
         }
         match (version, hosts) {
@@ -77,7 +78,7 @@ impl<'a> WireHead<'a> {
 
 fn request_line_parts(line: &[u8]) -> Result<(&str, &str), Problem> {
     let shape = || malformed("the request line is not method, target and version");
-    let text = std::str::from_utf8(line).or(Err(shape()))?;
+    let text = std::str::from_utf8(line).map_err(|_| shape())?;
     let mut words = text.split(' ');
     match (words.next(), words.next(), words.next(), words.next()) {
         (Some(_), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0")), None) => Ok((target, version)),
@@ -152,6 +153,8 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "GET / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n",
             "GET / HTTP/1.1\r\nA: b\r\n\r\n",
             "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -2,7 +2,10 @@
 
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
-use shared::{request::MAX_BODY_BYTES, tool::Tool};
+use shared::{
+    request::{MAX_BODY_BYTES, TOOL_ANSWER_MS},
+    tool::Tool,
+};
 
 use super::{
     read::{duration_in, names},
@@ -52,8 +55,10 @@ pub struct PoolSettings {
     pub calls_in_flight: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// How long the tool may take until its answer begins, with all tries.
+    /// How long the tool may take from the last byte of the request until the head of its answer is complete.
     pub answer_timeout: Duration,
+    /// How long the tool may pause within its answer.
+    pub pause_timeout: Duration,
     /// How upstreams are probed.
     pub probe: ProbeConfig,
 }
@@ -65,7 +70,7 @@ pub struct ProbeConfig {
     pub path: String,
     /// The statuses of a healthy upstream.
     pub statuses: Vec<u16>,
-    /// From the end of one probe to the start of the next.
+    /// From the start of one probe to the start of the next.
     pub interval: Duration,
     /// How much an interval varies, in percent of it, either way.
     pub jitter_percent: u64,
@@ -85,7 +90,8 @@ impl Default for PoolSettings {
             accept: Vec::new(),
             calls_in_flight: 256,
             connect_timeout: Duration::from_secs(1),
-            answer_timeout: Duration::from_secs(35),
+            answer_timeout: Duration::from_millis(TOOL_ANSWER_MS),
+            pause_timeout: Duration::from_secs(60),
             probe: ProbeConfig::default(),
         }
     }
@@ -120,6 +126,7 @@ impl PoolSettings {
             }),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
+            pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
             probe: ProbeConfig::read(&mut probe, &inherited.probe),
         };
         probe.finish();

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
 
-use shared::secret::MacKeys;
+use shared::{request::BODY_PAUSE_MS, secret::MacKeys};
 use toml::de::DeTable;
 
 use super::{
@@ -81,7 +81,7 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
         header_timeout: section.read("header_timeout", Duration::from_secs(20), timeout()),
         idle_timeout: section.read(
             "idle_timeout",
-            Duration::from_secs(60),
+            Duration::from_millis(BODY_PAUSE_MS),
             duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
         ),
         requests_per_connection: section.read(

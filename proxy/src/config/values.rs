@@ -12,8 +12,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3_600_000,
         _ => return Err(not_a("duration", text, "500ms, 2s, 5m or 1h")),
     };
-    let count: u64 = number.parse().or(Err(not_a("duration", text, "500ms, 2s, 5m or 1h")))?;
-    Ok(Duration::from_millis(count.saturating_mul(scale)))
+    match number.parse::<u64>() {
+        Ok(count) => Ok(Duration::from_millis(count.saturating_mul(scale))),
+        Err(_) => Err(not_a("duration", text, "500ms, 2s, 5m or 1h")),
+    }
 }
 
 /// Reads a size such as `512B`, `64KiB`, `10MiB` or `1GiB`.
@@ -26,8 +28,10 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "GiB" => 1 << 30,
         _ => return Err(not_a("size", text, "64KiB, 10MiB or 1GiB")),
     };
-    let count: u64 = number.parse().or(Err(not_a("size", text, "64KiB, 10MiB or 1GiB")))?;
-    Ok(count.saturating_mul(scale))
+    match number.parse::<u64>() {
+        Ok(count) => Ok(count.saturating_mul(scale)),
+        Err(_) => Err(not_a("size", text, "64KiB, 10MiB or 1GiB")),
+    }
 }
 
 /// Reads `host:port`. The port may be a sum, `9100+12`, so that a row of ports hangs on one variable.

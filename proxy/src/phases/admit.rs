@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pingora_core::Result;
 use pingora_proxy::Session;
 use shared::{
@@ -14,7 +13,7 @@ use shared::{
 };
 
 use crate::{
-    clock,
+    client, clock,
     ctx::{Call, RequestCtx},
     phases::{fail, select},
     replay::FirstUse,
@@ -33,9 +32,11 @@ enum Admission {
 /// Whether the request was answered here.
 pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
     bound(state, session);
-    let raw =
-        session.as_downstream().as_http1().map(|http1| http1.get_headers_raw_bytes()).unwrap_or_default();
-    match admit(state, session, ctx, &raw) {
+    let admission = match client::of(session) {
+        Some(client) => admit(state, session, ctx, client.head()),
+        None => Err(Problem::new(Code::Internal, "the connection is not one of ours")),
+    };
+    match admission {
         Ok(Admission::Call) => return Ok(false),
         Ok(Admission::Liveness) => respond::healthy(session, ctx).await?,
         Ok(Admission::Preflight(methods)) => respond::preflight(session, ctx, methods).await?,
@@ -47,22 +48,21 @@ pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut Reques
     Ok(true)
 }
 
-/// The bounds of time that Pingora leaves open.
+/// The bounds of time that Pingora leaves open. Those on reading are the connection's own.
 fn bound(state: &State, session: &mut Session) {
-    let idle = state.config.clients.idle_timeout;
-    session.set_read_timeout(Some(idle));
-    session.set_write_timeout(Some(idle));
-    session.set_total_drain_timeout(Some(idle));
+    session.set_read_timeout(None);
+    session.set_write_timeout(Some(state.config.clients.idle_timeout));
     session.set_ignore_info_resp(true);
-    let keepalive = (!state.drain.has_begun()).then_some(idle.as_secs());
-    session.set_keepalive(keepalive);
+    if state.drain.has_begun() {
+        session.set_keepalive(None);
+    }
 }
 
 fn admit(
     state: &Arc<State>,
     session: &Session,
     ctx: &mut RequestCtx,
-    raw: &Bytes,
+    raw: &[u8],
 ) -> Result<Admission, Problem> {
     let wire = WireHead::parse(raw)?;
     let head = Head::read(wire.lines())?;

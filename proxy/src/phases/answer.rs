@@ -5,16 +5,32 @@ use std::time::Instant;
 use http::HeaderName;
 use pingora_core::Result;
 use pingora_http::ResponseHeader;
+use pingora_proxy::Session;
 use shared::headers::{REQUEST_ID, reaches_client};
 
-use crate::ctx::RequestCtx;
+use crate::{
+    client::{self, Awaited},
+    ctx::RequestCtx,
+    state::State,
+};
 
 /// Takes from the tool's answer what is the gateway's to say, and names the request.
-pub fn response(response: &mut ResponseHeader, ctx: &mut RequestCtx) -> Result<()> {
+pub fn response(
+    state: &State,
+    session: &mut Session,
+    response: &mut ResponseHeader,
+    ctx: &mut RequestCtx,
+) -> Result<()> {
     if response.status.is_informational() {
         return Ok(());
     }
     ctx.answered_at = Some(Instant::now());
+    if let (Some(client), Some(call)) = (client::of(session), &ctx.call) {
+        client.wait_for(Awaited::RestOfAnswer, state.pool(call.tool).config.settings.pause_timeout);
+    }
+    if state.drain.has_begun() {
+        session.set_keepalive(None);
+    }
     let withheld: Vec<HeaderName> =
         response.headers.keys().filter(|name| !reaches_client(name.as_str())).cloned().collect();
     for name in &withheld {

@@ -1,19 +1,35 @@
-//! Bodies of unstated length are counted while they pass.
+//! The body on its way to the tool: counted, since its length may be unstated, and its end is where the tool's time
+//! begins.
 
 use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
+use pingora_proxy::Session;
 use shared::request::too_large;
 
-use crate::{ctx::RequestCtx, state::State};
+use crate::{
+    client::{self, Awaited},
+    ctx::RequestCtx,
+    state::State,
+};
 
-/// Counts a piece of the body, and ends the request when there was too much of it.
-pub fn count(state: &State, piece: Option<&Bytes>, ctx: &mut RequestCtx) -> Result<()> {
-    let (Some(piece), Some(call)) = (piece, &ctx.call) else { return Ok(()) };
-    let limit = state.pool(call.tool).config.settings.max_body;
-    ctx.body = ctx.body.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-    if ctx.body <= limit {
-        return Ok(());
+/// Takes note of a piece of the body, and ends the request when there was too much of it.
+pub fn piece(
+    state: &State,
+    session: &Session,
+    piece: Option<&Bytes>,
+    end: bool,
+    ctx: &mut RequestCtx,
+) -> Result<()> {
+    let Some(call) = &ctx.call else { return Ok(()) };
+    let settings = &state.pool(call.tool).config.settings;
+    let length = piece.map_or(0, Bytes::len);
+    ctx.body = ctx.body.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+    if ctx.body > settings.max_body {
+        ctx.problem = Some(too_large(settings.max_body));
+        return Err(Error::new_down(ErrorType::Custom("BodyTooLarge")));
     }
-    ctx.problem = Some(too_large(limit));
-    Err(Error::new_down(ErrorType::Custom("BodyTooLarge")))
+    if let Some(client) = client::of(session).filter(|_| end) {
+        client.wait_for(Awaited::Answer, settings.answer_timeout);
+    }
+    Ok(())
 }

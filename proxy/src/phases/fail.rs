@@ -4,10 +4,18 @@ use pingora_core::{Error, ErrorSource, ErrorType};
 use pingora_proxy::{FailToProxy, Session};
 use shared::{
     problem::{Code, Problem},
+    request::stalled,
     tool::Tool,
 };
 
-use crate::{clock::Monotonic, ctx::RequestCtx, pools::Evidence, respond, state::State};
+use crate::{
+    client::{self, Awaited, ClientStream},
+    clock::Monotonic,
+    ctx::RequestCtx,
+    pools::Evidence,
+    respond,
+    state::State,
+};
 
 /// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream.
 pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Box<Error> {
@@ -30,7 +38,8 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Bo
 pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mut RequestCtx) -> FailToProxy {
     session.set_keepalive(None);
     let begun = session.response_written().is_some_and(|response| !response.status.is_informational());
-    let problem = if begun { None } else { problem(state, ctx, error) };
+    let overdue = client::of(session).and_then(ClientStream::overdue);
+    let problem = if begun { None } else { problem(state, ctx, error, overdue) };
     if let Some(problem) = &problem {
         log::info!("request {}: {} ({})", ctx.request_id, problem.code().as_str(), error.etype().as_str());
         if let Err(error) = respond::refuse(session, ctx, state, problem).await {
@@ -41,15 +50,19 @@ pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mu
 }
 
 /// What to say of an error; `None` when nobody is left to be told.
-fn problem(state: &State, ctx: &mut RequestCtx, error: &Error) -> Option<Problem> {
+fn problem(state: &State, ctx: &mut RequestCtx, error: &Error, overdue: Option<Awaited>) -> Option<Problem> {
     if let Some(problem) = ctx.problem.take() {
         return Some(problem);
     }
     let call = ctx.call.as_ref()?;
-    match (error.esource(), error.etype()) {
-        (ErrorSource::Downstream, ErrorType::ReadTimedout) => {
-            Some(Problem::new(Code::RequestTimeout, "the body paused for too long"))
+    match overdue {
+        Some(Awaited::Request) => return Some(stalled()),
+        Some(Awaited::Answer | Awaited::RestOfAnswer) => {
+            return Some(failed(state, call.tool, &ErrorType::ReadTimedout));
         }
+        None => {}
+    }
+    match (error.esource(), error.etype()) {
         (
             ErrorSource::Downstream,
             ErrorType::ReadError | ErrorType::WriteError | ErrorType::WriteTimedout,

@@ -15,7 +15,7 @@ pub fn first(state: &State, ctx: &mut RequestCtx, tool: Tool) -> Result<(), Prob
     }
 }
 
-/// How to connect to the chosen upstream, within what is left of the call's time.
+/// How to connect to the chosen upstream.
 pub fn peer(state: &State, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
     let call = ctx.call.as_ref().ok_or_else(|| Error::new_in(ErrorType::InternalError))?;
     let pool = state.pool(call.tool);
@@ -27,9 +27,6 @@ pub fn peer(state: &State, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
         ctx.problem = Some(fail::unavailable(state, call.tool, "no server of the tool can be reached"));
         return Err(Error::new_up(ErrorType::ConnectError));
     };
-    let left = pool.config.settings.answer_timeout.saturating_sub(ctx.started.elapsed());
-    let mut peer = Box::new(HttpPeer::clone(&peer));
-    peer.options.read_timeout = Some(left);
     ctx.tries += 1;
-    Ok(peer)
+    Ok(Box::new(HttpPeer::clone(&peer)))
 }

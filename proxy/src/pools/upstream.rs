@@ -111,7 +111,8 @@ fn template(settings: &PoolSettings) -> HttpPeer {
     let mut peer = HttpPeer::new(SocketAddr::from(([0, 0, 0, 0], 0)), false, String::new());
     peer.options.connection_timeout = Some(settings.connect_timeout);
     peer.options.total_connection_timeout = Some(settings.connect_timeout);
-    peer.options.read_timeout = Some(settings.answer_timeout);
+    // Reading has no timeout here: Pingora's begins before the body is sent and anew with every byte. What a tool may
+    // take is kept by the client's connection (`client::Awaited`).
     peer.options.write_timeout = Some(settings.answer_timeout);
     peer.options.idle_timeout = Some(std::time::Duration::from_secs(60));
     peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::deny_upgrades();

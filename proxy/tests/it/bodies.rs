@@ -1,0 +1,123 @@
+//! Bodies pass as they are, up to a limit.
+
+use shared::tool::Tool;
+
+use crate::support::{
+    Client, FakeTool, Manner, Request, Signer,
+    grant::{call, post},
+    proxy::{Proxy, Setup},
+    until,
+};
+
+async fn limited() -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "max_body = \"1KiB\"");
+    (tool, setup.ready().await)
+}
+
+fn chunked(chunks: &[usize]) -> Vec<u8> {
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Transfer-Encoding", "chunked");
+    let mut bytes = request.bytes();
+    for &size in chunks {
+        bytes.extend_from_slice(format!("{size:x}\r\n").as_bytes());
+        bytes.extend_from_slice(&b"a".repeat(size));
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"0\r\n\r\n");
+    bytes
+}
+
+#[tokio::test]
+async fn a_body_stated_too_long_is_refused_before_it_is_read() {
+    let (tool, proxy) = limited().await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "1025");
+    client.write(&request.bytes()).await;
+    // Nothing of the body is sent: the answer must come all the same.
+    let answer = client.answer("POST").await.unwrap();
+    assert_eq!((answer.status, answer.problem().as_str()), (413, "body-too-large"));
+    assert_eq!(tool.calls(), 0);
+    let exactly = proxy.send(post("/v1/qr/generate", &"a".repeat(1024))).await;
+    assert_eq!(exactly.json()["length"], 1024);
+}
+
+#[tokio::test]
+async fn a_body_that_grows_too_long_is_refused_on_the_way() {
+    let (_tool, proxy) = limited().await;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write_some(&chunked(&[1000, 1000, 1000])).await;
+    let answer = client.answer("POST").await.unwrap();
+    assert_eq!((answer.status, answer.problem().as_str()), (413, "body-too-large"));
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&chunked(&[1000, 24])).await;
+    assert_eq!(client.answer("POST").await.unwrap().json()["length"], 1024);
+}
+
+#[tokio::test]
+async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
+    let (_tool, proxy) = limited().await;
+    for _ in 0..20 {
+        let mut client = Client::connect(proxy.listen).await;
+        let request = call("POST", "/v1/qr/generate").json(&"a".repeat(600_000));
+        client.write_some(&request.bytes()).await;
+        assert_eq!(client.answer("POST").await.expect("an answer, no reset").status, 413);
+    }
+}
+
+#[tokio::test]
+async fn bodies_are_json_unless_the_pool_takes_more() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).tool(Tool::Transcribe, &[&tool]);
+    let proxy = setup.pool_line(Tool::Transcribe, "accept = [\"audio/*\"]").ready().await;
+    let audio = |target| call("POST", target).body("audio/ogg", b"abc");
+    let refused = proxy.send(audio("/v1/qr/generate")).await;
+    assert_eq!((refused.status, refused.problem().as_str()), (415, "media-type-unsupported"));
+    assert_eq!(refused.header("accept"), Some("application/json"));
+    assert_eq!(proxy.send(audio("/v1/transcribe/start")).await.json()["body"], "abc");
+    assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200, "no body needs no type");
+}
+
+#[tokio::test]
+async fn who_expects_to_be_told_to_continue_is_told_once_the_tool_is_there() {
+    let (tool, proxy) = limited().await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
+    let request = request
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "2")
+        .header("Expect", "100-continue");
+    client.write(&request.bytes()).await;
+    assert!(client.head().await.unwrap().starts_with("HTTP/1.1 100 "));
+    client.write(b"{}").await;
+    let answer = client.answer("POST").await.unwrap();
+    assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("{}")));
+    tool.stop().await;
+    until("the tool is known to be gone", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "2")
+        .header("Expect", "100-continue");
+    client.write(&request.bytes()).await;
+    assert!(client.head().await.unwrap().starts_with("HTTP/1.1 503 "), "who is refused sends no body");
+}
+
+#[tokio::test]
+async fn an_answer_passes_as_it_is_made() {
+    let (tool, proxy) = limited().await;
+    tool.set(Manner::Say(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_vec(),
+    ));
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+    // The tool has not finished: the head and the first event must be here all the same.
+    let head = client.head().await.unwrap();
+    assert!(
+        head.starts_with("HTTP/1.1 200 ") && head.to_ascii_lowercase().contains("content-encoding: gzip"),
+        "{head}"
+    );
+}

@@ -1,0 +1,181 @@
+//! However a tool fails before its answer begins, the client gets a 503 that says why.
+
+use std::time::Duration;
+
+use shared::tool::Tool;
+
+use crate::support::{
+    Client, FakeTool, Manner, Request, Signer,
+    grant::{call, post},
+    proxy::{Proxy, Setup},
+    until,
+};
+
+async fn failing(manner: Manner) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(manner).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"400ms\"");
+    (tool, setup.ready().await)
+}
+
+#[tokio::test]
+async fn every_failure_before_the_answer_is_a_503_of_the_right_kind() {
+    for (why, manner, code, error) in [
+        ("closes", Manner::SayAndClose(Vec::new()), "tool-unavailable", "connection_terminated"),
+        ("resets", Manner::SayAndReset(Vec::new()), "tool-unavailable", "connection_terminated"),
+        (
+            "half a head",
+            Manner::SayAndClose(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
+            "tool-unavailable",
+            "connection_terminated",
+        ),
+        (
+            "garbage",
+            Manner::SayAndClose(b"SSH-2.0-OpenSSH_9\r\n\r\n".to_vec()),
+            "tool-unavailable",
+            "http_protocol_error",
+        ),
+        (
+            "two lengths",
+            Manner::Say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_vec()),
+            "tool-unavailable",
+            "http_protocol_error",
+        ),
+        ("silence", Manner::Wait, "tool-timeout", "http_response_timeout"),
+        (
+            "half a head, then silence",
+            Manner::Say(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
+            "tool-timeout",
+            "http_response_timeout",
+        ),
+    ] {
+        let (_tool, proxy) = failing(manner).await;
+        for request in [call("GET", "/v1/qr/generate"), post("/v1/qr/generate", "{}")] {
+            let answer = proxy.send(request).await;
+            assert_eq!((answer.status, answer.problem().as_str()), (503, code), "{why}");
+            let status = answer.header("proxy-status").expect("Proxy-Status");
+            assert_eq!(status, format!("utg-proxy; error={error}"), "{why}");
+            assert!(answer.header("retry-after").is_some(), "{why}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_503_at_once() {
+    let (tool, proxy) = failing(Manner::Describe).await;
+    tool.stop().await;
+    let answer = proxy.send(post("/v1/qr/generate", "{}")).await;
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"));
+    assert!(
+        proxy
+            .metric(&format!(
+                r#"utg_upstream_connect_failures_total{{tool="qr",upstream="{}"}}"#,
+                tool.address
+            ))
+            .await
+            >= Some(1.0)
+    );
+}
+
+#[tokio::test]
+async fn whatever_the_tool_itself_answers_passes_untouched() {
+    for status in [400, 401, 404, 418, 429, 500, 502, 503, 504] {
+        let said = format!(
+            "HTTP/1.1 {status} Of Its Own\r\nContent-Length: 5\r\nRetry-After: 77\r\nContent-Type: text/x\r\n\r\nhello"
+        );
+        let (_tool, proxy) = failing(Manner::Say(said.into_bytes())).await;
+        let answer = proxy.send(post("/v1/qr/generate", "{}")).await;
+        assert_eq!((answer.status, answer.body.as_slice()), (status, &b"hello"[..]));
+        assert_eq!(answer.header("retry-after"), Some("77"));
+        assert_eq!(answer.header("content-type"), Some("text/x"));
+        assert_eq!(answer.header("x-gateway-refusal"), None, "the edge charges for it");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_does_not_look_complete() {
+    for said in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"[..],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ] {
+        let (_tool, proxy) = failing(Manner::SayAndClose(said.to_vec())).await;
+        let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+        assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"half"[..], false));
+    }
+}
+
+#[tokio::test]
+async fn a_stale_connection_costs_a_get_nothing() {
+    let (tool, proxy) = failing(Manner::Describe).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+    tool.stop().await;
+    tool.restart();
+    until("the tool is healthy", || async { proxy.health(Tool::Qr).await == ["healthy"] }).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_full_pool_refuses_the_next_call_at_once_and_no_other_pool_does() {
+    let (slow, quick) = (FakeTool::start(Manner::Wait).await, FakeTool::start(Manner::Describe).await);
+    let setup = Setup::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]);
+    let proxy = setup.pool_line(Tool::Qr, "calls_in_flight = 3").ready().await;
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+        waiting.push(client);
+    }
+    until("three calls wait", || async { slow.calls() == 3 }).await;
+    let refused = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((refused.status, refused.problem().as_str()), (503, "tool-overloaded"));
+    assert_eq!(refused.header("proxy-status"), Some("utg-proxy; error=connection_limit_reached"));
+    assert_eq!(proxy.send(call("GET", "/v1/pdf/merge")).await.status, 200);
+    slow.release();
+    for client in &mut waiting {
+        assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    }
+    until("there is room again", || async { proxy.send(call("GET", "/v1/qr/generate")).await.status == 200 })
+        .await;
+}
+
+#[tokio::test]
+async fn one_key_cannot_take_all_places() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", "calls_in_flight_per_key = 2");
+    let proxy = setup.ready().await;
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+        waiting.push(client);
+    }
+    until("two calls wait", || async { tool.calls() == 2 }).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.problem(), "tool-overloaded");
+    let other = Signer { key_id: shared::key::KeyId::new([6; 12]), ..Signer::default() };
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&other.granted(Request::new("GET", "/v1/qr/generate")).bytes()).await;
+    until("another key's call gets through", || async { tool.calls() == 3 }).await;
+    tool.release();
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_frees_its_place() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"60s\"");
+    let proxy = setup.ready().await;
+    let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+    until("the call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
+    drop(client);
+    until("its place is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
+}
+
+#[tokio::test]
+async fn a_dripping_head_is_cut_at_the_deadline_and_not_a_read_later() {
+    let head = b"HTTP/1.1 200 OK\r\nX-Long-Header: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
+    let (_tool, proxy) = failing(Manner::Drip(head.to_vec(), Duration::from_millis(50))).await;
+    let begun = std::time::Instant::now();
+    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-timeout"));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,139 @@
+//! Only what the edge has signed is served, and each of it once.
+
+use shared::{key::KeyId, tier::Tier, tool::Tool};
+
+use crate::support::{
+    FakeTool, Manner, Request, Signer,
+    grant::{call, post},
+    proxy::Setup,
+};
+
+async fn qr() -> (FakeTool, Setup) {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+    (tool, setup)
+}
+
+#[tokio::test]
+async fn a_granted_call_reaches_its_tool_and_comes_back() {
+    let (_tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let answer = proxy.send(post("/v1/qr/generate?a=%20b&c", r#"{"url":"x"}"#)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let seen = answer.json();
+    assert_eq!(seen["method"], "POST");
+    assert_eq!(seen["target"], "/generate?a=%20b&c");
+    assert_eq!(seen["body"], r#"{"url":"x"}"#);
+    assert_eq!(seen["headers"]["x-gateway-key-id"], KeyId::new([5; 12]).to_string());
+    assert_eq!(seen["headers"]["x-gateway-tier"], "pro");
+    let request_id = answer.header("x-request-id").unwrap();
+    assert_eq!(seen["headers"]["x-request-id"], request_id, "the tool and the client see one name");
+    assert_ne!(request_id, "of-the-tool");
+    assert_eq!(answer.header("x-gateway-refusal"), None, "a tool cannot speak for the gateway");
+    assert_eq!(answer.header("x-tool"), Some("yes"));
+}
+
+#[tokio::test]
+async fn without_a_good_grant_nothing_reaches_a_tool() {
+    let (tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let request = || Request::new("GET", "/v1/qr/generate");
+    let signed = |signer: Signer| signer.granted(request());
+    let good = Signer::default();
+    let other_call = good.grant(&Request::new("GET", "/v1/qr/generate?size=9"));
+    let mut torn = good.grant(&request());
+    torn.replace_range(40..41, if &torn[40..41] == "A" { "B" } else { "A" });
+    for (why, request) in [
+        ("missing", request()),
+        ("empty", request().header("x-gateway-grant", "")),
+        ("garbage", request().header("x-gateway-grant", &"A".repeat(96))),
+        ("changed", request().header("x-gateway-grant", &torn)),
+        ("of another call", request().header("x-gateway-grant", &other_call)),
+        ("of another secret", signed(Signer { secret: "f".repeat(40), ..good.clone() })),
+        ("of another data centre", signed(Signer { data_centre: "fra".to_owned(), ..good.clone() })),
+        ("too old", signed(Signer { age_ms: 31_000, ..good.clone() })),
+        ("of the future", signed(Signer { age_ms: -31_000, ..good.clone() })),
+    ] {
+        let answer = proxy.send(request).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (401, "grant-invalid"), "{why}");
+        assert_eq!(answer.header("www-authenticate"), Some(r#"Grant realm="origin""#), "{why}");
+    }
+    assert_eq!(tool.calls(), 0);
+    let aged = |age_ms| signed(Signer { age_ms, ..good.clone() });
+    assert_eq!(proxy.send(aged(28_000)).await.status, 200);
+    assert_eq!(proxy.send(aged(-28_000)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_grant_is_good_for_one_request() {
+    let (tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let request = call("GET", "/v1/qr/generate");
+    assert_eq!(proxy.send(request.clone()).await.status, 200);
+    for _ in 0..3 {
+        assert_eq!(proxy.send(request.clone()).await.problem(), "grant-invalid");
+    }
+    assert_eq!(tool.calls(), 1);
+}
+
+#[tokio::test]
+async fn of_many_copies_at_once_one_is_served() {
+    let (tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let request = call("GET", "/v1/qr/generate");
+    let mut copies = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let (request, listen) = (request.clone(), proxy.listen);
+        copies.spawn(async move { request.send(listen).await.status });
+    }
+    let statuses = copies.join_all().await;
+    assert_eq!(statuses.iter().filter(|&&status| status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(tool.calls(), 1);
+}
+
+#[tokio::test]
+async fn when_no_more_requests_can_be_remembered_none_is_served() {
+    let (_tool, setup) = qr().await;
+    let proxy = setup.replay_capacity(1_000).ready().await;
+    let mut refused = None;
+    for _ in 0..3_000 {
+        let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+        if answer.status != 200 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("a refusal");
+    assert_eq!((refused.status, refused.problem().as_str()), (503, "tool-overloaded"));
+    assert!(refused.header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn grants_of_both_live_secrets_are_good() {
+    let (_tool, setup) = qr().await;
+    let old = "old-old-old-old-old-old-old-old-old-old";
+    let new = "new-new-new-new-new-new-new-new-new-new";
+    let proxy = setup.secret(&format!("2:{new},1:{old}")).ready().await;
+    for secret in [format!("2:{new}"), format!("1:{old}")] {
+        let signer = Signer { secret, tier: Tier::Free, ..Signer::default() };
+        let answer = proxy.send(signer.granted(Request::new("GET", "/v1/qr/generate"))).await;
+        assert_eq!(answer.json()["headers"]["x-gateway-tier"], "free");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop_and_its_good_calls_pass() {
+    let (_tool, setup) = qr().await;
+    let proxy = setup.line("clients", "refusals_per_second = 20").ready().await;
+    let mut stopped = 0;
+    for _ in 0..200 {
+        let answer = proxy.send(Request::new("GET", "/v1/qr/generate")).await;
+        if answer.status == 429 {
+            assert_eq!(answer.problem(), "too-many-requests");
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            stopped += 1;
+        }
+    }
+    assert!(stopped > 0);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+}

@@ -1,0 +1,109 @@
+//! Tools come and go, and calls follow at once.
+
+use std::time::{Duration, Instant};
+
+use shared::tool::Tool;
+
+use crate::support::{FakeTool, Manner, PATIENCE, grant::call, proxy::Setup, until};
+
+#[tokio::test]
+async fn before_anything_is_known_a_call_is_refused_at_once() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    // The first probe is not over before its timeout, since nobody answers it.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+    let setup =
+        setup.upstreams(Tool::Pdf, &[&address.to_string()]).pool_line(Tool::Pdf, "probe.timeout = \"5s\"");
+    let proxy = setup.start();
+    let begun = Instant::now();
+    let answer = proxy.send(call("GET", "/v1/pdf/merge")).await;
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(proxy.health(Tool::Pdf).await, ["unknown"]);
+    assert_eq!(proxy.admin_get("/readyz").await.status, 503, "one upstream is still unknown");
+}
+
+#[tokio::test]
+async fn with_all_tools_down_at_the_start_every_call_is_503_and_says_until_when() {
+    let proxy = Setup::new().ready().await;
+    for tool in Tool::ALL {
+        let answer = proxy.send(call("POST", &format!("/v1/{tool}/generate"))).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"), "{tool}");
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=2).contains(&wait), "{wait}");
+        assert_eq!(answer.header("proxy-status"), Some("utg-proxy; error=destination_unavailable"));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_stops_takes_only_its_own_calls_with_it_and_heals_when_it_starts() {
+    let (qr, pdf) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let proxy = Setup::new().tool(Tool::Qr, &[&qr]).tool(Tool::Pdf, &[&pdf]).ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+    qr.stop().await;
+    // Not one call may fail in another way, from the first on.
+    for _ in 0..10 {
+        let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"));
+        assert_eq!(proxy.send(call("GET", "/v1/pdf/merge")).await.status, 200);
+    }
+    assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"], "calls that could not connect are evidence too");
+    qr.restart();
+    until("the tool is back", || async { proxy.send(call("GET", "/v1/qr/generate")).await.status == 200 })
+        .await;
+}
+
+#[tokio::test]
+async fn a_tool_that_says_it_is_not_well_gets_no_calls_until_it_is() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    tool.set_healthy(false);
+    let noticed =
+        until("it is noticed", || async { proxy.send(call("GET", "/v1/qr/a")).await.status == 503 }).await;
+    // Three probes of at most 120 ms each, and a machine with other things to do.
+    assert!(noticed < Duration::from_secs(3), "{noticed:?}");
+    let calls = tool.calls();
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 503);
+    assert_eq!(tool.calls(), calls);
+    tool.set_healthy(true);
+    until("it is healed", || async { proxy.send(call("GET", "/v1/qr/a")).await.status == 200 }).await;
+}
+
+#[tokio::test]
+async fn with_the_default_settings_a_dead_tool_is_noticed_and_a_healed_one_served_within_ten_seconds() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+    let setup = setup.pool_line(Tool::Qr, "probe = { interval = \"2s\", timeout = \"1s\" }");
+    let proxy = setup.ready().await;
+    tool.set_healthy(false);
+    let noticed = until("it is noticed", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    tool.set_healthy(true);
+    let healed = until("it is healed", || async { proxy.health(Tool::Qr).await == ["healthy"] }).await;
+    assert!(noticed < PATIENCE && healed < PATIENCE, "{noticed:?} {healed:?}");
+}
+
+#[tokio::test]
+async fn while_one_server_of_a_pool_is_left_no_call_fails() {
+    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let proxy = Setup::new().tool(Tool::Qr, &[&one, &two]).ready().await;
+    for _ in 0..10 {
+        assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
+    }
+    assert_eq!((one.calls(), two.calls()), (5, 5), "they take turns");
+    one.stop().await;
+    for _ in 0..20 {
+        assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
+    }
+    assert_eq!(two.calls(), 25);
+}
+
+#[tokio::test]
+async fn a_probe_that_drips_is_over_in_time_and_delays_no_other() {
+    let slow = FakeTool::start(Manner::Describe).await;
+    let quick = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]).ready().await;
+    slow.drip_probes(Duration::from_millis(100));
+    until("the dripping tool is noticed", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    assert_eq!(proxy.health(Tool::Pdf).await, ["healthy"]);
+}

@@ -1,0 +1,22 @@
+//! The proxy's own binary over real sockets, with tools that do as they are told.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test that cannot go on is to fail; its helpers are no test functions to the lints"
+)]
+
+mod admin;
+mod bodies;
+mod command;
+mod failures;
+mod grants;
+mod health;
+mod routing;
+mod secrecy;
+mod shutdown;
+mod support;

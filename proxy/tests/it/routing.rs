@@ -1,0 +1,172 @@
+//! Which requests are read at all, and what tools get to see of them.
+
+use shared::tool::Tool;
+
+use crate::support::{
+    Client, FakeTool, Manner, Request, Signer,
+    grant::call,
+    proxy::{Proxy, Setup},
+};
+
+async fn raw(proxy: &Proxy, text: &str) -> (u16, String) {
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(text.as_bytes()).await;
+    match client.answer(text.split(' ').next().unwrap()).await {
+        Some(answer) if answer.header("content-type") == Some("application/problem+json") => {
+            (answer.status, answer.problem())
+        }
+        Some(answer) => (answer.status, String::new()),
+        None => (0, String::new()),
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_call_of_a_tool_is_refused_by_name() {
+    let proxy = Setup::new().ready().await;
+    for (method, target, status, code) in [
+        ("GET", "/", 404, "route-unknown"),
+        ("GET", "/v1/qr", 404, "route-unknown"),
+        ("GET", "/v1/qr/a/b", 404, "route-unknown"),
+        ("GET", "/v1/keys/me", 404, "route-unknown"),
+        ("POST", "/v1/keys/issue", 404, "route-unknown"),
+        ("GET", "/openapi.json", 404, "route-unknown"),
+        ("GET", "/metrics", 404, "route-unknown"),
+        ("GET", "/v1/qrcode/generate", 404, "tool-unknown"),
+        ("GET", "/v1/QR/generate", 404, "tool-unknown"),
+        ("DELETE", "/v1/qr/generate", 405, "method-not-allowed"),
+        ("HEAD", "/v1/qr/generate", 405, ""),
+        ("TRACE", "/v1/qr/generate", 405, "method-not-allowed"),
+        ("GET", "//v1/qr/generate", 400, "path-malformed"),
+        ("GET", "/v1/qr/", 400, "path-malformed"),
+        ("GET", "/v1/qr/..", 400, "path-malformed"),
+        ("GET", "/v1/qr/%67enerate", 400, "path-malformed"),
+        ("GET", "/v1/qr/a%2Fb", 400, "path-malformed"),
+        ("GET", "/v1/qr/a\\b", 400, "path-malformed"),
+        ("GET", "http://gateway.test/v1/qr/generate", 400, "path-malformed"),
+        ("OPTIONS", "*", 400, "path-malformed"),
+    ] {
+        let answer = proxy.send(Request::new(method, target)).await;
+        assert_eq!(answer.status, status, "{method} {target}: {answer:?}");
+        if !code.is_empty() {
+            assert_eq!(answer.problem(), code, "{method} {target}");
+        }
+        if status == 405 {
+            assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+        }
+    }
+    let long = format!("/v1/qr/generate?{}", "a".repeat(8_192));
+    assert_eq!(proxy.send(Request::new("GET", &long)).await.problem(), "target-too-long");
+}
+
+#[tokio::test]
+async fn heads_that_two_parsers_could_read_differently_are_refused() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let line = "POST /v1/qr/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    for head in [
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "X_Api_Key: k\r\n",
+        "X-Api-Key: a\r\nX-API-Key: b\r\n",
+        "X-Api-Key: a,b\r\n",
+        "A: b\nC: d\r\n",
+    ] {
+        let grant = Signer::default().grant(&Request::new("POST", "/v1/qr/generate"));
+        let (status, code) = raw(&proxy, &format!("{line}{head}X-Gateway-Grant: {grant}\r\n\r\n")).await;
+        assert_eq!((status, code.as_str()), (400, "header-malformed"), "{head:?}");
+    }
+    for text in [
+        "GET /v1/qr/generate HTTP/1.1\r\n\r\n",
+        "GET /v1/qr/generate HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /v1/qr/generate HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n",
+        "GET /v1/qr/generate HTTP/1.1\r\nHost: a\r\nName : b\r\n\r\n",
+        "GET /v1/qr/a b HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /v1/qr/generate HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc",
+        "POST /v1/qr/generate HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        "POST /v1/qr/generate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
+        "POST /v1/qr/generate HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "total rubbish\r\n\r\n",
+    ] {
+        let (status, code) = raw(&proxy, text).await;
+        assert_eq!((status, code.as_str()), (400, "header-malformed"), "{text:?}");
+    }
+    assert_eq!(tool.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_second_expectation_and_too_many_headers_are_refused() {
+    let proxy = Setup::new().ready().await;
+    let expecting = Request::new("POST", "/v1/qr/generate").header("Expect", "sorcery");
+    assert_eq!(proxy.send(expecting).await.problem(), "expectation-failed");
+    let many = (0..200).fold(Request::new("GET", "/v1/qr/generate"), |r, n| r.header(&format!("X-{n}"), "a"));
+    assert_eq!(proxy.send(many).await.problem(), "headers-too-large");
+    let long = Request::new("GET", "/v1/qr/generate").header("X-Long", &"a".repeat(70_000));
+    assert_eq!(proxy.send(long).await.problem(), "headers-too-large");
+}
+
+#[tokio::test]
+async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let request = call("GET", "/v1/qr/generate")
+        .header("X-API-Key", "utg_live_hush")
+        .header("Authorization", "Bearer hush")
+        .header("Cookie", "hush=1")
+        .header("X-Gateway-Tier", "enterprise")
+        .header("X-Gateway-Key-Id", "key_hush")
+        .header("X-Gateway-Anything", "hush")
+        .header("X-Request-Id", "hush")
+        .header("X-Forwarded-For", "10.9.9.9")
+        .header("Upgrade", "websocket")
+        .header("Connection", "X-Gateway-Tier, X-Mine, Upgrade")
+        .header("X-Mine", "nominated")
+        .header("Accept", "text/plain")
+        .header("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    let answer = proxy.send(request).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let head = tool.received().remove(0);
+    assert!(!head.contains("hush") && !head.contains("10.9.9.9") && !head.contains("enterprise"), "{head}");
+    assert!(!head.to_ascii_lowercase().contains("x-gateway-grant"), "{head}");
+    assert!(!head.contains("nominated") && !head.to_ascii_lowercase().contains("upgrade"), "{head}");
+    let headers = &answer.json()["headers"];
+    assert_eq!(headers["x-gateway-tier"], "pro", "what the client nominates cannot take our headers away");
+    assert_eq!(headers["host"], tool.address.to_string());
+    assert_eq!(headers["accept"], "text/plain");
+    assert_eq!(headers["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+}
+
+#[tokio::test]
+async fn a_pool_may_put_its_tool_under_a_path() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy =
+        Setup::new().tool(Tool::Pdf, &[&tool]).pool_line(Tool::Pdf, "path = \"/api/v2\"").ready().await;
+    let answer = proxy.send(call("GET", "/v1/pdf/merge?a=1")).await;
+    assert_eq!(answer.json()["target"], "/api/v2/merge?a=1");
+}
+
+#[tokio::test]
+async fn liveness_and_preflights_need_no_grant() {
+    let proxy = Setup::new().start();
+    let alive = proxy.send(Request::new("GET", "/healthz")).await;
+    assert_eq!((alive.status, alive.json()["status"].as_str()), (200, Some("ok")));
+    assert_eq!(proxy.send(Request::new("HEAD", "/healthz")).await.status, 200);
+    let preflight = proxy.send(Request::new("OPTIONS", "/v1/qr/generate")).await;
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.header("access-control-allow-methods"), Some("GET, POST, OPTIONS"));
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+}
+
+#[tokio::test]
+async fn a_connection_serves_call_after_call_and_refusals_do_not_end_it() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let mut client = Client::connect(proxy.listen).await;
+    for _ in 0..5 {
+        client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+        assert_eq!(client.answer("GET").await.unwrap().status, 200);
+        client.write(&Request::new("POST", "/v1/qr/generate").json("{}").bytes()).await;
+        assert_eq!(client.answer("POST").await.unwrap().status, 401);
+    }
+}

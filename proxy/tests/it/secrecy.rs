@@ -1,0 +1,51 @@
+//! What must never be written down.
+
+use shared::{headers::GRANT, tool::Tool};
+
+use crate::support::{
+    Client, FakeTool, Manner, Request, Signer,
+    grant::{SECRET, call},
+    proxy::Setup,
+    until,
+};
+
+#[tokio::test]
+async fn no_line_holds_a_secret_a_key_a_grant_a_query_or_a_user_agent() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "level = \"debug\"").ready().await;
+    let request = Request::new("GET", "/v1/qr/generate?token=hush-query");
+    let grant = Signer::default().grant(&request);
+    let secretive =
+        |request: Request| request.header("X-API-Key", "utg_live_hush").header("User-Agent", "hush-agent");
+    let answered = proxy.send(secretive(request.header(GRANT, &grant))).await;
+    assert_eq!(answered.status, 200);
+    let request_id = answered.header("x-request-id").unwrap().to_owned();
+    assert_eq!(proxy.send(secretive(call("GET", "/v1/pdf/merge?hush-query"))).await.status, 503);
+    assert_eq!(proxy.send(secretive(Request::new("GET", "/v1/qr/generate?hush-query"))).await.status, 401);
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(b"GET /hush-path HTTP/1.1\r\nHost: a\r\nhush hush\r\n\r\n").await;
+    client.answer("GET").await;
+    until("the lines are written", || async { proxy.output().matches("\"status\":").count() >= 3 }).await;
+    let output = proxy.output();
+    for secret in [SECRET, "hush", &grant, "user-agent"] {
+        assert!(!output.contains(secret), "{secret} in {output}");
+    }
+    let line = output.lines().find(|line| line.contains(&request_id)).expect("the line of the call");
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((line["tool"].as_str(), line["action"].as_str()), (Some("qr"), Some("generate")));
+    assert_eq!((line["status"].as_u64(), line["tier"].as_str()), (Some(200), Some("pro")));
+    assert_eq!(line["upstream"].as_str(), Some(tool.address.to_string().as_str()));
+    assert!(line["ms"].as_f64().is_some());
+}
+
+#[tokio::test]
+async fn the_access_log_can_be_switched_off() {
+    let proxy = Setup::new().line("log", "access = \"off\"").ready().await;
+    for _ in 0..3 {
+        proxy.send(call("GET", "/v1/qr/generate")).await;
+    }
+    let mut proxy = proxy;
+    proxy.signal("-TERM");
+    proxy.ended().await;
+    assert!(!proxy.output().contains("request_id"), "{}", proxy.output());
+}

@@ -1,0 +1,70 @@
+//! The end of the process: soon when nothing is under way, after the last answer when something is.
+
+use std::time::{Duration, Instant};
+
+use shared::tool::Tool;
+
+use crate::support::{Client, FakeTool, Manner, Request, grant::call, proxy::Setup, until};
+
+#[tokio::test]
+async fn with_nothing_under_way_it_ends_within_two_seconds() {
+    for signal in ["-TERM", "-INT"] {
+        let mut proxy = Setup::new().ready().await;
+        // Idle connections are not work.
+        let mut idle = Client::connect(proxy.listen).await;
+        idle.write(&Request::new("GET", "/healthz").bytes()).await;
+        assert_eq!(idle.answer("GET").await.unwrap().status, 200);
+        let begun = Instant::now();
+        proxy.signal(signal);
+        assert!(proxy.ended().await.success());
+        assert!(begun.elapsed() < Duration::from_secs(2), "{signal}: {:?}", begun.elapsed());
+        assert!(idle.is_closed().await);
+    }
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+    until("the call is under way", || async { tool.calls() == 1 }).await;
+    proxy.signal("-TERM");
+    until("no new connection is taken", || async {
+        tokio::net::TcpStream::connect(proxy.listen).await.is_err()
+    })
+    .await;
+    tool.release();
+    let answer = client.answer("GET").await.expect("the answer that was under way");
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    assert!(proxy.ended().await.success());
+    assert!(proxy.output().contains("\"tool\":\"qr\""), "its line is written before the end");
+}
+
+#[tokio::test]
+async fn the_grace_period_bounds_the_end() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("server", "grace = \"1s\"").ready().await;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+    until("the call is under way", || async { tool.calls() == 1 }).await;
+    let begun = Instant::now();
+    proxy.signal("-TERM");
+    assert!(proxy.ended().await.success());
+    assert!(
+        (Duration::from_secs(1)..Duration::from_secs(3)).contains(&begun.elapsed()),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(client.answer("GET").await.is_none(), "cut, not answered");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_at_once() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let begun = Instant::now();
+    let (status, output) = Setup::new().listen(&address).fail();
+    assert!(!status.success() && output.contains(&address), "{output}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

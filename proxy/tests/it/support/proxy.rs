@@ -1,0 +1,216 @@
+//! The proxy's binary as a process.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{BufRead, BufReader, Read},
+    net::SocketAddr,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::Instant,
+};
+
+use serde_json::Value;
+use shared::tool::Tool;
+
+use super::{Answer, FakeTool, PATIENCE, Request, grant::SECRET, until};
+
+/// A configuration to be.
+pub(crate) struct Setup {
+    pools: BTreeMap<Tool, String>,
+    sections: BTreeMap<String, String>,
+    replay_capacity: usize,
+    secret: String,
+}
+
+/// A running proxy. It is killed when it is dropped.
+pub(crate) struct Proxy {
+    child: Child,
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    output: Arc<Mutex<String>>,
+    _config: tempfile::NamedTempFile,
+}
+
+impl Setup {
+    /// Every tool has a pool; those that are not named are at a port where nobody listens.
+    pub(crate) fn new() -> Self {
+        let nobody = "upstreams = [\"127.0.0.1:1\"]\n".to_owned();
+        Self {
+            pools: Tool::ALL.map(|tool| (tool, nobody.clone())).into(),
+            sections: [
+                ("server", "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"test\"\nthreads = 2\n"),
+                ("grants", "secret = \"${GRANT_SECRET}\"\n"),
+                ("clients", ""),
+                ("log", ""),
+                ("defaults", ""),
+                ("defaults.probe", "interval = \"100ms\"\ntimeout = \"500ms\"\n"),
+            ]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
+            replay_capacity: 100_000,
+            secret: SECRET.to_owned(),
+        }
+    }
+
+    /// How many requests are remembered.
+    pub(crate) fn replay_capacity(self, replay_capacity: usize) -> Self {
+        Self { replay_capacity, ..self }
+    }
+
+    /// The secret of grants, or two.
+    pub(crate) fn secret(self, secret: &str) -> Self {
+        Self { secret: secret.to_owned(), ..self }
+    }
+
+    /// The servers of a tool.
+    pub(crate) fn tool(mut self, tool: Tool, servers: &[&FakeTool]) -> Self {
+        let names: Vec<String> = servers.iter().map(|server| format!("\"{}\"", server.address)).collect();
+        self.pools.insert(tool, format!("upstreams = [{}]\n", names.join(", ")));
+        self
+    }
+
+    /// The servers of a tool, by address.
+    pub(crate) fn upstreams(mut self, tool: Tool, servers: &[&str]) -> Self {
+        self.pools.insert(tool, format!("upstreams = {servers:?}\n"));
+        self
+    }
+
+    /// Where it listens.
+    pub(crate) fn listen(mut self, address: &str) -> Self {
+        let server = self.sections.get_mut("server").unwrap();
+        *server = server.replacen("127.0.0.1:0", address, 1);
+        self
+    }
+
+    /// Runs the binary, which is to end by itself: its status and what it wrote to standard error.
+    pub(crate) fn fail(&self) -> (ExitStatus, String) {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(config.path(), self.text()).unwrap();
+        let output = self.command(&config).output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+
+    fn command(&self, config: &tempfile::NamedTempFile) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
+        command.arg("-c").arg(config.path()).env("GRANT_SECRET", &self.secret);
+        command
+    }
+
+    /// A line of a tool's pool.
+    pub(crate) fn pool_line(mut self, tool: Tool, line: &str) -> Self {
+        writeln!(self.pools.get_mut(&tool).unwrap(), "{line}").unwrap();
+        self
+    }
+
+    /// A line of a section.
+    pub(crate) fn line(mut self, section: &str, line: &str) -> Self {
+        writeln!(self.sections.get_mut(section).expect("a section"), "{line}").unwrap();
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut sections = self.sections.clone();
+        sections
+            .entry("grants".to_owned())
+            .or_default()
+            .push_str(&format!("replay_capacity = {}\n", self.replay_capacity));
+        let sections = sections.into_iter().map(|(name, text)| format!("[{name}]\n{text}"));
+        let pools = self.pools.iter().map(|(tool, text)| format!("[pools.{tool}]\n{text}"));
+        sections.chain(pools).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Starts the binary; it may still be probing.
+    pub(crate) fn start(&self) -> Proxy {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(config.path(), self.text()).unwrap();
+        let mut child = self.command(&config).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = Arc::new(Mutex::new(String::new()));
+        let (first, addresses) = mpsc::channel();
+        record(child.stdout.take().unwrap(), Arc::clone(&output), Some(first));
+        record(child.stderr.take().unwrap(), Arc::clone(&output), None);
+        let Ok(line) = addresses.recv_timeout(PATIENCE) else {
+            let _killed = child.kill();
+            panic!("the proxy did not start: {}", output.lock().unwrap())
+        };
+        let addresses: Value = serde_json::from_str(&line).unwrap();
+        let address = |name: &str| addresses[name].as_str().unwrap().parse().unwrap();
+        Proxy { listen: address("listen"), admin: address("admin"), child, output, _config: config }
+    }
+
+    /// Starts the binary and waits until its first round of probes is over.
+    pub(crate) async fn ready(&self) -> Proxy {
+        let proxy = self.start();
+        until("the proxy is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
+        proxy
+    }
+}
+
+fn record(from: impl Read + Send + 'static, to: Arc<Mutex<String>>, first: Option<mpsc::Sender<String>>) {
+    thread::spawn(move || {
+        let mut first = first;
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if let Some(first) = first.take() {
+                let _sent = first.send(line.clone());
+            }
+            let mut to = to.lock().unwrap();
+            to.push_str(&line);
+            to.push('\n');
+        }
+    });
+}
+
+impl Proxy {
+    pub(crate) async fn send(&self, request: Request) -> Answer {
+        request.send(self.listen).await
+    }
+
+    pub(crate) async fn admin_get(&self, path: &str) -> Answer {
+        Request::new("GET", path).send(self.admin).await
+    }
+
+    /// The health of a tool's upstreams, as `/pools` shows it.
+    pub(crate) async fn health(&self, tool: Tool) -> Vec<String> {
+        let pools = self.admin_get("/pools").await.json();
+        let upstreams = pools["pools"][tool.as_str()]["upstreams"].as_array().unwrap().clone();
+        upstreams.iter().map(|upstream| upstream["health"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The sample of a metric, given with its labels as they are printed.
+    pub(crate) async fn metric(&self, series: &str) -> Option<f64> {
+        let text = String::from_utf8(self.admin_get("/metrics").await.body).unwrap();
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ').map(str::to_owned));
+        line.and_then(|value| value.parse().ok())
+    }
+
+    /// Everything it has written, on both streams.
+    pub(crate) fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the proxy has not ended");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _killed = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
