@@ -11,7 +11,7 @@ run: ## install what is missing, build, and run demo tools, proxy and edge on th
 build: ## target/release/proxy, target/release/loadtest and the worker in edge-worker/build
 	@scripts/build.sh
 
-test: ## the whole suite: unit, property, proxy, edge in workerd, end to end, browser
+test: ## the whole suite: unit, property, simulation, contract, tools, proxy, edge in workerd, end to end, browser
 	@scripts/test.sh
 
 check: ## formatting, clippy with warnings denied, for this machine and for wasm
@@ -19,6 +19,9 @@ check: ## formatting, clippy with warnings denied, for this machine and for wasm
 
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared
+
+sim: ## the limiter's simulator: many isolates, losses, crashes and skewed clocks, in thousands of random worlds (SIM_SEED repeats one)
+	cargo test --locked --profile local -p tests --test sim -- --nocapture
 
 clean-data: ## forget local keys, counters, pages and logs (.data); secrets stay
 	rm -rf .data

@@ -48,6 +48,7 @@ step "building the proxy and the load generator for the tests" cargo build --loc
 
 kind unit cargo test --locked --no-fail-fast --workspace --exclude tests --lib --bins
 kind property cargo test --locked --no-fail-fast -p shared --test '*'
+kind simulation cargo test --locked --no-fail-fast -p tests --test sim
 kind contract cargo test --locked --no-fail-fast -p tests --test contract
 kind tools cargo test --locked --no-fail-fast -p loadtest --test '*'
 kind proxy cargo test --locked --no-fail-fast -p proxy --test '*'
