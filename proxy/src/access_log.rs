@@ -10,8 +10,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use shared::{
+    problem::{Code, Problem},
+    request_id::RequestId,
+};
 
-use crate::config::AccessTarget;
+use crate::{clock, config::AccessTarget, ctx::Call};
 
 /// Lines that wait to be written.
 #[derive(Debug)]
@@ -36,13 +40,13 @@ pub struct Line<'a> {
     /// When the answer was complete, in milliseconds since the epoch.
     pub at: u64,
     /// The request's id.
-    pub request_id: shared::request_id::RequestId,
+    pub request_id: RequestId,
     /// What the grant says, once it was verified.
-    pub call: Option<&'a crate::ctx::Call>,
+    pub call: Option<&'a Call>,
     /// The status of the answer; 0 when there was none.
     pub status: u16,
     /// The problem, when the proxy refused the request itself.
-    pub refusal: Option<shared::problem::Code>,
+    pub refusal: Option<Code>,
     /// Who answered.
     pub upstream: Option<&'a str>,
     /// Connections that were tried.
@@ -80,6 +84,23 @@ impl AccessLog {
             return;
         }
         line.write(&mut buffer);
+    }
+
+    /// Adds the line of a request that was refused before it could be read.
+    pub fn unread(&self, request_id: RequestId, problem: &Problem) {
+        if self.on {
+            self.add(&Line {
+                at: clock::now().0,
+                request_id,
+                call: None,
+                status: problem.status(),
+                refusal: Some(problem.code()),
+                upstream: None,
+                tries: 0,
+                micros: 0,
+                sent: 0,
+            });
+        }
     }
 
     /// Lines that were dropped.
@@ -160,7 +181,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::ctx::Call;
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {

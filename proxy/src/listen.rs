@@ -13,6 +13,7 @@ use pingora_core::{
     server::{ListenFds, ShutdownWatch},
     services::{Service, listening::Service as Listening},
 };
+use tokio::sync::watch;
 
 /// A bound socket.
 #[derive(Debug)]
@@ -40,6 +41,7 @@ impl Socket {
 pub struct Bound<A> {
     socket: Option<Socket>,
     service: Listening<A>,
+    lasting: Option<watch::Sender<bool>>,
 }
 
 impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
@@ -49,7 +51,13 @@ impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
         let mut service = Listening::new(name.to_owned(), app);
         service.add_tcp(&socket.address.to_string());
         service.threads = threads;
-        Self { socket: Some(socket), service }
+        Self { socket: Some(socket), service, lasting: None }
+    }
+
+    /// The same service, which goes on until the very end of the process instead of the beginning of its end.
+    #[must_use]
+    pub fn lasting(self) -> Self {
+        Self { lasting: Some(watch::Sender::new(false)), ..self }
     }
 }
 
@@ -65,6 +73,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for Bound<A> {
         if let (Some(fds), Some(socket)) = (&fds, self.socket.take()) {
             fds.lock().add(socket.address.to_string(), socket.listener.into_raw_fd());
         }
+        let shutdown = self.lasting.as_ref().map_or(shutdown, watch::Sender::subscribe);
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }
 

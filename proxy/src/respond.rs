@@ -60,6 +60,7 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     }
     head.push_str("\r\n");
     head.push_str(&rendered.body);
+    state.access_log.unread(request_id, problem);
     if stream.write_all(head.as_bytes()).await.is_ok() && AsyncWriteExt::shutdown(stream).await.is_ok() {
         let mut dropped = tokio::io::sink();
         let mut rest = stream.take(LINGER_BYTES);

@@ -10,7 +10,6 @@ use std::{
 
 use async_trait::async_trait;
 use pingora_core::{
-    apps::http_app::ServeHttp,
     server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch, configuration::ServerConf},
     services::background::background_service,
 };
@@ -38,7 +37,7 @@ pub fn run(config: Config) -> io::Result<()> {
     let mut server = Server::new_with_opt_and_conf(None, conf(&state.config));
     let downstream = Downstream::new(&server.configuration, &state);
     server.add_service(Bound::new("proxy", downstream, listen, None));
-    server.add_service(Bound::new("admin", app(Admin(Arc::clone(&state))), admin, Some(1)));
+    server.add_service(Bound::new("admin", Admin(Arc::clone(&state)), admin, Some(1)).lasting());
     server.add_service(background_service("probes", Prober(Arc::clone(&state))));
     announce(addresses)?;
 
@@ -52,7 +51,7 @@ pub fn run(config: Config) -> io::Result<()> {
     // is as soon as nothing is under way any more.
     thread::spawn(move || server.run(RunArgs { shutdown_signal: Box::new(signals) }));
     if ending.recv().is_ok() {
-        drain(&state);
+        drain(&state, &ending);
     }
     state.access_log.close();
     log.join().map_err(|_panic| io::Error::other("the access log's thread panicked"))
@@ -65,8 +64,8 @@ fn announce((listen, admin): (SocketAddr, SocketAddr)) -> io::Result<()> {
     out.flush()
 }
 
-/// Waits until nothing is under way, at most for the grace period.
-fn drain(state: &State) {
+/// Waits until nothing is under way, at most for the grace period or until told to end a second time.
+fn drain(state: &State, told_again: &mpsc::Receiver<()>) {
     /// Time for Pingora to close its sockets and for the last requests that were accepted to be counted.
     const SETTLE: Duration = Duration::from_millis(250);
     const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -75,9 +74,11 @@ fn drain(state: &State) {
         if begun.elapsed() >= SETTLE && state.drain.under_way() == 0 {
             return;
         }
-        thread::sleep(LOOK_EVERY);
+        if told_again.recv_timeout(LOOK_EVERY).is_ok() {
+            break;
+        }
     }
-    log::warn!("{} requests were cut off at the end of the grace period", state.drain.under_way());
+    log::warn!("{} requests were cut off", state.drain.under_way());
 }
 
 /// Waits for the signal to end, and tells the drain.
@@ -89,15 +90,26 @@ struct Signals {
 #[async_trait]
 impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
-        match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-            (Ok(mut terminate), Ok(mut interrupt)) => {
-                tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+        let (state, told) = (Arc::clone(&self.state), self.told.clone());
+        let (first, begun) = tokio::sync::oneshot::channel();
+        tokio::spawn(async move {
+            match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+                (Ok(mut terminate), Ok(mut interrupt)) => {
+                    let mut first = Some(first);
+                    loop {
+                        tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+                        state.drain.begin();
+                        // Nobody listens only when the process is ending already.
+                        let _told = (told.send(()), first.take().map(|first| first.send(())));
+                    }
+                }
+                (Err(error), _) | (_, Err(error)) => log::error!("signals cannot be received: {error}"),
             }
-            (Err(error), _) | (_, Err(error)) => log::error!("signals cannot be received: {error}"),
+        });
+        // Without signals the proxy runs until it is killed.
+        if begun.await.is_err() {
+            std::future::pending::<()>().await;
         }
-        self.state.drain.begin();
-        // Nobody listens only when the process is ending already.
-        let _told = self.told.send(());
         ShutdownSignal::GracefulTerminate
     }
 }
@@ -113,9 +125,4 @@ fn conf(config: &Config) -> ServerConf {
         graceful_shutdown_timeout_seconds: Some(1),
         ..ServerConf::default()
     }
-}
-
-/// Pingora serves a `ServeHttp` by itself; this names the bound that makes it so.
-fn app<A: ServeHttp + Send + Sync>(app: A) -> A {
-    app
 }

@@ -20,3 +20,4 @@ mod routing;
 mod secrecy;
 mod shutdown;
 mod support;
+mod vectors;

@@ -34,6 +34,8 @@ async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
         tokio::net::TcpStream::connect(proxy.listen).await.is_err()
     })
     .await;
+    let readiness = proxy.admin_get("/readyz").await;
+    assert_eq!((readiness.status, readiness.json()["status"].as_str()), (503, Some("draining")));
     tool.release();
     let answer = client.answer("GET").await.expect("the answer that was under way");
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
@@ -57,6 +59,21 @@ async fn the_grace_period_bounds_the_end() {
         begun.elapsed()
     );
     assert!(client.answer("GET").await.is_none(), "cut, not answered");
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
+    until("the call is under way", || async { tool.calls() == 1 }).await;
+    proxy.signal("-TERM");
+    until("it drains", || async { proxy.admin_get("/readyz").await.status == 503 }).await;
+    let begun = Instant::now();
+    proxy.signal("-INT");
+    assert!(proxy.ended().await.success());
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

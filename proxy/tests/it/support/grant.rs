@@ -45,11 +45,17 @@ impl Default for Signer {
 impl Signer {
     /// The grant for a request.
     pub(crate) fn grant(&self, request: &Request) -> String {
+        let grant = self.try_grant(request);
+        grant.unwrap_or_else(|| panic!("{} {} calls no tool", request.method(), request.target()))
+    }
+
+    /// The grant for a request; `None` for one that calls no tool.
+    pub(crate) fn try_grant(&self, request: &Request) -> Option<String> {
         let path = request.target().split('?').next().unwrap();
-        let Ok(Route::CallTool(call)) = Route::parse(request.method(), path) else {
-            panic!("{} {} calls no tool", request.method(), request.target())
-        };
-        self.sign(&call, request.target())
+        match Route::parse(request.method(), path) {
+            Ok(Route::CallTool(call)) => Some(self.sign(&call, request.target())),
+            _ => None,
+        }
     }
 
     fn sign(&self, call: &ToolCall<'_>, target: &str) -> String {

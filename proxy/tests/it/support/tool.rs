@@ -193,6 +193,7 @@ fn describe(head: &str, body: &[u8]) -> Vec<u8> {
             (name.to_ascii_lowercase(), value.into())
         }).collect::<serde_json::Map<_, _>>(),
         "body": String::from_utf8_lossy(body),
+        "json": serde_json::from_slice::<serde_json::Value>(body).ok(),
         "length": body.len(),
     })
     .to_string();
