@@ -9,7 +9,7 @@ use tests::{
 };
 
 fn call(stack: &Stack, key: &str, tool: Tool) -> Response {
-    Request::get(&format!("/v1/{tool}/generate?url=x")).key(key).send(stack.edge.addr)
+    Request::get(&format!("/v1/{tool}/generate?url=https://example.com")).key(key).send(stack.edge.addr)
 }
 
 fn until(stack: &Stack, key: &str, tool: Tool, status: u16) -> Response {

@@ -11,5 +11,6 @@
 pub mod http;
 pub mod keys;
 pub mod process;
+pub mod sim;
 pub mod stack;
 pub mod vector;

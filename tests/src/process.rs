@@ -43,7 +43,7 @@ impl Process {
         let mut process = Self { child, output };
         let first = wait_for(PATIENCE, || {
             if let Ok(Some(status)) = process.child.try_wait() {
-                panic!("{command:?} ended with {status}:\n{}", process.output());
+                panic!("{} ended with {status}:\n{}", command.get_program().display(), process.output());
             }
             process.output().lines().find_map(&ready)
         });

@@ -104,11 +104,13 @@ impl Proxy {
 }
 
 fn configuration(tools: &Tools, extra: &str) -> String {
-    let pools: String =
-        Tool::ALL.iter().map(|tool| format!("{tool} = [\"{}\"]\n", tools.addr(*tool))).collect();
+    let pools: String = Tool::ALL
+        .iter()
+        .map(|tool| format!("[pools.{tool}]\nupstreams = [\"{}\"]\n", tools.addr(*tool)))
+        .collect();
     format!(
         "{extra}\n[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\n\
-         [grants]\nsecret = \"${{GRANT_SECRET}}\"\n\n[pools]\n{pools}"
+         [grants]\nsecret = \"${{GRANT_SECRET}}\"\n\n{pools}"
     )
 }
 

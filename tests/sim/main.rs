@@ -1,0 +1,9 @@
+//! The limits' promises, over the code that runs in production, in thousands of random worlds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and shows its seed's run"
+)]
+
+mod promises;
+mod random;

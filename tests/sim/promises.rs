@@ -1,0 +1,135 @@
+//! What the limits promise in worlds as they are met: the figures of the table, and clients that obey headers.
+
+use shared::{meter::Change, tier::Tier};
+use tests::sim::{self, Demand, Faults, Limiter, Outcome, Pace, Scenario, named, run};
+
+/// The named scenarios in which nothing goes wrong.
+fn standard() -> Vec<Scenario> {
+    named().into_iter().take(7).collect()
+}
+
+fn lease(scenario: &Scenario, seed: u64) -> Outcome {
+    run(scenario, Limiter::Lease, seed)
+}
+
+#[test]
+fn no_named_scenario_admits_a_call_over_a_limit_by_either_limiter() {
+    for scenario in named() {
+        for limiter in [Limiter::CallPerRequest, Limiter::Lease] {
+            let outcome = run(&scenario, limiter, sim::table::SEED);
+            let worst = outcome.worst_minute().max(outcome.worst_day());
+            assert!(worst <= 1.0, "{} {}: {worst:.4}", scenario.name, limiter.name());
+        }
+    }
+}
+
+#[test]
+fn goodput_is_within_two_hundredths_of_a_limiter_that_knows_everything() {
+    for scenario in standard() {
+        for seed in 1..=3 {
+            let outcome = lease(&Scenario { length: 300_000, ..scenario.clone() }, seed);
+            assert!(outcome.goodput() >= 0.98, "{} seed {seed}: {:.4}", scenario.name, outcome.goodput());
+            assert_eq!(outcome.degraded, 0, "nothing goes wrong there");
+        }
+    }
+}
+
+#[test]
+fn below_the_limit_almost_no_call_of_a_paid_key_waits_for_the_meter() {
+    let bounds = [("Pro 100/min, 60 %", 0.06), ("Ent 500/min, 60 %", 0.01), ("Ent 5000/min, 80 %", 0.01)];
+    for (name, bound) in bounds {
+        let scenario = standard().into_iter().find(|scenario| scenario.name.starts_with(name)).unwrap();
+        let outcomes: Vec<_> = (1..=3).map(|seed| lease(&scenario, seed)).collect();
+        let worst = outcomes.iter().map(Outcome::waits_per_call).fold(0.0, f64::max);
+        assert!(worst <= bound, "{name}: {worst:.4} of the calls wait");
+    }
+}
+
+#[test]
+fn a_flood_over_a_free_keys_limit_is_mostly_refused_without_asking() {
+    let scenario = standard().into_iter().find(|scenario| scenario.name.contains("flood")).unwrap();
+    for seed in 1..=5 {
+        let waits = lease(&scenario, seed).waits_per_call();
+        assert!(waits <= 0.5, "seed {seed}: {waits:.4} of the calls wait");
+    }
+}
+
+/// A client of one key for ten minutes, through so many isolates.
+fn client(tier: Tier, pace: Pace, isolates: usize) -> Scenario {
+    let demand = Demand::Client(pace);
+    Scenario { demand, length: 600_000, ..Scenario::new("one client", tier, 1.0, isolates, &[10, 40]) }
+}
+
+#[test]
+fn a_client_that_paces_itself_by_the_headers_is_never_refused_and_gets_its_quota() {
+    // Through several isolates each sees a part of the calls only, and what is lent to one is no other's.
+    for (isolates, share) in [(1, 0.99), (2, 0.98), (8, 0.95)] {
+        for tier in Tier::ALL {
+            for seed in 1..=3 {
+                let scenario = client(tier, Pace::Eager, isolates);
+                let outcome = lease(&scenario, seed);
+                assert_eq!(outcome.refused, 0, "{tier} through {isolates} isolates, seed {seed}");
+                let quota = f64::from(10 * scenario.policy().minute.get());
+                let got = f64::from(u32::try_from(outcome.admitted()).unwrap()) / quota;
+                assert!(
+                    got >= share,
+                    "{tier} through {isolates} isolates, seed {seed}: {got:.4} of its quota"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_spreads_its_calls_by_the_headers_is_never_refused() {
+    for tier in Tier::ALL {
+        for isolates in [1, 4] {
+            let outcome = lease(&client(tier, Pace::Even, isolates), 1);
+            assert_eq!(outcome.refused, 0, "{tier} through {isolates} isolates");
+        }
+    }
+}
+
+#[test]
+fn a_call_at_the_moment_retry_after_names_passes() {
+    for tier in Tier::ALL {
+        for isolates in [1, 2, 5] {
+            let outcome = lease(&client(tier, Pace::Obedient, isolates), 1);
+            assert!(outcome.refused >= 5, "{tier}: refused {} times only", outcome.refused);
+            assert_eq!(outcome.misled, 0, "{tier} through {isolates} isolates");
+        }
+    }
+}
+
+#[test]
+fn a_fresh_key_works_at_once_where_the_store_denies_it() {
+    for tier in Tier::ALL {
+        let scenario = Scenario::new("fresh", tier, 0.4, 3, &[10, 60]);
+        let faults = Faults { store_denies: true, ..Faults::default() };
+        let outcome = lease(&Scenario { faults, length: 200_000, ..scenario }, 1);
+        let passed = f64::from(u32::try_from(outcome.admitted()).unwrap()) / f64::from(outcome.ideal);
+        assert!(passed >= 0.99, "{tier}: {passed:.3}");
+    }
+}
+
+#[test]
+fn a_revoked_key_ends_though_every_isolate_holds_a_lease_and_the_store_shows_it_active() {
+    for tier in Tier::ALL {
+        let scenario = Scenario::new("revoked", tier, 0.7, 6, &[10, 60]);
+        let changes = vec![(60_000, Change::Revoke)];
+        let outcome = lease(&Scenario { changes, length: 120_000, ..scenario }, 1);
+        assert_eq!(outcome.after_the_end(), 0, "{tier}");
+        assert!(outcome.ideal < outcome.calls * 6 / 10, "{tier}: calls went on after the end");
+    }
+}
+
+#[test]
+fn while_the_meter_is_out_of_reach_an_isolate_admits_a_quarter_of_the_minute_at_most() {
+    for (tier, per_isolate) in [(Tier::Free, 0), (Tier::Pro, 25), (Tier::Enterprise, 125)] {
+        let scenario = Scenario::new("outage", tier, 3.0, 3, &[10]);
+        let faults = Faults { outage: Some((20_000, 70_000)), ..Faults::default() };
+        let outcome = lease(&Scenario { faults, length: 80_000, ..scenario }, 1);
+        assert!(outcome.degraded <= 3 * per_isolate, "{tier}: {} calls", outcome.degraded);
+        assert_eq!(outcome.degraded > 0, per_isolate > 0, "{tier}");
+    }
+}

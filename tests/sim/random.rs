@@ -1,0 +1,84 @@
+//! Thousands of random scenarios. `SIM_SEED=n` plays one of them and prints it.
+
+use std::{env, thread};
+
+use tests::sim::{self, Demand, Limiter, Outcome, Scenario};
+
+const SEEDS: u64 = 4_000;
+
+/// What a run broke; nothing when it kept every promise.
+fn broken(outcome: &Outcome) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut check = |kept: bool, what: String| {
+        if !kept {
+            broken.push(what);
+        }
+    };
+    check(outcome.worst_minute() <= 1.0, format!("worst minute {:.4} of the limit", outcome.worst_minute()));
+    check(outcome.worst_day() <= 1.0, format!("worst day {:.4} of the limit", outcome.worst_day()));
+    check(outcome.after_the_end() == 0, format!("{} calls after the key's end", outcome.after_the_end()));
+    broken
+}
+
+fn play(seed: u64) -> (Scenario, Outcome) {
+    let scenario = sim::random(seed);
+    let outcome = sim::run(&scenario, Limiter::Lease, seed);
+    (scenario, outcome)
+}
+
+/// The seeds to play: all, or the one that was asked for.
+fn seeds() -> Vec<u64> {
+    match env::var("SIM_SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (0..SEEDS).collect(),
+    }
+}
+
+#[test]
+fn no_seed_admits_a_call_over_a_limit_or_after_the_end_of_its_key() {
+    let seeds = seeds();
+    let shares: Vec<&[u64]> = seeds.chunks(seeds.len().div_ceil(4)).collect();
+    let faults: Vec<String> = thread::scope(|scope| {
+        let run = |share: &[u64]| -> Vec<String> {
+            let judged = share.iter().map(|&seed| (seed, broken(&play(seed).1)));
+            let faults = judged.filter(|(_, broken)| !broken.is_empty());
+            faults.map(|(seed, broken)| format!("SIM_SEED={seed}: {}", broken.join(", "))).collect()
+        };
+        let threads: Vec<_> = shares.iter().map(|share| scope.spawn(move || run(share))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    if let [seed] = seeds[..] {
+        let (scenario, outcome) = play(seed);
+        println!("{scenario:#?}\n{outcome:#?}");
+    }
+    assert!(faults.is_empty(), "{} seeds\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn a_seed_plays_the_same_every_time() {
+    let (one, other) = (play(7).1, play(7).1);
+    assert_eq!(format!("{one:?}"), format!("{other:?}"));
+}
+
+#[test]
+fn the_random_worlds_are_busy_and_hold_every_fault() {
+    let worlds: Vec<_> = (0..200).map(|seed| (play(seed), sim::random(seed).faults)).collect();
+    let at_the_limit = worlds.iter().filter(|((_, outcome), _)| outcome.worst_minute() > 0.98).count();
+    assert!(at_the_limit > 60, "{at_the_limit} of 200 reach the limit: the rest could not break it");
+    let at_the_day = worlds.iter().filter(|((_, outcome), _)| outcome.worst_day() > 0.9).count();
+    assert!(at_the_day > 20, "{at_the_day} of 200 reach the day's limit");
+    let degraded = worlds.iter().filter(|((_, outcome), _)| outcome.degraded > 0).count();
+    assert!((1..100).contains(&degraded), "{degraded} of 200 fall back to the local budget");
+    for (name, has) in [
+        ("lost", worlds.iter().any(|(_, faults)| faults.lost > 0)),
+        ("doubled", worlds.iter().any(|(_, faults)| faults.doubled > 0)),
+        ("crashed", worlds.iter().any(|(_, faults)| faults.crashed > 0)),
+        ("restarted", worlds.iter().any(|(_, faults)| faults.restarted_before_store > 0)),
+        ("steps", worlds.iter().any(|(_, faults)| !faults.meter_steps.is_empty())),
+        ("outage", worlds.iter().any(|(_, faults)| faults.outage.is_some())),
+        ("bursts", worlds.iter().any(|((scenario, _), _)| matches!(scenario.demand, Demand::Bursts(..)))),
+        ("changes", worlds.iter().any(|((scenario, _), _)| !scenario.changes.is_empty())),
+    ] {
+        assert!(has, "no world of 200 has {name}");
+    }
+}

@@ -1,0 +1,77 @@
+//! An isolate: a holder in memory that may vanish, and a clock.
+
+use shared::{
+    holder::Holder,
+    key::{KeyRecord, VerifiedKey},
+    time::UnixMillis,
+};
+
+use super::{Rng, Scenario, Site, Step, clock::MachineClock};
+
+pub(super) struct Isolate {
+    pub(super) holder: Holder,
+    /// Counts the isolates that were here; what was begun in another one ended with it.
+    pub(super) life: u32,
+    pub(super) site: Site,
+    clock: MachineClock,
+}
+
+/// Longer than any lease. A step back by more is seen, because whoever holds a lease has read its clock since.
+const LONGER_THAN_A_LEASE: i64 = 15_000;
+
+impl Isolate {
+    pub(super) fn new(scenario: &Scenario, place: usize, rng: &mut Rng) -> Self {
+        let off = i64::try_from(scenario.faults.isolates_off_by).unwrap();
+        let offset = i64::try_from(rng.range(0, 2 * off.unsigned_abs() + 1)).unwrap() - off;
+        let steps = steps(scenario, rng);
+        Self {
+            holder: Holder::new(rng.next()),
+            life: 0,
+            site: scenario.sites[place % scenario.sites.len()],
+            clock: MachineClock::new(offset, scenario.start, &steps),
+        }
+    }
+
+    pub(super) fn now(&mut self, now: u64) -> UnixMillis {
+        self.clock.read(now)
+    }
+
+    /// Another isolate takes this one's place.
+    pub(super) fn crash(&mut self, rng: &mut Rng) {
+        self.holder = Holder::new(rng.next());
+        self.life += 1;
+    }
+
+    /// Looks the key up in the store, which still shows the record that issuing wrote.
+    pub(super) fn look_up(&mut self, key: &VerifiedKey, scenario: &Scenario) {
+        if !scenario.faults.store_denies && self.holder.record().is_none() {
+            let issued = KeyRecord::provisional(key);
+            self.holder.learn(KeyRecord {
+                version: 1,
+                tier: scenario.tier,
+                limits: scenario.limits,
+                ..issued
+            });
+        }
+    }
+}
+
+/// Steps of any size forward, back by up to 200 ms, and back by more than a lease's time.
+fn steps(scenario: &Scenario, rng: &mut Rng) -> Vec<Step> {
+    let a_minute = scenario.faults.isolate_steps;
+    let mut steps = Vec::new();
+    let mut at = rng.range(0, 60_000);
+    while a_minute > 0 && at < scenario.length {
+        let far = i64::try_from(rng.range(0, 10_000_000)).unwrap();
+        let by = match rng.range(0, 4) {
+            0 => far,
+            1 => far / 5_000,
+            2 => -far / 50_000,
+            _ => -far - LONGER_THAN_A_LEASE,
+        };
+        steps.push(Step { at, by });
+        // One unseen step within a lease is what the margins are made for.
+        at += LONGER_THAN_A_LEASE.unsigned_abs() + rng.range(0, 120_000 / a_minute);
+    }
+    steps
+}

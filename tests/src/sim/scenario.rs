@@ -1,0 +1,162 @@
+//! Scenarios: who calls from where, how often, and what goes wrong.
+
+use shared::{
+    meter::Change,
+    policy::{LimitOverrides, Policy},
+    tier::Tier,
+};
+
+use super::{Faults, Pace, Step};
+
+/// One key's calls and their world.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called in the table.
+    pub name: String,
+    /// The key's tier at the start.
+    pub tier: Tier,
+    /// The key's own limits.
+    pub limits: LimitOverrides,
+    /// How often it is called.
+    pub demand: Demand,
+    /// How many isolates its calls are spread over, the first taking most.
+    pub isolates: usize,
+    /// The data centres the isolates are in, in turn.
+    pub sites: Vec<Site>,
+    /// When it starts, in milliseconds since the epoch.
+    pub start: u64,
+    /// How long it lasts, in milliseconds.
+    pub length: u64,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Changes of the record, in milliseconds from the start.
+    pub changes: Vec<(u64, Change)>,
+}
+
+/// How often a key is called.
+#[derive(Clone, Copy, Debug)]
+pub enum Demand {
+    /// At random, so many times a minute.
+    Random(f64),
+    /// In bursts of so many calls at once, so many times a minute.
+    Bursts(u64, f64),
+    /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a minute each.
+    Waves(f64, f64),
+    /// By one client that waits for each answer and keeps to what its headers say.
+    Client(Pace),
+}
+
+/// A data centre.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The quickest way to the object, one way, in milliseconds.
+    pub way: u64,
+    /// How much longer it takes at most.
+    pub jitter: u64,
+}
+
+/// Noon of a day.
+const NOON: u64 = 1_763_726_400_000;
+/// The midnight after it.
+const MIDNIGHT: u64 = 1_763_769_600_000;
+
+impl Scenario {
+    /// A key of `tier` called at `load` times its limit from `isolates` isolates in data centres this far away.
+    #[must_use]
+    pub fn new(name: &str, tier: Tier, load: f64, isolates: usize, ways: &[u64]) -> Self {
+        let limit = f64::from(Policy::for_tier(tier).minute.get());
+        Self {
+            name: name.to_owned(),
+            tier,
+            limits: LimitOverrides::default(),
+            demand: Demand::Random(limit * load),
+            isolates,
+            sites: ways.iter().map(|&way| Site { way, jitter: 4 + way / 5 }).collect(),
+            start: NOON,
+            length: 900_000,
+            faults: Faults::default(),
+            changes: Vec::new(),
+        }
+    }
+
+    fn with_minute(self, limit: u32, load: f64) -> Self {
+        let minute = limit.try_into().ok();
+        let demand = Demand::Random(f64::from(limit) * load);
+        Self { limits: LimitOverrides { minute, ..self.limits }, demand, ..self }
+    }
+
+    fn with_day(self, day: u32) -> Self {
+        Self { limits: LimitOverrides { day: day.try_into().ok(), ..self.limits }, ..self }
+    }
+
+    fn lasting(self, length: u64) -> Self {
+        Self { length, ..self }
+    }
+
+    fn with(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// What the key may do at the start.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy::for_tier(self.tier).with(self.limits)
+    }
+}
+
+/// The scenarios of the table. In the first seven nothing goes wrong.
+#[must_use]
+pub fn named() -> Vec<Scenario> {
+    let lossy = Faults { lost: 20, doubled: 20, delayed: 10, ..Faults::default() };
+    let crashes = Faults { crashed: 2, ..Faults::default() };
+    let skew = Faults { isolates_off_by: 3_600_000, isolate_steps: 2, ..Faults::default() };
+    let restarts = Faults {
+        restarted_before_store: 10,
+        restarted_after_store: 10,
+        machines_behind: 200,
+        ..Faults::default()
+    };
+    let back = vec![Step { at: 200_000, by: -1_500 }, Step { at: 500_000, by: -3_600_000 }];
+    let near_midnight = |scenario: Scenario| Scenario { start: MIDNIGHT - 450_000, ..scenario };
+    let free = |name, load, isolates, ways| {
+        // A day's quota would end the run.
+        Scenario::new(name, Tier::Free, load, isolates, ways).with_day(1_000)
+    };
+    let far: &[u64] = &[10, 30, 50, 70];
+    vec![
+        free("Free 10/min, half used, 2 isolates", 0.5, 2, &[10]),
+        free("Free 10/min, flood of 5x, 4 isolates", 5.0, 4, &[10, 60]),
+        Scenario::new("Pro 100/min, 60 % used, 2 isolates", Tier::Pro, 0.6, 2, &[10]),
+        Scenario::new("Pro 100/min, 2x, 6 isolates, 3 sites", Tier::Pro, 2.0, 6, &[10, 45, 80]),
+        Scenario::new("Ent 500/min, 60 % used, 4 isolates", Tier::Enterprise, 0.6, 4, &[10, 60]),
+        Scenario::new(
+            "Ent 500/min, 1.5x, 12 isolates, 4 sites",
+            Tier::Enterprise,
+            1.5,
+            12,
+            &[10, 25, 60, 100],
+        ),
+        Scenario::new(
+            "Ent 5000/min, 80 % used, 24 isolates",
+            Tier::Enterprise,
+            0.8,
+            24,
+            &[10, 25, 45, 60, 80, 100],
+        )
+        .with_minute(5_000, 0.8)
+        .lasting(300_000),
+        Scenario::new("Pro, isolates crash", Tier::Pro, 0.8, 6, far).with(crashes.clone()),
+        Scenario::new("Ent, isolates crash", Tier::Enterprise, 1.5, 12, far).with(crashes),
+        Scenario::new("Pro, lossy network", Tier::Pro, 2.0, 6, far).with(lossy.clone()),
+        Scenario::new("Ent, lossy network", Tier::Enterprise, 0.6, 12, far).with(lossy),
+        Scenario::new("Ent, clocks off by hours, stepping", Tier::Enterprise, 1.5, 12, far).with(skew),
+        Scenario::new("Ent, meter restarts, other machines", Tier::Enterprise, 1.5, 12, far).with(restarts),
+        Scenario::new("Ent, meter's clock set back twice", Tier::Enterprise, 1.5, 12, far)
+            .with(Faults { meter_steps: back, ..Faults::default() }),
+        near_midnight(Scenario::new("Pro over midnight, day of 500", Tier::Pro, 2.0, 6, far).with_day(500)),
+        Scenario::new("Pro, a fifth of the calls end in 503", Tier::Pro, 0.9, 4, far)
+            .with(Faults { tool_failed: 200, ..Faults::default() }),
+        Scenario::new("Pro, meter out of reach for 20 s", Tier::Pro, 0.6, 2, far)
+            .with(Faults { outage: Some((300_000, 320_000)), ..Faults::default() }),
+    ]
+}
