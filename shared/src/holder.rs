@@ -8,10 +8,12 @@
 //! read before the ask left. What is given back is unspendable before the report of it leaves. A clock seen to go
 //! back ends every lease, and those that are on their way.
 
+mod admission;
 mod held;
 mod pending;
 mod rate;
 
+pub use admission::{Admission, Step};
 use held::Held;
 pub use pending::Charge;
 use pending::Pending;
@@ -21,7 +23,6 @@ use crate::{
     key::{KeyFault, KeyRecord, SecretHash, VerifiedKey},
     meter::{Answer, Ask, Report, Verdict},
     policy::Policy,
-    problem::{Code, Problem},
     quota::{Decision, Denial, Standing, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
@@ -31,8 +32,10 @@ use crate::{
 /// Within this time the meter must have answered, a retry included, in milliseconds.
 pub const ANSWER_WITHIN_MS: u64 = 300;
 
-/// How long a meter that did not answer is left alone, in milliseconds.
-const OUTAGE_MS: u64 = 5_000;
+/// How long a meter that did not answer is left alone, in milliseconds: at first, and at most. A message or two
+/// may be lost; only a meter that stays silent is spared.
+const OUTAGE_MS: u64 = 1_000;
+const MAX_OUTAGE_MS: u64 = 5_000;
 
 /// The longest that a refusal is believed, in milliseconds: a key may be upgraded or switched on meanwhile.
 const BELIEVE_DENIAL_MS: u64 = 30_000;
@@ -40,6 +43,9 @@ const BELIEVE_REFUSAL_MS: u64 = 5_000;
 
 /// Secrets of one key whose refusal is remembered: the current one, the former one, and then some.
 const MAX_REFUSED: usize = 4;
+
+/// What runs out sooner than this is renewed with the next call, in milliseconds.
+const RENEW_WITHIN_MS: u64 = 2_000;
 
 /// Renewals follow each other no closer than this, in milliseconds.
 const RENEW_GAP_MS: u64 = 1_000;
@@ -62,6 +68,7 @@ pub struct Holder {
     renewed: Option<UnixMillis>,
     pending: Pending,
     outage_until: UnixMillis,
+    outage_ms: u64,
     local: Usage,
     latest: UnixMillis,
     /// Questions up to this one left before the clock went back: their leases have no beginning to count from.
@@ -74,39 +81,6 @@ struct Denied {
     denial: Denial,
     at: UnixMillis,
     for_ms: u64,
-}
-
-/// What to do with a call.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
-pub enum Step {
-    /// Decided here and now. `renew`, when there, is to be asked in the background.
-    Decided(Admission, Option<Ask>),
-    /// The meter must be asked, and the call waits.
-    Ask(Ask),
-}
-
-/// What became of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Admission {
-    /// It passes. `degraded` when the meter was out of reach and the local budget let it pass.
-    Allow {
-        /// How the key stands now.
-        standing: Standing,
-        /// The policy was kept by the local budget.
-        degraded: bool,
-        /// Where the call is counted: for [`Holder::ended`].
-        charge: Charge,
-    },
-    /// It would exceed a quota.
-    Deny(Denial, Standing),
-    /// The key may not be used.
-    Refuse(KeyFault),
-    /// The meter is out of reach, and the tier waits rather than risk a call too many.
-    Unavailable {
-        /// Milliseconds until it is asked again.
-        retry_ms: u64,
-    },
 }
 
 impl Holder {
@@ -126,6 +100,7 @@ impl Holder {
             renewed: None,
             pending: Pending::default(),
             outage_until: UnixMillis::default(),
+            outage_ms: OUTAGE_MS,
             local: Usage::default(),
             latest: UnixMillis::default(),
             distrusted: 0,
@@ -177,6 +152,7 @@ impl Holder {
     ) -> Option<Admission> {
         self.observe(now);
         self.outage_until = UnixMillis::default();
+        self.outage_ms = OUTAGE_MS;
         self.take_news(ask, sent, answer, now);
         match answer.verdict {
             Verdict::Allow => {
@@ -201,7 +177,8 @@ impl Holder {
     /// Takes note that the meter did not answer `ask` in time, and decides without it. `None` when no call waited.
     pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Option<Admission> {
         self.observe(now);
-        self.outage_until = now.plus(OUTAGE_MS);
+        self.outage_until = now.plus(self.outage_ms);
+        self.outage_ms = self.outage_ms.saturating_mul(2).min(MAX_OUTAGE_MS);
         ask.want.then(|| self.spend(&ask.key, now).unwrap_or_else(|| self.without_meter(&ask.key, now)))
     }
 
@@ -220,12 +197,14 @@ impl Holder {
         self.leases.iter().map(|lease| lease.until).min()
     }
 
-    /// What to tell the meter once a lease has ended or calls have: to be sent in the background. With `renew`,
-    /// a key that is in use asks for its next lease by the same way. `None` when there is nothing to tell.
+    /// What to tell the meter once a lease has ended, or when calls have and no lease's end will carry it: to be
+    /// sent in the background. With `renew`, a key that is in use asks for its next lease by the same way. `None`
+    /// when there is nothing to tell.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<Ask> {
         self.observe(now);
         let ended = self.leases.iter().any(|lease| lease.until <= now);
-        if now < self.outage_until || !(ended || self.pending.any()) {
+        let only_pending = self.leases.is_empty() && self.pending.any();
+        if now < self.outage_until || !(ended || only_pending) {
             return None;
         }
         let used = self.leases.iter().any(|lease| lease.until <= now && lease.used());
@@ -328,10 +307,11 @@ impl Holder {
         spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
     }
 
-    /// Whether what is in hand runs out soon, and nobody has asked for more just now.
-    fn renewal_due(&self, now: UnixMillis) -> bool {
-        let lent = self.leases.iter().map(|lease| lease.calls).max().unwrap_or(0);
-        let low = self.held(now) <= lent.saturating_mul(35) / 100;
+    /// Whether what is in hand runs out soon, by time or by calls, and nobody has asked for more just now.
+    fn renewal_due(&mut self, now: UnixMillis) -> bool {
+        let used_soon =
+            u64::from(self.rate.per_1000_seconds(now)).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
+        let low = u64::from(self.held(now)) <= used_soon;
         let ends = self.leases.iter().map(|lease| lease.until).max().unwrap_or_default();
         let ending = ends.since(now) < RENEW_WITHIN_MS;
         let recently = self.renewed.is_some_and(|at| now.since(at) < RENEW_GAP_MS);
@@ -385,37 +365,6 @@ impl Holder {
                 Admission::Allow { standing, degraded: true, charge }
             }
             Decision::Deny(denial, standing) => Admission::Deny(denial, standing),
-        }
-    }
-}
-
-/// A lease that ends sooner than this is renewed with the next call, in milliseconds.
-const RENEW_WITHIN_MS: u64 = 3_000;
-
-impl Admission {
-    /// The refusal as the client sees it; `None` for a call that passes.
-    #[must_use]
-    pub fn problem(&self) -> Option<Problem> {
-        match self {
-            Self::Allow { .. } => None,
-            Self::Deny(denial, standing) => Some(denial.problem(standing)),
-            Self::Refuse(fault) => Some(Problem::from(*fault)),
-            Self::Unavailable { retry_ms } => Some(
-                Problem::new(
-                    Code::MeterUnavailable,
-                    "the meter of this key does not answer; nothing was counted",
-                )
-                .retry_after(retry_ms.div_ceil(1000)),
-            ),
-        }
-    }
-
-    /// How the key stands, where that is known.
-    #[must_use]
-    pub const fn standing(&self) -> Option<&Standing> {
-        match self {
-            Self::Allow { standing, .. } | Self::Deny(_, standing) => Some(standing),
-            Self::Refuse(_) | Self::Unavailable { .. } => None,
         }
     }
 }

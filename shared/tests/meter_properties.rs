@@ -268,7 +268,7 @@ fn a_question_asked_again_gets_the_same_answer_and_is_counted_once() {
     let first = tell(&mut meter, &asked, NOON);
     let again = tell(&mut restarted(&meter), &asked, NOON.plus(150));
     assert_eq!((first.verdict, first.lease.is_some()), (Verdict::Allow, true));
-    assert_eq!(again, first);
+    assert_eq!((again.verdict, again.lease, again.day), (first.verdict, first.lease, first.day));
     tell(&mut meter, &asked, NOON.plus(150));
     assert_eq!(reading(&meter, Tier::Pro, NOON).minute_used, 1);
 }

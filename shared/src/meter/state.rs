@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answer, Ask, Attempt, Batch, Change, Changed, LeaseTerms, Message, Reading, Reply, TTL_MS, Tally,
-    Verdict, lease::Lease,
+    Verdict,
+    batches::{Batches, Taken},
+    lease::Lease,
 };
 use crate::{
     key::{FormerSecret, KeyFault, KeyRecord, KeyStatus},
@@ -18,11 +20,8 @@ use crate::{
 /// deny a record for a minute or more after it was written; later than that, no record means no key.
 const PROVISIONAL_MS: u64 = 3_600_000;
 
-/// Answers kept for holders that ask the same again.
-const REMEMBERED_ANSWERS: usize = 4;
-
-/// Holders whose batches are told apart on one day. What a holder beyond them would give back is not given back.
-const MAX_HOLDERS: usize = 128;
+/// The last answers are kept for holders that ask the same again: as many as are given within the time of a retry.
+const MAX_GIVEN: usize = 16;
 
 /// The version after the one that issuing writes.
 const FIRST_CHANGE: u64 = 2;
@@ -43,23 +42,23 @@ pub struct Meter {
     leases: Vec<Lease>,
     last_lease: u64,
     batches: Batches,
-    remembered: Vec<Remembered>,
+    given: Vec<Given>,
     tally: Tally,
     last_used: Option<UnixMillis>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Remembered {
+/// What was answered. A denial too: its holder may have it already when the same question comes again, and what
+/// is given then is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Given {
     holder: u64,
     seq: u32,
-    answer: Answer,
-}
-
-/// The last batch taken from each holder today.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Batches {
+    verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease: Option<LeaseTerms>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recheck_ms: Option<u64>,
     day: UtcDay,
-    last: Vec<(u64, u32)>,
 }
 
 impl Meter {
@@ -85,9 +84,10 @@ impl Meter {
     }
 
     fn ask(&mut self, ask: Ask, now: UnixMillis) -> Answer {
-        let again = self.remembered.iter().find(|r| r.holder == ask.holder && r.seq == ask.seq);
-        let mut answer = match again {
-            Some(remembered) => remembered.answer.clone(),
+        let given =
+            self.given.iter().find(|given| given.holder == ask.holder && given.seq == ask.seq).copied();
+        let mut answer = match given {
+            Some(given) => self.repeat(&ask, given, now),
             None => self.answer_first(&ask, now),
         };
         // A provisional record has version 0, as has a holder without any.
@@ -96,14 +96,21 @@ impl Meter {
         answer
     }
 
+    fn repeat(&self, ask: &Ask, given: Given, now: UnixMillis) -> Answer {
+        let Given { verdict, lease, recheck_ms, day, .. } = given;
+        let standing = self.record.as_ref().map(|record| self.assumed().standing(&record.policy(), now));
+        Answer { standing, lease, recheck_ms, day, ..self.answer(ask, verdict) }
+    }
+
     fn answer_first(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
         self.adopt(ask.record.as_ref());
         self.settle(ask, now);
         let answer = self.decide(ask, now);
-        if ask.want || answer.lease.is_some() {
-            self.remembered.push(Remembered { holder: ask.holder, seq: ask.seq, answer: answer.clone() });
-            let surplus = self.remembered.len().saturating_sub(REMEMBERED_ANSWERS);
-            self.remembered.drain(..surplus);
+        let Answer { verdict, lease, recheck_ms, day, .. } = answer;
+        if ask.want || lease.is_some() {
+            self.given.push(Given { holder: ask.holder, seq: ask.seq, verdict, lease, recheck_ms, day });
+            let surplus = self.given.len().saturating_sub(MAX_GIVEN);
+            self.given.drain(..surplus);
         }
         answer
     }
@@ -201,8 +208,9 @@ impl Meter {
         usage
     }
 
-    /// Lends what the holder will use before the lease ends, half as much again for a burst, but no more than
-    /// its share of half of what is free: so that a holder that goes quiet strands little.
+    /// Lends what the holder will use before the lease ends and a little for chance, less what it will have used of
+    /// others by then: it renews early when that was too little. But no more than its share of half of what is
+    /// free, or an eighth where many share, so that a holder that goes quiet strands little.
     fn lend(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Option<LeaseTerms> {
         match tier {
             Tier::Free => return None,
@@ -212,13 +220,13 @@ impl Meter {
         if ttl_ms < MIN_TTL_MS {
             return None;
         }
-        let wanted = u64::from(ask.rate).saturating_mul(ttl_ms).saturating_mul(3).div_ceil(2_000_000);
-        let mut others: Vec<u64> =
-            self.leases.iter().map(|l| l.holder).filter(|h| *h != ask.holder).collect();
-        others.sort_unstable();
-        others.dedup();
-        let sharers = u32::try_from(others.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let share = self.assumed().free(policy) / 2 / sharers;
+        let uses = |ms: u64| u64::from(ask.rate).saturating_mul(ms).div_ceil(1_000_000);
+        let held = self.leases.iter().filter(|lease| lease.holder == ask.holder);
+        let in_hand = held.map(|lease| uses(lease.until.since(now)).min(u64::from(lease.left))).sum();
+        let mean = uses(ttl_ms);
+        let wanted = mean.saturating_add(mean.isqrt()).saturating_add(1).saturating_sub(in_hand);
+        let free = self.assumed().free(policy);
+        let share = (free / 2 / self.sharers(ask.holder)).max(free / 8);
         let calls = share.min(u32::try_from(wanted).unwrap_or(u32::MAX));
         if calls < MIN_LEASE {
             return None;
@@ -227,6 +235,15 @@ impl Meter {
         let terms = LeaseTerms { id: self.last_lease, calls, ttl_ms };
         self.leases.push(Lease::new(terms, ask.holder, now));
         Some(terms)
+    }
+
+    /// Holders that have leases, `holder` among them.
+    fn sharers(&self, holder: u64) -> u32 {
+        let mut holders: Vec<u64> = self.leases.iter().map(|lease| lease.holder).collect();
+        holders.push(holder);
+        holders.sort_unstable();
+        holders.dedup();
+        u32::try_from(holders.len()).unwrap_or(u32::MAX)
     }
 
     /// In how many milliseconds the first lease ends whose holder may give something back.
@@ -283,7 +300,7 @@ impl Meter {
                 apply(record, change, now);
                 if *record != before {
                     record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
-                    self.remembered.clear();
+                    self.given.clear();
                 }
             }
         }
@@ -299,38 +316,6 @@ impl Meter {
             Attempt::Right => Decision::Allow(Standing::whole(&ADMIN_ATTEMPTS)),
         }
     }
-}
-
-impl Batches {
-    fn roll(&mut self, day: UtcDay) {
-        if self.day != day {
-            self.day = day;
-            self.last.retain(|_| false);
-        }
-    }
-
-    fn take(&mut self, holder: u64, number: u32) -> Taken {
-        let room = self.last.len() < MAX_HOLDERS;
-        match self.last.iter_mut().find(|(other, _)| *other == holder) {
-            Some((_, last)) if number <= *last => Taken::Before,
-            Some((_, last)) => {
-                *last = number;
-                Taken::Now
-            }
-            None if room => {
-                self.last.push((holder, number));
-                Taken::Now
-            }
-            None => Taken::Unsure,
-        }
-    }
-}
-
-/// Whether a batch is taken. Where that is not known, calls are counted a second time rather than given back so.
-enum Taken {
-    Now,
-    Before,
-    Unsure,
 }
 
 fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {

@@ -145,7 +145,9 @@ impl<'a> World<'a> {
             let (calls, per_minute) = match self.scenario.demand {
                 Demand::Random(per_minute) => (1, per_minute),
                 Demand::Bursts(calls, per_minute) => (calls, per_minute),
-                Demand::Waves(quiet, busy) if ((at - start) / WAVE_MS).is_multiple_of(2) => (1, quiet.min(busy)),
+                Demand::Waves(quiet, busy) if ((at - start) / WAVE_MS).is_multiple_of(2) => {
+                    (1, quiet.min(busy))
+                }
                 Demand::Waves(_, busy) => (1, busy),
                 Demand::Client(_) => return self.call_at(start),
             };
