@@ -21,3 +21,4 @@ mod secrecy;
 mod shutdown;
 mod support;
 mod vectors;
+mod waits;

@@ -31,6 +31,8 @@ pub(crate) enum Manner {
     SayAndReset(Vec<u8>),
     /// With the bytes one after the other, with a pause after each.
     Drip(Vec<u8>, Duration),
+    /// With the first bytes at once, then with the others as [`Manner::Drip`].
+    SayAndDrip(Vec<u8>, Vec<u8>, Duration),
     /// Not at all until [`FakeTool::release`].
     Wait,
 }
@@ -171,16 +173,21 @@ async fn answer(stream: &mut TcpStream, manner: Manner, head: &str, body: &[u8])
             let _set = stream.set_zero_linger();
             false
         }
-        Manner::Drip(bytes, pause) => {
-            for byte in bytes {
-                if stream.write_all(&[byte]).await.is_err() {
-                    return false;
-                }
-                tokio::time::sleep(pause).await;
-            }
-            true
+        Manner::Drip(bytes, pause) => drip(stream, &bytes, pause).await,
+        Manner::SayAndDrip(first, then, pause) => {
+            stream.write_all(&first).await.is_ok() && drip(stream, &then, pause).await
         }
     }
+}
+
+async fn drip(stream: &mut TcpStream, bytes: &[u8], pause: Duration) -> bool {
+    for byte in bytes {
+        if stream.write_all(&[*byte]).await.is_err() {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+    }
+    true
 }
 
 fn describe(head: &str, body: &[u8]) -> Vec<u8> {

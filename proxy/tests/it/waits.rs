@@ -1,0 +1,91 @@
+//! Who keeps a connection waiting is cut, and nobody else.
+
+use std::time::{Duration, Instant};
+
+use shared::tool::Tool;
+
+use crate::support::{
+    Client, FakeTool, Manner, Request,
+    grant::call,
+    proxy::{Proxy, Setup},
+};
+
+async fn hasty(manner: Manner) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(manner).await;
+    let setup = Setup::new()
+        .tool(Tool::Qr, &[&tool])
+        .pool_line(Tool::Qr, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
+        .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"");
+    (tool, setup.ready().await)
+}
+
+#[tokio::test]
+async fn a_head_that_drips_is_answered_with_408_and_cut() {
+    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let mut client = Client::connect(proxy.listen).await;
+    let begun = Instant::now();
+    for byte in call("GET", "/v1/qr/generate").bytes() {
+        if begun.elapsed() > Duration::from_millis(600) || !client.write_some(&[byte]).await {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let answer = client.answer("GET").await.expect("an answer");
+    assert_eq!((answer.status, answer.problem().as_str()), (408, "request-timeout"));
+    assert!(client.is_closed().await);
+    assert_eq!(proxy.metric(r#"utg_refusals_total{code="request-timeout"}"#).await, Some(1.0));
+}
+
+#[tokio::test]
+async fn a_connection_that_says_nothing_is_closed_without_a_word() {
+    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let mut fresh = Client::connect(proxy.listen).await;
+    let mut used = Client::connect(proxy.listen).await;
+    used.write(&Request::new("GET", "/healthz").bytes()).await;
+    assert_eq!(used.answer("GET").await.unwrap().status, 200);
+    assert!(fresh.is_closed().await && used.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
+    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "10");
+    client.write(&request.bytes()).await;
+    client.write(b"half").await;
+    let answer = client.answer("POST").await.expect("an answer");
+    assert_eq!((answer.status, answer.problem().as_str()), (408, "request-timeout"));
+}
+
+#[tokio::test]
+async fn a_slow_upload_does_not_use_up_the_time_of_the_tool() {
+    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "10");
+    client.write(&request.bytes()).await;
+    for byte in b"0123456789" {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        client.write(&[*byte]).await;
+    }
+    let answer = client.answer("POST").await.expect("an answer");
+    assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("0123456789")));
+}
+
+#[tokio::test]
+async fn an_answer_that_goes_on_may_take_longer_than_it_took_to_begin_and_one_that_stops_is_cut() {
+    let said = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{body}").into_bytes();
+    let (tool, proxy) = hasty(Manner::Describe).await;
+    // The head is there at once; the body takes longer than the tool had for the head, without ever pausing as long.
+    tool.set(Manner::SayAndDrip(said(""), b"abcdefghijkl".to_vec(), Duration::from_millis(60)));
+    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((answer.status, answer.complete, answer.body.len()), (200, true, 12));
+    tool.set(Manner::Say(said("half")));
+    let begun = Instant::now();
+    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((answer.status, answer.complete), (200, false));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
