@@ -9,19 +9,23 @@
 //! back ends every lease, and those that are on their way.
 
 mod admission;
-mod held;
+mod leases;
+mod outage;
 mod pending;
 mod rate;
+mod refused;
 
 pub use admission::{Admission, Step};
-use held::Held;
+use leases::Leases;
+use outage::Outage;
 pub use pending::Charge;
 use pending::Pending;
 use rate::Rate;
+use refused::Refused;
 
 use crate::{
-    key::{KeyFault, KeyRecord, SecretHash, VerifiedKey},
-    meter::{Answer, Ask, Report, Verdict},
+    key::{KeyFault, KeyRecord, VerifiedKey},
+    meter::{Answer, Ask, Verdict},
     policy::Policy,
     quota::{Decision, Denial, Standing, Usage},
     tier::Tier,
@@ -32,17 +36,8 @@ use crate::{
 /// Within this time the meter must have answered, a retry included, in milliseconds.
 pub const ANSWER_WITHIN_MS: u64 = 300;
 
-/// How long a meter that did not answer is left alone, in milliseconds: at first, and at most. A message or two
-/// may be lost; only a meter that stays silent is spared.
-const OUTAGE_MS: u64 = 1_000;
-const MAX_OUTAGE_MS: u64 = 5_000;
-
-/// The longest that a refusal is believed, in milliseconds: a key may be upgraded or switched on meanwhile.
+/// The longest that a denial is believed, in milliseconds: a key may be upgraded meanwhile.
 const BELIEVE_DENIAL_MS: u64 = 30_000;
-const BELIEVE_REFUSAL_MS: u64 = 5_000;
-
-/// Secrets of one key whose refusal is remembered: the current one, the former one, and then some.
-const MAX_REFUSED: usize = 4;
 
 /// What runs out sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;
@@ -53,6 +48,10 @@ const RENEW_GAP_MS: u64 = 1_000;
 /// While the meter is out of reach a holder admits a paid key's calls up to this fraction of its minute.
 const LOCAL_SHARE: u32 = 4;
 
+/// A clock that goes back by no more than this, in milliseconds, is taken to stand still: requests may read it in
+/// another order than they act, and the margins are made for it. A larger step back ends every lease.
+const STANDS_STILL_MS: u64 = 200;
+
 /// What one isolate knows and holds of one key.
 #[derive(Debug)]
 pub struct Holder {
@@ -60,15 +59,14 @@ pub struct Holder {
     seq: u32,
     record: Option<KeyRecord>,
     meter_version: Option<u64>,
-    leases: Vec<Held>,
+    leases: Leases,
     last: Option<(Standing, UnixMillis)>,
     denied: Option<Denied>,
-    refused: Vec<(SecretHash, KeyFault, UnixMillis)>,
+    refused: Refused,
     rate: Rate,
     renewed: Option<UnixMillis>,
     pending: Pending,
-    outage_until: UnixMillis,
-    outage_ms: u64,
+    outage: Outage,
     local: Usage,
     latest: UnixMillis,
     /// Questions up to this one left before the clock went back: their leases have no beginning to count from.
@@ -92,15 +90,14 @@ impl Holder {
             seq: 0,
             record: None,
             meter_version: None,
-            leases: Vec::new(),
+            leases: Leases::default(),
             last: None,
             denied: None,
-            refused: Vec::new(),
+            refused: Refused::default(),
             rate: Rate::default(),
             renewed: None,
             pending: Pending::default(),
-            outage_until: UnixMillis::default(),
-            outage_ms: OUTAGE_MS,
+            outage: Outage::default(),
             local: Usage::default(),
             latest: UnixMillis::default(),
             distrusted: 0,
@@ -120,13 +117,15 @@ impl Holder {
         }
     }
 
-    /// Decides on one call, here if possible. `now` is read at this moment: a reading from before another call's
-    /// looks like a clock that went back, and costs every lease.
+    /// Decides on one call, here if possible. `now` is read at this moment.
     pub fn call(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
-        self.observe(now);
+        let now = self.observe(now);
         self.rate.count(now);
-        if let Some(admission) = self.refusal(key, now) {
-            return Step::Decided(admission, None);
+        if let Some(fault) = self.refused.find(&key.secret, now) {
+            return Step::Decided(Admission::Refuse(fault), None);
+        }
+        if !self.usable(key, now) {
+            return self.ask_or_do_without(key, now);
         }
         if let Some(admission) = self.spend(key, now) {
             let renew = self.renewal_due(now).then(|| self.ask(key, false, now));
@@ -135,10 +134,7 @@ impl Holder {
         if let Some(admission) = self.denial(key, now) {
             return Step::Decided(admission, None);
         }
-        if now < self.outage_until {
-            return Step::Decided(self.without_meter(key, now), None);
-        }
-        Step::Ask(self.ask(key, true, now))
+        self.ask_or_do_without(key, now)
     }
 
     /// Takes the meter's answer to `ask`, which left at `sent` (for a retry: when it left first), and says what
@@ -150,9 +146,8 @@ impl Holder {
         answer: &Answer,
         now: UnixMillis,
     ) -> Option<Admission> {
-        self.observe(now);
-        self.outage_until = UnixMillis::default();
-        self.outage_ms = OUTAGE_MS;
+        let now = self.observe(now);
+        self.outage.end();
         self.take_news(ask, sent, answer, now);
         match answer.verdict {
             Verdict::Allow => {
@@ -162,12 +157,11 @@ impl Holder {
             Verdict::Deny(denial) => {
                 let for_ms = answer.recheck_ms.unwrap_or(denial.retry_ms).min(denial.retry_ms);
                 self.denied = Some(Denied { denial, at: now, for_ms: for_ms.min(BELIEVE_DENIAL_MS) });
-                // Another request may have brought a lease meanwhile.
-                let lent = self.spend(&ask.key, now);
+                let lent = self.spend_if_usable(&ask.key, now);
                 Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.standing(&ask.key, now))))
             }
             Verdict::Refuse(fault) => {
-                self.believe_refusal(ask.key.secret, fault, now);
+                self.refused.believe(ask.key.secret, fault, now);
                 ask.want.then_some(Admission::Refuse(fault))
             }
             Verdict::Noted => None,
@@ -176,10 +170,10 @@ impl Holder {
 
     /// Takes note that the meter did not answer `ask` in time, and decides without it. `None` when no call waited.
     pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Option<Admission> {
-        self.observe(now);
-        self.outage_until = now.plus(self.outage_ms);
-        self.outage_ms = self.outage_ms.saturating_mul(2).min(MAX_OUTAGE_MS);
-        ask.want.then(|| self.spend(&ask.key, now).unwrap_or_else(|| self.without_meter(&ask.key, now)))
+        let now = self.observe(now);
+        self.outage.begin(now);
+        let spent = || self.spend_if_usable(&ask.key, now);
+        ask.want.then(spent)?.or_else(|| Some(self.without_meter(&ask.key, now)))
     }
 
     /// Notes how an admitted call ended. `uncharged` gives it back to the day: the tool was not available, or the
@@ -194,27 +188,26 @@ impl Holder {
     /// When the next lease ends here, at which moment [`Holder::flush`] is due.
     #[must_use]
     pub fn flush_at(&self) -> Option<UnixMillis> {
-        self.leases.iter().map(|lease| lease.until).min()
+        self.leases.first_end()
     }
 
     /// What to tell the meter once a lease has ended, or when calls have and no lease's end will carry it: to be
     /// sent in the background. With `renew`, a key that is in use asks for its next lease by the same way. `None`
     /// when there is nothing to tell.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<Ask> {
-        self.observe(now);
-        let ended = self.leases.iter().any(|lease| lease.until <= now);
+        let now = self.observe(now);
+        let ended = self.leases.first_end().is_some_and(|end| end <= now);
         let only_pending = self.leases.is_empty() && self.pending.any();
-        if now < self.outage_until || !(ended || only_pending) {
+        if self.outage.lasts(now) || !(ended || only_pending) {
             return None;
         }
-        let used = self.leases.iter().any(|lease| lease.until <= now && lease.used());
-        let rate = if renew && used { self.rate.per_1000_seconds(now) } else { 0 };
+        let rate = if renew && self.leases.ended_in_use(now) { self.rate.per_1000_seconds(now) } else { 0 };
         Some(Ask { rate, ..self.ask(key, false, now) })
     }
 
     /// An ask for no call, to read the meter's state with everything reported.
     pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> Ask {
-        self.observe(now);
+        let now = self.observe(now);
         Ask { rate: 0, ..self.ask(key, false, now) }
     }
 
@@ -224,15 +217,20 @@ impl Holder {
         self.leases.is_empty() && !self.pending.any()
     }
 
-    /// A clock that went back makes every `until` doubtful: what is held is dropped, to be counted as spent.
-    fn observe(&mut self, now: UnixMillis) {
-        if now < self.latest {
-            self.leases.clear();
+    /// The moment it is. A clock that went back makes every `until` doubtful: what is held is dropped, to be counted
+    /// as spent.
+    fn observe(&mut self, now: UnixMillis) -> UnixMillis {
+        if self.latest.since(now) > STANDS_STILL_MS {
+            self.leases.drop_all();
             self.distrusted = self.seq;
+            self.renewed = None;
             self.denied = None;
-            self.outage_until = UnixMillis::default();
+            self.refused.forget();
+            self.outage.end();
+            self.latest = now;
         }
-        self.latest = now;
+        self.latest = self.latest.max(now);
+        self.latest
     }
 
     /// What an answer tells beside its verdict. Answers may overtake each other.
@@ -243,7 +241,7 @@ impl Holder {
         }
         self.pending.acknowledge(answer.batch);
         if let Some(terms) = answer.lease.filter(|_| ask.seq > self.distrusted) {
-            self.leases.push(Held::new(terms, sent, answer.day));
+            self.leases.take(terms, sent, answer.day);
         }
         if let Some(standing) = answer.standing {
             self.last = Some((standing, now));
@@ -253,16 +251,16 @@ impl Holder {
         }
     }
 
-    fn believe_refusal(&mut self, secret: SecretHash, fault: KeyFault, now: UnixMillis) {
-        self.refused.retain(|&(other, _, until)| other != secret && now < until);
-        self.refused.truncate(MAX_REFUSED - 1);
-        self.refused.push((secret, fault, now.plus(BELIEVE_REFUSAL_MS)));
+    /// Whether the key may be used as far as is known here.
+    fn usable(&self, key: &VerifiedKey, now: UnixMillis) -> bool {
+        self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
     }
 
-    fn refusal(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
-        self.refused.retain(|&(_, _, until)| now < until);
-        let refused = self.refused.iter().find(|(secret, _, _)| *secret == key.secret);
-        refused.map(|&(_, fault, _)| Admission::Refuse(fault))
+    fn ask_or_do_without(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
+        if self.outage.lasts(now) {
+            return Step::Decided(self.without_meter(key, now), None);
+        }
+        Step::Ask(self.ask(key, true, now))
     }
 
     /// A denial that was answered, as long as it holds.
@@ -274,16 +272,14 @@ impl Holder {
         Some(Admission::Deny(Denial { retry_ms, ..denial }, self.standing(key, now)))
     }
 
-    /// Spends from what is held, if the key may be used as far as is known here.
     fn spend(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
-        let record = self.record.as_ref()?;
-        if record.check(key, now).is_err() {
-            return None;
-        }
-        let lease = self.leases.iter_mut().find(|lease| lease.spendable(now))?;
-        lease.spend(now);
-        let day = lease.day;
+        let day = self.leases.spend(now)?;
         Some(self.allowed(key, day, now))
+    }
+
+    /// Spends what another request has brought while this one was asking.
+    fn spend_if_usable(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
+        self.usable(key, now).then(|| self.spend(key, now)).flatten()
     }
 
     fn allowed(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
@@ -292,7 +288,7 @@ impl Holder {
 
     fn standing(&self, key: &VerifiedKey, now: UnixMillis) -> Standing {
         match self.last {
-            Some((standing, at)) => standing.after(now.since(at)).with_held(self.held(now)),
+            Some((standing, at)) => standing.after(now.since(at)).with_held(self.leases.left(now)),
             None => Standing::whole(&self.record_or_word(key).policy()),
         }
     }
@@ -302,20 +298,14 @@ impl Holder {
         self.record.clone().unwrap_or_else(|| KeyRecord::provisional(key))
     }
 
-    fn held(&self, now: UnixMillis) -> u32 {
-        let spendable = self.leases.iter().filter(|lease| lease.spendable(now));
-        spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
-    }
-
     /// Whether what is in hand runs out soon, by time or by calls, and nobody has asked for more just now.
     fn renewal_due(&mut self, now: UnixMillis) -> bool {
         let used_soon =
             u64::from(self.rate.per_1000_seconds(now)).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
-        let low = u64::from(self.held(now)) <= used_soon;
-        let ends = self.leases.iter().map(|lease| lease.until).max().unwrap_or_default();
-        let ending = ends.since(now) < RENEW_WITHIN_MS;
+        let low = u64::from(self.leases.left(now)) <= used_soon;
+        let ending = self.leases.last_end().is_none_or(|end| end.since(now) < RENEW_WITHIN_MS);
         let recently = self.renewed.is_some_and(|at| now.since(at) < RENEW_GAP_MS);
-        (low || ending) && !recently && now >= self.outage_until
+        (low || ending) && !recently && !self.outage.lasts(now)
     }
 
     fn ask(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> Ask {
@@ -331,29 +321,21 @@ impl Holder {
             rate: self.rate.per_1000_seconds(now),
             record: self.record.clone().filter(|_| news),
             version,
-            reports: self.reports(now),
+            reports: self.leases.report(now),
             batch: self.pending.batch(),
         }
     }
 
-    /// Running totals of all that is held. What has ended or is used up is given back with this report.
-    fn reports(&mut self, now: UnixMillis) -> Vec<Report> {
-        let reports = self.leases.iter().map(|lease| lease.report(now)).collect();
-        self.leases.retain(|lease| lease.spendable(now));
-        reports
-    }
-
     /// Free keys wait: their limit is small, and their calls always ask. Paid keys go on, up to a share of their
-    /// minute for each isolate; the meter counts those calls when it is back.
+    /// minute for each isolate; the meter counts those calls when it is back. That a key is revoked stays true; any
+    /// other fault may have been mended since, and only the meter knows.
     fn without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
-        let retry_ms = self.outage_until.since(now);
+        let retry_ms = self.outage.left_ms(now);
         let record = self.record_or_word(key);
-        if let Err(fault) = record.check(key, now) {
-            return Admission::Refuse(fault);
-        }
-        match record.tier {
-            Tier::Free => Admission::Unavailable { retry_ms },
-            Tier::Pro | Tier::Enterprise => self.on_local_budget(&record.policy(), now),
+        match (record.check(key, now), record.tier) {
+            (Err(KeyFault::Revoked), _) => Admission::Refuse(KeyFault::Revoked),
+            (Err(_), _) | (Ok(()), Tier::Free) => Admission::Unavailable { retry_ms },
+            (Ok(()), Tier::Pro | Tier::Enterprise) => self.on_local_budget(&record.policy(), now),
         }
     }
 

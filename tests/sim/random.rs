@@ -1,4 +1,4 @@
-//! Thousands of random scenarios. `SIM_SEED=n` plays one of them and prints it.
+//! Thousands of random scenarios. `SIM_SEED=n` plays one of them and prints it; `SIM_SEEDS=n` plays so many.
 
 use std::{env, thread};
 
@@ -28,9 +28,10 @@ fn play(seed: u64) -> (Scenario, Outcome) {
 
 /// The seeds to play: all, or the one that was asked for.
 fn seeds() -> Vec<u64> {
-    match env::var("SIM_SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (0..SEEDS).collect(),
+    match (env::var("SIM_SEED"), env::var("SIM_SEEDS")) {
+        (Ok(seed), _) => vec![seed.parse().unwrap()],
+        (Err(_), Ok(count)) => (0..count.parse().unwrap()).collect(),
+        (Err(_), Err(_)) => (0..SEEDS).collect(),
     }
 }
 

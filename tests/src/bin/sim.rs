@@ -1,9 +1,18 @@
-//! Prints what the limits cost and keep, scenario by scenario: `cargo run --release -p tests --bin sim`.
-#![allow(clippy::print_stdout, reason = "printing is what it is for")]
+//! Prints what the limits cost and keep, scenario by scenario: `cargo run --release -p tests --bin sim`. With
+//! `SIM_SEED=n`, the course of one random scenario instead.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "printing is what it is for; a fault ends it")]
 
-use tests::sim::{named, table};
+use std::env;
+
+use tests::sim::{Limiter, named, random, run, table};
 
 fn main() {
+    if let Ok(seed) = env::var("SIM_SEED") {
+        let seed = seed.parse().unwrap();
+        let scenario = random(seed);
+        println!("{scenario:#?}\n{:#?}", run(&scenario, Limiter::Lease, seed));
+        return;
+    }
     println!("{}", table::head());
     for scenario in named() {
         println!("{}", table::rows(&scenario));

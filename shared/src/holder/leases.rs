@@ -1,0 +1,98 @@
+//! The leases in an isolate's hand.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    meter::{LeaseTerms, Report, SLOT_MS},
+    time::{UnixMillis, UtcDay},
+};
+
+/// How long before its end a lease is no longer spent, in milliseconds: twice what a clock step may hide, and more.
+const MARGIN_MS: u64 = 500;
+
+/// All leases that a holder has, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Vec<Held>);
+
+#[derive(Debug)]
+struct Held {
+    id: u64,
+    calls: u32,
+    left: u32,
+    from: UnixMillis,
+    /// From this moment on it is not spent.
+    until: UnixMillis,
+    /// The meter's day its calls count on.
+    day: UtcDay,
+    spent: BTreeMap<u64, u32>,
+}
+
+impl Leases {
+    /// Takes a lease that was asked for at `sent`. The meter counts its time from later.
+    pub(super) fn take(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay) {
+        self.0.push(Held {
+            id: terms.id,
+            calls: terms.calls,
+            left: terms.calls,
+            from: sent,
+            until: sent.plus(terms.ttl_ms.saturating_sub(MARGIN_MS)),
+            day,
+            spent: BTreeMap::new(),
+        });
+    }
+
+    /// Drops all, to be counted as spent.
+    pub(super) fn drop_all(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Spends one call; the day it counts on.
+    pub(super) fn spend(&mut self, now: UnixMillis) -> Option<UtcDay> {
+        let lease = self.0.iter_mut().find(|lease| lease.spendable(now))?;
+        lease.left = lease.left.saturating_sub(1);
+        let calls = lease.spent.entry(now.since(lease.from) / SLOT_MS).or_insert(0);
+        *calls = calls.saturating_add(1);
+        Some(lease.day)
+    }
+
+    /// Calls that can be spent now.
+    pub(super) fn left(&self, now: UnixMillis) -> u32 {
+        let spendable = self.0.iter().filter(|lease| lease.spendable(now));
+        spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
+    }
+
+    pub(super) fn first_end(&self) -> Option<UnixMillis> {
+        self.0.iter().map(|lease| lease.until).min()
+    }
+
+    pub(super) fn last_end(&self) -> Option<UnixMillis> {
+        self.0.iter().map(|lease| lease.until).max()
+    }
+
+    /// Whether a lease has ended of which something was spent.
+    pub(super) fn ended_in_use(&self, now: UnixMillis) -> bool {
+        self.0.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
+    }
+
+    /// Running totals of all that is held. What has ended or is used up is given back with this report.
+    pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
+        let reports = self.0.iter().map(|lease| lease.report(now)).collect();
+        self.0.retain(|lease| lease.spendable(now));
+        reports
+    }
+}
+
+impl Held {
+    fn spendable(&self, now: UnixMillis) -> bool {
+        self.left > 0 && now < self.until
+    }
+
+    fn report(&self, now: UnixMillis) -> Report {
+        let spent = self.spent.iter().map(|(&slot, &calls)| (slot, calls)).collect();
+        Report { lease: self.id, spent, closed: !self.spendable(now) }
+    }
+}
