@@ -15,8 +15,10 @@ pub(crate) struct Edge<'a> {
 }
 
 impl Edge<'_> {
-    /// The address that clients are told to call: the configured one, else the one that was called.
+    /// The address that clients are told to call: the configured one, else the one that was called. It is plain:
+    /// what would have to be escaped somewhere is left out, and paths are then relative.
     pub(crate) fn public_url(&self) -> &str {
-        self.bindings.public_url.as_deref().unwrap_or(self.address.base)
+        let called = self.address.is_plain().then_some(self.address.base);
+        self.bindings.public_url.as_deref().or(called).unwrap_or("")
     }
 }

@@ -20,6 +20,9 @@ use outcome::{Group, HEADERS};
 /// The version of the description (spec section 9).
 pub const VERSION: &str = "1.0.0";
 
+/// Stands for the server's address in a description that is made before the address is known.
+pub const SERVER: &str = "https://server.invalid";
+
 /// The description, with `server` (such as `https://api.example.com`) as its one server.
 #[must_use]
 pub fn document(server: &str) -> Value {
@@ -105,8 +108,6 @@ mod tests {
 
     use super::*;
     use crate::route::{Method, Route};
-
-    const SERVER: &str = "https://api.example.com";
 
     /// Every operation of the document: path, method, operation.
     fn operations() -> Vec<(String, String, Value)> {

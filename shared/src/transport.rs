@@ -30,6 +30,13 @@ impl<'a> Address<'a> {
         Some(Self { base, target, secure, authority })
     }
 
+    /// Whether scheme and authority hold nothing that has a meaning in JSON, HTML or a shell.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
+        self.authority.bytes().all(plain)
+    }
+
     /// Refuses to take a secret that has travelled in the clear, unless `http_allowed` (local development behind
     /// another name) or the host is this very machine.
     ///
@@ -71,6 +78,15 @@ mod tests {
         assert_eq!(Address::parse("http://h").unwrap().target, "/");
         for url in ["", "/v1", "ftp://h/", "http:///x", "data:,x"] {
             assert_eq!(Address::parse(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_would_have_to_be_escaped_is_not_plain() {
+        for (url, plain) in
+            [("http://[::1]:8787/", true), ("https://a-b.example/", true), ("http://a\"b/", false)]
+        {
+            assert_eq!(Address::parse(url).unwrap().is_plain(), plain, "{url}");
         }
     }
 

@@ -4,9 +4,12 @@ use shared::{docs, openapi, problem::Code};
 
 use crate::{edge::Edge, respond::Answer};
 
+/// Made by `build.rs`.
+const DESCRIPTION: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
+
 /// `GET /openapi.json`
 pub(crate) fn openapi(edge: &Edge<'_>) -> Answer {
-    cacheable("application/json", openapi::document(edge.public_url()).to_string())
+    cacheable("application/json", DESCRIPTION.replace(openapi::SERVER, edge.public_url()))
 }
 
 /// `GET /docs`
