@@ -18,10 +18,14 @@ fail() {
 
 # step "what is done" command…: says what is about to happen, shows its output, says how long it took.
 step() {
-  local what=$1 started=$SECONDS status=0
+  local what=$1 started=$SECONDS status
   shift
   printf '==>   %s\n' "$what"
-  "$@" || status=$?
+  # Not `"$@" || …`: within that, a function would go on after a command that failed.
+  set +e
+  (set -e; "$@")
+  status=$?
+  set -e
   if ((status != 0)); then
     printf 'error %s: failed after %d s (%s)\n' "$what" $((SECONDS - started)) "$*" >&2
     return "$status"

@@ -6,6 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
 readonly LOGS=$TARGET_DIR/test-logs
+readonly BINARIES=$LOGS/binaries.tsv
 passed_in_all=0
 failed_in_all=0
 summary=()
@@ -18,6 +19,23 @@ count() {
     /^(#|ℹ) (fail|cancelled) / { failed += $3 }
     /^(#|ℹ) (skipped|todo) /   { ignored += $3 }
     END { print passed + 0, failed + 0, ignored + 0 }' "$1"
+}
+
+# Builds all test binaries at once: package by package, cargo would build their dependencies anew for each set of features.
+build_tests() {
+  cargo test --locked --workspace --no-run --message-format=json-render-diagnostics >"$LOGS/build.json" &&
+    node "$here/test/binaries.mjs" <"$LOGS/build.json" >"$BINARIES"
+}
+
+# run_binaries pattern: runs the test binaries whose `package kind name` matches, all of them whatever happens.
+run_binaries() {
+  local package target name binary folder status=0
+  while IFS=$'\t' read -r package target name binary folder; do
+    [[ "$package $target $name" =~ ^($1)$ ]] || continue
+    printf '\n      %s, %s %s\n' "$package" "$target" "$name"
+    (cd "$folder" && "$binary") </dev/null || status=1
+  done <"$BINARIES"
+  return "$status"
 }
 
 # kind name command…: runs one kind of tests and notes the outcome; goes on whatever it is.
@@ -44,16 +62,16 @@ mkdir -p "$LOGS"
 "$here/setup.sh"
 "$here/browser.sh"
 "$here/build-edge.sh"
-step "building the proxy and the load generator for the tests" cargo build --locked -p proxy -p loadtest
+step "building the programs and their tests" build_tests
 
-kind unit cargo test --locked --no-fail-fast --workspace --exclude tests --lib --bins
-kind property cargo test --locked --no-fail-fast -p shared --test '*'
-kind simulation cargo test --locked --no-fail-fast -p tests --test sim
-kind contract cargo test --locked --no-fail-fast -p tests --test contract
-kind tools cargo test --locked --no-fail-fast -p loadtest --test '*'
-kind proxy cargo test --locked --no-fail-fast -p proxy --test '*'
-kind edge cargo test --locked --no-fail-fast -p tests --test edge
-kind end-to-end cargo test --locked --no-fail-fast -p tests --test end_to_end
+kind unit run_binaries '[^ ]+ (lib|bin) [^ ]+'
+kind property run_binaries 'shared test [^ ]+'
+kind simulation run_binaries 'tests test sim'
+kind contract run_binaries 'tests test contract'
+kind tools run_binaries 'loadtest test [^ ]+'
+kind proxy run_binaries 'proxy test [^ ]+'
+kind edge run_binaries 'tests test edge'
+kind end-to-end run_binaries 'tests test end_to_end'
 kind browser node --test tests/browser
 
 printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
