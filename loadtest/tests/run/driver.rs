@@ -19,9 +19,8 @@ async fn every_call_is_sent_once_at_the_rate_that_was_asked_for() {
     assert_eq!(run.calls_with(200), 400);
     let counters = running.tool(Tool::Seo).counters();
     assert_eq!((counters.calls, counters.connections), (400, 4));
-    // The last of 400 calls is due 5 ms before the end.
     let rate = report["achieved_rate"].as_f64().unwrap();
-    assert!(rate < 201.0, "{rate}");
+    assert!((50.0..=200.0).contains(&rate), "{rate}");
     assert!(report["bytes_received"].as_u64().unwrap() > 400 * 100);
 }
 
