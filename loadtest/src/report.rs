@@ -160,7 +160,7 @@ impl Quantiles {
     }
 }
 
-/// Milliseconds to the microsecond; an hour and more is told as 71 minutes.
+/// Milliseconds to the microsecond; more than 71 minutes are told as 71 minutes.
 fn millis(time: &Duration) -> f64 {
     f64::from(u32::try_from(time.as_micros()).unwrap_or(u32::MAX)) / 1000.0
 }
