@@ -82,7 +82,8 @@ struct Denied {
 }
 
 impl Holder {
-    /// A holder that knows nothing yet. `id` is random and the isolate's own.
+    /// A holder that knows nothing yet. `id` is random and this holder's alone: one that takes the place of another,
+    /// in the same isolate too, has another `id`, or the meter would take its questions for repeated ones.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self {

@@ -274,6 +274,24 @@ fn a_question_asked_again_gets_the_same_answer_and_is_counted_once() {
 }
 
 #[test]
+fn a_refusal_is_not_repeated_to_a_question_that_now_shows_the_record() {
+    let mut meter = Meter::default();
+    let late = NOON.plus(3_600_001);
+    assert_eq!(tell(&mut meter, &ask(Tier::Pro, 1, 1), late).verdict, Verdict::Refuse(KeyFault::Invalid));
+    let shown = Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+    assert_eq!(tell(&mut meter, &shown, late).verdict, Verdict::Allow);
+}
+
+#[test]
+fn an_answer_is_not_repeated_long_after() {
+    let mut meter = Meter::default();
+    let asked = Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 1) };
+    tell(&mut meter, &asked, NOON);
+    tell(&mut meter, &asked, NOON.plus(5_000));
+    assert_eq!(reading(&meter, Tier::Free, NOON.plus(5_000)).minute_used, 2);
+}
+
+#[test]
 fn a_background_question_asked_again_gets_the_same_lease() {
     let mut meter = Meter::default();
     tell(&mut meter, &Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 1) }, NOON);

@@ -62,9 +62,9 @@ pub enum Reply {
 /// A holder's question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
-    /// Which isolate asks: a random number it keeps for life.
+    /// Which holder asks: a random number it keeps for life, and no other ever has.
     pub holder: u64,
-    /// Counts the isolate's questions. A retry repeats it and gets the same answer.
+    /// Counts the holder's questions. A retry repeats it and gets the same answer.
     pub seq: u32,
     /// The key, as its MAC vouches for it.
     pub key: VerifiedKey,

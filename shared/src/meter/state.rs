@@ -20,7 +20,8 @@ use crate::{
 /// deny a record for a minute or more after it was written; later than that, no record means no key.
 const PROVISIONAL_MS: u64 = 3_600_000;
 
-/// The last answers are kept for holders that ask the same again: as many as are given within the time of a retry.
+/// Answers are kept for holders that ask the same again, for so many milliseconds, and so many.
+const KEEP_GIVEN_MS: u64 = 5_000;
 const MAX_GIVEN: usize = 16;
 
 /// The version after the one that issuing writes.
@@ -51,6 +52,7 @@ pub struct Meter {
 /// is given then is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Given {
+    at: UnixMillis,
     holder: u64,
     seq: u32,
     verdict: Verdict,
@@ -84,6 +86,7 @@ impl Meter {
     }
 
     fn ask(&mut self, ask: Ask, now: UnixMillis) -> Answer {
+        self.given.retain(|given| now.since(given.at) < KEEP_GIVEN_MS);
         let given =
             self.given.iter().find(|given| given.holder == ask.holder && given.seq == ask.seq).copied();
         let mut answer = match given {
@@ -107,8 +110,17 @@ impl Meter {
         self.settle(ask, now);
         let answer = self.decide(ask, now);
         let Answer { verdict, lease, recheck_ms, day, .. } = answer;
-        if ask.want || lease.is_some() {
-            self.given.push(Given { holder: ask.holder, seq: ask.seq, verdict, lease, recheck_ms, day });
+        let refused = matches!(verdict, Verdict::Refuse(_));
+        if lease.is_some() || ask.want && !refused {
+            self.given.push(Given {
+                at: now,
+                holder: ask.holder,
+                seq: ask.seq,
+                verdict,
+                lease,
+                recheck_ms,
+                day,
+            });
             let surplus = self.given.len().saturating_sub(MAX_GIVEN);
             self.given.drain(..surplus);
         }
