@@ -70,11 +70,24 @@ impl Request {
         stream.write_all(&self.bytes(to))?;
         let mut answer = Vec::new();
         // A server that refuses a body may reset the connection after its answer: what arrived before counts.
-        let read = stream.read_to_end(&mut answer);
+        let read = self.read_answer(&mut stream, &mut answer);
         Response::parse(&answer).ok_or_else(|| {
             let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
             std::io::Error::other(format!("no answer: {why} {:?}", String::from_utf8_lossy(&answer)))
         })
+    }
+
+    /// Reads to the end of the answer, as its framing tells, or of the connection: workerd keeps one open for five
+    /// seconds though it was asked to close it.
+    fn read_answer(&self, stream: &mut TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> {
+        let mut piece = [0; 65_536];
+        while !Response::is_complete(answer, self.method == "HEAD") {
+            match stream.read(&mut piece)? {
+                0 => break,
+                n => answer.extend_from_slice(&piece[..n]),
+            }
+        }
+        Ok(())
     }
 
     fn bytes(&self, to: SocketAddr) -> Vec<u8> {
@@ -109,6 +122,26 @@ impl Response {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// Whether `bytes` hold a whole answer. One without framing ends with its connection.
+    fn is_complete(bytes: &[u8], without_body: bool) -> bool {
+        let mut lines = [httparse::EMPTY_HEADER; 128];
+        let mut head = httparse::Response::new(&mut lines);
+        let Ok(httparse::Status::Complete(length)) = head.parse(bytes) else { return false };
+        let status = head.code.unwrap_or_default();
+        let value = |name: &str| {
+            let line = head.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name))?;
+            std::str::from_utf8(line.value).ok()
+        };
+        let (body, stated) = (&bytes[length..], value("content-length").and_then(|text| text.parse().ok()));
+        match status {
+            100..200 => Self::is_complete(body, without_body),
+            204 | 304 => true,
+            _ if without_body => true,
+            _ if value("transfer-encoding").is_some() => dechunk(body).1,
+            _ => stated.is_some_and(|stated: usize| body.len() >= stated),
+        }
+    }
+
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; 128];
         let mut head = httparse::Response::new(&mut lines);
@@ -124,21 +157,25 @@ impl Response {
             .collect();
         let mut response = Self { status, headers, body: bytes[length..].to_vec() };
         if response.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
-            response.body = dechunk(&response.body);
+            response.body = dechunk(&response.body).0;
         }
         Some(response)
     }
 }
 
-fn dechunk(mut rest: &[u8]) -> Vec<u8> {
+/// The content of a chunked body as far as it has come, and whether that is all.
+fn dechunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     while let Ok(httparse::Status::Complete((start, size))) = httparse::parse_chunk_size(rest) {
         let end = start + usize::try_from(size).unwrap_or(usize::MAX);
-        if size == 0 || end > rest.len() {
+        if size == 0 {
+            return (body, rest[start..].ends_with(b"\r\n"));
+        }
+        if end > rest.len() {
             break;
         }
         body.extend_from_slice(&rest[start..end]);
         rest = rest.get(end + 2..).unwrap_or_default();
     }
-    body
+    (body, false)
 }
