@@ -7,22 +7,23 @@
 //!
 //! **Why no call over the limit passes**, whatever is delayed, doubled, lost, restarted or crashes:
 //!
-//! 1. At every step, calls counted in the window plus calls reserved by leases are at most the limit, because
-//!    what is granted is taken from what is free.
+//! 1. What is granted, to a call or as a lease, is taken from what is free: the limit, less the calls counted in the
+//!    window, less the calls reserved by leases.
 //! 2. A holder spends a lease only while it is valid by the holder's own clock, counted from before it asked. The
 //!    meter counts from when it answered, which is later. So spending has ended when the meter stops reserving.
 //! 3. What was spent is counted at a moment no earlier than its real one: the grant's moment plus the end of the
 //!    slot of the lease in which it was spent. What is not reported by a lease's end counts as spent then. So at
-//!    every grant, each call of the 60 seconds before it is in the window, or reserved, or being granted: three
-//!    parts that together are at most the limit.
+//!    the last grant that adds to some 60 seconds, each of their calls is in the window, or reserved, or being
+//!    granted: three parts that together are at most the limit.
 //! 4. A reply leaves only after its state is stored. If either is lost, calls are lost, never gained.
 //! 5. Reports are running totals and merge by maximum. Refunds carry a number that is taken once, and the day on
 //!    which the meter counted the calls; a call is given back to that day or not at all.
 //! 6. A lease never outlasts the UTC day it was granted on.
 //!
-//! A call stays in the window for 300 ms longer than 60 seconds ([`RollingMinute`](crate::quota::RollingMinute)). That covers the
-//! way of an answer, so that the promise holds where calls are let through and not only where they are counted; or
-//! else a step of a holder's clock back, or of the meter's forward, by as much.
+//! A call stays in the window for 300 ms longer than 60 seconds
+//! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the way of an answer, so that the promise holds
+//! where calls are let through and not only where they are counted; or else a step of a holder's clock back, or of
+//! the meter's forward, by as much.
 //!
 //! `docs/limits.md` says the same to clients and operators, with what it costs near the limit.
 

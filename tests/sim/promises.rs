@@ -1,7 +1,7 @@
 //! What the limits promise in worlds as they are met: the figures of the table, and clients that obey headers.
 
 use shared::{meter::Change, tier::Tier};
-use tests::sim::{self, Demand, Faults, Limiter, Outcome, Pace, Scenario, named, run};
+use tests::sim::{Demand, Faults, Limiter, Outcome, Pace, Scenario, named, run, table};
 
 /// The named scenarios in which nothing goes wrong.
 fn standard() -> Vec<Scenario> {
@@ -13,12 +13,15 @@ fn lease(scenario: &Scenario, seed: u64) -> Outcome {
 }
 
 #[test]
-fn no_named_scenario_admits_a_call_over_a_limit_by_either_limiter() {
+fn no_named_scenario_admits_a_call_over_a_limit_by_either_limiter_and_the_manual_says_so() {
+    let manual = include_str!("../../docs/limits.md");
     for scenario in named() {
         for limiter in [Limiter::CallPerRequest, Limiter::Lease] {
-            let outcome = run(&scenario, limiter, sim::table::SEED);
+            let outcome = run(&scenario, limiter, table::SEED);
             let worst = outcome.worst_minute().max(outcome.worst_day());
             assert!(worst <= 1.0, "{} {}: {worst:.4}", scenario.name, limiter.name());
+            let row = table::row(&scenario.name, limiter, &outcome);
+            assert!(manual.contains(&row), "docs/limits.md has not this row: {row}");
         }
     }
 }

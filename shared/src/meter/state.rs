@@ -1,15 +1,16 @@
 //! The meter's state and its one entry.
 
+mod change;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Ask, Attempt, Batch, Change, Changed, LeaseTerms, Message, Reading, Reply, TTL_MS, Tally,
-    Verdict,
+    Answer, Ask, Attempt, Batch, LeaseTerms, Message, Reading, Reply, TTL_MS, Tally, Verdict,
     batches::{Batches, Taken},
     lease::Lease,
 };
 use crate::{
-    key::{FormerSecret, KeyFault, KeyRecord, KeyStatus},
+    key::{KeyFault, KeyRecord},
     policy::{ADMIN_ATTEMPTS, Policy},
     quota::{Decision, Standing, Usage},
     tier::Tier,
@@ -23,9 +24,6 @@ const PROVISIONAL_MS: u64 = 3_600_000;
 /// Answers are kept for holders that ask the same again, for so many milliseconds, and so many.
 const KEEP_GIVEN_MS: u64 = 5_000;
 const MAX_GIVEN: usize = 16;
-
-/// The version after the one that issuing writes.
-const FIRST_CHANGE: u64 = 2;
 
 /// The smallest lease that is granted. Less than that is better left for all.
 const MIN_LEASE: u32 = 2;
@@ -167,15 +165,6 @@ impl Meter {
         }
     }
 
-    /// Takes over a record that is newer than the own one: the first that a store shows of a key.
-    fn adopt(&mut self, record: Option<&KeyRecord>) {
-        let newer = |record: &&KeyRecord| self.record.as_ref().is_none_or(|own| own.version < record.version);
-        if let Some(record) = record.filter(newer) {
-            self.stored_version = self.stored_version.max(record.version);
-            self.record = Some(record.clone());
-        }
-    }
-
     fn decide(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
         if self.record.is_none() && now.since(ask.key.issued_at) <= PROVISIONAL_MS {
             self.record = Some(KeyRecord::provisional(&ask.key));
@@ -296,29 +285,6 @@ impl Meter {
         }
     }
 
-    fn change(&mut self, record: Option<KeyRecord>, change: &Change, now: UnixMillis) -> Changed {
-        self.adopt(record.as_ref());
-        self.roll(now);
-        let Some(record) = &mut self.record else {
-            return Changed::Unknown;
-        };
-        match (change, record.status, record.version) {
-            (Change::None, ..) => {}
-            (_, KeyStatus::Revoked { .. }, _) => return Changed::Revoked,
-            // What a provisional record lacks must not be written over the stored one; only an end may come first.
-            (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return Changed::Unknown,
-            (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
-                let before = record.clone();
-                apply(record, change, now);
-                if *record != before {
-                    record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
-                    self.given.clear();
-                }
-            }
-        }
-        Changed::Done(record.clone())
-    }
-
     fn attempt(&mut self, attempt: Attempt, now: UnixMillis) -> Decision {
         if attempt == Attempt::Right {
             self.usage = Usage::default();
@@ -327,30 +293,5 @@ impl Meter {
             Attempt::Begin => self.usage.admit(&ADMIN_ATTEMPTS, now),
             Attempt::Right => Decision::Allow(Standing::whole(&ADMIN_ATTEMPTS)),
         }
-    }
-}
-
-fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
-    match change {
-        Change::Patch { tier, limits, expires_at, disabled, biolink_plan } => {
-            record.tier = tier.unwrap_or(record.tier);
-            record.limits = limits.unwrap_or(record.limits);
-            record.expires_at = expires_at.unwrap_or(record.expires_at);
-            record.biolink_plan = biolink_plan.unwrap_or(record.biolink_plan);
-            match disabled {
-                Some(true) => record.status = KeyStatus::Disabled,
-                Some(false) => record.status = KeyStatus::Active,
-                None => {}
-            }
-        }
-        Change::Revoke => record.status = KeyStatus::Revoked { at: now },
-        // The same rotation again must not end the grace of the secret it replaced.
-        Change::Rotate { secret, .. } if *secret == record.secret => {}
-        Change::Rotate { secret, grace_ms } => {
-            let former = FormerSecret { hash: record.secret, until: now.plus(*grace_ms) };
-            record.former = (*grace_ms > 0).then_some(former);
-            record.secret = *secret;
-        }
-        Change::None => {}
     }
 }
