@@ -27,7 +27,7 @@ pub enum Admission {
         standing: Standing,
         /// The policy was kept by the local budget.
         degraded: bool,
-        /// Where the call is counted: for [`Holder::ended`].
+        /// Where the call is counted: for [`Holder::ended`](super::Holder::ended).
         charge: Charge,
     },
     /// It would exceed a quota.
