@@ -13,5 +13,5 @@ if [[ $(cat "$TOOLS/wasm-rust") == rustup ]]; then
   step "clippy for wasm" env CARGO_TARGET_DIR="$EDGE_TARGET_DIR" \
     cargo clippy --locked -p edge-worker --target wasm32-unknown-unknown -- -D warnings
 fi
-for script in scripts/*.mjs scripts/*/*.mjs; do node --check "$script"; done
+for script in scripts/*.mjs scripts/*/*.mjs tests/browser/*.mjs tests/browser/*/*.mjs; do node --check "$script"; done
 if command -v shellcheck >/dev/null; then step "shellcheck" shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run; fi

@@ -72,7 +72,7 @@ kind tools run_binaries 'loadtest test [^ ]+'
 kind proxy run_binaries 'proxy test [^ ]+'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
-kind browser node --test tests/browser
+kind browser node --test tests/browser/*.test.mjs
 
 printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
 ((failed_in_all == 0))

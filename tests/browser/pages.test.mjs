@@ -1,0 +1,74 @@
+// The pages for people, as a browser shows them.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startChromium } from "./parts/chromium.mjs";
+import { startEdge } from "./parts/edge.mjs";
+
+const PAGES = ["/docs", "/problems/quota-exceeded"];
+let edge;
+let browser;
+
+before(async () => {
+  [edge, browser] = await Promise.all([startEdge(), startChromium()]);
+});
+after(() => Promise.all([browser?.close(), edge?.end()]));
+
+/** A page at `path`, with all that it complained of and all that it asked for. */
+async function open(path, options = {}) {
+  const page = await browser.newPage(options);
+  const complaints = [];
+  const requests = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => requests.push(request.url()));
+  const response = await page.goto(edge.origin + path);
+  assert.equal(response.status(), 200, path);
+  return { page, complaints, requests };
+}
+
+for (const path of PAGES) {
+  test(`${path} loads nothing but itself, and breaks no rule of its own`, async () => {
+    const { page, complaints, requests } = await open(path);
+    assert.deepEqual(complaints, []);
+    // A browser asks for the icon by itself.
+    assert.deepEqual(requests.filter((url) => !url.endsWith("/favicon.ico")), [edge.origin + path]);
+    await page.close();
+  });
+
+  test(`${path} is styled, though its policy forbids all styles but its own`, async () => {
+    const { page } = await open(path);
+    assert.equal(await page.locator("body").evaluate((body) => getComputedStyle(body).marginTop), "0px");
+    await page.close();
+  });
+
+  test(`${path} is as wide as a narrow phone, and no wider`, async () => {
+    const { page } = await open(path, { viewport: { width: 320, height: 640 } });
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320);
+    await page.close();
+  });
+
+  test(`${path} leads the keyboard past its navigation first`, async () => {
+    const { page } = await open(path);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    assert.equal(new URL(page.url()).hash, "#main");
+    assert.equal(await page.locator("main#main h1").count(), 1);
+    await page.close();
+  });
+
+  test(`${path} has no link that leads nowhere`, async () => {
+    const { page } = await open(path);
+    const links = await page.locator("a[href]").evaluateAll((all) => all.map((link) => link.href));
+    const own = [...new Set(links)].filter((link) => link.startsWith(edge.origin));
+    assert.notEqual(own.length, 0);
+    for (const link of own) await assertLeadsSomewhere(page, link);
+    await page.close();
+  });
+}
+
+async function assertLeadsSomewhere(page, link) {
+  const response = await page.request.get(link);
+  assert.equal(response.status(), 200, link);
+  const { hash } = new URL(link);
+  if (hash) assert.ok((await response.text()).includes(`id="${decodeURIComponent(hash.slice(1))}"`), link);
+}
