@@ -3,12 +3,13 @@
 
 mod env;
 mod fault;
+mod keys;
 mod pool;
 mod read;
 mod section;
 mod values;
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, io, net::SocketAddr, path::Path, time::Duration};
 
 pub use env::Lookup;
 pub use fault::{Fault, Faults};
@@ -91,21 +92,46 @@ pub enum AccessTarget {
     Off,
 }
 
+/// Why there is no configuration.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file cannot be read.
+    Unreadable {
+        /// The file, as it was named.
+        file: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The file is there, and is wrong.
+    Faulty(Faults),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { file, error } => write!(f, "{file}: cannot be read: {error}"),
+            Self::Faulty(faults) => faults.fmt(f),
+        }
+    }
+}
+
 impl Config {
     /// Reads the file at `path`.
     ///
     /// # Errors
     /// Everything that is wrong with it, or that it cannot be read.
-    pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, Faults> {
+    pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, LoadError> {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&file, &text, env),
-            Err(error) => {
-                let fault =
-                    Fault { place: None, key: String::new(), detail: format!("cannot be read: {error}") };
-                Err(Faults { file, list: vec![fault] })
-            }
+            Ok(text) => Self::parse(&file, &text, env).map_err(LoadError::Faulty),
+            Err(error) => Err(LoadError::Unreadable { file, error }),
         }
+    }
+
+    /// Every key a file may have, in its general form: `pools.{tool}.upstreams`. Sections are among them.
+    #[must_use]
+    pub fn keys() -> BTreeSet<String> {
+        read::keys()
     }
 
     /// Reads a file's text; `file` is what messages call it.
@@ -136,48 +162,6 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_is_valid_and_gives_every_tool_a_port_of_its_own() {
-        let config = parse(SAMPLE).unwrap_or_else(|faults| panic!("{faults}"));
-        assert_eq!(config.server.listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(config.server.admin.to_string(), "127.0.0.1:9090");
-        for (place, tool) in Tool::ALL.into_iter().enumerate() {
-            let names: Vec<_> = config.pools[tool].upstreams.iter().map(ToString::to_string).collect();
-            assert_eq!(names, [format!("127.0.0.1:{}", 9100 + place)]);
-        }
-    }
-
-    #[test]
-    fn every_mistake_is_named_at_once_with_its_place() {
-        let text = SAMPLE
-            .replace("[server]", "[server]\nthreads = 0\nlisen = 1")
-            .replace("qr.upstreams = [", "qr.upstreams = [\"nowhere\", ")
-            .replace("[grants]", "[clients]\nidle_timeout = \"60\"\n[grants]");
-        let faults = faults(&text);
-        let expected = [
-            "proxy.toml:5:11: server.threads: 0 is out of bounds: from 1 to 512",
-            "proxy.toml:6:1: server.lisen: is no key here; did you mean `listen`?",
-            "proxy.toml:12:16: clients.idle_timeout: `60` is no duration; write 500ms, 2s, 5m or 1h",
-            "proxy.toml:29:17: pools.qr.upstreams[0]: `nowhere` is no host and port; write 127.0.0.1:9100, [::1]:9100 or tools.internal:9100",
-            "4 faults found",
-        ];
-        assert_eq!(faults.len(), expected.len(), "{faults:#?}");
-        for (fault, expected) in faults.iter().zip(expected) {
-            assert!(
-                fault == expected || fault.starts_with("proxy.toml:29:17: pools.qr.upstreams[0]"),
-                "{fault}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_tool_without_a_pool_is_a_mistake() {
-        let text = SAMPLE.replace("yt.upstreams", "ytt.upstreams");
-        let faults = faults(&text);
-        assert!(faults.iter().any(|fault| fault.contains("pools.yt: is missing")), "{faults:?}");
-        assert!(faults.iter().any(|fault| fault.contains("did you mean `yt`?")), "{faults:?}");
-    }
-
-    #[test]
     fn the_grants_secret_must_be_there_and_long_and_is_never_repeated() {
         for (text, expected) in [
             (SAMPLE.replace("secret = ", "# secret = "), "grants.secret: is missing"),
@@ -187,12 +171,6 @@ mod tests {
             let faults = faults(&text).join("\n");
             assert!(faults.contains(expected) && !faults.contains("hush"), "{faults}");
         }
-    }
-
-    #[test]
-    fn broken_syntax_is_told_with_its_place() {
-        let faults = faults("[server\nlisten = \n");
-        assert!(faults.iter().any(|fault| fault.starts_with("proxy.toml:1:")), "{faults:?}");
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use proxy::{config::Config, server};
+use proxy::{
+    config::{Config, LoadError},
+    server,
+};
 
 /// Measured: 15 to 28 % less time per call than the system's allocator.
 #[global_allocator]
@@ -17,13 +20,17 @@ struct Arguments {
     /// The configuration file.
     #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration and exit: 0 when it is valid, 2 when it is not.
+    /// Check the configuration and exit: 0 it is valid, 1 it cannot be read, 2 it has faults.
     #[arg(long)]
     check: bool,
 }
 
-/// What a configuration that is not valid ends the process with.
-const INVALID: u8 = 2;
+/// How the process ends when the file, or anything else it needs from the machine, is not to be had.
+const UNAVAILABLE: u8 = 1;
+/// How it ends when the configuration has faults.
+const FAULTY: u8 = 2;
+/// How it ends when it is called wrongly: `EX_USAGE` of sysexits.h, so that it is told from [`FAULTY`].
+const USAGE: u8 = 64;
 
 #[allow(
     clippy::print_stderr,
@@ -31,12 +38,22 @@ const INVALID: u8 = 2;
     reason = "what the operator asked for on the command line"
 )]
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(asked) => {
+            // Nobody is left to be told when that fails.
+            let _printed = asked.print();
+            return if asked.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
     let config = match Config::load(&arguments.config, &|name| std::env::var(name).ok()) {
         Ok(config) => config,
-        Err(faults) => {
-            eprintln!("{faults}");
-            return ExitCode::from(INVALID);
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(match error {
+                LoadError::Unreadable { .. } => UNAVAILABLE,
+                LoadError::Faulty(_) => FAULTY,
+            });
         }
     };
     if arguments.check {
@@ -52,7 +69,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
-            ExitCode::FAILURE
+            ExitCode::from(UNAVAILABLE)
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{cell::RefCell, fmt, ops::Range};
 
+use super::keys::Keys;
+
 /// One mistake: where it is, which key it concerns, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -24,32 +26,101 @@ pub struct Faults {
 
 /// Where mistakes are gathered while a file is read.
 #[derive(Debug)]
-pub(crate) struct Sink<'a> {
+pub(super) struct Sink<'a> {
     text: &'a str,
-    list: RefCell<Vec<(usize, Fault)>>,
+    list: RefCell<Vec<Found>>,
+    keys: Keys,
+}
+
+/// A mistake that was found, and what tells whether it is one where the syntax is broken.
+#[derive(Debug)]
+struct Found {
+    span: Option<Range<usize>>,
+    kind: Kind,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Syntax,
+    Value,
+    Absent,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, list: RefCell::default() }
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, list: RefCell::default(), keys: Keys::default() }
     }
 
-    pub(crate) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
-        let order = span.as_ref().map_or(usize::MAX, |span| span.start);
-        let place = span.map(|span| position(self.text, span.start));
-        let fault = Fault { place, key: key.to_owned(), detail: detail.into() };
-        self.list.borrow_mut().push((order, fault));
+    /// Something is written wrong.
+    pub(super) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
+        self.found(Kind::Value, span, key, detail.into());
+    }
+
+    /// Something is not there; `span` is where it should be.
+    pub(super) fn absent(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
+        self.found(Kind::Absent, span, key, detail.into());
+    }
+
+    /// The text is not TOML.
+    pub(super) fn syntax(&self, error: &toml::de::Error) {
+        let written = error.span().and_then(|span| self.text.get(span)).unwrap_or("");
+        let detail = match error.message().trim() {
+            "duplicate key" => format!("`{written}` is written twice"),
+            other => other.to_owned(),
+        };
+        self.found(Kind::Syntax, error.span(), "", detail);
+    }
+
+    fn found(&self, kind: Kind, span: Option<Range<usize>>, key: &str, detail: String) {
+        let place = span.as_ref().map(|span| position(self.text, span.start));
+        let fault = Fault { place, key: key.to_owned(), detail };
+        self.list.borrow_mut().push(Found { span, kind, fault });
+    }
+
+    /// The keys the file has and could have.
+    pub(super) const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Every key that was asked for.
+    pub(super) fn into_keys(self) -> Keys {
+        self.keys
     }
 
     /// `value` when nothing was wrong, else everything that was.
-    pub(crate) fn into_result<T>(self, file: &str, value: T) -> Result<T, Faults> {
+    pub(super) fn into_result<T>(self, file: &str, value: T) -> Result<T, Faults> {
+        for (key, meant) in self.keys.explain() {
+            self.add(Some(key.span), &key.path, meant);
+        }
         let mut list = self.list.into_inner();
         if list.is_empty() {
             return Ok(value);
         }
-        list.sort_by_key(|(order, _)| *order);
-        Err(Faults { file: file.to_owned(), list: list.into_iter().map(|(_, fault)| fault).collect() })
+        list.sort_by_key(|found| found.span.as_ref().map_or(usize::MAX, |span| span.start));
+        let list = without_echoes(list).into_iter().map(|found| found.fault).collect();
+        Err(Faults { file: file.to_owned(), list })
     }
+}
+
+/// After broken syntax the rest of a file is guesswork: what follows from the guesses is left out, so that the fault
+/// itself is seen, and so that no secret is taken for another value and repeated. Faults on lines in a row are one.
+fn without_echoes(list: Vec<Found>) -> Vec<Found> {
+    let line = |found: &Found| found.fault.place.map_or(usize::MAX, |(line, _)| line);
+    let Some(broken) = list.iter().filter(|found| found.kind == Kind::Syntax).map(line).min() else {
+        return list;
+    };
+    let mut last = None;
+    let is_own = |found: &Found| match found.kind {
+        Kind::Absent => false,
+        Kind::Value => line(found) < broken && found.span.as_ref().is_some_and(|span| !span.is_empty()),
+        Kind::Syntax => {
+            let echo = last.is_some_and(|last: usize| line(found) <= last.saturating_add(1));
+            last = Some(line(found));
+            !echo
+        }
+    };
+    list.into_iter().filter(is_own).collect()
 }
 
 fn position(text: &str, offset: usize) -> (usize, usize) {

@@ -1,8 +1,8 @@
 //! From the text of a file to a [`Config`], gathering every fault on the way.
 
-use std::{net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
 
-use shared::{request::BODY_PAUSE_MS, secret::MacKeys};
+use shared::{request::BODY_PAUSE_MS, secret::MacKeys, tool::Tool};
 use toml::de::DeTable;
 
 use super::{
@@ -18,9 +18,7 @@ use crate::per_tool::PerTool;
 pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
     let faults = Sink::new(text);
     let (document, syntax) = DeTable::parse_recoverable(text);
-    for error in syntax {
-        faults.add(error.span(), "", error.message().trim());
-    }
+    syntax.iter().for_each(|error| faults.syntax(error));
     let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
     let parts = faults.into_result(file, parts)?;
     parts.ok_or_else(|| Faults { file: file.to_owned(), list: Vec::new() })
@@ -47,12 +45,30 @@ fn section<'a, T>(root: &mut Section<'a>, key: &'static str, read: impl FnOnce(&
     value
 }
 
+/// Every key there is, in its general form: `pools.{tool}.upstreams`. What the reader asks for when each section is
+/// there; values play no part in it.
+pub(super) fn keys() -> BTreeSet<String> {
+    let text = Tool::ALL.map(|tool| format!("[pools.{tool}]\nupstreams = [{{}}]\n")).concat();
+    let faults = Sink::new(&text);
+    let (document, _syntax) = DeTable::parse_recoverable(&text);
+    let _unread = parts(&mut Section::root(Reading { faults: &faults, env: &|_name| None }, &document));
+    faults.into_keys().into_asked()
+}
+
 fn server(section: &mut Section<'_>) -> ServerConfig {
     let loopback = |port| SocketAddr::from(([127, 0, 0, 1], port));
     let cores = thread::available_parallelism().map_or(1, usize::from);
+    let listen = section.read("listen", loopback(8080), socket);
+    let admin = section.read("admin", loopback(9090), socket);
+    if listen == admin && listen.port() != 0 {
+        section.fault_at(
+            "admin",
+            format!("{admin} is where requests are served (`listen`); write another port"),
+        );
+    }
     ServerConfig {
-        listen: section.read("listen", loopback(8080), socket),
-        admin: section.read("admin", loopback(9090), socket),
+        listen,
+        admin,
         data_centre: section.read("data_centre", "default".to_owned(), data_centre),
         threads: section.read("threads", cores, count(1..=512)),
         grace: section.read(
@@ -65,7 +81,9 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
 
 fn grants(section: &mut Section<'_>) -> Option<GrantConfig> {
     let keys = match section.entry("secret") {
-        Some(entry) => entry.read(|entry| MacKeys::parse(&entry.text()?).map_err(|fault| fault.to_string())),
+        Some(entry) => {
+            entry.read(|entry| MacKeys::parse(&entry.secret()?).map_err(|fault| fault.to_string()))
+        }
         None => {
             section.fault("secret", "is missing; write secret = \"${GRANT_SECRET}\"");
             None
@@ -94,6 +112,15 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
     }
 }
 
+/// `trace` is left out: there is nothing that it would add.
+const LEVELS: [log::LevelFilter; 5] = [
+    log::LevelFilter::Off,
+    log::LevelFilter::Error,
+    log::LevelFilter::Warn,
+    log::LevelFilter::Info,
+    log::LevelFilter::Debug,
+];
+
 fn log(section: &mut Section<'_>) -> LogConfig {
     LogConfig {
         access: section.read("access", AccessTarget::Stdout, |entry| match entry.text()?.as_str() {
@@ -103,7 +130,10 @@ fn log(section: &mut Section<'_>) -> LogConfig {
         }),
         level: section.read("level", log::LevelFilter::Info, |entry| {
             let text = entry.text()?;
-            text.parse().map_err(|_| format!("`{text}` is no level; write off, error, warn, info or debug"))
+            LEVELS
+                .into_iter()
+                .find(|level| level.as_str().eq_ignore_ascii_case(&text))
+                .ok_or_else(|| format!("`{text}` is no level; write off, error, warn, info or debug"))
         }),
     }
 }
@@ -145,11 +175,13 @@ pub(super) fn duration_in(
     range: RangeInclusive<Duration>,
 ) -> impl FnOnce(&Entry<'_>) -> Result<Duration, String> {
     move |entry| {
-        let duration = values::duration(&entry.text()?)?;
+        let text = entry.with_unit(values::DURATIONS)?;
+        let duration = values::duration(&text)?;
         if range.contains(&duration) {
             return Ok(duration);
         }
-        Err(format!("{duration:?} is out of bounds: from {:?} to {:?}", range.start(), range.end()))
+        let (least, most) = (values::show(*range.start()), values::show(*range.end()));
+        Err(format!("{text} is out of bounds: from {least} to {most}"))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use shared::tool::edit_distance;
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -11,6 +10,7 @@ use toml::{
 use super::{
     env::{self, Lookup},
     fault::Sink,
+    keys::Unknown,
 };
 
 /// What all tables of one file are read with.
@@ -44,6 +44,7 @@ impl<'a> Section<'a> {
     /// The value of a key; `None` when it is left out.
     pub(crate) fn entry(&mut self, key: &'static str) -> Option<Entry<'a>> {
         self.known.push(key);
+        self.reading.faults.keys().asked(&self.path_of(key));
         let value = self.table?.get(key)?;
         Some(Entry { reading: self.reading, path: self.path_of(key), value })
     }
@@ -72,10 +73,17 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Notes a fault of the section itself.
+    /// Notes that the section lacks something; `key` is empty when it is not one key.
     pub(crate) fn fault(&self, key: &str, detail: impl Into<String>) {
         let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
-        self.reading.faults.add(self.span.clone(), &path, detail);
+        self.reading.faults.absent(self.span.clone(), &path, detail);
+    }
+
+    /// Notes a fault of a key's value, or of the section when the key is left out.
+    pub(crate) fn fault_at(&self, key: &str, detail: impl Into<String>) {
+        let span =
+            self.table.and_then(|table| table.get(key)).map(Spanned::span).or_else(|| self.span.clone());
+        self.reading.faults.add(span, &self.path_of(key), detail);
     }
 
     /// The end of the section: whatever nobody asked for is a fault.
@@ -83,18 +91,13 @@ impl<'a> Section<'a> {
         for (key, _) in self.table.into_iter().flatten() {
             let name = key.get_ref().as_ref();
             if !self.known.contains(&name) {
-                self.reading.faults.add(Some(key.span()), &self.path_of(name), self.unknown(name));
+                self.reading.faults.keys().unknown(Unknown {
+                    span: key.span(),
+                    path: self.path_of(name),
+                    name: name.to_owned(),
+                    siblings: self.known.clone(),
+                });
             }
-        }
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let nearest = self.known.iter().min_by_key(|known| edit_distance(known, name));
-        match nearest {
-            Some(known) if edit_distance(known, name) <= 1 + known.len() / 4 => {
-                format!("is no key here; did you mean `{known}`?")
-            }
-            _ => format!("is no key here; there are {}", self.known.join(", ")),
         }
     }
 
@@ -119,13 +122,46 @@ impl<'a> Entry<'a> {
         env::expand(text, self.reading.env)
     }
 
-    /// The value as a whole number within `range`.
+    /// As [`Self::text`], for a value that is never repeated in a message.
+    pub(crate) fn secret(&self) -> Result<String, String> {
+        let text =
+            self.value.get_ref().as_str().ok_or("must be a string: \"${NAME}\" or the secret itself")?;
+        env::expand(text, self.reading.env)
+    }
+
+    /// The value as text with a unit; `examples` are right ones.
+    pub(crate) fn with_unit(&self, examples: &str) -> Result<String, String> {
+        match self.value.get_ref() {
+            DeValue::Integer(number) => {
+                Err(format!("{} has no unit; write a string such as {examples}", number.as_str()))
+            }
+            _ => self.text(),
+        }
+    }
+
+    /// The value as a whole number within `range`. A string is one when it refers to the environment.
     pub(crate) fn number(&self, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
-        let integer = self.value.get_ref().as_integer().ok_or_else(|| self.not_a("a whole number"))?;
-        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
-        number.filter(|number| range.contains(number)).ok_or_else(|| {
-            format!("{} is out of bounds: from {} to {}", integer.as_str(), range.start(), range.end())
-        })
+        let (shown, number) = match self.value.get_ref() {
+            DeValue::Integer(integer) => {
+                let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
+                (
+                    integer.as_str().to_owned(),
+                    number.or_else(|| (!integer.as_str().starts_with('-')).then_some(u64::MAX)),
+                )
+            }
+            DeValue::String(text) if text.contains("${") => {
+                let text = env::expand(text, self.reading.env)?;
+                let number = text.parse().map_err(|_| format!("`{text}` is no whole number"))?;
+                (text, Some(number))
+            }
+            DeValue::String(text) if text.parse::<u64>().is_ok() => {
+                return Err(format!("must be a whole number; write {text} without quotes"));
+            }
+            _ => return Err(self.not_a("a whole number")),
+        };
+        number
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| format!("{shown} is out of bounds: from {} to {}", range.start(), range.end()))
     }
 
     /// Whether the value is an array.
@@ -135,7 +171,10 @@ impl<'a> Entry<'a> {
 
     /// The elements of an array, each in its place.
     pub(crate) fn elements(&self) -> Result<Vec<Self>, String> {
-        let array = self.value.get_ref().as_array().ok_or_else(|| self.not_a("an array"))?;
+        let array = self.value.get_ref().as_array().ok_or_else(|| match self.value.get_ref() {
+            DeValue::String(text) => format!("must be an array; write [\"{text}\"]"),
+            _ => self.not_a("an array"),
+        })?;
         let element =
             |(index, value)| Entry { reading: self.reading, path: format!("{}[{index}]", self.path), value };
         Ok(array.iter().enumerate().map(element).collect())
@@ -145,7 +184,7 @@ impl<'a> Entry<'a> {
     pub(crate) fn section(self) -> Section<'a> {
         let table = self.value.get_ref().as_table();
         if table.is_none() {
-            self.fault(self.not_a("a table"));
+            self.fault("must be a table; write its keys below a line [section]");
         }
         Section {
             reading: self.reading,
@@ -157,18 +196,18 @@ impl<'a> Entry<'a> {
     }
 
     fn not_a(&self, wanted: &str) -> String {
-        format!("must be {wanted}, not {}", kind(self.value.get_ref()))
+        format!("must be {wanted}, not {}", shown(self.value.get_ref()))
     }
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
+fn shown(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "an array",
-        DeValue::Table(_) => "a table",
+        DeValue::String(text) => format!("the string `{}`", text.chars().take(64).collect::<String>()),
+        DeValue::Integer(number) => format!("the number {}", number.as_str()),
+        DeValue::Float(number) => format!("the number {}", number.as_str()),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(date) => format!("the date {date}"),
+        DeValue::Array(_) => "an array".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Durations as they are written.
+pub(crate) const DURATIONS: &str = "500ms, 2s, 5m or 1h";
+
 /// Reads a duration such as `500ms`, `2s`, `5m` or `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text);
@@ -10,11 +13,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err(not_a("duration", text, "500ms, 2s, 5m or 1h")),
+        _ => return Err(not_a("duration", text, DURATIONS)),
     };
     match number.parse::<u64>() {
         Ok(count) => Ok(Duration::from_millis(count.saturating_mul(scale))),
-        Err(_) => Err(not_a("duration", text, "500ms, 2s, 5m or 1h")),
+        Err(_) => Err(not_a("duration", text, DURATIONS)),
+    }
+}
+
+/// A duration as it would be written, in the largest unit that is exact.
+pub(crate) fn show(duration: Duration) -> String {
+    match duration.as_millis() {
+        0 => "0s".to_owned(),
+        ms if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),
+        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
+        ms => format!("{ms}ms"),
     }
 }
 
@@ -36,6 +50,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 
 /// Reads `host:port`. The port may be a sum, `9100+12`, so that a row of ports hangs on one variable.
 pub(crate) fn address(text: &str) -> Result<(String, u16), String> {
+    if text.contains('/') {
+        return Err(format!(
+            "`{text}` is a URL or a path; write host and port alone, such as tools.internal:9100"
+        ));
+    }
     let Some((host, port)) = text.rsplit_once(':') else {
         return Err(not_a("host and port", text, "127.0.0.1:9100 or tools.internal:9100"));
     };
@@ -69,6 +88,9 @@ mod tests {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(size("10MiB"), Ok(10 * 1024 * 1024));
+        for text in ["250ms", "90s", "2m", "1h", "0s"] {
+            assert_eq!(duration(text).map(show).as_deref(), Ok(text));
+        }
         for text in ["", "2", "2 s", "-1s", "1.5s", "2S", "99999999999999999999s"] {
             assert!(duration(text).is_err(), "{text}");
         }

@@ -22,12 +22,20 @@ fn a_valid_file_passes_the_check_and_an_invalid_one_says_why() {
     assert_eq!(invalid.status.code(), Some(2));
     let said = String::from_utf8(invalid.stderr).unwrap();
     assert!(
-        said.contains("conf/proxy.toml:10:10: grants.secret: the environment variable GRANT_SECRET"),
+        said.contains("conf/proxy.toml:11:10: grants.secret: the environment variable GRANT_SECRET"),
         "{said}"
     );
     let absent = run(&["-c", "nowhere.toml", "--check"], None);
-    assert_eq!(absent.status.code(), Some(2));
+    assert_eq!(absent.status.code(), Some(1));
     assert!(String::from_utf8(absent.stderr).unwrap().contains("nowhere.toml: cannot be read"));
+}
+
+#[test]
+fn arguments_that_are_wrong_are_told_from_a_file_that_is_wrong() {
+    let wrong = run(&["--chek"], None);
+    assert_eq!(wrong.status.code(), Some(64));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("--check"));
+    assert_eq!(run(&["--help"], None).status.code(), Some(0));
 }
 
 #[test]

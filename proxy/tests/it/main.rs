@@ -13,6 +13,7 @@
 mod admin;
 mod bodies;
 mod command;
+mod configuration;
 mod failures;
 mod grants;
 mod health;

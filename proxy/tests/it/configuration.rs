@@ -1,0 +1,33 @@
+//! The configuration as an operator meets it: messages, page, schema and samples.
+
+mod corpus;
+mod page;
+mod samples;
+mod schema;
+
+use std::{fs, path::Path};
+
+use proxy::config::{Config, Faults};
+use shared::tool::Tool;
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+/// A file of `conf/`.
+fn conf(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../conf").join(name)).unwrap()
+}
+
+fn parse(text: &str) -> Result<Config, Faults> {
+    Config::parse("proxy.toml", text, &|name| match name {
+        "SECRET" | "GRANT_SECRET" => Some(SECRET.to_owned()),
+        "SHORT" => Some("short".to_owned()),
+        "DATA_CENTRE" => Some("fra1".to_owned()),
+        _ => None,
+    })
+}
+
+/// A file that sets what has no default, and `more`, whose keys stand before all sections.
+fn with(more: &str) -> String {
+    let pools = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"127.0.0.1:9100\"]\n"));
+    format!("{more}\ngrants.secret = \"${{SECRET}}\"\n{}", pools.concat())
+}

@@ -1,0 +1,71 @@
+//! Every file of the corpus gets exactly the messages that are written below it.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use shared::tool::Tool;
+
+use super::parse;
+
+struct Case {
+    title: String,
+    file: String,
+    messages: String,
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    files.sort();
+    let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
+    texts.flat_map(|text| text.split("=== ").skip(1).map(case).collect::<Vec<_>>()).collect()
+}
+
+fn case(text: &str) -> Case {
+    let (title, rest) = text.split_once('\n').unwrap();
+    let (file, messages) = rest.split_once("---\n").unwrap();
+    Case { title: title.to_owned(), file: file.to_owned(), messages: messages.trim_end().to_owned() }
+}
+
+/// The case's file, and what it leaves out.
+fn complete(case: &Case) -> String {
+    let mut file = case.file.clone();
+    if case.title.ends_with("(alone)") {
+        return file;
+    }
+    if !file.contains("[grants]") {
+        file.push_str("[grants]\nsecret = \"${SECRET}\"\n");
+    }
+    for tool in Tool::ALL.into_iter().filter(|tool| !case.file.contains(&format!("[pools.{tool}]"))) {
+        write!(file, "[pools.{tool}]\nupstreams = [\"127.0.0.1:9100\"]\n").unwrap();
+    }
+    file
+}
+
+#[test]
+fn every_bad_file_gets_exactly_the_messages_it_must() {
+    let cases = cases();
+    assert!(cases.len() >= 60, "{} cases", cases.len());
+    let mut wrong = String::new();
+    for case in &cases {
+        let Err(faults) = parse(&complete(case)) else { panic!("{}: is taken", case.title) };
+        let said = faults.to_string().replace("proxy.toml:", "");
+        let said: Vec<_> = said.lines().map(str::trim).collect();
+        let (count, messages) = said.split_last().unwrap();
+        assert!(count.starts_with(&format!("{} fault", messages.len())), "{}: {count}", case.title);
+        if messages.join("\n") != case.messages {
+            writeln!(wrong, "=== {}\n{}---\n{}", case.title, case.file, messages.join("\n")).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "these messages were given, and others are expected:\n{wrong}");
+}
+
+#[test]
+fn no_message_repeats_a_secret() {
+    for case in cases() {
+        for secret in [super::SECRET, "hush-hush", "12345678901234567"] {
+            let said = parse(&complete(&case)).err().map(|faults| faults.to_string());
+            assert!(!said.is_some_and(|said| said.contains(secret)), "{}", case.title);
+        }
+    }
+}

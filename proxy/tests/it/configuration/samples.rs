@@ -1,0 +1,29 @@
+//! The samples in `conf/` are what they say they are.
+
+use std::collections::BTreeSet;
+
+use shared::tool::Tool;
+
+use super::{conf, parse};
+
+#[test]
+fn the_sample_for_one_machine_keeps_to_loopback_with_a_port_for_each_tool() {
+    let config = parse(&conf("proxy.toml")).unwrap_or_else(|faults| panic!("{faults}"));
+    let loopback = [config.server.listen, config.server.admin].map(|address| address.ip().is_loopback());
+    assert_eq!(loopback, [true, true]);
+    let ports: BTreeSet<_> = Tool::ALL.iter().map(|&tool| config.pools[tool].upstreams[0].port).collect();
+    assert_eq!(ports, (9100..9117).collect());
+}
+
+#[test]
+fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_name() {
+    let config = parse(&conf("proxy.edge.toml")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(config.server.data_centre, "fra1");
+    for tool in Tool::ALL {
+        let pool = &config.pools[tool];
+        let hosts: BTreeSet<_> = pool.upstreams.iter().map(|upstream| upstream.host.as_str()).collect();
+        assert_eq!(hosts.len(), 2, "{tool}");
+        assert!(hosts.iter().all(|host| host.starts_with(&format!("{tool}-"))), "{hosts:?}");
+        assert!(pool.settings.answer_timeout >= pool.settings.connect_timeout, "{tool}");
+    }
+}
