@@ -81,6 +81,8 @@ pub enum Awaited {
     Answer = 2,
     /// The tool is to go on with its answer. Every byte that the client takes starts the time anew.
     RestOfAnswer = 3,
+    /// One server of the tool is to begin its answer; another one could be asked instead.
+    Try = 4,
 }
 
 /// What the wait for a request came to.
@@ -100,6 +102,7 @@ impl Awaited {
             1 => Some(Self::Request),
             2 => Some(Self::Answer),
             3 => Some(Self::RestOfAnswer),
+            4 => Some(Self::Try),
             _ => None,
         }
     }
@@ -139,6 +142,7 @@ impl ClientStream {
     /// From now on this is waited for, so long; each call replaces the one before.
     pub fn wait_for(&self, awaited: Awaited, time: Duration) {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.overdue.store(NOTHING, Ordering::Relaxed);
         self.awaited.store(awaited as u8, Ordering::Relaxed);
         self.time.store(millis(time), Ordering::Relaxed);
         self.deadline.store(millis(self.born.elapsed() + time), Ordering::Relaxed);

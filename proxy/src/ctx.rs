@@ -26,14 +26,18 @@ pub struct RequestCtx {
     pub problem: Option<shared::problem::Problem>,
     /// The upstream that is being tried or has answered.
     pub place: Option<Place>,
-    /// Upstreams that could not be connected to.
+    /// Upstreams that failed.
     pub tried: Tried,
     /// Connections that were tried.
     pub tries: u32,
+    /// How often a connection turned out to have been closed by the upstream before it was used again.
+    pub stale: u32,
     /// Bytes of the body so far.
     pub body: u64,
     /// Whether the client waits to be told to send its body.
     pub expects_continue: bool,
+    /// When the whole request was there for the tool: its time began.
+    pub complete_at: Option<Instant>,
     /// When the request was sent to the upstream and when its answer began.
     pub sent_at: Option<Instant>,
     /// See [`Self::sent_at`].
@@ -74,8 +78,10 @@ impl RequestCtx {
             place: None,
             tried: Tried::default(),
             tries: 0,
+            stale: 0,
             body: 0,
             expects_continue: false,
+            complete_at: None,
             sent_at: None,
             answered_at: None,
             seat: None,

@@ -46,6 +46,17 @@ impl ProxyHttp for Gateway {
         fail::connect(&self.0, ctx, error)
     }
 
+    fn error_while_proxy(
+        &self,
+        _: &HttpPeer,
+        session: &mut Session,
+        error: Box<Error>,
+        ctx: &mut RequestCtx,
+        reused: bool,
+    ) -> Box<Error> {
+        fail::sent(&self.0, session, ctx, error, reused)
+    }
+
     async fn upstream_request_filter(
         &self,
         session: &mut Session,

@@ -23,6 +23,7 @@ pub struct Metrics {
     upstream_seconds: PerTool<Histogram>,
     gateway_seconds: Histogram,
     connect_failures: IntCounterVec,
+    retries: IntCounterVec,
     healthy: IntGaugeVec,
     in_flight: IntGaugeVec,
     requests: IntGauge,
@@ -83,6 +84,7 @@ impl Metrics {
             upstream_seconds: PerTool::from_fn(|tool| upstream_seconds.with_label_values(&[tool.as_str()])),
             gateway_seconds: gateway_histogram(&registry)?,
             connect_failures,
+            retries: retry_counters(&registry)?,
             healthy,
             in_flight,
             requests: gauge(
@@ -130,6 +132,11 @@ impl Metrics {
     /// Counts a connection that could not be made.
     pub fn connect_failed(&self, tool: Tool, upstream: &str) {
         self.connect_failures.with_label_values(&[tool.as_str(), upstream]).inc();
+    }
+
+    /// Counts a call that went on to another connection after a failure.
+    pub fn retried(&self, tool: Tool, after: &str) {
+        self.retries.with_label_values(&[tool.as_str(), after]).inc();
     }
 
     /// Everything, in Prometheus' text format.
@@ -199,6 +206,11 @@ fn upstream_histograms(registry: &Registry) -> Result<HistogramVec, prometheus::
         HistogramVec::new(HistogramOpts::new("utg_upstream_seconds", help).buckets(buckets), &["tool"])?;
     registry.register(Box::new(seconds.clone()))?;
     Ok(seconds)
+}
+
+fn retry_counters(registry: &Registry) -> Result<IntCounterVec, prometheus::Error> {
+    let help = "Calls that went on to another connection after a failure, by its kind: connect, stale or answer.";
+    counters(registry, "utg_upstream_retries_total", help, &["tool", "after"])
 }
 
 fn gateway_histogram(registry: &Registry) -> Result<Histogram, prometheus::Error> {

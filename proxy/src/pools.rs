@@ -1,11 +1,14 @@
 //! The servers behind the tools.
 
+mod budget;
 mod health;
 mod upstream;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use budget::Budget;
 pub use health::{Evidence, Health};
+use parking_lot::Mutex;
 use shared::tool::Tool;
 pub use upstream::Upstream;
 
@@ -28,6 +31,7 @@ pub struct Pool {
     pub upstreams: Vec<Upstream>,
     next: AtomicUsize,
     in_flight: AtomicUsize,
+    budget: Mutex<Budget>,
 }
 
 /// Upstreams of one pool that a call has been refused by, so that it is not sent there again.
@@ -72,6 +76,7 @@ impl Pool {
             config,
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            budget: Mutex::new(Budget::new(Monotonic::now())),
         }
     }
 
@@ -86,6 +91,13 @@ impl Pool {
         })
     }
 
+    /// Whether a healthy upstream was not tried yet.
+    #[must_use]
+    pub fn has_another(&self, tried: Tried) -> bool {
+        let healthy = |upstream: &Upstream| upstream.health() == Health::Healthy;
+        self.places().any(|place| !tried.contains(place) && self.upstream(place).is_some_and(healthy))
+    }
+
     /// The place of each upstream.
     pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
         (0..self.upstreams.len()).map(Place)
@@ -97,10 +109,12 @@ impl Pool {
         self.upstreams.get(place.0)
     }
 
-    /// Milliseconds until an upstream is probed next.
+    /// Milliseconds until a call may be served at the earliest: 0 while an upstream is healthy, else the end of the
+    /// probes that one needs to be healthy again.
     #[must_use]
-    pub fn next_probe_in(&self, now: Monotonic) -> u64 {
-        self.upstreams.iter().map(|upstream| upstream.next_probe().since(now)).min().unwrap_or(0)
+    pub fn back_in(&self, now: Monotonic) -> u64 {
+        let probe = &self.config.settings.probe;
+        self.upstreams.iter().map(|upstream| upstream.back_in(probe, now)).min().unwrap_or(0)
     }
 
     /// Counts a call as under way, unless as many are as the pool takes.
@@ -109,8 +123,19 @@ impl Pool {
         let entered = self.in_flight.fetch_add(1, Ordering::Relaxed) < self.config.settings.calls_in_flight;
         if !entered {
             self.leave();
+            return false;
         }
-        entered
+        let mut budget = self.budget.lock();
+        *budget = budget.after_call(self.config.settings.retry_percent);
+        true
+    }
+
+    /// Takes a retry from the budget, if there is one.
+    #[must_use]
+    pub fn may_retry(&self, now: Monotonic) -> bool {
+        let mut budget = self.budget.lock();
+        let after = budget.after_retry(now);
+        after.map(|after| *budget = after).is_some()
     }
 
     /// Ends a call that entered.

@@ -57,8 +57,12 @@ pub struct PoolSettings {
     pub connect_timeout: Duration,
     /// How long the tool may take from the last byte of the request until the head of its answer is complete.
     pub answer_timeout: Duration,
+    /// How long one upstream may take of that before a GET is tried at another one.
+    pub try_timeout: Duration,
     /// How long the tool may pause within its answer.
     pub pause_timeout: Duration,
+    /// Calls that may be sent a second time, in percent of all calls.
+    pub retry_percent: u64,
     /// How upstreams are probed.
     pub probe: ProbeConfig,
 }
@@ -91,7 +95,9 @@ impl Default for PoolSettings {
             calls_in_flight: 256,
             connect_timeout: Duration::from_secs(1),
             answer_timeout: Duration::from_millis(TOOL_ANSWER_MS),
+            try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
+            retry_percent: 20,
             probe: ProbeConfig::default(),
         }
     }
@@ -126,7 +132,10 @@ impl PoolSettings {
             }),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
+            try_timeout: section.read("try_timeout", inherited.try_timeout, duration_in(TIMEOUT)),
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
+            retry_percent: section
+                .read("retry_percent", inherited.retry_percent, |entry| entry.number(0..=100)),
             probe: ProbeConfig::read(&mut probe, &inherited.probe),
         };
         probe.finish();

@@ -3,16 +3,22 @@
 use std::time::Instant;
 
 use http::HeaderName;
-use pingora_core::Result;
+use pingora_core::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
-use shared::headers::{REQUEST_ID, reaches_client};
+use shared::{
+    headers::{REQUEST_ID, reaches_client},
+    request::MAX_HEADER_BYTES,
+};
 
 use crate::{
     client::{self, Awaited},
     ctx::RequestCtx,
     state::State,
 };
+
+/// An answer with more than [`MAX_HEADER_BYTES`] of headers.
+pub const HEADERS_TOO_LARGE: &str = "AnswerHeadersTooLarge";
 
 /// Takes from the tool's answer what is the gateway's to say, and names the request.
 pub fn response(
@@ -23,6 +29,10 @@ pub fn response(
 ) -> Result<()> {
     if response.status.is_informational() {
         return Ok(());
+    }
+    let size = |(name, value): (&HeaderName, &http::HeaderValue)| name.as_str().len() + value.len() + 4;
+    if response.headers.iter().map(size).sum::<usize>() > MAX_HEADER_BYTES {
+        return Err(Error::new_up(ErrorType::Custom(HEADERS_TOO_LARGE)));
     }
     ctx.answered_at = Some(Instant::now());
     if let (Some(client), Some(call)) = (client::of(session), &ctx.call) {

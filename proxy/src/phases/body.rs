@@ -1,6 +1,8 @@
 //! The body on its way to the tool: counted, since its length may be unstated, and its end is where the tool's time
 //! begins.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
 use pingora_proxy::Session;
@@ -9,6 +11,7 @@ use shared::request::too_large;
 use crate::{
     client::{self, Awaited},
     ctx::RequestCtx,
+    phases::fail,
     state::State,
 };
 
@@ -29,7 +32,22 @@ pub fn piece(
         return Err(Error::new_down(ErrorType::Custom("BodyTooLarge")));
     }
     if let Some(client) = client::of(session).filter(|_| end) {
-        client.wait_for(Awaited::Answer, settings.answer_timeout);
+        let complete = *ctx.complete_at.get_or_insert_with(Instant::now);
+        let left = settings.answer_timeout.saturating_sub(complete.elapsed());
+        if fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(state, ctx) {
+            client.wait_for(Awaited::Try, settings.try_timeout);
+        } else {
+            client.wait_for(Awaited::Answer, left);
+        }
     }
     Ok(())
+}
+
+/// Whether another upstream could be asked in place of this one.
+fn has_another(state: &State, ctx: &RequestCtx) -> bool {
+    let mut tried = ctx.tried;
+    if let Some(place) = ctx.place {
+        tried.add(place);
+    }
+    ctx.call.as_ref().is_some_and(|call| state.pool(call.tool).has_another(tried))
 }

@@ -1,17 +1,19 @@
 //! When a tool cannot serve: another upstream if nothing was sent, else a 503 that says why and until when.
 
-use pingora_core::{Error, ErrorSource, ErrorType};
+use pingora_core::{Error, ErrorSource, ErrorType, RetryType};
 use pingora_proxy::{FailToProxy, Session};
 use shared::{
     problem::{Code, Problem},
     request::stalled,
+    route::CallMethod,
     tool::Tool,
 };
 
 use crate::{
     client::{self, Awaited, ClientStream},
     clock::Monotonic,
-    ctx::RequestCtx,
+    ctx::{Call, RequestCtx},
+    phases::answer,
     pools::Evidence,
     respond,
     state::State,
@@ -30,7 +32,63 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Bo
     ctx.tried.add(place);
     ctx.place = pool.select(ctx.tried);
     let in_time = ctx.started.elapsed() < pool.config.settings.answer_timeout;
-    error.set_retry(ctx.place.is_some() && in_time);
+    let again = ctx.place.is_some() && in_time;
+    if again {
+        state.metrics.retried(call.tool, "connect");
+    }
+    error.set_retry(again);
+    error
+}
+
+/// Whether a call does the same when the tool gets it twice (RFC 9110, section 9.2.2).
+#[must_use]
+pub const fn may_be_sent_again(call: &Call) -> bool {
+    match call.method {
+        CallMethod::Get => true,
+        CallMethod::Post => false,
+    }
+}
+
+/// Something failed after a connection was there. A GET whose answer has not begun may go to another upstream, within
+/// the budget; a connection that the upstream had closed while it was idle is no failure of the upstream.
+pub fn sent(
+    state: &State,
+    session: &Session,
+    ctx: &mut RequestCtx,
+    mut error: Box<Error>,
+    reused: bool,
+) -> Box<Error> {
+    /// So many idle connections may turn out to be closed before that is a failure like any other.
+    const STALE: u32 = 3;
+    let stale = reused && matches!(error.retry, RetryType::ReusedOnly) && ctx.stale < STALE;
+    error.set_retry(false);
+    if error.context.as_ref().is_some_and(|context| context.as_str().contains("header larger than")) {
+        error.etype = ErrorType::Custom(answer::HEADERS_TOO_LARGE);
+    }
+    let overdue = client::of(session).and_then(ClientStream::overdue);
+    let of_the_tool = matches!(overdue, Some(Awaited::Answer | Awaited::Try))
+        || (overdue.is_none() && *error.esource() != ErrorSource::Downstream);
+    let (Some(call), true, None) = (&ctx.call, of_the_tool, ctx.answered_at) else { return error };
+    let repeatable = may_be_sent_again(call) && !session.as_ref().retry_buffer_truncated();
+    let pool = state.pool(call.tool);
+    let since = ctx.complete_at.unwrap_or(ctx.started);
+    if !repeatable || since.elapsed() >= pool.config.settings.answer_timeout {
+        return error;
+    }
+    if stale {
+        ctx.stale += 1;
+        state.metrics.retried(call.tool, "stale");
+        error.set_retry(true);
+        return error;
+    }
+    let mut tried = ctx.tried;
+    ctx.place.into_iter().for_each(|place| tried.add(place));
+    if pool.has_another(tried) && pool.may_retry(Monotonic::now()) {
+        ctx.tried = tried;
+        ctx.place = pool.select(tried);
+        state.metrics.retried(call.tool, "answer");
+        error.set_retry(ctx.place.is_some());
+    }
     error
 }
 
@@ -57,7 +115,7 @@ fn problem(state: &State, ctx: &mut RequestCtx, error: &Error, overdue: Option<A
     let call = ctx.call.as_ref()?;
     match overdue {
         Some(Awaited::Request) => return Some(stalled()),
-        Some(Awaited::Answer | Awaited::RestOfAnswer) => {
+        Some(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
             return Some(failed(state, call.tool, &ErrorType::ReadTimedout));
         }
         None => {}
@@ -98,6 +156,23 @@ fn failed(state: &State, tool: Tool, etype: &ErrorType) -> Problem {
         ErrorType::InvalidHTTPHeader | ErrorType::H1Error => {
             (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP")
         }
+        ErrorType::Custom(answer::HEADERS_TOO_LARGE) => (
+            Code::ToolUnavailable,
+            "http_response_header_section_size",
+            "the headers of the tool's answer are too large",
+        ),
+        ErrorType::ConnectNoRoute => {
+            (Code::ToolUnavailable, "destination_ip_unroutable", "no way leads to the tool's servers")
+        }
+        ErrorType::TLSHandshakeTimedout => {
+            (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
+        }
+        ErrorType::InvalidCert => {
+            (Code::ToolUnavailable, "tls_certificate_error", "the tool's server cannot prove who it is")
+        }
+        ErrorType::TLSHandshakeFailure | ErrorType::TLSWantX509Lookup | ErrorType::HandshakeError => {
+            (Code::ToolUnavailable, "tls_protocol_error", "no safe connection to the tool could be made")
+        }
         _ => (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached"),
     };
     outage(state, tool, code, proxy_error, detail)
@@ -118,9 +193,8 @@ pub fn overloaded(detail: &'static str) -> Problem {
 }
 
 fn outage(state: &State, tool: Tool, code: Code, proxy_error: &str, detail: &'static str) -> Problem {
-    let next_probe = state.pool(tool).next_probe_in(Monotonic::now());
     Problem::new(code, detail)
-        .retry_after(next_probe.div_ceil(1_000))
+        .retry_after(state.pool(tool).back_in(Monotonic::now()).div_ceil(1_000))
         .with_header("proxy-status", proxy_status(proxy_error))
 }
 

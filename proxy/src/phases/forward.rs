@@ -38,7 +38,10 @@ pub async fn request(
     // The tool is connected, so the client may send. The tool itself is not asked: `Expect` is for one hop.
     if ctx.expects_continue {
         session.as_downstream_mut().write_continue_response().await?;
+        ctx.expects_continue = false;
     }
+    // A request that is sent again is counted anew.
+    ctx.body = 0;
     ctx.sent_at = Some(Instant::now());
     Ok(())
 }

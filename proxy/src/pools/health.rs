@@ -53,6 +53,15 @@ impl Standing {
         };
         Self { health, passes, failures }
     }
+
+    /// Passes in a row until it is healthy; 0 when it is.
+    pub(super) fn passes_needed(self, thresholds: &ProbeConfig) -> u32 {
+        match self.health {
+            Health::Healthy => 0,
+            Health::Unknown => 1,
+            Health::Unhealthy => thresholds.rise.saturating_sub(self.passes).max(1),
+        }
+    }
 }
 
 impl Health {

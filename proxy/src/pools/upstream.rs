@@ -101,6 +101,17 @@ impl Upstream {
         Monotonic::from_millis(self.next_probe.load(Ordering::Relaxed))
     }
 
+    /// Milliseconds until it can be healthy, if all probes pass from now on.
+    pub(super) fn back_in(&self, probe: &ProbeConfig, now: Monotonic) -> u64 {
+        match self.standing.lock().passes_needed(probe) {
+            0 => 0,
+            passes => {
+                let rest = probe.interval.saturating_mul(passes - 1);
+                self.next_probe().plus(rest).since(now)
+            }
+        }
+    }
+
     /// Notes when it is probed next.
     pub fn probed_next_at(&self, moment: Monotonic) {
         self.next_probe.store(moment.millis(), Ordering::Relaxed);
