@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use shared::{
     grant::Grant,
-    origin::{CONNECT_MS, Failure, Origin, Sent, Unreached},
+    origin::{CONNECT_MS, Failure, Origin, Unreached},
     problem::Problem,
     route::ToolCall,
     status::StatusReport,
@@ -57,7 +57,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
             }
             Err(failed) => failed,
         };
-        if failed == Failure::Refused || sent == Sent::Part {
+        if failed.is_of_the_origin(sent) {
             UNREACHED.with_borrow_mut(|unreached| unreached.note(place, clock::now()));
         }
         failure = failed;

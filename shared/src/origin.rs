@@ -176,6 +176,16 @@ impl Failure {
         }
     }
 
+    /// Whether it says that the origin itself is out of reach, and not just this one call's connection: a proxy
+    /// that lives answers before it can be [`Failure::TimedOut`].
+    #[must_use]
+    pub const fn is_of_the_origin(self, sent: Sent) -> bool {
+        match (self, sent) {
+            (Self::Refused | Self::TimedOut | Self::Rejected, _) | (Self::Lost, Sent::Part) => true,
+            (Self::Lost, Sent::All) | (Self::Foreign, _) => false,
+        }
+    }
+
     /// Whether the call may be sent to another origin: not if an origin may have carried it out, unless it only
     /// reads.
     #[must_use]

@@ -3,4 +3,6 @@
 
 mod keys_api;
 mod limits;
+mod origins;
+mod surface;
 mod vectors;

@@ -65,29 +65,7 @@ impl Request {
     }
 
     pub fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
-        let mut stream = TcpStream::connect(to)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(&self.bytes(to))?;
-        let mut answer = Vec::new();
-        // A server that refuses a body may reset the connection after its answer: what arrived before counts.
-        let read = self.read_answer(&mut stream, &mut answer);
-        Response::parse(&answer).ok_or_else(|| {
-            let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
-            std::io::Error::other(format!("no answer: {why} {:?}", String::from_utf8_lossy(&answer)))
-        })
-    }
-
-    /// Reads to the end of the answer, as its framing tells, or of the connection: workerd keeps one open for five
-    /// seconds though it was asked to close it.
-    fn read_answer(&self, stream: &mut TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> {
-        let mut piece = [0; 65_536];
-        while !Response::is_complete(answer, self.method == "HEAD") {
-            match stream.read(&mut piece)? {
-                0 => break,
-                n => answer.extend_from_slice(&piece[..n]),
-            }
-        }
-        Ok(())
+        exchange(to, &self.bytes(to), self.method == "HEAD")
     }
 
     fn bytes(&self, to: SocketAddr) -> Vec<u8> {
@@ -103,7 +81,39 @@ impl Request {
     }
 }
 
+/// Sends `bytes` on a connection of its own and reads the answer.
+fn exchange(to: SocketAddr, bytes: &[u8], without_body: bool) -> std::io::Result<Response> {
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(bytes)?;
+    let mut answer = Vec::new();
+    // A server that refuses a body may reset the connection after its answer: what arrived before counts.
+    let read = read_answer(&mut stream, &mut answer, without_body);
+    Response::parse(&answer).ok_or_else(|| {
+        let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
+        std::io::Error::other(format!("no answer: {why} {:?}", String::from_utf8_lossy(&answer)))
+    })
+}
+
+/// Reads to the end of the answer, as its framing tells, or of the connection: workerd keeps one open for five
+/// seconds though it was asked to close it.
+fn read_answer(stream: &mut TcpStream, answer: &mut Vec<u8>, without_body: bool) -> std::io::Result<()> {
+    let mut piece = [0; 65_536];
+    while !Response::is_complete(answer, without_body) {
+        match stream.read(&mut piece)? {
+            0 => break,
+            n => answer.extend_from_slice(&piece[..n]),
+        }
+    }
+    Ok(())
+}
+
 impl Response {
+    /// The answer to exactly these bytes.
+    pub fn of_exchange(to: SocketAddr, bytes: &[u8]) -> Self {
+        exchange(to, bytes, false).unwrap()
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -164,7 +174,7 @@ impl Response {
 }
 
 /// The content of a chunked body as far as it has come, and whether that is all.
-fn dechunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
+pub(crate) fn dechunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     while let Ok(httparse::Status::Complete((start, size))) = httparse::parse_chunk_size(rest) {
         let end = start + usize::try_from(size).unwrap_or(usize::MAX);

@@ -49,3 +49,9 @@ pub fn forged() -> String {
         ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Enterprise, UnixMillis(0), [7; 16], &stranger);
     key.reveal()
 }
+
+/// The moment it is.
+pub fn now() -> UnixMillis {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap())
+}

@@ -10,6 +10,7 @@
 
 pub mod http;
 pub mod keys;
+pub mod origin;
 pub mod process;
 pub mod sim;
 pub mod stack;

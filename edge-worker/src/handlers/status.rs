@@ -1,6 +1,6 @@
 //! `GET /healthz` and `GET /v1/status`.
 
-use shared::status::StatusReport;
+use shared::{origin::Failure, problem::Problem};
 
 use crate::{edge::Edge, origin, respond::Answer};
 
@@ -9,8 +9,11 @@ pub(crate) fn health() -> Answer {
     Answer::json(r#"{"status":"ok"}"#.to_owned())
 }
 
-/// Which tools are available, as the first origin that answers sees it. When none does, none is.
-pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Answer, shared::problem::Problem> {
-    let report = origin::status(edge).await.unwrap_or_else(|| StatusReport::new(|_| false));
+/// Which tools are available, as the first origin that answers sees it.
+///
+/// # Errors
+/// `tool-unavailable` when none does: then nothing is known.
+pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Answer, Problem> {
+    let report = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem())?;
     Ok(Answer::json(report.to_json()))
 }

@@ -49,21 +49,38 @@ impl Attempt<'_> {
     }
 
     async fn call_without_body(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
-        // Nothing tells afterwards how far a POST without a body went: so it is asked before.
-        let must_know = self.another && self.passage.call.method == CallMethod::Post;
-        if must_know && !is_there(self.origin).await {
-            return Err(self.failed(Failure::Refused, Sent::Part, "is not there"));
+        match self.passage.call.method {
+            CallMethod::Get => self.read(signal).await,
+            CallMethod::Post => self.call_blindly(signal).await,
         }
+    }
+
+    /// A call that only reads can be made again. So what its failure meant may be found out afterwards.
+    async fn read(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
         let request = self.request(None, signal).map_err(|fault| self.lost(&fault, Sent::Part))?;
         let mut answer = pin!(fetch(&request));
-        let early = if self.another { CONNECT_MS } else { ANSWER_MS };
-        if let Some(answered) = promise::within(early, answer.as_mut()).await {
-            return answered.map_err(|fault| self.lost(&fault, Sent::All));
+        let patience = if self.another { CONNECT_MS } else { ANSWER_MS };
+        match promise::within(patience, answer.as_mut()).await {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(_)) if !is_there(self.origin).await => {
+                Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"))
+            }
+            Some(Err(fault)) => Err(self.lost(&fault, Sent::All)),
+            None if self.another && !is_there(self.origin).await => {
+                Err(self.failed(Failure::Refused, Sent::Part, "is silent"))
+            }
+            None => self.await_answer(answer, ANSWER_MS.saturating_sub(patience)).await,
         }
-        if self.another && !must_know && !is_there(self.origin).await {
-            return Err(self.failed(Failure::Refused, Sent::All, "is silent and not there"));
+    }
+
+    /// Nothing tells afterwards how far a POST without a body went. So it is found out before whether the origin
+    /// is there, if there is another.
+    async fn call_blindly(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
+        if self.another && !is_there(self.origin).await {
+            return Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"));
         }
-        self.await_answer(answer, ANSWER_MS.saturating_sub(early)).await
+        let request = self.request(None, signal).map_err(|fault| self.lost(&fault, Sent::Part))?;
+        self.await_answer(pin!(fetch(&request)), ANSWER_MS).await
     }
 
     async fn call_with_body(
@@ -76,7 +93,8 @@ impl Attempt<'_> {
         let request = self.request(Some(&pipe), signal).map_err(lost)?;
         let mut answer = pin!(fetch(&request));
         if let Some(early) = self.send_first(&pipe, answer.as_mut()).await? {
-            self.send_on(upload, pipe);
+            // An origin that answers before it has the whole body is still sent all of it.
+            promise::let_go(upload.start_rest(&pipe));
             return Ok(early);
         }
         let rest = upload.start_rest(&pipe);
@@ -111,11 +129,6 @@ impl Attempt<'_> {
                 Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"))
             }
         }
-    }
-
-    /// An origin that answers before it has the whole body is still sent all of it.
-    fn send_on(&self, upload: &Upload, pipe: Pipe) {
-        promise::let_go(upload.start_rest(&pipe));
     }
 
     async fn await_answer(
@@ -167,18 +180,21 @@ impl Attempt<'_> {
     /// Tells the proxy's answers, which the client gets, from what stands in their place.
     fn accept(&self, response: web_sys::Response) -> Result<web_sys::Response, Failed> {
         let header = |name: &str| response.headers().get(name).ok().flatten();
-        let failure = if header(headers::REFUSAL).as_deref() == Some(Code::GrantInvalid.as_str()) {
-            Failure::Rejected
-        } else if header(headers::REQUEST_ID) == Some(self.passage.edge.incoming.id.to_string()) {
-            return Ok(response);
-        } else {
-            match Failure::of_foreign_answer(response.status()) {
-                None => return Ok(response),
-                Some(failure) => failure,
-            }
+        let (refusal, id) = (header(headers::REFUSAL), header(headers::REQUEST_ID));
+        let failure = match refusal {
+            Some(code) => (code == Code::GrantInvalid.as_str()).then_some(Failure::Rejected),
+            None if id == Some(self.passage.edge.incoming.id.to_string()) => None,
+            None => Failure::of_foreign_answer(response.status()),
         };
+        let Some(failure) = failure else { return Ok(response) };
         discard(&response);
-        Err(self.failed(failure, Sent::All, &format!("answered {}, not as our proxy", response.status())))
+        let cause = match failure {
+            Failure::Rejected => {
+                "does not accept our grant: is its secret, name or clock another?".to_owned()
+            }
+            _ => format!("answered {}, and not as our proxy", response.status()),
+        };
+        Err(self.failed(failure, Sent::All, &cause))
     }
 
     fn lost(&self, fault: &JsValue, sent: Sent) -> Failed {

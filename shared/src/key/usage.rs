@@ -16,11 +16,11 @@ pub fn describe_usage(reading: &Reading, now: UnixMillis) -> Option<Value> {
     let standing = reading.answer.standing.as_ref()?;
     let mut answer = describe(record);
     let members = answer.as_object_mut()?;
-    let unlimited_day = json!({
-        "limit": null, "used": reading.day_used, "remaining": null, "resets_at": now.day().end().to_rfc3339(),
+    let minute_resets_at = now.plus(standing.minute.reset_ms);
+    let usage = json!({
+        "minute": window(Some(standing.minute), reading.minute_used, reading.reserved, minute_resets_at),
+        "day": window(standing.day, reading.day_used, reading.reserved, now.day().end()),
     });
-    let day = standing.day.map_or(unlimited_day, |left| window(left, reading.day_used, now));
-    let usage = json!({ "minute": window(standing.minute, reading.minute_used, now), "day": day });
     members.insert("usage".to_owned(), usage);
     let today = json!({ "by_tool": reading.tally.by_tool, "by_status": reading.tally.by_status });
     members.insert("today".to_owned(), today);
@@ -29,13 +29,14 @@ pub fn describe_usage(reading: &Reading, now: UnixMillis) -> Option<Value> {
     Some(answer)
 }
 
-/// `used` counts what is lent to the edge and not yet reported as used, since it is not free for others.
-fn window(left: Left, counted: u32, now: UnixMillis) -> Value {
+/// What is `held` is lent to the gateway's locations, which give back what they do not use within seconds.
+fn window(left: Option<Left>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
     json!({
-        "limit": left.limit,
-        "used": left.limit.saturating_sub(left.remaining).max(counted),
-        "remaining": left.remaining,
-        "resets_at": now.plus(left.reset_ms).to_rfc3339(),
+        "limit": left.map(|left| left.limit),
+        "used": used,
+        "held": held,
+        "remaining": left.map(|left| left.remaining),
+        "resets_at": resets_at.to_rfc3339(),
     })
 }
 

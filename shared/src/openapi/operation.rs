@@ -206,7 +206,7 @@ fn read_own_key() -> Value {
     json!({
         "operationId": "read_own_key",
         "summary": "Read the calling key: tier, limits and usage",
-        "description": "Free of charge. `used` counts what the gateway's locations hold ready for the key, too.",
+        "description": "Free of charge. Used, held and remaining calls add up to the limit.",
         "security": [{ "ApiKey": [] }],
         "responses": responses(
             [("200", answer(

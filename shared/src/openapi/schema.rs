@@ -20,7 +20,8 @@ pub(super) fn all() -> Value {
         })),
         "WindowUsage": object(json!({
             "limit": { "type": "integer", "nullable": true, "description": "null is without limit." },
-            "used": { "type": "integer" },
+            "used": { "type": "integer", "description": "Calls counted." },
+            "held": { "type": "integer", "description": "Calls lent to the gateway's locations, which give back within seconds what they do not use." },
             "remaining": { "type": "integer", "nullable": true },
             "resets_at": time(),
         })),

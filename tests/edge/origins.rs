@@ -1,0 +1,258 @@
+//! Which origin a call is given to, and that none may carry it out twice.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::{
+    http::{Request, Response},
+    origin::{Conduct, Origin, answer},
+    stack::Edge,
+};
+
+/// A port on which nothing listens.
+const REFUSED: &str = "http://127.0.0.1:9";
+
+struct Pair {
+    edge: Edge,
+    key: String,
+    first: Origin,
+    second: Origin,
+}
+
+impl Pair {
+    /// A first origin of this conduct, a second one that is well, and the edge before them.
+    fn start(conduct: Conduct) -> Self {
+        let (first, second) = (Origin::start(conduct), Origin::good("second"));
+        let edge = Edge::start(&format!("{},{}", first.url(), second.url()));
+        let (key, _) = edge.issue("pro");
+        Self { edge, key, first, second }
+    }
+
+    fn get(&self) -> Response {
+        Request::get("/v1/pdf/merge").key(&self.key).send(self.edge.addr)
+    }
+
+    fn post(&self, body: &str) -> Response {
+        post(&self.edge, &self.key, body)
+    }
+}
+
+fn post(edge: &Edge, key: &str, body: &str) -> Response {
+    let request = Request::new("POST", "/v1/pdf/merge").key(key).header("Content-Type", "application/json");
+    request.body(body).send(edge.addr)
+}
+
+/// A JSON string of more bytes than fit into one piece of a stream.
+fn large() -> String {
+    format!("\"{}\"", "x".repeat(3_000_000))
+}
+
+#[test]
+fn a_call_of_any_kind_passes_an_origin_that_refuses_connections() {
+    let second = Origin::good("second");
+    let edge = Edge::start(&format!("{REFUSED},{}", second.url()));
+    let (key, _) = edge.issue("pro");
+    let large = large();
+    for body in ["{}", "{\"a\":1}", &large, ""] {
+        let answer = post(&edge, &key, body);
+        assert_eq!((answer.status, answer.text().as_str()), (200, "second"), "{} bytes", body.len());
+    }
+    let got = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
+    assert_eq!(got.text(), "second");
+    let arrived: Vec<_> = second.arrivals().iter().map(|arrival| arrival.body.len()).collect();
+    assert_eq!(arrived, [2, 7, large.len(), 0, 0], "each call once and whole");
+}
+
+#[test]
+fn a_chunked_body_passes_an_origin_that_refuses_connections() {
+    let second = Origin::good("second");
+    let edge = Edge::start(&format!("{REFUSED},{}", second.url()));
+    let (key, _) = edge.issue("pro");
+    let request = Request {
+        body: b"3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n".to_vec(),
+        ..Request::new("POST", "/v1/pdf/merge")
+            .key(&key)
+            .header("Content-Type", "application/json")
+            .header("Transfer-Encoding", "chunked")
+    };
+    assert_eq!(request.send(edge.addr).text(), "second");
+    let arrivals = second.arrivals();
+    assert_eq!((arrivals.len(), arrivals[0].body.as_slice()), (1, br#"{"a":1}"#.as_slice()));
+}
+
+#[test]
+fn a_post_that_an_origin_may_have_carried_out_is_never_sent_again() {
+    let pair = Pair::start(Conduct::HangUp);
+    let large = large();
+    for body in ["{\"a\":1}", &large, ""] {
+        let answer = pair.post(body);
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (503, "tool-unavailable"),
+            "{} bytes",
+            body.len()
+        );
+        assert!(answer.header("retry-after").is_some() && answer.header("proxy-status").is_some());
+    }
+    assert_eq!(pair.first.arrivals().len(), 3);
+    assert_eq!(pair.second.arrivals().len(), 0);
+}
+
+#[test]
+fn a_get_that_was_lost_is_made_again() {
+    let pair = Pair::start(Conduct::HangUp);
+    assert_eq!(pair.get().text(), "second");
+    assert_eq!((pair.first.arrivals().len(), pair.second.arrivals().len()), (1, 1));
+}
+
+#[test]
+fn an_upload_that_breaks_off_half_way_is_a_503_and_goes_nowhere_else() {
+    let pair = Pair::start(Conduct::HangUpAfter(1_000_000));
+    assert_eq!(pair.post(&large()).code(), "tool-unavailable");
+    assert_eq!(pair.second.arrivals().len(), 0);
+}
+
+#[test]
+fn a_silent_origin_is_given_up_for_reads_and_then_asked_last() {
+    let pair = Pair::start(Conduct::Silent);
+    let start = Instant::now();
+    assert_eq!(pair.get().text(), "second");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let start = Instant::now();
+    assert_eq!(pair.post("{\"a\":1}").text(), "second");
+    assert!(start.elapsed() < Duration::from_secs(2), "it is remembered: {:?}", start.elapsed());
+}
+
+#[test]
+fn what_stands_in_for_the_proxy_is_not_taken_for_the_tool() {
+    for (status, retried) in [("502 Bad Gateway", false), ("521 Web Server Is Down", true)] {
+        let pair = Pair::start(Conduct::Answer(answer(status, &[], "<html>")));
+        let posted = pair.post("{\"a\":1}");
+        assert_eq!(posted.status, if retried { 200 } else { 503 }, "{status}: {}", posted.text());
+        assert!(!posted.text().contains("html"));
+        assert_eq!(pair.second.arrivals().len(), usize::from(retried), "{status}");
+        assert_eq!(pair.get().text(), "second", "{status}");
+    }
+}
+
+#[test]
+fn a_tools_own_5xx_is_passed_on_as_it_is() {
+    let named = answer("502 Bad Gateway", &["X-Request-Id: {id}"], "the tool's own");
+    let pair = Pair::start(Conduct::Answer(named));
+    let answer = pair.post("{\"a\":1}");
+    assert_eq!((answer.status, answer.text().as_str()), (502, "the tool's own"));
+}
+
+#[test]
+fn an_origin_that_does_not_take_our_grant_is_passed_over_and_its_words_are_not_the_clients() {
+    let refusal = answer("401 Unauthorized", &["X-Gateway-Refusal: grant-invalid"], "{}");
+    let pair = Pair::start(Conduct::Answer(refusal.clone()));
+    assert_eq!(pair.post("{\"a\":1}").text(), "second");
+    let alone = Origin::start(Conduct::Answer(refusal));
+    let edge = Edge::start(&alone.url());
+    let (key, _) = edge.issue("pro");
+    let answer = post(&edge, &key, "{\"a\":1}");
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (503, "tool-unavailable"),
+        "never 401: the key is good"
+    );
+}
+
+#[test]
+fn a_dead_origin_costs_a_read_one_honest_503() {
+    let edge = Edge::start(REFUSED);
+    let (key, _) = edge.issue("pro");
+    let answer = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
+    assert_eq!((answer.status, answer.code().as_str()), (503, "tool-unavailable"));
+    assert_eq!(answer.header("proxy-status"), Some("edge; error=destination_unavailable"));
+    assert!(answer.header("ratelimit").unwrap().contains("\"minute\";r=99"), "the minute keeps it");
+    let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+    assert_eq!(usage["usage"]["day"]["used"], json!(0), "the day does not: {usage}");
+    assert_eq!(usage["usage"]["minute"]["used"], json!(1));
+}
+
+#[test]
+fn answers_keep_what_is_the_tools_and_lose_what_is_not() {
+    let lines = [
+        "Location: /elsewhere",
+        "Set-Cookie: a=1; Path=/",
+        "Set-Cookie: b=2; Path=/",
+        "X-Request-Id: forged",
+        "X-Gateway-Tier: enterprise",
+        "RateLimit: \"minute\";r=1000000",
+        "Server-Timing: db;dur=5",
+        "ETag: \"v1\"",
+    ];
+    let origin = Origin::start(Conduct::Answer(answer("303 See Other", &lines, "moved")));
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let answer = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
+    assert_eq!(
+        (answer.status, answer.text().as_str()),
+        (303, "moved"),
+        "a redirect is the client's to follow"
+    );
+    assert_eq!(answer.header("location"), Some("/elsewhere"));
+    assert_eq!(answer.header("etag"), Some("\"v1\""));
+    assert_eq!(answer.header("content-length"), Some("5"));
+    let all = |name: &str| {
+        let own = answer.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        own.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(all("set-cookie"), ["a=1; Path=/", "b=2; Path=/"]);
+    assert_eq!(all("x-gateway-tier"), Vec::<&str>::new());
+    assert_ne!(all("x-request-id"), ["forged"]);
+    assert!(all("ratelimit")[0].contains("\"minute\";r=9"), "{:?}", all("ratelimit"));
+    assert!(all("server-timing").join(", ").starts_with("db;dur=5"), "{:?}", all("server-timing"));
+}
+
+#[test]
+fn a_compressed_answer_is_passed_on_byte_for_byte() {
+    /// `hello hello hello hello`, as gzip.
+    const PACKED: [u8; 28] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 1, 227, 81, 61, 141, 23, 0,
+        0, 0,
+    ];
+    let head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 28\r\n\r\n";
+    let origin = Origin::start(Conduct::Answer([head.as_slice(), &PACKED].concat()));
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let answer = Request::get("/v1/pdf/merge").key(&key).header("Accept-Encoding", "gzip").send(edge.addr);
+    assert_eq!(answer.header("content-encoding"), Some("gzip"));
+    assert_eq!(answer.body, PACKED);
+}
+
+#[test]
+fn an_answer_without_content_has_none() {
+    let origin = Origin::start(Conduct::Answer(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()));
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let answer = post(&edge, &key, "{\"a\":1}");
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+}
+
+#[test]
+fn what_reaches_an_origin_is_the_clients_request_with_our_grant_and_without_its_secrets() {
+    let origin = Origin::good("ok");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let request = Request::new("POST", "/v1/qr/generate?a=\"x\"&b='y'&c={z}|")
+        .key(&key)
+        .header("Content-Type", "application/json")
+        .header("Cookie", "session=hush")
+        .header("Authorization", "Bearer hush")
+        .header("X-Gateway-Grant", "forged")
+        .header("CF-Connecting-IP", "192.0.2.1")
+        .header("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        .header("Cache-Control", "max-age=7");
+    assert_eq!(request.body("{\"a\":1}").send(edge.addr).status, 200);
+    let arrival = origin.arrivals().remove(0);
+    assert_eq!(arrival.target, "/v1/qr/generate?a=%22x%22&b=%27y%27&c={z}|", "as the grant says");
+    assert_eq!(arrival.header("content-length"), Some("7"));
+    assert!(arrival.header("traceparent").unwrap().starts_with("00-0af7"));
+    for name in ["x-api-key", "cookie", "authorization", "cf-connecting-ip", "transfer-encoding"] {
+        assert_eq!(arrival.header(name), None, "{name}");
+    }
+    assert!(!format!("{arrival:?}").contains(&key[9..40]));
+}

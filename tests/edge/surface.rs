@@ -1,0 +1,122 @@
+//! What the edge answers without a key: health, descriptions, preflights, and what it refuses outright.
+
+use shared::{openapi, problem::Code, tool::Tool};
+use tests::{
+    http::{Request, Response},
+    origin::Origin,
+    stack::Edge,
+};
+
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+fn ask(edge: &Edge, method: &str, target: &str) -> Response {
+    Request::new(method, target).send(edge.addr)
+}
+
+#[test]
+fn the_description_is_the_one_that_shared_makes_with_the_address_that_was_called() {
+    let edge = Edge::start(NOWHERE);
+    let answer = ask(&edge, "GET", "/openapi.json");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    assert_eq!(answer.json(), openapi::document(&format!("http://{}", edge.addr)));
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+}
+
+#[test]
+fn a_public_address_that_is_configured_is_the_one_that_is_told() {
+    let edge = Edge::start_with(NOWHERE, &["PUBLIC_URL=https://api.example.com/"]);
+    let server = ask(&edge, "GET", "/openapi.json").json()["servers"][0]["url"].clone();
+    assert_eq!(server, "https://api.example.com");
+    assert!(ask(&edge, "GET", "/docs").text().contains("https://api.example.com/v1/keys/issue"));
+}
+
+#[test]
+fn the_reference_and_every_problems_page_stand_alone() {
+    let edge = Edge::start(NOWHERE);
+    let pages = Code::ALL.map(|code| format!("/problems/{}", code.as_str()));
+    for page in pages.iter().map(String::as_str).chain(["/docs"]) {
+        let answer = ask(&edge, "GET", page);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, Some("text/html; charset=utf-8")),
+            "{page}"
+        );
+        assert!(answer.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+        assert!(answer.header("x-request-id").is_some());
+    }
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    let edge = Edge::start(NOWHERE);
+    for page in ["/docs", "/openapi.json", "/healthz"] {
+        let answer = ask(&edge, "HEAD", page);
+        assert_eq!((answer.status, answer.body.len()), (200, 0), "{page}");
+    }
+}
+
+#[test]
+fn a_preflight_is_free_and_says_what_a_browser_may_send() {
+    let edge = Edge::start(NOWHERE);
+    let answer = Request::new("OPTIONS", "/v1/qr/generate")
+        .header("Origin", "https://app.example.com")
+        .header("Access-Control-Request-Method", "POST")
+        .send(edge.addr);
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, POST, OPTIONS"));
+    assert!(answer.header("access-control-allow-headers").unwrap().contains("X-API-Key"));
+}
+
+#[test]
+fn a_problems_type_leads_to_a_page() {
+    let edge = Edge::start(NOWHERE);
+    let problem = ask(&edge, "GET", "/v1/qr/generate").json();
+    assert_eq!(problem["type"], "/problems/key-missing");
+    assert_eq!(ask(&edge, "GET", problem["type"].as_str().unwrap()).status, 200);
+}
+
+#[test]
+fn a_key_over_plain_http_is_refused_and_not_redirected() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = edge.issue("free");
+    let named = |target: &str, key: Option<&str>| {
+        let bytes = format!(
+            "GET {target} HTTP/1.1\r\nHost: api.example.com\r\n{}\r\n",
+            key.map(|key| format!("X-API-Key: {key}\r\n")).unwrap_or_default()
+        );
+        Response::of_exchange(edge.addr, bytes.as_bytes())
+    };
+    for target in ["/v1/qr/generate", "/v1/keys/me"] {
+        let answer = named(target, Some(&key));
+        assert_eq!((answer.status, answer.code().as_str()), (403, "https-required"), "{target}");
+        assert_eq!(named(target, None).code(), "key-missing", "without a key nothing was given away");
+    }
+    assert_eq!(named("/healthz", None).status, 200);
+}
+
+#[test]
+fn a_worker_without_its_configuration_says_so_in_the_log_and_500_to_clients() {
+    let edge = Edge::start_with(NOWHERE, &["ORIGIN_URLS=fra.example.com", "KEY_ENV=prod"]);
+    let answer = ask(&edge, "GET", "/healthz");
+    assert_eq!((answer.status, answer.code().as_str()), (500, "internal"));
+    let log = edge.process.output();
+    assert!(
+        log.contains("ORIGIN_URLS has `fra.example.com`") && log.contains("KEY_ENV must be live or test"),
+        "{log}"
+    );
+    assert!(!answer.text().contains("ORIGIN"));
+}
+
+#[test]
+fn the_tools_status_is_the_proxys_word() {
+    let report = shared::status::StatusReport::new(|tool| tool != Tool::Qr);
+    let edge = Edge::start(&Origin::good(&report.to_json()).url());
+    let answer = ask(&edge, "GET", "/v1/status");
+    assert_eq!((answer.status, answer.text()), (200, report.to_json()));
+    let unknown = ask(&Edge::start(NOWHERE), "GET", "/v1/status");
+    assert_eq!(
+        (unknown.status, unknown.code().as_str()),
+        (503, "tool-unavailable"),
+        "what is not known is not told"
+    );
+}

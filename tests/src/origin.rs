@@ -1,0 +1,179 @@
+//! An origin that behaves as a test says, with a record of all that it was sent.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use shared::{
+    grant::Grant,
+    route::{Route, Target},
+    secret::MacKeys,
+};
+
+use crate::keys;
+
+/// A request as it arrived.
+#[derive(Clone, Debug, Default)]
+pub struct Arrival {
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    /// The body, as far as it was read.
+    pub body: Vec<u8>,
+}
+
+/// What an origin does once it has a request.
+#[derive(Clone, Debug)]
+pub enum Conduct {
+    /// Answers with these bytes, in which `{id}` stands for the request's id.
+    Answer(Vec<u8>),
+    /// Reads the whole request, then closes without a word.
+    HangUp,
+    /// Reads so many bytes of the body, then closes without a word.
+    HangUpAfter(usize),
+    /// Takes the connection and never says anything.
+    Silent,
+}
+
+/// A running origin. It answers `GET /healthz` like a proxy, unless it is silent.
+pub struct Origin {
+    pub addr: SocketAddr,
+    arrivals: Arc<Mutex<Vec<Arrival>>>,
+}
+
+impl Origin {
+    pub fn start(conduct: Conduct) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let arrivals = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&arrivals);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (conduct, seen) = (conduct.clone(), Arc::clone(&seen));
+                thread::spawn(move || serve(stream, &conduct, &seen));
+            }
+        });
+        Self { addr, arrivals }
+    }
+
+    /// One that answers 200 with `body`.
+    pub fn good(body: &str) -> Self {
+        Self::start(Conduct::Answer(answer("200 OK", &[], body)))
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// All requests so far but for the probes.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.arrivals.lock().unwrap().clone()
+    }
+}
+
+impl Arrival {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The id of the request, out of its grant, which must be good.
+    fn id(&self) -> String {
+        let grants = MacKeys::parse(keys::GRANT_SECRET).unwrap();
+        let path = Target::parse(&self.target).unwrap().path;
+        let Ok(Route::CallTool(call)) = Route::parse(&self.method, path) else { return String::new() };
+        let text = self.header(shared::headers::GRANT).unwrap_or_default().as_bytes();
+        let grant = Grant::verify(text, &call, &self.target, "default", &grants, keys::now());
+        grant.expect("the grant is good for exactly this request").request_id.to_string()
+    }
+}
+
+/// An answer's bytes, with its length.
+pub fn answer(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
+    let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>) {
+    let mut buffer = Vec::new();
+    while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
+        let probe = arrival.target == "/healthz";
+        match conduct {
+            Conduct::Silent => {
+                seen.lock().unwrap().push(arrival);
+                let mut rest = Vec::new();
+                stream.read_to_end(&mut rest).ok();
+                return;
+            }
+            _ if probe => stream.write_all(&answer("200 OK", &[], "{}")).unwrap(),
+            Conduct::Answer(bytes) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                let named = std::str::from_utf8(bytes).map(|text| text.replace("{id}", &arrival.id()));
+                seen.lock().unwrap().push(arrival);
+                stream.write_all(named.map_or_else(|_| bytes.clone(), String::into_bytes).as_slice()).ok();
+            }
+            Conduct::HangUp => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                seen.lock().unwrap().push(arrival);
+                return;
+            }
+            Conduct::HangUpAfter(bytes) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, *bytes);
+                seen.lock().unwrap().push(arrival);
+                return;
+            }
+        }
+    }
+}
+
+fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Arrival> {
+    loop {
+        let mut lines = [httparse::EMPTY_HEADER; 128];
+        let mut head = httparse::Request::new(&mut lines);
+        if let httparse::Status::Complete(length) = head.parse(buffer).ok()? {
+            let headers = head.headers.iter();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let arrival = Arrival {
+                method: head.method?.to_owned(),
+                target: head.path?.to_owned(),
+                headers: headers.map(|line| (line.name.to_owned(), text(line.value))).collect(),
+                body: Vec::new(),
+            };
+            buffer.drain(..length);
+            return Some(arrival);
+        }
+        read_more(stream, buffer)?;
+    }
+}
+
+/// Reads the body to its end, or until it has `most` bytes.
+fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>, arrival: &mut Arrival, most: usize) {
+    let length = arrival.header("content-length").and_then(|text| text.parse::<usize>().ok());
+    let chunked = arrival.header("transfer-encoding").is_some();
+    loop {
+        let (body, complete) = match length {
+            Some(length) => (buffer.iter().copied().take(length).collect(), buffer.len() >= length),
+            None if chunked => crate::http::dechunk(buffer),
+            None => (Vec::new(), true),
+        };
+        arrival.body = body;
+        if complete || arrival.body.len() >= most || read_more(stream, buffer).is_none() {
+            // What follows on this connection is another request; clients of these tests send none ahead.
+            buffer.clear();
+            return;
+        }
+    }
+}
+
+fn read_more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+    let mut piece = [0; 65_536];
+    match stream.read(&mut piece).ok()? {
+        0 => None,
+        n => {
+            buffer.extend_from_slice(&piece[..n]);
+            Some(())
+        }
+    }
+}
