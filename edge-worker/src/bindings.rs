@@ -35,6 +35,16 @@ pub(crate) struct Bindings {
     pub(crate) max_body: u64,
 }
 
+const KEYS: &str = "KEYS";
+
+/// The KV namespace alone, for the objects, which need nothing else.
+///
+/// # Errors
+/// When it is not bound.
+pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
+    env.kv(KEYS)
+}
+
 impl Bindings {
     /// Reads and checks all of them.
     ///
@@ -53,7 +63,7 @@ impl Bindings {
 
     fn read(env: &Env, faults: &mut Vec<String>) -> Option<Self> {
         let mut read = Reader { env, faults };
-        let keys = read.binding("KEYS", |env, name| env.kv(name).map_err(|fault| fault.to_string()));
+        let keys = read.binding(KEYS, |env, _| key_store(env).map_err(|fault| fault.to_string()));
         let meter =
             read.binding("METER", |env, name| env.durable_object(name).map_err(|fault| fault.to_string()));
         let signing = read.parsed("KEY_SIGNING_SECRET", MacKeys::parse);

@@ -12,7 +12,7 @@ use worker::{Context, Env};
 use crate::{
     bindings::Bindings,
     edge::Edge,
-    handlers::{call_tool, issue_key, pages, preflight, read_own_key, status},
+    handlers::{call_tool, change_key, issue_key, list_keys, pages, preflight, read_own_key, status},
     incoming::Incoming,
     log::Line,
     respond::Answer,
@@ -42,14 +42,14 @@ pub(crate) async fn dispatch(
         Route::Docs => Ok(pages::docs(&edge)),
         Route::ProblemPage(code) => Ok(pages::problem(code)),
         Route::Preflight(methods) => Ok(preflight::answer(methods)),
-        Route::RotateOwnKey
-        | Route::RevokeOwnKey
-        | Route::ListKeys
-        | Route::ReadKey(_)
-        | Route::ChangeKey(_)
-        | Route::RevokeKey(_)
-        | Route::RotateKey(_)
-        | Route::KeyChanges => {
+        Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
+        Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
+        Route::ListKeys => list_keys::handle(&edge, target.query).await,
+        Route::ReadKey(id) => change_key::read(&edge, &id, line).await,
+        Route::ChangeKey(id) => change_key::patch(&edge, &id, line).await,
+        Route::RevokeKey(id) => change_key::revoke(&edge, &id, line).await,
+        Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
+        Route::KeyChanges => {
             Err(Problem::new(Code::RouteUnknown, "this version does not serve this route yet"))
         }
     }

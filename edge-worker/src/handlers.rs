@@ -1,7 +1,9 @@
 //! One file for each endpoint, or for each few that are alike.
 
 pub(crate) mod call_tool;
+pub(crate) mod change_key;
 pub(crate) mod issue_key;
+pub(crate) mod list_keys;
 pub(crate) mod pages;
 pub(crate) mod preflight;
 pub(crate) mod read_own_key;

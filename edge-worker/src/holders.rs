@@ -2,7 +2,11 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use shared::{holder::Holder, key::KeyId, time::UnixMillis};
+use shared::{
+    holder::Holder,
+    key::{KeyId, KeyRecord},
+    time::UnixMillis,
+};
 
 use crate::entropy;
 
@@ -46,6 +50,15 @@ pub(crate) fn take_on_report(key: &KeyId, due: UnixMillis, now: UnixMillis) -> b
         }
         !taken
     })
+}
+
+/// Tells the key's holder, if it has one here, of a change.
+pub(crate) fn learn(record: &KeyRecord) {
+    HOLDERS.with_borrow_mut(|holders| {
+        if let Some(remembered) = holders.keys.get_mut(&record.id) {
+            remembered.holder.learn(record.clone());
+        }
+    });
 }
 
 /// Drops what is known of a key.

@@ -3,11 +3,13 @@
 //! KV shows a write everywhere only after a while, and remembers that something was absent. So a record that is
 //! not found proves nothing, and one that is found may be old: the key's meter has the last word on both.
 
+use std::collections::HashMap;
+
 use shared::{
-    key::{KeyId, KeyRecord},
+    key::{KeyId, KeyRecord, ListRequest},
     problem::{Code, Problem},
 };
-use worker::KvStore;
+use worker::{KvError, KvStore};
 
 use crate::{incoming::Incoming, log, promise};
 
@@ -40,20 +42,59 @@ pub(crate) async fn find(
     Err(unavailable())
 }
 
+/// A page of records, and the cursor of the next one.
+///
+/// # Errors
+/// `key-store-unavailable`.
+pub(crate) async fn list(
+    store: &KvStore,
+    asked: &ListRequest,
+    incoming: &Incoming,
+) -> Result<(Vec<KeyRecord>, Option<String>), Problem> {
+    page(store, asked).await.map_err(|fault| {
+        log::cause("listing key records", Some(incoming), fault);
+        unavailable()
+    })
+}
+
+async fn page(
+    store: &KvStore,
+    asked: &ListRequest,
+) -> Result<(Vec<KeyRecord>, Option<String>), Box<dyn std::error::Error>> {
+    let mut request = store.list().prefix(PREFIX.to_owned()).limit(asked.limit.into());
+    if let Some(cursor) = &asked.cursor {
+        request = request.cursor(cursor.clone());
+    }
+    let listed = request.execute().await?;
+    let names: Vec<&str> = listed.keys.iter().map(|key| key.name.as_str()).collect();
+    let mut texts = match names.is_empty() {
+        true => HashMap::new(),
+        false => store.get_bulk(&names).text().await?,
+    };
+    // A record that is listed and not shown was written a moment ago; the next listing has it.
+    let found = names.iter().filter_map(|name| texts.remove(*name).flatten());
+    let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>();
+    let cursor = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
+    Ok((records.map_err(|fault| fault.to_string())?, cursor))
+}
+
 /// Writes a record in place of what was there.
 ///
 /// # Errors
 /// `key-store-unavailable`.
 pub(crate) async fn store(store: &KvStore, record: &KeyRecord, incoming: &Incoming) -> Result<(), Problem> {
-    let name = format!("{PREFIX}{}", record.id);
-    let written = match store.put(&name, record.to_json()) {
-        Ok(put) => put.execute().await,
-        Err(fault) => Err(fault),
-    };
-    written.map_err(|fault| {
+    put(store, record).await.map_err(|fault| {
         log::cause("writing a key record", Some(incoming), fault);
         unavailable()
     })
+}
+
+/// Writes a record, for the one who is neither asked nor answers for it.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvError> {
+    store.put(&format!("{PREFIX}{}", record.id), record.to_json())?.execute().await
 }
 
 /// The refusal of a key that cannot be read at the moment.

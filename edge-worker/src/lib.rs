@@ -6,6 +6,7 @@
 //! a refusal of the key. Neither keys, secrets, addresses nor user agents are logged.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod admin;
 mod authenticate;
 mod bindings;
 mod body;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 use shared::{
     holder::{ANSWER_WITHIN_MS, Admission, Charge, Holder, Step},
-    key::{KeyFault, VerifiedKey},
-    meter::{Answer, Ask, Attempt, Message, Reading, Reply, Verdict},
+    key::{KeyFault, KeyRecord, VerifiedKey, changed},
+    meter::{Answer, Ask, Attempt, Change, Changed, Message, Reading, Reply, Verdict},
     problem::{Code, Problem},
     quota::Decision,
     time::UnixMillis,
@@ -17,7 +17,7 @@ use shared::{
 };
 use worker::{Delay, ObjectNamespace, Stub, js_sys, web_sys};
 
-use crate::{clock, edge::Edge, holders, key_store, log, promise};
+use crate::{clock, edge::Edge, handlers::change_key::Subject, holders, key_store, log, promise};
 
 /// Objects have no address of their own; the runtime wants a URL.
 const OBJECT_URL: &str = "https://meter/";
@@ -97,6 +97,38 @@ pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, ch
     if noted.is_ok() {
         schedule_report(edge, key);
     }
+}
+
+/// Has a key's meter change its record, and answers the record as it is then.
+///
+/// # Errors
+/// As [`changed`](shared::key::changed), `meter-unavailable`, or `key-store-unavailable` when the meter does not
+/// know the key and the store cannot be asked, or does not show a young key yet.
+pub(crate) async fn change(
+    edge: &Edge<'_>,
+    subject: Subject<'_>,
+    change: Change,
+) -> Result<KeyRecord, Problem> {
+    let stored = key_store::find(&edge.bindings.keys, subject.id(), edge.incoming).await;
+    let (record, store) = match stored {
+        Ok(record) => (record, Ok(())),
+        Err(problem) => (None, Err(problem)),
+    };
+    let message = Message::Change { record, by: subject.by(), change };
+    let reply = ask_meter(&edge.bindings.meter, &subject.id().to_string(), &message).await;
+    let Ok(Reply::Change(outcome)) = reply else {
+        log_silence(edge, reply);
+        return Err(unavailable());
+    };
+    match (&outcome, subject.by()) {
+        (Changed::Unknown, None) => store?,
+        // The key is real, or it would not have come this far: the store is behind.
+        (Changed::Unknown, Some(_)) => return Err(key_store::unavailable()),
+        _ => {}
+    }
+    let record = changed(outcome)?;
+    holders::learn(&record);
+    Ok(record)
 }
 
 /// Counts an attempt at the admin secret by `caller`, before the secret is compared.

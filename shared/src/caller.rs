@@ -26,6 +26,18 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
     format!("caller_{short:032x}")
 }
 
+/// The admin secret of an administrative call: `Authorization: Bearer …` (RFC 6750 section 2.1).
+///
+/// # Errors
+/// `admin-required` when there is none.
+pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
+    let (scheme, secret) = authorization.and_then(|value| value.trim().split_once(' ')).unwrap_or_default();
+    match secret.trim() {
+        secret if scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty() => Ok(secret),
+        _ => Err(Problem::new(Code::AdminRequired, "send the admin secret as Authorization: Bearer")),
+    }
+}
+
 /// The refusal of a caller who has sent too many wrong admin secrets.
 #[must_use]
 pub fn attempts_exceeded(denial: &Denial) -> Problem {
@@ -57,6 +69,14 @@ mod tests {
     fn an_ipv6_client_cannot_escape_within_its_own_network() {
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn an_admin_secret_comes_as_a_bearer() {
+        assert_eq!(bearer(Some("Bearer  hush ")), Ok("hush"));
+        for header in [None, Some(""), Some("hush"), Some("Bearer"), Some("Bearer "), Some("Basic hush")] {
+            assert_eq!(bearer(header).map_err(|problem| problem.code()), Err(Code::AdminRequired));
+        }
     }
 
     #[test]

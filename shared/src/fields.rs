@@ -62,10 +62,16 @@ impl Fields {
         }
     }
 
-    /// Whether the body has the member at all, be it `null`.
+    /// Whether the body has the member, and it is `null`.
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.members.contains_key(name)
+    pub fn is_null(&self, name: &str) -> bool {
+        self.members.get(name).is_some_and(Value::is_null)
+    }
+
+    /// Whether the body has no member that was not taken yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     /// Notes a fault that lies between members.

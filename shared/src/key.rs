@@ -1,13 +1,17 @@
 //! Keys: what a client holds, what is stored about it, and how one is issued.
 
 mod api_key;
+mod change;
 mod issue;
 mod key_id;
+mod list;
 mod record;
 mod usage;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
+pub use change::{changed, describe_rotated, read_change, read_grace};
 pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
 pub use key_id::KeyId;
+pub use list::{ListRequest, describe_page};
 pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordFault, SecretHash};
 pub use usage::describe_usage;

@@ -84,7 +84,7 @@ impl Pair {
     }
 
     fn change(&mut self, change: Change, at: u64) {
-        self.meter.handle(Message::Change { record: None, change }, NOON.plus(at));
+        self.meter.handle(Message::Change { record: None, by: None, change }, NOON.plus(at));
     }
 
     fn reading(&self, at: u64) -> Reading {

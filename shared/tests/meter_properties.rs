@@ -55,7 +55,7 @@ fn tell(meter: &mut Meter, ask: &Ask, now: UnixMillis) -> Answer {
 }
 
 fn change(meter: &mut Meter, record: Option<KeyRecord>, change: Change, now: UnixMillis) -> Changed {
-    match meter.handle(Message::Change { record, change }, now) {
+    match meter.handle(Message::Change { record, by: None, change }, now) {
         Reply::Change(changed) => changed,
         other => panic!("{other:?}"),
     }

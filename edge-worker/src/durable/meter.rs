@@ -1,45 +1,110 @@
 //! The object of one key: loads the meter's state, steps it, stores it before the reply leaves.
+//!
+//! A record that the meter has changed is written to KV by an alarm: at most one write a second, tried until it
+//! succeeds. KV is for reading; until it shows the change, the meter's answers do.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use shared::meter::{Message, Meter as State};
+use shared::{
+    key::KeyRecord,
+    meter::{Message, Meter as State},
+    time::UnixMillis,
+};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,
 };
 
-use crate::{clock, log};
+use crate::{bindings, clock, key_store, log};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 
+/// KV takes one write a second for each key.
+const WRITE_GAP_MS: u64 = 1_000;
+/// The longest wait between two tries to write, in milliseconds.
+const MAX_RETRY_MS: u64 = 60_000;
+
 /// One key's meter. The runtime holds every reply back until what was written before it is safe.
-#[durable_object(fetch)]
+#[durable_object(alarm)]
 pub struct Meter {
+    object: ObjectState,
+    env: Env,
     sql: SqlStorage,
+    written: Cell<UnixMillis>,
+    failures: Cell<u32>,
     /// `None` until the first message, and after a write that failed: then the row is read again.
     state: RefCell<Option<State>>,
 }
 
 impl DurableObject for Meter {
-    fn new(state: ObjectState, _env: Env) -> Self {
-        Self { sql: state.storage().sql(), state: RefCell::new(None) }
+    fn new(object: ObjectState, env: Env) -> Self {
+        let sql = object.storage().sql();
+        let (written, failures) = (Cell::new(UnixMillis::default()), Cell::new(0));
+        Self { object, env, sql, written, failures, state: RefCell::new(None) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let message = serde_json::from_str(&request.text().await?)?;
         match self.step(message) {
-            Ok(reply) => Response::ok(reply),
+            Ok(reply) => {
+                self.arm().await?;
+                Response::ok(reply)
+            }
             Err(fault) => {
                 log::cause("stepping a meter", None, &fault);
                 Err(fault)
             }
         }
     }
+
+    /// Never fails: the platform gives up on an alarm that does, and the record would stay unwritten.
+    async fn alarm(&self) -> Result<Response> {
+        if let Err(fault) = self.write_record().await {
+            self.failures.set(self.failures.get().saturating_add(1));
+            log::cause("writing a changed key record", None, fault);
+        }
+        if let Err(fault) = self.arm().await {
+            log::cause("setting a meter's alarm", None, fault);
+        }
+        Response::empty()
+    }
 }
 
 impl Meter {
+    /// Sets the alarm, if the record has to be written and nobody will yet.
+    async fn arm(&self) -> Result<()> {
+        if self.unstored()?.is_none() {
+            return Ok(());
+        }
+        let storage = self.object.storage();
+        if storage.get_alarm().await?.is_some() {
+            return Ok(());
+        }
+        let gap = WRITE_GAP_MS.saturating_sub(clock::now().since(self.written.get()));
+        let retry = WRITE_GAP_MS.saturating_mul(1 << self.failures.get().min(6)).min(MAX_RETRY_MS);
+        let wait = if self.failures.get() > 0 { retry } else { gap };
+        storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
+    }
+
+    async fn write_record(&self) -> Result<()> {
+        let Some(record) = self.unstored()? else { return Ok(()) };
+        self.written.set(clock::now());
+        key_store::put(&bindings::key_store(&self.env)?, &record).await?;
+        self.failures.set(0);
+        self.step(Message::Stored { version: record.version }).map(drop)
+    }
+
+    fn unstored(&self) -> Result<Option<KeyRecord>> {
+        let mut place = self.state.borrow_mut();
+        let state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        Ok(place.insert(state).unstored().cloned())
+    }
+
     /// One synchronous step: nothing comes between reading the state and storing the next.
     fn step(&self, message: Message) -> Result<String> {
         let mut place = self.state.borrow_mut();

@@ -1,22 +1,18 @@
 //! `POST /v1/keys/issue`.
 
 use shared::{
-    caller,
     key::{IssueRequest, KeyEntropy, MAX_BODY},
     problem::{Code, Problem},
-    quota::Decision,
 };
 
-use crate::{body, edge::Edge, entropy, key_store, log, log::Line, meter, respond::Answer};
-
-const CLIENT_ADDRESS: &str = "cf-connecting-ip";
+use crate::{admin, body, edge::Edge, entropy, key_store, log, log::Line, respond::Answer};
 
 pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let request = IssueRequest::read(&body)?;
     if let Some(secret) = request.admin_secret() {
-        check_admin_secret(edge, secret).await?;
+        admin::check(edge, secret).await?;
     }
     let new = request.check(edge.incoming.now)?;
     let entropy = draw(edge)?;
@@ -32,20 +28,11 @@ pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, P
     Ok(Answer::Written { status: 201, headers, body: issued.to_json().to_string() })
 }
 
-/// Counts the attempt first: of secrets presented at the same moment no more are compared than may be.
-async fn check_admin_secret(edge: &Edge<'_>, secret: &str) -> Result<(), Problem> {
-    let caller = caller::name(edge.incoming.header(CLIENT_ADDRESS), &edge.bindings.signing);
-    match meter::begin_attempt(edge, &caller).await? {
-        Decision::Deny(denial, _) => Err(caller::attempts_exceeded(&denial)),
-        Decision::Allow(_) if edge.bindings.admin.matches(secret) => {
-            meter::end_attempt(edge, caller);
-            Ok(())
-        }
-        Decision::Allow(_) => Err(Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong")),
-    }
-}
-
-fn draw(edge: &Edge<'_>) -> Result<KeyEntropy, Problem> {
+/// Fresh randomness for a key.
+///
+/// # Errors
+/// `internal`, when the runtime has none.
+pub(super) fn draw(edge: &Edge<'_>) -> Result<KeyEntropy, Problem> {
     let drawn = entropy::random().and_then(|id| Ok(KeyEntropy { id, secret: entropy::random()? }));
     drawn.map_err(|fault| {
         log::cause("drawing a key", Some(edge.incoming), fault);

@@ -30,6 +30,9 @@ pub enum Message {
         /// The stored record, if there is one.
         #[serde(default)]
         record: Option<KeyRecord>,
+        /// The key with which its holder asks; `None` for an administrator.
+        #[serde(default)]
+        by: Option<VerifiedKey>,
         /// What to change.
         change: Change,
     },
@@ -214,6 +217,10 @@ pub enum Changed {
     Unknown,
     /// The key is revoked, and stays as it is.
     Revoked,
+    /// The holder asks with a secret that was replaced.
+    Superseded,
+    /// The holder's key may not be used.
+    Refused(KeyFault),
 }
 
 /// An admin secret is presented.

@@ -17,10 +17,6 @@ use crate::{
     time::{UnixMillis, UtcDay},
 };
 
-/// A key that no store knows is taken at its MAC's word while it is this young, in milliseconds: an hour. KV may
-/// deny a record for a minute or more after it was written; later than that, no record means no key.
-const PROVISIONAL_MS: u64 = 3_600_000;
-
 /// Answers are kept for holders that ask the same again, for so many milliseconds, and so many.
 const KEEP_GIVEN_MS: u64 = 5_000;
 const MAX_GIVEN: usize = 16;
@@ -68,7 +64,11 @@ impl Meter {
         match message {
             Message::Ask(ask) => Reply::Ask(self.ask(ask, now)),
             Message::Read(ask) => Reply::Read(self.read(ask, now)),
-            Message::Change { record, change } => Reply::Change(self.change(record, &change, now)),
+            Message::Change { record, by, change } => {
+                self.adopt(record.as_ref());
+                self.roll(now);
+                Reply::Change(self.change(by.as_ref(), &change, now))
+            }
             Message::Stored { version } => {
                 self.stored_version = self.stored_version.max(version);
                 Reply::Stored
@@ -166,9 +166,7 @@ impl Meter {
     }
 
     fn decide(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
-        if self.record.is_none() && now.since(ask.key.issued_at) <= PROVISIONAL_MS {
-            self.record = Some(KeyRecord::provisional(&ask.key));
-        }
+        self.take_at_its_word(&ask.key, now);
         let usable = match &self.record {
             Some(record) => record.check(&ask.key, now).map(|()| (record.policy(), record.tier)),
             None => Err(KeyFault::Invalid),

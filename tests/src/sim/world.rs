@@ -400,7 +400,7 @@ impl<'a> World<'a> {
         let change = self.scenario.changes[place].1.clone();
         let issued =
             KeyRecord { version: 1, limits: self.scenario.limits, ..KeyRecord::provisional(&self.key) };
-        let message = Message::Change { record: Some(issued), change };
+        let message = Message::Change { record: Some(issued), by: None, change };
         loop {
             let (reply, fate) =
                 self.object.handle(message.clone(), self.now, &self.scenario.faults, &mut self.rng);

@@ -2,10 +2,14 @@
 
 use super::Meter;
 use crate::{
-    key::{FormerSecret, KeyRecord, KeyStatus},
+    key::{FormerSecret, KeyRecord, KeyStatus, VerifiedKey},
     meter::{Change, Changed},
     time::UnixMillis,
 };
+
+/// A key that no store knows is taken at its MAC's word while it is this young, in milliseconds: an hour. KV may
+/// deny a record for a minute or more after it was written; later than that, no record means no key.
+const PROVISIONAL_MS: u64 = 3_600_000;
 
 /// The version after the one that issuing writes.
 const FIRST_CHANGE: u64 = 2;
@@ -20,12 +24,23 @@ impl Meter {
         }
     }
 
-    pub(super) fn change(&mut self, record: Option<KeyRecord>, change: &Change, now: UnixMillis) -> Changed {
-        self.adopt(record.as_ref());
-        self.roll(now);
+    /// A young key that no store shows yet begins with the record that its MAC vouches for.
+    pub(super) fn take_at_its_word(&mut self, key: &VerifiedKey, now: UnixMillis) {
+        if self.record.is_none() && now.since(key.issued_at) <= PROVISIONAL_MS {
+            self.record = Some(KeyRecord::provisional(key));
+        }
+    }
+
+    pub(super) fn change(&mut self, by: Option<&VerifiedKey>, change: &Change, now: UnixMillis) -> Changed {
+        if let Some(key) = by {
+            self.take_at_its_word(key, now);
+        }
         let Some(record) = &mut self.record else {
             return Changed::Unknown;
         };
+        if let Some(refusal) = by.and_then(|key| refuse(record, key, now)) {
+            return refusal;
+        }
         match (change, record.status, record.version) {
             (Change::None, ..) => {}
             (_, KeyStatus::Revoked { .. }, _) => return Changed::Revoked,
@@ -41,6 +56,15 @@ impl Meter {
             }
         }
         Changed::Done(record.clone())
+    }
+}
+
+/// Why the holder of `key` may not change the record: only who has the secret in use may, not one it replaced.
+fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<Changed> {
+    match record.check(key, now) {
+        Err(fault) => Some(Changed::Refused(fault)),
+        Ok(()) if record.secret != key.secret => Some(Changed::Superseded),
+        Ok(()) => None,
     }
 }
 

@@ -1,0 +1,113 @@
+//! Reading and changing a key: `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the key's holder.
+//!
+//! The key's meter makes every change, so that two at once do not undo each other, and so that it holds from the
+//! next call on. It brings the store up to date by itself.
+
+use shared::{
+    key::{
+        ApiKey, KeyId, KeyRecord, MAX_BODY, VerifiedKey, describe, describe_rotated, read_change, read_grace,
+    },
+    meter::Change,
+    problem::Problem,
+    tier::Tier,
+};
+
+use super::issue_key::draw;
+use crate::{admin, authenticate::authenticate, body, edge::Edge, log::Line, meter, respond::Answer};
+
+/// `GET /v1/keys/{id}`
+pub(crate) async fn read(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+    admin::authorize(edge).await?;
+    let record = change(edge, Subject::Named(id), Change::None, line).await?;
+    Ok(Answer::json(describe(&record).to_string()))
+}
+
+/// `PATCH /v1/keys/{id}`
+pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+    admin::authorize(edge).await?;
+    let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
+    let wanted = read_change(&body, edge.incoming.now)?;
+    let record = change(edge, Subject::Named(id), wanted, line).await?;
+    Ok(Answer::json(describe(&record).to_string()))
+}
+
+/// `POST /v1/keys/{id}/revoke`
+pub(crate) async fn revoke(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+    admin::authorize(edge).await?;
+    let record = change(edge, Subject::Named(id), Change::Revoke, line).await?;
+    Ok(Answer::json(describe(&record).to_string()))
+}
+
+/// `POST /v1/keys/{id}/rotate`
+pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+    admin::authorize(edge).await?;
+    let tier = change(edge, Subject::Named(id), Change::None, line).await?.tier;
+    renew(edge, Subject::Named(id), tier, line).await
+}
+
+/// `DELETE /v1/keys/me`
+pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
+    let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
+    let record = change(edge, Subject::Own(&key), Change::Revoke, line).await?;
+    Ok(Answer::json(describe(&record).to_string()))
+}
+
+/// `POST /v1/keys/me/rotate`
+pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
+    let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
+    renew(edge, Subject::Own(&key), key.issued_tier, line).await
+}
+
+/// Whose key is changed, and by whom.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    /// By an administrator.
+    Named(&'a KeyId),
+    /// By its holder.
+    Own(&'a VerifiedKey),
+}
+
+/// Puts a new secret in the place of the old one, under the same id.
+async fn renew(
+    edge: &Edge<'_>,
+    subject: Subject<'_>,
+    tier: Tier,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
+    let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
+    let grace_ms = read_grace(&body)?;
+    let (bindings, now) = (edge.bindings, edge.incoming.now);
+    let secret = draw(edge)?.secret;
+    let (key, minted) = ApiKey::mint(bindings.key_env, *subject.id(), tier, now, secret, &bindings.signing);
+    let record = change(edge, subject, Change::Rotate { secret: minted.secret, grace_ms }, line).await?;
+    Ok(Answer::json(describe_rotated(&record, &key).to_string()))
+}
+
+async fn change(
+    edge: &Edge<'_>,
+    subject: Subject<'_>,
+    change: Change,
+    line: &mut Line,
+) -> Result<KeyRecord, Problem> {
+    line.key_id = Some(*subject.id());
+    let record = meter::change(edge, subject, change).await?;
+    line.tier = Some(record.tier);
+    Ok(record)
+}
+
+impl Subject<'_> {
+    pub(crate) const fn id(&self) -> &KeyId {
+        match self {
+            Self::Named(id) => id,
+            Self::Own(key) => &key.id,
+        }
+    }
+
+    /// Who asks, if it is the holder.
+    pub(crate) fn by(&self) -> Option<VerifiedKey> {
+        match self {
+            Self::Named(_) => None,
+            Self::Own(key) => Some(**key),
+        }
+    }
+}

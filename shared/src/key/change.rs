@@ -1,0 +1,139 @@
+//! Changing a key: `PATCH /v1/keys/{id}`, and the rotations.
+
+use serde_json::{Value, json};
+
+use super::issue::{parse_expiry, parse_limits, parse_plan, parse_tier};
+use crate::{
+    fields::{Fields, kind},
+    key::{ApiKey, KeyRecord, describe},
+    meter::{Change, Changed},
+    policy::LimitOverrides,
+    problem::{Code, Problem},
+    time::UnixMillis,
+};
+
+/// How long a replaced secret stays good when a rotation does not say: a day.
+const DEFAULT_GRACE_S: u64 = 86_400;
+/// The longest it may stay good: thirty days.
+const MAX_GRACE_S: u64 = 30 * 86_400;
+
+/// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`. A `null` takes
+/// limits and expiry away.
+///
+/// # Errors
+/// `body-malformed`, or `fields-invalid` with every fault; a body that changes nothing is one.
+pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
+    let mut fields = Fields::read(body)?;
+    let unlimited = fields.is_null("limits").then(LimitOverrides::default);
+    let endless = fields.is_null("expires_at").then_some(None);
+    let empty = fields.is_empty();
+    let tier = fields.optional("tier", parse_tier);
+    let limits = fields.optional("limits", parse_limits).or(unlimited);
+    let expires_at = fields.optional("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
+    let disabled = fields.optional("disabled", parse_bool);
+    let biolink_plan = fields.optional("biolink_plan", parse_plan);
+    if empty {
+        fields.fault("", "changes nothing; name a field to change");
+    }
+    fields.finish()?;
+    Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan })
+}
+
+/// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in milliseconds.
+///
+/// # Errors
+/// `body-malformed`, or `fields-invalid`.
+pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
+    if body.is_empty() {
+        return Ok(DEFAULT_GRACE_S * 1000);
+    }
+    let mut fields = Fields::read(body)?;
+    let grace = fields.optional("grace_seconds", parse_grace);
+    fields.finish()?;
+    Ok(grace.unwrap_or(DEFAULT_GRACE_S) * 1000)
+}
+
+/// What came of a change, as a record or as the problem it is to the caller.
+///
+/// # Errors
+/// `key-unknown`, `key-conflict`, or what is wrong with the caller's own key.
+pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
+    match outcome {
+        Changed::Done(record) => Ok(record),
+        Changed::Unknown => Err(Problem::new(Code::KeyUnknown, "no key with this id is known here")),
+        Changed::Revoked => Err(Problem::new(Code::KeyConflict, "the key is revoked and stays so")),
+        Changed::Superseded => Err(Problem::new(
+            Code::KeyConflict,
+            "this secret was replaced by a rotation; only the new one can change the key",
+        )),
+        Changed::Refused(fault) => Err(fault.into()),
+    }
+}
+
+/// The answer to a rotation: the key as it is, with its new text, shown this once.
+#[must_use]
+pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
+    let mut answer = describe(record);
+    if let Some(members) = answer.as_object_mut() {
+        members.insert("key".to_owned(), Value::from(key.reveal()));
+        let until = record.former.map(|former| former.until.to_rfc3339());
+        members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
+    }
+    answer
+}
+
+fn parse_bool(value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| format!("must be true or false, not {}", kind(value)))
+}
+
+fn parse_grace(value: &Value) -> Result<u64, String> {
+    let grace = value.as_u64().filter(|&seconds| seconds <= MAX_GRACE_S);
+    grace.ok_or_else(|| format!("must be a whole number of seconds from 0 to {MAX_GRACE_S}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{request_id::RequestId, tier::Tier};
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn faults(body: &str) -> String {
+        read_change(body.as_bytes(), NOW).unwrap_err().render(&RequestId([0; 16])).body
+    }
+
+    #[test]
+    fn what_is_left_out_stays_and_null_takes_away() {
+        let change = read_change(br#"{"tier":"pro","expires_at":null}"#, NOW).unwrap();
+        let expected = Change::Patch {
+            tier: Some(Tier::Pro),
+            limits: None,
+            expires_at: Some(None),
+            disabled: None,
+            biolink_plan: None,
+        };
+        assert_eq!(change, expected);
+        let change = read_change(br#"{"limits":null}"#, NOW).unwrap();
+        assert!(
+            matches!(change, Change::Patch { limits: Some(limits), .. } if limits == LimitOverrides::default())
+        );
+    }
+
+    #[test]
+    fn every_fault_of_a_change_is_named() {
+        let body = faults(r#"{"tier":"gold","disabled":"yes","expires_at":"1999-01-01T00:00:00Z","id":"x"}"#);
+        for pointer in ["#/tier", "#/disabled", "#/expires_at", "#/id"] {
+            assert!(body.contains(pointer), "{pointer}: {body}");
+        }
+        assert!(faults("{}").contains("changes nothing"));
+    }
+
+    #[test]
+    fn a_rotation_leaves_a_day_unless_it_says_otherwise() {
+        assert_eq!(read_grace(b""), Ok(86_400_000));
+        assert_eq!(read_grace(br#"{"grace_seconds":0}"#), Ok(0));
+        for body in [r#"{"grace_seconds":-1}"#, r#"{"grace_seconds":2592001}"#, r#"{"grace":1}"#] {
+            assert!(read_grace(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+}
