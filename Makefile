@@ -20,8 +20,8 @@ check: ## formatting, clippy with warnings denied, for this machine and for wasm
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared
 
-sim: ## the limiter's simulator: many isolates, losses, crashes and skewed clocks, in thousands of random worlds (SIM_SEED repeats one)
-	cargo test --locked --profile local -p tests --test sim -- --nocapture
+sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
+	cargo run --locked --profile local -p tests --bin sim
 
 clean-data: ## forget local keys, counters, pages and logs (.data); secrets stay
 	rm -rf .data

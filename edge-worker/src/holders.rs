@@ -14,12 +14,10 @@ use crate::entropy;
 const MOST: usize = 4_096;
 
 thread_local! {
-    static HOLDERS: RefCell<Holders> = const { RefCell::new(Holders { id: None, keys: BTreeMap::new() }) };
+    static HOLDERS: RefCell<Holders> = const { RefCell::new(Holders { keys: BTreeMap::new() }) };
 }
 
 struct Holders {
-    /// This isolate's name towards the meters. Drawn in a handler, since randomness is to be had there only.
-    id: Option<u64>,
     keys: BTreeMap<KeyId, Remembered>,
 }
 
@@ -36,7 +34,8 @@ pub(crate) fn with<T>(
     now: UnixMillis,
     step: impl FnOnce(&mut Holder) -> T,
 ) -> worker::Result<T> {
-    HOLDERS.with_borrow_mut(|holders| Ok(step(&mut holders.of(key, now)?.holder)))
+    let id = || Ok(u64::from_be_bytes(entropy::random()?));
+    HOLDERS.with_borrow_mut(|holders| Ok(step(&mut holders.of(key, now, id)?.holder)))
 }
 
 /// Takes on the duty to report at `due`, unless somebody will have done so by then.
@@ -67,16 +66,20 @@ pub(crate) fn forget(key: &KeyId) {
 }
 
 impl Holders {
-    fn of(&mut self, key: &KeyId, now: UnixMillis) -> worker::Result<&mut Remembered> {
-        let id = match self.id {
-            Some(id) => id,
-            None => *self.id.insert(u64::from_be_bytes(entropy::random()?)),
-        };
+    /// The key's holder, with a name of its own if it is new: a meter takes what one holder asks or reports once,
+    /// and one that was forgotten begins to count anew.
+    fn of(
+        &mut self,
+        key: &KeyId,
+        now: UnixMillis,
+        id: impl FnOnce() -> worker::Result<u64>,
+    ) -> worker::Result<&mut Remembered> {
         if !self.keys.contains_key(key) {
             self.make_room();
+            let new = Remembered { holder: Holder::new(id()?), used: now, report_due: None };
+            self.keys.insert(*key, new);
         }
-        let new = || Remembered { holder: Holder::new(id), used: now, report_due: None };
-        let remembered = self.keys.entry(*key).or_insert_with(new);
+        let remembered = self.keys.get_mut(key).ok_or("a holder was lost")?;
         remembered.used = now;
         Ok(remembered)
     }
@@ -106,10 +109,10 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded_and_keeps_what_was_used_last() {
-        let mut holders = Holders { id: Some(1), keys: BTreeMap::new() };
+        let mut holders = Holders { keys: BTreeMap::new() };
         let most = u32::try_from(MOST).unwrap();
         for n in 0..most + 1 {
-            holders.of(&key(n), UnixMillis(n.into())).unwrap();
+            holders.of(&key(n), UnixMillis(n.into()), || Ok(n.into())).unwrap();
         }
         assert_eq!(holders.keys.len(), MOST / 2 + 1);
         assert!(!holders.keys.contains_key(&key(0)) && holders.keys.contains_key(&key(most)));

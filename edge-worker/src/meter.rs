@@ -3,13 +3,14 @@
 //! A meter that does not answer in time is a decided case ([`Holder::unanswered`]): free keys are told to wait,
 //! paid keys go on under a local budget. It never makes a key look invalid.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
+use futures_util::future::{Either, select};
 use serde_json::json;
 use shared::{
     holder::{ANSWER_WITHIN_MS, Admission, Charge, Holder, Step},
     key::{KeyFault, KeyRecord, VerifiedKey, changed},
-    meter::{Answer, Ask, Attempt, Change, Changed, Message, Reading, Reply, Verdict},
+    meter::{Answer, Ask, Attempt, Change, Changed, Message, Reading, Reply, TTL_MS, Verdict},
     problem::{Code, Problem},
     quota::Decision,
     time::UnixMillis,
@@ -25,6 +26,12 @@ const OBJECT_URL: &str = "https://meter/";
 const REPORT_AFTER_MS: u64 = 1_000;
 /// How long a report in the background may take, in milliseconds.
 const REPORT_WITHIN_MS: u64 = 5_000;
+
+/// How long a meter may be silent before it is asked the same again, in milliseconds.
+const REPEAT_AFTER_MS: u64 = ANSWER_WITHIN_MS / 2;
+/// How long a request may go on renewing in the background, in milliseconds. The platform ends it thirty seconds
+/// after its answer; what it renews last it must still be there to report.
+const RENEW_FOR_MS: u64 = 30_000 - TTL_MS - 1_000;
 
 /// How a call ended.
 pub(crate) struct End {
@@ -217,9 +224,11 @@ impl Reporter {
     /// Reports until nothing is left. A lease is renewed by the way while its key is in use, so this ends with the
     /// time the platform gives to requests that have been answered.
     async fn run(&self, mut wait: u64) {
+        let begun = clock::now();
         loop {
             Delay::from(Duration::from_millis(wait)).await;
-            let ask = with(&self.key, |holder, now| holder.flush(&self.key, true, now));
+            let renew = clock::now().since(begun) < RENEW_FOR_MS;
+            let ask = with(&self.key, |holder, now| holder.flush(&self.key, renew, now));
             let Ok(Some(ask)) = ask else { return };
             self.carry(ask).await;
             match self.take_on() {
@@ -257,13 +266,19 @@ enum Silence {
     Failed(worker::Error),
 }
 
-/// One message, within the time that a caller waits for it: a failure is tried once more by a new stub, unless the
-/// object is overloaded. A meter answers the same ask the same way.
+/// One message, within the time that a caller waits for it. After a failure it is sent once more by a new stub,
+/// unless the object is overloaded, and after a silence too; then the first answer counts. A meter answers the same
+/// ask the same way.
 async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, Silence> {
     let attempts = async {
-        match send(meter, name, message).await {
-            Err(fault) if !is_overloaded(&fault) => send(meter, name, message).await,
-            first => first,
+        let first = pin!(send(meter, name, message));
+        let silence = pin!(Delay::from(Duration::from_millis(REPEAT_AFTER_MS)));
+        match select(first, silence).await {
+            Either::Left((Err(fault), _)) if !is_overloaded(&fault) => send(meter, name, message).await,
+            Either::Left((reply, _)) => reply,
+            Either::Right(((), first)) => {
+                select(first, pin!(send(meter, name, message))).await.factor_first().0
+            }
         }
     };
     match promise::within(ANSWER_WITHIN_MS, attempts).await {

@@ -47,7 +47,6 @@ pub struct Policy {
 
 /// What one key is allowed instead of its tier's numbers. Absent fields keep the tier's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct LimitOverrides {
     /// Calls in any 60 seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

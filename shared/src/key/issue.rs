@@ -182,7 +182,10 @@ pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
 }
 
 pub(crate) fn parse_limits(value: &Value) -> Result<LimitOverrides, String> {
-    serde_json::from_value(value.clone()).map_err(|_| {
+    const KNOWN: [&str; 2] = ["minute", "day"];
+    let known =
+        value.as_object().is_some_and(|limits| limits.keys().all(|name| KNOWN.contains(&name.as_str())));
+    serde_json::from_value(value.clone()).ok().filter(|_| known).ok_or_else(|| {
         r#"must be an object such as {"minute": 1000, "day": 50000} with whole numbers from 1 up"#.to_owned()
     })
 }
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn every_fault_is_reported_at_once() {
         let body =
-            json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minute": 0}, "nmae": "x"});
+            json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minut": 5}, "nmae": "x"});
         let rendered = check(body).unwrap_err().render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 422);
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
