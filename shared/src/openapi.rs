@@ -1,6 +1,7 @@
 //! `GET /openapi.json`: the machine-readable description, made from the tables that the router and the problems
 //! are made from, so that it cannot say anything else than they do.
 
+mod keys;
 mod operation;
 mod outcome;
 mod schema;
@@ -45,6 +46,7 @@ pub fn document(server: &str) -> Value {
                     "name": canonical(API_KEY),
                     "description": "The key as POST /v1/keys/issue answered it.",
                 },
+                "AdminSecret": { "type": "http", "scheme": "bearer", "description": "The admin secret." },
             },
             "schemas": schema::all(),
             "headers": HEADERS.map(|header| (canonical(header.name), header.describe())).into_iter().collect::<Map<_, _>>(),
@@ -174,9 +176,13 @@ mod tests {
 
     #[test]
     fn the_router_takes_what_the_document_offers_and_the_document_offers_what_the_router_takes() {
+        let concrete = |path: &str| {
+            let path = path.replace("{action}", "generate").replace("{code}", "key-missing");
+            path.replace("{id}", "key_00000000000000000")
+        };
         let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (path, method, _) in operations() {
-            let concrete = path.replace("{action}", "generate").replace("{code}", "key-missing");
+            let concrete = concrete(&path);
             assert!(!concrete.contains('{'), "{path} has a parameter that this test does not know");
             let route = Route::parse(&method.to_uppercase(), &concrete).unwrap();
             assert_eq!(
@@ -186,7 +192,7 @@ mod tests {
             documented.entry(concrete).or_default().insert(method);
         }
         for endpoint in Endpoint::all().filter(|endpoint| operation::describe(*endpoint).is_some()) {
-            let path = endpoint.path().replace("{action}", "generate").replace("{code}", "key-missing");
+            let path = concrete(&endpoint.path());
             let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
             for method in methods.iter().filter(|method| **method != Method::Head) {
                 let route = Route::parse(method.as_str(), &path).unwrap();

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{self, Group};
+use super::{
+    keys,
+    outcome::{self, Group},
+};
 use crate::{action::Action, endpoint::Endpoint, problem::Code, route::CallMethod, tool::Tool};
 
 /// The operation of an endpoint; `None` for one that is not for clients of the API, or not served yet.
@@ -24,24 +27,26 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
             Some(open("docs", "Reference for people", "text/html", json!({ "type": "string" })))
         }
         Endpoint::ProblemPage => Some(problem_page()),
-        Endpoint::RotateOwnKey
-        | Endpoint::RevokeOwnKey
-        | Endpoint::ListKeys
-        | Endpoint::ReadKey
-        | Endpoint::ChangeKey
-        | Endpoint::RevokeKey
-        | Endpoint::RotateKey
-        | Endpoint::KeyChanges
-        | Endpoint::Preflight => None,
+        Endpoint::RotateOwnKey => Some(keys::rotate_own()),
+        Endpoint::RevokeOwnKey => Some(keys::revoke_own()),
+        Endpoint::ListKeys => Some(keys::list()),
+        Endpoint::ReadKey => Some(keys::read()),
+        Endpoint::ChangeKey => Some(keys::change()),
+        Endpoint::RevokeKey => Some(keys::revoke()),
+        Endpoint::RotateKey => Some(keys::rotate()),
+        Endpoint::KeyChanges | Endpoint::Preflight => None,
     }
 }
 
-fn schema(name: &str) -> Value {
+pub(super) fn schema(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 /// Responses by status: those given, those of the groups, and those that any operation may have.
-fn responses<const N: usize, const G: usize>(own: [(&str, Value); N], groups: [Group; G]) -> Value {
+pub(super) fn responses<const N: usize, const G: usize>(
+    own: [(&str, Value); N],
+    groups: [Group; G],
+) -> Value {
     const ANYWHERE: [Group; 5] = [
         Group::MethodNotAllowed,
         Group::TargetTooLong,
@@ -59,7 +64,7 @@ fn responses<const N: usize, const G: usize>(own: [(&str, Value); N], groups: [G
         .into()
 }
 
-fn answer(description: &str, headers: &[&str], media_type: &str, schema: Value) -> Value {
+pub(super) fn answer(description: &str, headers: &[&str], media_type: &str, schema: Value) -> Value {
     json!({
         "description": description,
         "headers": outcome::references(headers),
@@ -110,14 +115,18 @@ fn summary(tool: Tool, method: CallMethod) -> String {
     }
 }
 
-fn add_body(operation: &mut Value, tool: Tool) {
-    let more = [Group::Stalled, Group::BodyTooLarge, Group::MediaTypeUnsupported];
+/// Adds responses that an operation has beside its others.
+pub(super) fn add(operation: &mut Value, groups: &[Group]) {
     if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
-        for group in more {
+        for group in groups {
             let reference = format!("#/components/responses/{}", group.name());
             responses.insert(group.status().to_string(), json!({ "$ref": reference }));
         }
     }
+}
+
+fn add_body(operation: &mut Value, tool: Tool) {
+    add(operation, &[Group::Stalled, Group::BodyTooLarge, Group::MediaTypeUnsupported]);
     let mut content = json!({ "schema": { "type": "object", "additionalProperties": true } });
     if let (Some(example), Some(content)) = (known_body(tool), content.as_object_mut()) {
         content.insert("example".to_owned(), example);

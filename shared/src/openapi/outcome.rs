@@ -12,8 +12,11 @@ pub(super) enum Group {
     MalformedBody,
     KeyRefused,
     HttpsRequired,
+    AdminMissing,
     AdminRefused,
     Nowhere,
+    KeyUnknown,
+    KeyConflict,
     MethodNotAllowed,
     Stalled,
     BodyTooLarge,
@@ -29,19 +32,21 @@ pub(super) enum Group {
     KeyUnreadable,
 }
 
-/// Codes of operations that are not described here: administration, the proxy's own, and pages.
+/// Codes that clients of the API do not meet: the proxy's own.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 4] =
-    [Code::AdminRequired, Code::GrantInvalid, Code::KeyUnknown, Code::KeyConflict];
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 1] = [Code::GrantInvalid];
 
 impl Group {
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 22] = [
         Self::Malformed,
         Self::MalformedBody,
         Self::KeyRefused,
         Self::HttpsRequired,
+        Self::AdminMissing,
         Self::AdminRefused,
         Self::Nowhere,
+        Self::KeyUnknown,
+        Self::KeyConflict,
         Self::MethodNotAllowed,
         Self::Stalled,
         Self::BodyTooLarge,
@@ -76,6 +81,9 @@ impl Group {
                 Code::KeyDisabled,
             ],
             Self::HttpsRequired => &[Code::HttpsRequired],
+            Self::AdminMissing => &[Code::AdminRequired],
+            Self::KeyUnknown => &[Code::KeyUnknown],
+            Self::KeyConflict => &[Code::KeyConflict],
             Self::AdminRefused => &[Code::AdminSecretInvalid, Code::HttpsRequired],
             Self::Nowhere => &[Code::RouteUnknown, Code::ToolUnknown],
             Self::MethodNotAllowed => &[Code::MethodNotAllowed],
@@ -108,7 +116,7 @@ impl Group {
     /// Names of the headers that such an answer has beside those of every answer.
     pub(super) const fn headers(self) -> &'static [&'static str] {
         match self {
-            Self::KeyRefused => &["x-request-id", "www-authenticate"],
+            Self::KeyRefused | Self::AdminMissing => &["x-request-id", "www-authenticate"],
             Self::MethodNotAllowed => &["x-request-id", "allow"],
             Self::LimitReached => &["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
             Self::AttemptsExceeded | Self::KeyUnreadable => &["x-request-id", "retry-after"],
@@ -121,6 +129,8 @@ impl Group {
             | Self::HttpsRequired
             | Self::AdminRefused
             | Self::Nowhere
+            | Self::KeyUnknown
+            | Self::KeyConflict
             | Self::Stalled
             | Self::BodyTooLarge
             | Self::TargetTooLong

@@ -10,8 +10,18 @@ pub(super) fn all() -> Value {
         "Problem": problem(),
         "Fault": fault(),
         "IssueRequest": issue_request(),
-        "IssuedKey": key([("key", json!({ "type": "string", "description": "The key itself: keep it.", "pattern": "^utg_(live|test)_[0-9A-Za-z]{70}$" }))]),
+        "IssuedKey": key([key_text()]),
         "OwnKey": key(own_key()),
+        "Key": key([]),
+        "KeyPage": object(json!({
+            "keys": { "type": "array", "items": { "$ref": "#/components/schemas/Key" } },
+            "cursor": { "type": "string", "nullable": true, "description": "Where the next page begins; null on the last." },
+        })),
+        "KeyChange": key_change(),
+        "Rotation": { "type": "object", "additionalProperties": false, "properties": {
+            "grace_seconds": { "type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the replaced key stays good." },
+        } },
+        "RotatedKey": key([key_text(), ("rotation", object(json!({ "former_key_valid_until": { "type": "string", "format": "date-time", "nullable": true } })))]),
         "Holder": object(json!({ "email": { "type": "string", "format": "email" }, "name": { "type": "string" } })),
         "Limit": object(json!({
             "name": { "type": "string", "enum": ["minute", "day"] },
@@ -112,6 +122,34 @@ fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
         properties.extend(more.into_iter().map(|(name, schema)| (name.to_owned(), schema)));
     }
     object(properties)
+}
+
+fn key_text() -> (&'static str, Value) {
+    (
+        "key",
+        json!({ "type": "string", "description": "The key itself: keep it.", "pattern": "^utg_(live|test)_[0-9A-Za-z]{70}$" }),
+    )
+}
+
+/// A change: what is left out stays as it is.
+fn key_change() -> Value {
+    let limit = json!({ "type": "integer", "minimum": 1 });
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "minProperties": 1,
+        "properties": {
+            "tier": { "type": "string", "enum": Tier::ALL },
+            "limits": {
+                "type": "object", "nullable": true, "additionalProperties": false,
+                "description": "In place of the tier's; null takes them away.",
+                "properties": { "minute": limit, "day": limit },
+            },
+            "expires_at": { "type": "string", "format": "date-time", "nullable": true },
+            "disabled": { "type": "boolean" },
+            "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+        },
+    })
 }
 
 fn own_key() -> [(&'static str, Value); 4] {

@@ -1,0 +1,145 @@
+//! The operations of a key's life: its holder's and the administrator's.
+
+use serde_json::{Value, json};
+
+use super::{
+    operation::{add, answer, responses, schema},
+    outcome::Group,
+};
+
+const SEEN: [&str; 1] = ["x-request-id"];
+
+pub(super) fn rotate_own() -> Value {
+    json!({
+        "operationId": "rotate_own_key",
+        "summary": "Replace the calling key's secret",
+        "description": "The new key is in this answer and nowhere else. The replaced one stays good for a while. Usage and limits go on. Only the secret in use can be replaced, not one in its grace.",
+        "security": [{ "ApiKey": [] }],
+        "requestBody": rotation(),
+        "responses": responses(
+            [("200", answer("The key with its new text, shown once.", &SEEN, "application/json", schema("RotatedKey")))],
+            [
+                Group::MalformedBody,
+                Group::KeyRefused,
+                Group::HttpsRequired,
+                Group::KeyConflict,
+                Group::Stalled,
+                Group::BodyTooLarge,
+                Group::MediaTypeUnsupported,
+                Group::FieldsInvalid,
+                Group::KeyUnreadable,
+            ],
+        ),
+    })
+}
+
+pub(super) fn revoke_own() -> Value {
+    json!({
+        "operationId": "revoke_own_key",
+        "summary": "End the calling key for good",
+        "security": [{ "ApiKey": [] }],
+        "responses": responses(
+            [("200", answer("The key as it is now.", &SEEN, "application/json", schema("Key")))],
+            [Group::Malformed, Group::KeyRefused, Group::HttpsRequired, Group::KeyConflict, Group::KeyUnreadable],
+        ),
+    })
+}
+
+pub(super) fn list() -> Value {
+    let cursor = json!({
+        "name": "cursor", "in": "query", "schema": { "type": "string" },
+        "description": "Where the page before ended, as it said.",
+    });
+    let limit = json!({
+        "name": "limit", "in": "query",
+        "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 50 },
+    });
+    let mut operation = administered("list_keys", "List keys", "KeyPage", &[Group::Malformed]);
+    put(&mut operation, "parameters", json!([cursor, limit]));
+    put(&mut operation, "description", json!("The list may be a minute old; reading one key is not."));
+    add(&mut operation, &[Group::FieldsInvalid]);
+    operation
+}
+
+pub(super) fn read() -> Value {
+    one("read_key", "Read a key", "Key", &[Group::Malformed])
+}
+
+pub(super) fn change() -> Value {
+    let mut operation = one(
+        "change_key",
+        "Change a key's tier, limits, expiry or plan, or switch it off and on",
+        "Key",
+        &WITH_BODY,
+    );
+    put(
+        &mut operation,
+        "requestBody",
+        json!({
+            "required": true,
+            "content": { "application/json": { "schema": schema("KeyChange") } },
+        }),
+    );
+    add(&mut operation, &[Group::KeyConflict]);
+    operation
+}
+
+pub(super) fn revoke() -> Value {
+    let mut operation = one("revoke_key", "End a key for good", "Key", &[Group::Malformed]);
+    add(&mut operation, &[Group::KeyConflict]);
+    operation
+}
+
+pub(super) fn rotate() -> Value {
+    let mut operation = one("rotate_key", "Replace a key's secret", "RotatedKey", &WITH_BODY);
+    put(&mut operation, "requestBody", rotation());
+    add(&mut operation, &[Group::KeyConflict]);
+    operation
+}
+
+const WITH_BODY: [Group; 5] = [
+    Group::MalformedBody,
+    Group::Stalled,
+    Group::BodyTooLarge,
+    Group::MediaTypeUnsupported,
+    Group::FieldsInvalid,
+];
+
+/// An administrative operation on one key.
+fn one(id: &str, summary: &str, result: &str, groups: &[Group]) -> Value {
+    let mut operation = administered(id, summary, result, groups);
+    let name = json!({
+        "name": "id", "in": "path", "required": true, "description": "The key's public name.",
+        "schema": { "type": "string", "pattern": "^key_[0-9A-Za-z]{17}$" },
+    });
+    put(&mut operation, "parameters", json!([name]));
+    add(&mut operation, &[Group::KeyUnknown]);
+    operation
+}
+
+fn administered(id: &str, summary: &str, result: &str, groups: &[Group]) -> Value {
+    let mut operation = json!({
+        "operationId": id,
+        "summary": summary,
+        "security": [{ "AdminSecret": [] }],
+        "responses": responses(
+            [("200", answer(summary, &SEEN, "application/json", schema(result)))],
+            [Group::AdminMissing, Group::AdminRefused, Group::AttemptsExceeded, Group::KeyUnreadable],
+        ),
+    });
+    add(&mut operation, groups);
+    operation
+}
+
+fn rotation() -> Value {
+    json!({
+        "required": false,
+        "content": { "application/json": { "schema": schema("Rotation") } },
+    })
+}
+
+fn put(operation: &mut Value, name: &str, value: Value) {
+    if let Some(operation) = operation.as_object_mut() {
+        operation.insert(name.to_owned(), value);
+    }
+}
