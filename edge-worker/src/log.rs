@@ -17,6 +17,8 @@ pub(crate) struct Line {
     pub(crate) degraded: bool,
     /// The data centre that answered.
     pub(crate) origin: Option<String>,
+    /// Milliseconds spent waiting for the client to send.
+    pub(crate) client_ms: u64,
     /// When the call was handed to an origin, and when the head of its answer was there.
     pub(crate) handed_over: Option<(UnixMillis, UnixMillis)>,
     pub(crate) status: u16,
@@ -24,11 +26,11 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Milliseconds at the gateway itself and, for a call that reached an origin, there.
+    /// Milliseconds of the gateway's own and, for a call that reached an origin, there.
     pub(crate) fn times(&self, incoming: &Incoming, now: UnixMillis) -> (u64, Option<u64>) {
         let total = now.since(incoming.now);
         let origin = self.handed_over.map(|(sent, answered)| answered.since(sent));
-        (total.saturating_sub(origin.unwrap_or(0)), origin)
+        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.client_ms), origin)
     }
 
     pub(crate) fn write(&self, incoming: &Incoming, now: UnixMillis) {

@@ -40,7 +40,10 @@ pub(crate) struct Passage<'a> {
 /// # Errors
 /// A 503 when none does, `request-timeout` when the client stops sending before the first origin is asked.
 pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<web_sys::Response, Problem> {
-    let upload = Upload::begin(passage).await?;
+    let began = clock::now();
+    let upload = Upload::begin(passage).await;
+    line.client_ms = clock::now().since(began);
+    let upload = upload?;
     let origins = &passage.edge.bindings.origins;
     let order = UNREACHED.with_borrow(|unreached| unreached.order(origins, clock::now()));
     let mut failure = Failure::Refused;

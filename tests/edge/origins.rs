@@ -1,6 +1,10 @@
 //! Which origin a call is given to, and that none may carry it out twice.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 use tests::{
@@ -205,6 +209,35 @@ fn answers_keep_what_is_the_tools_and_lose_what_is_not() {
     assert_ne!(all("x-request-id"), ["forged"]);
     assert!(all("ratelimit")[0].contains("\"minute\";r=9"), "{:?}", all("ratelimit"));
     assert!(all("server-timing").join(", ").starts_with("db;dur=5"), "{:?}", all("server-timing"));
+}
+
+#[test]
+fn bodies_stream_both_ways_piece_by_piece() {
+    let origin = Origin::start(Conduct::Echo);
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let mut client = TcpStream::connect(edge.addr).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = format!(
+        "POST /v1/narrate/echo HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        edge.addr
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    let mut received = Vec::new();
+    let mut sent = String::new();
+    // Each piece is sent only once the one before has come back.
+    for piece in ["\"first", " second", " third\""] {
+        client.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap();
+        sent.push_str(piece);
+        while Response::so_far(&received).is_none_or(|answer| answer.text() != sent) {
+            let mut bytes = [0; 4_096];
+            let read = client.read(&mut bytes).unwrap();
+            assert!(read > 0, "closed after {}", String::from_utf8_lossy(&received));
+            received.extend_from_slice(&bytes[..read]);
+        }
+    }
+    client.write_all(b"0\r\n\r\n").unwrap();
+    assert_eq!(Response::so_far(&received).unwrap().status, 200);
 }
 
 #[test]

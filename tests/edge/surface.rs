@@ -92,6 +92,8 @@ fn a_key_over_plain_http_is_refused_and_not_redirected() {
         assert_eq!(named(target, None).code(), "key-missing", "without a key nothing was given away");
     }
     assert_eq!(named("/healthz", None).status, 200);
+    let issue = b"POST /v1/keys/issue HTTP/1.1\r\nHost: api.example.com\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    assert_eq!(Response::of_exchange(edge.addr, issue).code(), "https-required", "the body carries a secret");
 }
 
 #[test]

@@ -152,6 +152,11 @@ impl Response {
         }
     }
 
+    /// An answer as far as `bytes` hold it; `None` before its head is whole.
+    pub fn so_far(bytes: &[u8]) -> Option<Self> {
+        Self::parse(bytes)
+    }
+
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; 128];
         let mut head = httparse::Response::new(&mut lines);

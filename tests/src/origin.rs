@@ -36,6 +36,8 @@ pub enum Conduct {
     HangUpAfter(usize),
     /// Takes the connection and never says anything.
     Silent,
+    /// Sends every piece of the body back as it comes, the head of the answer with the first.
+    Echo,
 }
 
 /// A running origin. It answers `GET /healthz` like a proxy, unless it is silent.
@@ -114,6 +116,11 @@ fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>) {
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(named.map_or_else(|_| bytes.clone(), String::into_bytes).as_slice()).ok();
             }
+            Conduct::Echo => {
+                seen.lock().unwrap().push(arrival);
+                echo(&mut stream, &mut buffer);
+                return;
+            }
             Conduct::HangUp => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
@@ -124,6 +131,19 @@ fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>) {
                 seen.lock().unwrap().push(arrival);
                 return;
             }
+        }
+    }
+}
+
+/// Works on the wire's own chunks: what comes in is what goes out.
+fn echo(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
+    stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+    loop {
+        let ended = crate::http::dechunk(buffer).1 || buffer.ends_with(b"0\r\n\r\n");
+        stream.write_all(buffer).unwrap();
+        buffer.clear();
+        if ended || read_more(stream, buffer).is_none() {
+            return;
         }
     }
 }
