@@ -1,8 +1,9 @@
 //! One JSON line for each request. Requests append to a buffer in memory and never wait for the reader of the log:
 //! when it does not keep up, lines are dropped and counted.
 
+mod line;
+
 use std::{
-    fmt::Write as _,
     io::Write as _,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     thread,
@@ -15,12 +16,18 @@ use shared::{
     request_id::RequestId,
 };
 
-use crate::{clock, config::AccessTarget, ctx::Call};
+use crate::{
+    clock,
+    config::{AccessDetail, AccessTarget, LogConfig},
+};
+
+pub use line::{Line, Timings, trace_id};
 
 /// Lines that wait to be written.
 #[derive(Debug)]
 pub struct AccessLog {
     on: bool,
+    detail: AccessDetail,
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
@@ -34,45 +41,30 @@ const BUFFERS: usize = 16;
 const BUFFER_BYTES: usize = 1 << 20;
 const WRITE_EVERY: Duration = Duration::from_millis(50);
 
-/// What a line says. None of it can hold a quote or a control character: each field is a type that excludes them.
-#[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
-    /// When the answer was complete, in milliseconds since the epoch.
-    pub at: u64,
-    /// The request's id.
-    pub request_id: RequestId,
-    /// What the grant says, once it was verified.
-    pub call: Option<&'a Call>,
-    /// The status of the answer; 0 when there was none.
-    pub status: u16,
-    /// The problem, when the proxy refused the request itself.
-    pub refusal: Option<Code>,
-    /// Who answered.
-    pub upstream: Option<&'a str>,
-    /// Connections that were tried.
-    pub tries: u32,
-    /// From the end of the request's headers to the end of the answer.
-    pub micros: u128,
-    /// Bytes of the answer's body.
-    pub sent: usize,
-}
-
 impl AccessLog {
-    /// A log for a target. Nothing is written before [`Self::write_until_closed`] runs.
+    /// An empty log. Nothing is written before [`Self::write_until_closed`] runs.
     #[must_use]
-    pub fn new(target: AccessTarget) -> Self {
+    pub fn new(config: LogConfig) -> Self {
         Self {
-            on: target == AccessTarget::Stdout,
+            on: config.access == AccessTarget::Stdout,
+            detail: config.detail,
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
-    /// Whether lines are wanted at all.
+    /// Whether a request with this outcome gets a line; `status` 0 is no answer.
     #[must_use]
-    pub const fn is_on(&self) -> bool {
-        self.on
+    pub const fn wants(&self, status: u16, refusal: Option<Code>) -> bool {
+        let failed = refusal.is_some() || status == 0 || status >= 500;
+        self.on && (failed || !matches!(self.detail, AccessDetail::Failures))
+    }
+
+    /// Whether lines say where the time went.
+    #[must_use]
+    pub const fn wants_timings(&self) -> bool {
+        matches!(self.detail, AccessDetail::Timings)
     }
 
     /// Adds a line, or counts it as dropped.
@@ -99,6 +91,7 @@ impl AccessLog {
                 tries: 0,
                 micros: 0,
                 sent: 0,
+                timings: None,
             });
         }
     }
@@ -135,36 +128,6 @@ impl AccessLog {
     }
 }
 
-impl Line<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        let mut text = String::with_capacity(320);
-        // Writing to a string cannot fail.
-        let _written = self.write_to(&mut text);
-        out.extend_from_slice(text.as_bytes());
-    }
-
-    fn write_to(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, r#"{{"at":{},"request_id":"{}""#, self.at, self.request_id)?;
-        if let Some(call) = self.call {
-            let method = call.method.method();
-            write!(
-                out,
-                r#","key_id":"{}","tier":"{}","tool":"{}","action":"{}","method":"{method}""#,
-                call.key_id, call.tier, call.tool, call.action
-            )?;
-        }
-        write!(out, r#","status":{}"#, self.status)?;
-        if let Some(code) = self.refusal {
-            write!(out, r#","refusal":"{}""#, code.as_str())?;
-        }
-        if let Some(upstream) = self.upstream {
-            write!(out, r#","upstream":"{upstream}","tries":{}"#, self.tries)?;
-        }
-        let (whole, thousandths) = (self.micros / 1_000, self.micros % 1_000);
-        writeln!(out, r#","ms":{whole}.{thousandths:03},"bytes":{}}}"#, self.sent)
-    }
-}
-
 /// The buffer of this thread.
 fn own_buffer() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -176,50 +139,42 @@ fn own_buffer() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use shared::{
-        key::KeyId, problem::Code, request_id::RequestId, route::CallMethod, tier::Tier, tool::Tool,
-    };
-
     use super::*;
 
-    fn line(call: Option<&Call>) -> Line<'_> {
+    fn line() -> Line<'static> {
         Line {
             at: 1,
             request_id: RequestId([7; 16]),
-            call,
+            call: None,
             status: 503,
             refusal: Some(Code::ToolTimeout),
             upstream: Some("127.0.0.1:9100"),
             tries: 1,
-            micros: 1_234_005,
+            micros: 5,
             sent: 9,
+            timings: None,
         }
     }
 
+    fn log(detail: AccessDetail) -> AccessLog {
+        AccessLog::new(LogConfig { access: AccessTarget::Stdout, detail, level: log::LevelFilter::Off })
+    }
+
     #[test]
-    fn a_line_is_one_json_object() {
-        let call = Call {
-            method: CallMethod::Post,
-            tool: Tool::Qr,
-            action: "generate".into(),
-            key_id: KeyId::new([3; 12]),
-            tier: Tier::Pro,
+    fn the_level_of_detail_decides_who_gets_a_line() {
+        let (failures, calls) = (log(AccessDetail::Failures), log(AccessDetail::Calls));
+        let wanted = |log: &AccessLog| {
+            [(200, None), (404, None), (500, None), (0, None), (401, Some(Code::GrantInvalid))]
+                .map(|(status, refusal)| log.wants(status, refusal))
         };
-        for call in [None, Some(&call)] {
-            let mut text = Vec::new();
-            line(call).write(&mut text);
-            assert_eq!(text.iter().filter(|&&b| b == b'\n').count(), 1);
-            let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            assert_eq!(json["ms"], 1234.005);
-            assert_eq!(json["refusal"], "tool-timeout");
-            assert_eq!(json["tool"].as_str(), call.map(|_| "qr"));
-        }
+        assert_eq!(wanted(&failures), [false, false, true, true, true]);
+        assert_eq!(wanted(&calls), [true; 5]);
     }
 
     #[test]
     fn a_log_that_nobody_reads_drops_lines_instead_of_growing() {
-        let log = AccessLog::new(AccessTarget::Stdout);
-        (0..20_000).for_each(|_| log.add(&line(None)));
+        let log = log(AccessDetail::Calls);
+        (0..20_000).for_each(|_| log.add(&line()));
         let held: usize = log.buffers.iter().map(|buffer| buffer.lock().len()).sum();
         assert!(held <= BUFFER_BYTES + 1_000 && log.dropped() > 0, "{held}");
     }

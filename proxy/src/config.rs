@@ -79,6 +79,8 @@ pub struct ClientConfig {
 pub struct LogConfig {
     /// Where the line of each request goes.
     pub access: AccessTarget,
+    /// Which requests get a line, and how much it says.
+    pub detail: AccessDetail,
     /// The least important event that is written to standard error.
     pub level: log::LevelFilter,
 }
@@ -104,6 +106,17 @@ pub enum LoadError {
     },
     /// The file is there, and is wrong.
     Faulty(Faults),
+}
+
+/// How much the access log says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessDetail {
+    /// Only requests that the proxy refused, that ended with a 5xx, or that got no answer.
+    Failures,
+    /// Every request.
+    Calls,
+    /// Every request, and where its time went.
+    Timings,
 }
 
 impl fmt::Display for LoadError {

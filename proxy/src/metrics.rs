@@ -1,79 +1,63 @@
 //! Counters for operators. Labels come from our own tables and from the configuration, never from a request, so
 //! that nobody outside can add a series.
 
+mod pool;
+mod register;
+
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry, TextEncoder,
+    Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder,
+    process_collector::ProcessCollector,
 };
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
-use crate::{
-    per_tool::PerTool,
-    pools::{Health, Pools},
-    state::State,
-};
+use self::{pool::PoolMetrics, register::Register};
+use crate::{per_tool::PerTool, pools::Pools, state::State};
 
 /// Every metric of the proxy.
 pub struct Metrics {
     registry: Registry,
     calls: PerTool<[[IntCounter; CLASSES.len()]; Tier::ALL.len()]>,
     refusals: Vec<(Code, IntCounter)>,
-    upstream_seconds: PerTool<Histogram>,
+    pools: PoolMetrics,
     gateway_seconds: Histogram,
-    connect_failures: IntCounterVec,
-    retries: IntCounterVec,
-    healthy: IntGaugeVec,
-    in_flight: IntGaugeVec,
     requests: IntGauge,
     remembered: IntGauge,
-    log_dropped: IntGauge,
+    capacity: IntGauge,
+    log_dropped: IntCounter,
     ready: IntGauge,
+    looking: Mutex<()>,
 }
 
 const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+const GATEWAY_SECONDS: [f64; 10] =
+    [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
 impl Metrics {
     /// All metrics at zero, with the series of every tool present.
     ///
     /// # Errors
     /// When two metrics have one name.
-    pub fn new(pools: &Pools) -> Result<Self, prometheus::Error> {
+    pub fn new(pools: &Pools) -> Result<Self, Error> {
         let registry = Registry::new();
-        let calls = counters(
-            &registry,
+        registry.register(Box::new(ProcessCollector::for_self()))?;
+        let register = Register(&registry);
+        let calls = register.counters(
             "utg_calls_total",
             "Calls with a valid grant, by the class of the status answered.",
             &["tool", "tier", "status"],
         )?;
-        let refusals = counters(
-            &registry,
+        let refusals = register.counters(
             "utg_refusals_total",
             "Answers of the proxy's own, by problem code.",
             &["code"],
         )?;
-        let upstream_seconds = upstream_histograms(&registry)?;
-        let connect_failures = counters(
-            &registry,
-            "utg_upstream_connect_failures_total",
-            "Connections for calls that could not be made.",
-            &["tool", "upstream"],
-        )?;
-        let healthy = gauges(
-            &registry,
-            "utg_upstream_healthy",
-            "1 when an upstream gets calls, else 0.",
-            &["tool", "upstream"],
-        )?;
-        let in_flight = gauges(&registry, "utg_calls_in_flight", "Calls under way.", &["tool"])?;
-        for pool in pools.iter() {
-            for upstream in &pool.upstreams {
-                let labels = [pool.config.tool.as_str(), &upstream.name];
-                connect_failures.with_label_values(&labels).reset();
-                healthy.with_label_values(&labels).set(0);
-            }
-        }
+        register
+            .gauges("utg_build_info", "1, with the version that runs.", &["version"])?
+            .with_label_values(&[env!("CARGO_PKG_VERSION")])
+            .set(1);
         Ok(Self {
             calls: PerTool::from_fn(|tool| {
                 Tier::ALL.map(|tier| {
@@ -81,28 +65,26 @@ impl Metrics {
                 })
             }),
             refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
-            upstream_seconds: PerTool::from_fn(|tool| upstream_seconds.with_label_values(&[tool.as_str()])),
-            gateway_seconds: gateway_histogram(&registry)?,
-            connect_failures,
-            retries: retry_counters(&registry)?,
-            healthy,
-            in_flight,
-            requests: gauge(
-                &registry,
-                "utg_requests_under_way",
-                "Requests under way, with and without a grant.",
+            pools: PoolMetrics::new(&register, pools)?,
+            gateway_seconds: register.histogram(
+                "utg_gateway_seconds",
+                "Seconds the proxy itself took, from a request's headers until the tool was asked.",
+                &GATEWAY_SECONDS,
             )?,
-            remembered: gauge(
-                &registry,
-                "utg_replay_remembered",
-                "Requests remembered so that none is made twice.",
+            requests: register
+                .gauge("utg_requests_under_way", "Requests under way, with and without a grant.")?,
+            remembered: register
+                .gauge("utg_replay_remembered", "Requests remembered so that none is made twice.")?,
+            capacity: register.gauge(
+                "utg_replay_capacity",
+                "Requests that can be remembered at once; beyond them calls are refused.",
             )?,
-            log_dropped: gauge(
-                &registry,
-                "utg_access_log_dropped",
-                "Access lines dropped since the start because their reader did not keep up.",
+            log_dropped: register.counter(
+                "utg_access_log_dropped_total",
+                "Access lines dropped because their reader did not keep up.",
             )?,
-            ready: gauge(&registry, "utg_ready", "1 when requests should be sent here, else 0.")?,
+            ready: register.gauge("utg_ready", "1 when requests should be sent here, else 0.")?,
+            looking: Mutex::default(),
             registry,
         })
     }
@@ -125,25 +107,25 @@ impl Metrics {
 
     /// Notes how long a tool took until its answer began, and how long the proxy itself until it had asked.
     pub fn timed(&self, tool: Tool, upstream: Duration, gateway: Duration) {
-        self.upstream_seconds[tool].observe(upstream.as_secs_f64());
+        self.pools.seconds[tool].observe(upstream.as_secs_f64());
         self.gateway_seconds.observe(gateway.as_secs_f64());
     }
 
     /// Counts a connection that could not be made.
     pub fn connect_failed(&self, tool: Tool, upstream: &str) {
-        self.connect_failures.with_label_values(&[tool.as_str(), upstream]).inc();
+        self.pools.connect_failed(tool, upstream);
     }
 
-    /// Counts a call that went on to another connection after a failure.
+    /// Counts a call that went on to another connection after a failure: `connect`, `stale` or `answer`.
     pub fn retried(&self, tool: Tool, after: &str) {
-        self.retries.with_label_values(&[tool.as_str(), after]).inc();
+        self.pools.retried(tool, after);
     }
 
     /// Everything, in Prometheus' text format.
     ///
     /// # Errors
     /// When a metric cannot be encoded.
-    pub fn render(&self, state: &State) -> Result<Vec<u8>, prometheus::Error> {
+    pub fn render(&self, state: &State) -> Result<Vec<u8>, Error> {
         self.look(state);
         let mut text = Vec::with_capacity(64 << 10);
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
@@ -152,71 +134,17 @@ impl Metrics {
 
     /// Takes what is known elsewhere.
     fn look(&self, state: &State) {
-        for pool in state.pools.iter() {
-            let tool = pool.config.tool.as_str();
-            self.in_flight.with_label_values(&[tool]).set(signed(pool.in_flight()));
-            for upstream in &pool.upstreams {
-                let healthy = upstream.health() == Health::Healthy;
-                self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
-            }
-        }
+        self.pools.look(&state.pools);
         self.requests.set(signed(state.drain.under_way()));
         self.remembered.set(signed(state.replay.len()));
-        self.log_dropped.set(i64::try_from(state.access_log.dropped()).unwrap_or(i64::MAX));
+        self.capacity.set(signed(state.config.grants.replay_capacity));
+        // What was dropped since it was last looked at; two lookers at once must not both add it.
+        let _one_at_a_time = self.looking.lock();
+        self.log_dropped.inc_by(state.access_log.dropped().saturating_sub(self.log_dropped.get()));
         self.ready.set(i64::from(state.is_ready()));
     }
 }
 
 fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn counters(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntCounterVec, prometheus::Error> {
-    let counters = IntCounterVec::new(Opts::new(name, help), labels)?;
-    registry.register(Box::new(counters.clone()))?;
-    Ok(counters)
-}
-
-fn gauges(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntGaugeVec, prometheus::Error> {
-    let gauges = IntGaugeVec::new(Opts::new(name, help), labels)?;
-    registry.register(Box::new(gauges.clone()))?;
-    Ok(gauges)
-}
-
-fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
-    let gauge = IntGauge::new(name, help)?;
-    registry.register(Box::new(gauge.clone()))?;
-    Ok(gauge)
-}
-
-fn upstream_histograms(registry: &Registry) -> Result<HistogramVec, prometheus::Error> {
-    let buckets = vec![0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
-    let help = "Seconds from asking a tool until its answer began.";
-    let seconds =
-        HistogramVec::new(HistogramOpts::new("utg_upstream_seconds", help).buckets(buckets), &["tool"])?;
-    registry.register(Box::new(seconds.clone()))?;
-    Ok(seconds)
-}
-
-fn retry_counters(registry: &Registry) -> Result<IntCounterVec, prometheus::Error> {
-    let help = "Calls that went on to another connection after a failure, by its kind: connect, stale or answer.";
-    counters(registry, "utg_upstream_retries_total", help, &["tool", "after"])
-}
-
-fn gateway_histogram(registry: &Registry) -> Result<Histogram, prometheus::Error> {
-    let buckets = vec![0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
-    let help = "Seconds the proxy itself took, from a request's headers until the tool was asked.";
-    let seconds = Histogram::with_opts(HistogramOpts::new("utg_gateway_seconds", help).buckets(buckets))?;
-    registry.register(Box::new(seconds.clone()))?;
-    Ok(seconds)
 }

@@ -49,7 +49,7 @@ impl State {
             replay: ReplayCache::new(config.grants.replay_capacity),
             guards: Guards::new(&config.clients),
             metrics: Metrics::new(&pools)?,
-            access_log: AccessLog::new(config.log.access),
+            access_log: AccessLog::new(config.log),
             drain: Arc::default(),
             pools,
             config,

@@ -6,7 +6,7 @@ use shared::{request::BODY_PAUSE_MS, secret::MacKeys, tool::Tool};
 use toml::de::DeTable;
 
 use super::{
-    AccessTarget, ClientConfig, Config, GrantConfig, LogConfig, PoolConfig, ServerConfig,
+    AccessDetail, AccessTarget, ClientConfig, Config, GrantConfig, LogConfig, PoolConfig, ServerConfig,
     env::Lookup,
     fault::{Faults, Sink},
     pool::PoolSettings,
@@ -127,6 +127,12 @@ fn log(section: &mut Section<'_>) -> LogConfig {
             "stdout" => Ok(AccessTarget::Stdout),
             "off" => Ok(AccessTarget::Off),
             other => Err(format!("`{other}` is no place for the access log; write stdout or off")),
+        }),
+        detail: section.read("detail", AccessDetail::Calls, |entry| match entry.text()?.as_str() {
+            "failures" => Ok(AccessDetail::Failures),
+            "calls" => Ok(AccessDetail::Calls),
+            "timings" => Ok(AccessDetail::Timings),
+            other => Err(format!("`{other}` is no level of detail; write failures, calls or timings")),
         }),
         level: section.read("level", log::LevelFilter::Info, |entry| {
             let text = entry.text()?;

@@ -1,8 +1,15 @@
 //! The end of a request: counted, and written down in one line.
 
+use std::time::Instant;
+
 use pingora_proxy::Session;
 
-use crate::{access_log::Line, clock, ctx::RequestCtx, state::State};
+use crate::{
+    access_log::{Line, Timings, trace_id},
+    clock,
+    ctx::RequestCtx,
+    state::State,
+};
 
 /// Counts the request and adds its line to the access log.
 pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
@@ -14,7 +21,7 @@ pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
             state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
         }
     }
-    if !state.access_log.is_on() {
+    if !state.access_log.wants(status, ctx.refusal) {
         return;
     }
     let pool = ctx.call.as_ref().map(|call| state.pool(call.tool));
@@ -29,5 +36,17 @@ pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
         tries: ctx.tries,
         micros: ctx.started.elapsed().as_micros(),
         sent: session.body_bytes_sent(),
+        timings: state.access_log.wants_timings().then(|| timings(session, ctx)),
     });
+}
+
+fn timings<'a>(session: &'a Session, ctx: &RequestCtx) -> Timings<'a> {
+    let sent = ctx.sent_at;
+    let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from).as_micros());
+    Timings {
+        gateway_micros: since(ctx.started, sent),
+        upstream_micros: sent.and_then(|sent| since(sent, ctx.answered_at)),
+        received: ctx.body,
+        trace_id: session.get_header("traceparent").and_then(|value| trace_id(value.to_str().ok()?)),
+    }
 }

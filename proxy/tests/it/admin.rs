@@ -2,7 +2,7 @@
 
 use shared::tool::Tool;
 
-use crate::support::{FakeTool, Manner, Request, grant::call, proxy::Setup};
+use crate::support::{FakeTool, Manner, Request, grant::call, proxy::Setup, until};
 
 #[tokio::test]
 async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
@@ -28,6 +28,43 @@ async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
     assert_eq!(metric("utg_ready").await, Some(1.0));
     let text = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     assert!(!text.contains("other-"), "what a request says is no label");
+}
+
+#[tokio::test]
+async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"timings\"").ready().await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    proxy.send(call("GET", "/v1/qr/generate").header("traceparent", trace)).await;
+    until("the line is written", || async { proxy.output().contains("\"key_id\"") }).await;
+    let output = proxy.output();
+    let line = output.lines().find(|line| line.contains("\"key_id\"")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["trace_id"], "0af7651916cd43dd8448eb211c80319c");
+    let [gateway, tool, all] = ["gateway_ms", "upstream_ms", "ms"].map(|key| line[key].as_f64().unwrap());
+    assert!(gateway > 0.0 && tool > 0.0 && gateway + tool <= all, "{line}");
+}
+
+#[tokio::test]
+async fn a_log_of_failures_has_no_line_for_what_went_well() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"failures\"").ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+    assert_eq!(proxy.send(call("GET", "/v1/pdf/merge")).await.status, 503);
+    until("the failure is written", || async { proxy.output().contains("\"tool\":\"pdf\"") }).await;
+    assert!(!proxy.output().contains("\"tool\":\"qr\""), "{}", proxy.output());
+}
+
+#[tokio::test]
+async fn the_process_shows_its_own_use_of_the_machine() {
+    let proxy = Setup::new().ready().await;
+    for series in ["process_open_fds", "process_resident_memory_bytes", "process_start_time_seconds"] {
+        assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
+    }
+    let version = format!("utg_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(proxy.metric(&version).await, Some(1.0));
+    assert_eq!(proxy.metric(r#"utg_calls_in_flight_limit{tool="qr"}"#).await, Some(256.0));
+    assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
 }
 
 #[tokio::test]

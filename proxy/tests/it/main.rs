@@ -17,6 +17,7 @@ mod configuration;
 mod failures;
 mod grants;
 mod health;
+mod operations;
 mod retries;
 mod routing;
 mod secrecy;

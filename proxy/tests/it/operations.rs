@@ -1,0 +1,201 @@
+//! What `conf/` and `docs/operating.md` give to operators fits the binary.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    process::{Command, Output},
+    time::Duration,
+};
+
+use proxy::config::Config;
+use serde_json::Value;
+use shared::{problem::Code, tool::Tool};
+
+use crate::support::{FakeTool, Manner, grant::call, proxy::Setup};
+
+fn file(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+}
+
+/// The values of a key in `conf/alerts.yml`, which stand on the key's own line.
+fn alert_lines(key: &str) -> Vec<String> {
+    let alerts = file("conf/alerts.yml");
+    let values = alerts.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(key));
+    values.map(|value| value.trim().trim_matches('"').to_owned()).collect()
+}
+
+/// The PromQL expressions of the dashboard.
+fn dashboard_expressions() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(&file("conf/grafana.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Every metric that an expression names, with the labels it selects by (`name="value"`).
+fn metrics_of(expression: &str) -> Vec<(String, Vec<String>)> {
+    let of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    let mut rest = expression;
+    while let Some(start) = rest.find(of_a_name) {
+        rest = &rest[start..];
+        let (name, after) = rest.split_at(rest.find(|c| !of_a_name(c)).unwrap_or(rest.len()));
+        let selector = after.strip_prefix('{').and_then(|after| after.split_once('}'));
+        rest = selector.map_or(after, |(_, after)| after);
+        if name.starts_with("utg_") || name.starts_with("process_") {
+            let matchers = selector.map_or("", |(matchers, _)| matchers).split(',');
+            found.push((name.to_owned(), matchers.filter(|m| !m.is_empty()).map(str::to_owned).collect()));
+        }
+    }
+    found
+}
+
+/// Labels that Prometheus adds to whatever it scrapes.
+fn is_of_the_scrape(matcher: &str) -> bool {
+    matcher.starts_with("job=") || matcher.starts_with("instance=")
+}
+
+#[tokio::test]
+async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has() {
+    let proxy = Setup::new().ready().await;
+    let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
+    let expressions = [alert_lines("expr:"), dashboard_expressions()].concat();
+    let metrics: Vec<_> = expressions.iter().flat_map(|expression| metrics_of(expression)).collect();
+    assert!(metrics.len() > 40, "{}", metrics.len());
+    for (name, matchers) in metrics {
+        let is_sample =
+            |line: &&str| line.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+        assert!(samples.lines().any(|line| is_sample(&line)), "{name} is no metric of the proxy");
+        for matcher in matchers.iter().filter(|matcher| !is_of_the_scrape(matcher)) {
+            let selects = samples.lines().filter(is_sample).any(|line| line.contains(matcher.as_str()));
+            assert!(selects, "{name} has no series with {matcher}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_metric_of_the_gateway_is_shown_by_an_alert_or_the_dashboard() {
+    let proxy = Setup::new().ready().await;
+    let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
+    let own: BTreeSet<_> = samples.lines().filter_map(|line| line.strip_prefix("# TYPE utg_")).collect();
+    let shown =
+        [alert_lines("expr:"), dashboard_expressions()].concat().join("\n") + &file("conf/grafana.json");
+    for metric in own {
+        let name = metric.split(' ').next().unwrap();
+        assert!(shown.contains(&format!("utg_{name}")), "nobody looks at utg_{name}");
+    }
+}
+
+#[test]
+fn every_alert_says_what_is_wrong_and_names_its_entry_in_the_guide() {
+    let guide = file("docs/operating.md");
+    let entries: BTreeSet<_> = guide.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let names = alert_lines("alert:");
+    let links: Vec<_> =
+        names.iter().map(|name| format!("docs/operating.md#{}", name.to_lowercase())).collect();
+    assert_eq!(alert_lines("runbook:"), links);
+    assert_eq!(entries, names.iter().map(String::as_str).collect());
+    for key in ["expr:", "for:", "labels:", "summary:"] {
+        assert_eq!(alert_lines(key).len(), names.len(), "{key}");
+    }
+    assert!(alert_lines("labels:").iter().all(|labels| labels.contains("page") || labels.contains("ticket")));
+}
+
+#[test]
+fn the_guide_explains_every_code_that_operators_can_mend() {
+    let guide = file("docs/operating.md");
+    let codes = Code::ALL.into_iter().filter(|code| code.status() >= 500 || *code == Code::GrantInvalid);
+    for code in codes {
+        let row = format!("| `{}` | {} |", code.as_str(), code.status());
+        assert!(guide.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn every_setting_that_the_guide_names_exists() {
+    let keys = Config::keys();
+    let guide = file("docs/operating.md");
+    let words = guide.split('`').skip(1).step_by(2).filter_map(|code| code.split([' ', '=']).next());
+    let settings = words.filter(|word| {
+        word.split_once('.').is_some_and(|(section, _)| keys.contains(section)) && !word.contains('/')
+    });
+    let settings: Vec<_> = settings.collect();
+    assert!(settings.len() >= 3, "{settings:?}");
+    assert!(settings.iter().all(|setting| keys.contains(*setting)), "{settings:?}");
+}
+
+#[test]
+fn the_unit_starts_the_binary_as_it_is_and_from_where_the_guide_puts_it() {
+    let (unit, guide) = (file("conf/proxy.service"), file("docs/operating.md"));
+    let help = Command::new(env!("CARGO_BIN_EXE_proxy")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let commands: Vec<_> =
+        unit.lines().filter_map(|line| line.strip_prefix("ExecStart")?.split_once('=')).collect();
+    assert_eq!(commands.len(), 2);
+    for (_, command) in commands {
+        for word in command.split(' ') {
+            match word.starts_with('-') {
+                true => assert!(help.contains(word), "{word} is no argument"),
+                false => assert!(guide.contains(&format!(" {word}")), "{word} is not installed by the guide"),
+            }
+        }
+    }
+    let value = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+    assert!(guide.contains(value("EnvironmentFile=")));
+    let patience = Duration::from_secs(value("TimeoutStopSec=").parse().unwrap());
+    for sample in ["conf/proxy.toml", "conf/proxy.edge.toml"] {
+        let env = |name: &str| {
+            ["GRANT_SECRET", "DATA_CENTRE"]
+                .contains(&name)
+                .then(|| "0123456789abcdef0123456789abcdef".to_owned())
+        };
+        let config = Config::parse(sample, &file(sample), &env).unwrap_or_else(|faults| panic!("{faults}"));
+        assert!(config.server.grace < patience, "{sample}: calls are cut off by systemd");
+    }
+}
+
+/// `None` where systemd is not installed: the unit can be judged only by systemd itself.
+fn systemd(arguments: &[&str], unit: &Path) -> Option<Output> {
+    match Command::new("systemd-analyze").args(arguments).arg(unit).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+            None
+        }
+    }
+}
+
+#[test]
+fn systemd_takes_the_unit_and_finds_little_exposed() {
+    let folder = tempfile::tempdir().unwrap();
+    let unit = folder.path().join("utg-proxy.service");
+    let text = file("conf/proxy.service").replace("/usr/local/bin/proxy", env!("CARGO_BIN_EXE_proxy"));
+    fs::write(&unit, text).unwrap();
+    for arguments in [&["verify"][..], &["security", "--offline=true", "--threshold=15"]] {
+        let Some(output) = systemd(arguments, &unit) else { continue };
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        let complaint = String::from_utf8_lossy(&output.stderr).contains("utg-proxy.service");
+        assert!(!complaint, "{arguments:?}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_attempt_is_counted_as_one_retry() {
+    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
+    let proxy = Setup::new()
+        .tool(Tool::Qr, &[&tools[0], &tools[1]])
+        .pool_line(Tool::Qr, "probe.interval = \"60s\"")
+        .ready()
+        .await;
+    tools[0].stop().await;
+    for _ in 0..4 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+    }
+    let failed =
+        format!(r#"utg_upstream_connect_failures_total{{tool="qr",upstream="{}"}}"#, tools[0].address);
+    let failed = proxy.metric(&failed).await.unwrap();
+    assert!(failed >= 1.0);
+    assert_eq!(proxy.metric(r#"utg_upstream_retries_total{after="connect",tool="qr"}"#).await, Some(failed));
+    assert_eq!(proxy.metric(r#"utg_calls_total{status="2xx",tier="pro",tool="qr"}"#).await, Some(4.0));
+}
