@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::tool::Tool;
+use shared::{origin::ANSWER_MS, tool::Tool};
 
 use super::{conf, parse};
 
@@ -24,6 +24,8 @@ fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_nam
         let hosts: BTreeSet<_> = pool.upstreams.iter().map(|upstream| upstream.host.as_str()).collect();
         assert_eq!(hosts.len(), 2, "{tool}");
         assert!(hosts.iter().all(|host| host.starts_with(&format!("{tool}-"))), "{hosts:?}");
-        assert!(pool.settings.answer_timeout >= pool.settings.connect_timeout, "{tool}");
+        let answer = pool.settings.answer_timeout;
+        assert!(answer.as_millis() < u128::from(ANSWER_MS), "{tool}: the edge would give up first");
+        assert!(answer < config.server.grace, "{tool}: a restart would cut calls off");
     }
 }
