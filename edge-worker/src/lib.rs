@@ -35,6 +35,7 @@ async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Res
     let incoming = Incoming::read(request, now)?;
     let mut line = Line::default();
     let outcome = dispatch::dispatch(&incoming, &env, &ctx, &mut line).await;
+    body::drain(&incoming).await;
     let response = respond::render(outcome, &incoming, &mut line)?;
     line.write(&incoming, clock::now());
     Ok(response)

@@ -1,6 +1,6 @@
 //! What the edge answers without a key: health, descriptions, preflights, and what it refuses outright.
 
-use std::time::Duration;
+use std::{io::Write, net::TcpStream, time::Duration};
 
 use shared::{openapi, problem::Code, tool::Tool};
 use tests::{
@@ -124,4 +124,23 @@ fn the_tools_status_is_the_proxys_word() {
         (503, "tool-unavailable"),
         "what is not known is not told"
     );
+}
+
+#[test]
+fn a_connection_is_good_for_the_next_call_after_a_refused_one() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = edge.issue("free");
+    let mut client = TcpStream::connect(edge.addr).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let body = "x".repeat(20_000);
+    for (sent_key, status) in [("nonsense", 401), (key.as_str(), 503), ("nonsense", 401), (key.as_str(), 503)]
+    {
+        let request = format!(
+            "POST /v1/qr/generate HTTP/1.1\r\nHost: {}\r\nX-API-Key: {sent_key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            edge.addr,
+            body.len()
+        );
+        client.write_all(request.as_bytes()).unwrap();
+        assert_eq!(Response::read_from(&mut client).unwrap().status, status);
+    }
 }

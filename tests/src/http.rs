@@ -152,6 +152,13 @@ impl Response {
         }
     }
 
+    /// The next answer on a connection that stays open.
+    pub fn read_from(stream: &mut TcpStream) -> std::io::Result<Self> {
+        let mut answer = Vec::new();
+        read_answer(stream, &mut answer, false)?;
+        Self::parse(&answer).ok_or_else(|| std::io::Error::other("closed"))
+    }
+
     /// An answer as far as `bytes` hold it; `None` before its head is whole.
     pub fn so_far(bytes: &[u8]) -> Option<Self> {
         Self::parse(bytes)
