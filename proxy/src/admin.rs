@@ -7,7 +7,7 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
-use crate::{clock::Monotonic, pools::Pool, state::State};
+use crate::{clock::Monotonic, config::Duty, pools::Pool, state::State};
 
 /// The admin port.
 pub struct Admin(pub Arc<State>);
@@ -64,6 +64,12 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
         json!({
             "name": upstream.name,
             "health": upstream.health().as_str(),
+            "available": upstream.is_available(now),
+            "ejected_for_ms": upstream.ejected_for(now),
+            "weight": upstream.config.weight,
+            "backup": upstream.config.backup,
+            "draining": upstream.config.duty == Duty::Draining,
+            "in_flight": upstream.in_flight(),
             "next_probe_in_ms": upstream.next_probe().since(now),
         })
     });

@@ -13,7 +13,10 @@ use std::{collections::BTreeSet, fmt, io, net::SocketAddr, path::Path, time::Dur
 
 pub use env::Lookup;
 pub use fault::{Fault, Faults};
-pub use pool::{PoolConfig, PoolSettings, ProbeConfig, UpstreamConfig};
+pub use pool::{
+    Balance, DisabledUntil, Duty, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
+    UpstreamConfig,
+};
 use shared::secret::MacKeys;
 
 use crate::per_tool::PerTool;

@@ -1,15 +1,14 @@
 //! What one request has learned so far.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use pingora_limits::inflight::Guard;
 use shared::{key::KeyId, problem::Code, request_id::RequestId, route::CallMethod, tier::Tier, tool::Tool};
 
 use crate::{
     drain::UnderWay,
-    pools::{Place, Tried},
+    pools::{Place, Pool, PoolSeat, Tried, UpstreamSeat},
     respond,
-    state::PoolSeat,
 };
 
 /// One request, from its headers to its log line.
@@ -44,6 +43,8 @@ pub struct RequestCtx {
     pub answered_at: Option<Instant>,
     /// Its place among the calls of its pool.
     pub seat: Option<PoolSeat>,
+    /// Its place among the calls of its upstream.
+    pub upstream_seat: Option<UpstreamSeat>,
     /// Its place among the calls of its key.
     pub key_guard: Option<Guard>,
     /// Its place among the requests under way.
@@ -57,6 +58,8 @@ pub struct Call {
     pub method: CallMethod,
     /// The tool.
     pub tool: Tool,
+    /// Its servers, as they were configured when the call came.
+    pub pool: Arc<Pool>,
     /// What it is asked to do: a checked [`shared::action::Action`].
     pub action: Box<str>,
     /// Whose call it is.
@@ -85,6 +88,7 @@ impl RequestCtx {
             sent_at: None,
             answered_at: None,
             seat: None,
+            upstream_seat: None,
             key_guard: None,
             under_way,
         }

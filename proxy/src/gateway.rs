@@ -33,7 +33,7 @@ impl ProxyHttp for Gateway {
     }
 
     async fn upstream_peer(&self, _session: &mut Session, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
-        select::peer(&self.0, ctx)
+        select::peer(ctx)
     }
 
     fn fail_to_connect(
@@ -63,7 +63,7 @@ impl ProxyHttp for Gateway {
         request: &mut RequestHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        forward::request(&self.0, session, request, ctx).await
+        forward::request(session, request, ctx).await
     }
 
     async fn request_body_filter(
@@ -73,7 +73,7 @@ impl ProxyHttp for Gateway {
         end: bool,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        body::piece(&self.0, session, body.as_ref(), end, ctx)
+        body::piece(session, body.as_ref(), end, ctx)
     }
 
     async fn upstream_response_filter(

@@ -121,6 +121,11 @@ impl Metrics {
         self.pools.retried(tool, after);
     }
 
+    /// Counts an upstream that was taken out because its calls failed.
+    pub fn ejected(&self, tool: Tool, upstream: &str) {
+        self.pools.ejected(tool, upstream);
+    }
+
     /// Everything, in Prometheus' text format.
     ///
     /// # Errors

@@ -8,7 +8,6 @@ use std::{
 
 use async_trait::async_trait;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
-use shared::tool::Tool;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, lookup_host},
@@ -17,8 +16,8 @@ use tokio::{
 
 use crate::{
     clock::Monotonic,
-    config::ProbeConfig,
-    pools::{Evidence, Place, Pool, Upstream},
+    config::{ProbeConfig, ProbeKind},
+    pools::{Evidence, Pool, Upstream},
     state::State,
 };
 
@@ -29,8 +28,8 @@ pub struct Prober(pub Arc<State>);
 impl BackgroundService for Prober {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         for pool in self.0.pools.iter() {
-            for place in pool.places() {
-                tokio::spawn(watch(Arc::clone(&self.0), pool.config.tool, place));
+            for place in 0..pool.upstreams.len() {
+                tokio::spawn(watch(Arc::clone(pool), place));
             }
         }
         // The probes go on while requests under way are finished; they end with the process.
@@ -38,13 +37,12 @@ impl BackgroundService for Prober {
     }
 }
 
-async fn watch(state: Arc<State>, tool: Tool, place: Place) {
-    let pool = state.pools.of(tool);
-    let Some(upstream) = pool.upstream(place) else { return };
+async fn watch(pool: Arc<Pool>, place: usize) {
+    let Some(upstream) = pool.upstreams.get(place) else { return };
     loop {
         let begun = Instant::now();
         let outcome = probe(upstream, &pool.config.settings.probe).await;
-        note(pool, upstream, outcome);
+        note(&pool, upstream, outcome);
         // From start to start: a probe that takes its whole timeout must not put off the next.
         let pause = pause(&pool.config.settings.probe).saturating_sub(begun.elapsed());
         upstream.probed_next_at(Monotonic::now().plus(pause));
@@ -57,7 +55,7 @@ fn note(pool: &Pool, upstream: &Upstream, outcome: Result<(), String>) {
         Ok(()) => (Evidence::ProbePassed, "it answered its probe".to_owned()),
         Err(reason) => (Evidence::ProbeFailed, reason),
     };
-    if let Some(health) = upstream.observe(evidence, &pool.config.settings.probe) {
+    if let Some(health) = upstream.observe(evidence, &pool.config.settings.probe, Monotonic::now()) {
         log::info!("{} {} is {}: {reason}", pool.config.tool, upstream.name, health.as_str());
     }
 }
@@ -71,16 +69,25 @@ fn pause(config: &ProbeConfig) -> Duration {
 /// One probe, over within its timeout whatever the upstream does.
 async fn probe(upstream: &Upstream, config: &ProbeConfig) -> Result<(), String> {
     match timeout(config.timeout, ask(upstream, config)).await {
-        Ok(Ok(status)) if config.statuses.contains(&status) => Ok(()),
-        Ok(Ok(status)) => Err(format!("its probe was answered with {status}")),
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(status))) if config.statuses.contains(&status) => Ok(()),
+        Ok(Ok(Some(status))) => Err(format!("its probe was answered with {status}")),
         Ok(Err(error)) => Err(format!("its probe failed: {error}")),
         Err(_) => Err(format!("its probe was not answered within {:?}", config.timeout)),
     }
 }
 
-/// The status of the answer. Only the first line is read: what follows cannot hold the probe up.
-async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<u16> {
-    let mut stream = TcpStream::connect(resolve(upstream).await?).await?;
+/// The status of the answer, or none when a connection is all that is asked for. Only the first line is read: what follows cannot hold the probe up.
+async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<Option<u16>> {
+    let mut address = resolve(upstream).await?;
+    if let Some(port) = config.port {
+        address.set_port(port);
+    }
+    let mut stream = TcpStream::connect(address).await?;
+    match config.kind {
+        ProbeKind::Tcp => return Ok(None),
+        ProbeKind::Http => {}
+    }
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: unified-tool-gateway-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         config.path, upstream.name
@@ -88,7 +95,7 @@ async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<u16> 
     stream.write_all(request.as_bytes()).await?;
     let mut line = [0; "HTTP/1.1 200".len()];
     stream.read_exact(&mut line).await?;
-    status(&line).ok_or_else(|| std::io::Error::other("the answer is not HTTP/1"))
+    status(&line).map(Some).ok_or_else(|| std::io::Error::other("the answer is not HTTP/1"))
 }
 
 fn status(line: &[u8]) -> Option<u16> {

@@ -32,19 +32,13 @@ pub struct State {
     pub drain: Arc<Drain>,
 }
 
-/// A call's place among those of its pool. It is free again when this is dropped, also by a panic.
-pub struct PoolSeat {
-    state: Arc<State>,
-    tool: Tool,
-}
-
 impl State {
     /// A proxy that has not begun.
     ///
     /// # Errors
     /// When two metrics have one name, which a test excludes.
     pub fn new(config: Config) -> Result<Self, prometheus::Error> {
-        let pools = Pools::new(&config);
+        let pools = Pools::new(&config, None);
         Ok(Self {
             replay: ReplayCache::new(config.grants.replay_capacity),
             guards: Guards::new(&config.clients),
@@ -58,25 +52,13 @@ impl State {
 
     /// The pool of a tool.
     #[must_use]
-    pub fn pool(&self, tool: Tool) -> &Pool {
+    pub fn pool(&self, tool: Tool) -> &Arc<Pool> {
         self.pools.of(tool)
-    }
-
-    /// A place among the calls of a pool; `None` when all are taken.
-    #[must_use]
-    pub fn seat(self: &Arc<Self>, tool: Tool) -> Option<PoolSeat> {
-        self.pool(tool).enter().then(|| PoolSeat { state: Arc::clone(self), tool })
     }
 
     /// Whether requests should be sent here: every upstream was probed, and the process is not ending.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.pools.are_known() && !self.drain.has_begun()
-    }
-}
-
-impl Drop for PoolSeat {
-    fn drop(&mut self) {
-        self.state.pool(self.tool).leave();
     }
 }

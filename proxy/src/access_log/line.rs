@@ -115,6 +115,10 @@ mod tests {
     use shared::{key::KeyId, route::CallMethod, tier::Tier, tool::Tool};
 
     use super::*;
+    use crate::{
+        config::{PoolConfig, PoolSettings},
+        pools::Pool,
+    };
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {
@@ -133,9 +137,11 @@ mod tests {
 
     #[test]
     fn a_line_is_one_json_object() {
+        let config = PoolConfig { tool: Tool::Qr, upstreams: Vec::new(), settings: PoolSettings::default() };
         let call = Call {
             method: CallMethod::Post,
             tool: Tool::Qr,
+            pool: std::sync::Arc::new(Pool::new(config, None)),
             action: "generate".into(),
             key_id: KeyId::new([3; 12]),
             tier: Tier::Pro,

@@ -4,15 +4,13 @@ use prometheus::{Error, Histogram, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
 use super::register::Register;
-use crate::{
-    per_tool::PerTool,
-    pools::{Health, Pools},
-};
+use crate::{clock::Monotonic, per_tool::PerTool, pools::Pools};
 
 pub(super) struct PoolMetrics {
     pub(super) seconds: PerTool<Histogram>,
     connect_failures: IntCounterVec,
     retries: IntCounterVec,
+    ejections: IntCounterVec,
     healthy: IntGaugeVec,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
@@ -43,6 +41,11 @@ impl PoolMetrics {
                 "Calls that went on to another connection after a failure, by its kind: connect, stale or answer.",
                 &["tool", "after"],
             )?,
+            ejections: register.counters(
+                "utg_upstream_ejections_total",
+                "Upstreams that were taken out of their pool for a while because their calls failed.",
+                &["tool", "upstream"],
+            )?,
             healthy: register.gauges(
                 "utg_upstream_healthy",
                 "1 when an upstream gets calls, else 0.",
@@ -62,6 +65,7 @@ impl PoolMetrics {
             for upstream in &pool.upstreams {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
                 metrics.connect_failures.with_label_values(&labels).reset();
+                metrics.ejections.with_label_values(&labels).reset();
             }
         }
         metrics.look(pools);
@@ -76,15 +80,20 @@ impl PoolMetrics {
         self.retries.with_label_values(&[tool.as_str(), after]).inc();
     }
 
+    pub(super) fn ejected(&self, tool: Tool, upstream: &str) {
+        self.ejections.with_label_values(&[tool.as_str(), upstream]).inc();
+    }
+
     /// Takes what the pools know.
     pub(super) fn look(&self, pools: &Pools) {
+        let now = Monotonic::now();
         for pool in pools.iter() {
             let tool = pool.config.tool.as_str();
             self.in_flight.with_label_values(&[tool]).set(super::signed(pool.in_flight()));
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(super::signed(limit));
             for upstream in &pool.upstreams {
-                let healthy = upstream.health() == Health::Healthy;
+                let healthy = upstream.is_available(now);
                 self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
             }
         }

@@ -75,6 +75,7 @@ fn admit(
             ctx.call = Some(Call {
                 method: call.method,
                 tool: call.tool,
+                pool: Arc::clone(state.pool(call.tool)),
                 action: call.action.as_str().into(),
                 key_id: grant.key_id,
                 tier: grant.tier,
@@ -126,7 +127,9 @@ fn take_place(
     head: &Head<'_>,
     grant: &Grant,
 ) -> Result<(), Problem> {
-    let settings = &state.pool(call.tool).config.settings;
+    let pool = Arc::clone(state.pool(call.tool));
+    let settings = &pool.config.settings;
+    select::enabled(settings, clock::now())?;
     head.check_length(settings.max_body)?;
     if call.method == CallMethod::Post {
         head.check_media_type(&settings.accept)?;
@@ -137,9 +140,8 @@ fn take_place(
             .enter(grant.key_id)
             .ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
     );
-    ctx.seat =
-        Some(state.seat(call.tool).ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
-    select::first(state, ctx, call.tool)
+    ctx.seat = Some(pool.enter().ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
+    select::first(&pool, ctx, grant.key_id)
 }
 
 /// The same problem, unless the address sends too many requests without a valid grant.

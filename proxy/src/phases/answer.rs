@@ -14,6 +14,7 @@ use shared::{
 use crate::{
     client::{self, Awaited},
     ctx::RequestCtx,
+    phases::fail,
     state::State,
 };
 
@@ -36,8 +37,9 @@ pub fn response(
     }
     ctx.answered_at = Some(Instant::now());
     if let (Some(client), Some(call)) = (client::of(session), &ctx.call) {
-        client.wait_for(Awaited::RestOfAnswer, state.pool(call.tool).config.settings.pause_timeout);
+        client.wait_for(Awaited::RestOfAnswer, call.pool.config.settings.pause_timeout);
     }
+    fail::ended(state, ctx, false);
     if state.drain.has_begun() {
         session.set_keepalive(None);
     }

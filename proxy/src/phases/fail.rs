@@ -6,38 +6,56 @@ use shared::{
     problem::{Code, Problem},
     request::stalled,
     route::CallMethod,
-    tool::Tool,
 };
 
 use crate::{
     client::{self, Awaited, ClientStream},
     clock::Monotonic,
     ctx::{Call, RequestCtx},
-    phases::answer,
-    pools::Evidence,
+    phases::{answer, select},
+    pools::{Evidence, Pool},
     respond,
     state::State,
 };
 
 /// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream.
 pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Box<Error> {
-    let (Some(call), Some(place)) = (&ctx.call, ctx.place.take()) else { return error };
-    let pool = state.pool(call.tool);
+    ended(state, ctx, true);
+    let (Some(call), Some(place)) = (ctx.call.clone(), ctx.place.take()) else { return error };
+    let pool = &call.pool;
     if let Some(upstream) = pool.upstream(place) {
         state.metrics.connect_failed(call.tool, &upstream.name);
-        if let Some(health) = upstream.observe(Evidence::ConnectFailed, &pool.config.settings.probe) {
+        if let Some(health) =
+            upstream.observe(Evidence::ConnectFailed, &pool.config.settings.probe, Monotonic::now())
+        {
             log::info!("{} {} is {}: {}", call.tool, upstream.name, health.as_str(), error.etype().as_str());
         }
     }
     ctx.tried.add(place);
-    ctx.place = pool.select(ctx.tried);
+    let found = select::next(pool, ctx, call.key_id);
     let in_time = ctx.started.elapsed() < pool.config.settings.answer_timeout;
-    let again = ctx.place.is_some() && in_time;
+    let again = found && in_time;
     if again {
         state.metrics.retried(call.tool, "connect");
     }
     error.set_retry(again);
     error
+}
+
+/// An upstream's call came to its end, as far as it says something of the upstream.
+pub fn ended(state: &State, ctx: &RequestCtx, failed: bool) {
+    let Some(call) = &ctx.call else { return };
+    let Some(upstream) = ctx.place.and_then(|place| call.pool.upstream(place)) else { return };
+    let now = Monotonic::now();
+    if call.pool.call_ended(upstream, failed, now) {
+        state.metrics.ejected(call.tool, &upstream.name);
+        log::warn!(
+            "{} {} is out for {} ms: its calls failed",
+            call.tool,
+            upstream.name,
+            upstream.ejected_for(now)
+        );
+    }
 }
 
 /// Whether a call does the same when the tool gets it twice (RFC 9110, section 9.2.2).
@@ -68,9 +86,12 @@ pub fn sent(
     let overdue = client::of(session).and_then(ClientStream::overdue);
     let of_the_tool = matches!(overdue, Some(Awaited::Answer | Awaited::Try))
         || (overdue.is_none() && *error.esource() != ErrorSource::Downstream);
-    let (Some(call), true, None) = (&ctx.call, of_the_tool, ctx.answered_at) else { return error };
-    let repeatable = may_be_sent_again(call) && !session.as_ref().retry_buffer_truncated();
-    let pool = state.pool(call.tool);
+    if of_the_tool && !stale {
+        ended(state, ctx, true);
+    }
+    let (Some(call), true, None) = (ctx.call.clone(), of_the_tool, ctx.answered_at) else { return error };
+    let repeatable = may_be_sent_again(&call) && !session.as_ref().retry_buffer_truncated();
+    let pool = &call.pool;
     let since = ctx.complete_at.unwrap_or(ctx.started);
     if !repeatable || since.elapsed() >= pool.config.settings.answer_timeout {
         return error;
@@ -83,11 +104,11 @@ pub fn sent(
     }
     let mut tried = ctx.tried;
     ctx.place.into_iter().for_each(|place| tried.add(place));
-    if pool.has_another(tried) && pool.may_retry(Monotonic::now()) {
+    let now = Monotonic::now();
+    if pool.has_another(tried, now) && pool.may_retry(now) {
         ctx.tried = tried;
-        ctx.place = pool.select(tried);
         state.metrics.retried(call.tool, "answer");
-        error.set_retry(ctx.place.is_some());
+        error.set_retry(select::next(pool, ctx, call.key_id));
     }
     error
 }
@@ -97,7 +118,7 @@ pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mu
     session.set_keepalive(None);
     let begun = session.response_written().is_some_and(|response| !response.status.is_informational());
     let overdue = client::of(session).and_then(ClientStream::overdue);
-    let problem = if begun { None } else { problem(state, ctx, error, overdue) };
+    let problem = if begun { None } else { problem(ctx, error, overdue) };
     if let Some(problem) = &problem {
         log::info!("request {}: {} ({})", ctx.request_id, problem.code().as_str(), error.etype().as_str());
         if let Err(error) = respond::refuse(session, ctx, state, problem).await {
@@ -108,7 +129,7 @@ pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mu
 }
 
 /// What to say of an error; `None` when nobody is left to be told.
-fn problem(state: &State, ctx: &mut RequestCtx, error: &Error, overdue: Option<Awaited>) -> Option<Problem> {
+fn problem(ctx: &mut RequestCtx, error: &Error, overdue: Option<Awaited>) -> Option<Problem> {
     if let Some(problem) = ctx.problem.take() {
         return Some(problem);
     }
@@ -116,7 +137,7 @@ fn problem(state: &State, ctx: &mut RequestCtx, error: &Error, overdue: Option<A
     match overdue {
         Some(Awaited::Request) => return Some(stalled()),
         Some(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
-            return Some(failed(state, call.tool, &ErrorType::ReadTimedout));
+            return Some(failed(&call.pool, &ErrorType::ReadTimedout));
         }
         None => {}
     }
@@ -130,14 +151,14 @@ fn problem(state: &State, ctx: &mut RequestCtx, error: &Error, overdue: Option<A
             Some(Problem::new(Code::HeaderMalformed, "the body's framing is broken"))
         }
         (ErrorSource::Upstream | ErrorSource::Internal | ErrorSource::Unset, etype) => {
-            Some(failed(state, call.tool, etype))
+            Some(failed(&call.pool, etype))
         }
     }
 }
 
 /// An upstream failed in a certain way before its answer began. All are 503: to the client it is the tool that is
 /// not there (spec section 7).
-fn failed(state: &State, tool: Tool, etype: &ErrorType) -> Problem {
+fn failed(pool: &Pool, etype: &ErrorType) -> Problem {
     let (code, proxy_error, detail) = match etype {
         ErrorType::ConnectTimedout => {
             (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
@@ -175,13 +196,13 @@ fn failed(state: &State, tool: Tool, etype: &ErrorType) -> Problem {
         }
         _ => (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached"),
     };
-    outage(state, tool, code, proxy_error, detail)
+    outage(pool, code, proxy_error, detail)
 }
 
 /// No upstream of the tool can be asked.
 #[must_use]
-pub fn unavailable(state: &State, tool: Tool, detail: &'static str) -> Problem {
-    outage(state, tool, Code::ToolUnavailable, "destination_unavailable", detail)
+pub fn unavailable(pool: &Pool, detail: &'static str) -> Problem {
+    outage(pool, Code::ToolUnavailable, "destination_unavailable", detail)
 }
 
 /// There is too much to do at this moment.
@@ -192,13 +213,14 @@ pub fn overloaded(detail: &'static str) -> Problem {
         .with_header("proxy-status", proxy_status("connection_limit_reached"))
 }
 
-fn outage(state: &State, tool: Tool, code: Code, proxy_error: &str, detail: &'static str) -> Problem {
+fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: &'static str) -> Problem {
     Problem::new(code, detail)
-        .retry_after(state.pool(tool).back_in(Monotonic::now()).div_ceil(1_000))
+        .retry_after(pool.back_in(Monotonic::now()).div_ceil(1_000))
         .with_header("proxy-status", proxy_status(proxy_error))
 }
 
 /// RFC 9209, section 2.3: who says it, and what went wrong.
-fn proxy_status(error: &str) -> String {
+#[must_use]
+pub fn proxy_status(error: &str) -> String {
     format!("utg-proxy; error={error}")
 }

@@ -9,18 +9,13 @@ use pingora_http::RequestHeader;
 use pingora_proxy::Session;
 use shared::headers::{KEY_ID, REQUEST_ID, TIER, reaches_tool};
 
-use crate::{ctx::RequestCtx, state::State};
+use crate::ctx::RequestCtx;
 
 /// Rewrites the client's request into the tool's.
-pub async fn request(
-    state: &State,
-    session: &mut Session,
-    request: &mut RequestHeader,
-    ctx: &mut RequestCtx,
-) -> Result<()> {
+pub async fn request(session: &mut Session, request: &mut RequestHeader, ctx: &mut RequestCtx) -> Result<()> {
     let internal = || Error::new_in(ErrorType::InternalError);
     let call = ctx.call.as_ref().ok_or_else(internal)?;
-    let pool = state.pool(call.tool);
+    let pool = &call.pool;
     let upstream = ctx.place.and_then(|place| pool.upstream(place)).ok_or_else(internal)?;
 
     let withheld: Vec<HeaderName> =

@@ -24,7 +24,7 @@ pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
     if !state.access_log.wants(status, ctx.refusal) {
         return;
     }
-    let pool = ctx.call.as_ref().map(|call| state.pool(call.tool));
+    let pool = ctx.call.as_ref().map(|call| &call.pool);
     let upstream = ctx.place.and_then(|place| pool?.upstream(place)).filter(|_| ctx.tries > 0);
     state.access_log.add(&Line {
         at: clock::now().0,

@@ -1,30 +1,61 @@
 //! Which upstream serves the call.
 
 use pingora_core::{Error, ErrorType, Result, upstreams::peer::HttpPeer};
-use shared::{problem::Problem, tool::Tool};
+use shared::{
+    key::KeyId,
+    problem::{Code, Problem},
+    time::UnixMillis,
+};
 
 use super::fail;
-use crate::{ctx::RequestCtx, state::State};
+use crate::{
+    clock::Monotonic,
+    config::{DisabledUntil, PoolSettings},
+    ctx::RequestCtx,
+    pools::Pool,
+};
 
-/// Chooses the first upstream; none that is healthy is a refusal at once.
-pub fn first(state: &State, ctx: &mut RequestCtx, tool: Tool) -> Result<(), Problem> {
-    ctx.place = state.pool(tool).select(ctx.tried);
-    match ctx.place {
-        Some(_) => Ok(()),
-        None => Err(fail::unavailable(state, tool, "no server of the tool is healthy")),
+/// A tool that is switched off is a refusal, which says until when where that is known.
+pub fn enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> {
+    let switched_off = |detail: String| {
+        Problem::new(Code::ToolDisabled, detail)
+            .with_header("proxy-status", fail::proxy_status("destination_unavailable"))
+    };
+    match settings.disabled {
+        Some(DisabledUntil::Moment(until)) if now < until => {
+            let wait = until.since(now).div_ceil(1_000);
+            Err(switched_off(format!("the tool is switched off until {}", until.to_rfc3339()))
+                .retry_after(wait))
+        }
+        Some(DisabledUntil::FurtherNotice) => {
+            Err(switched_off("the tool is switched off until further notice".to_owned()))
+        }
+        Some(DisabledUntil::Moment(_)) | None => Ok(()),
     }
 }
 
-/// How to connect to the chosen upstream.
-pub fn peer(state: &State, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
-    let call = ctx.call.as_ref().ok_or_else(|| Error::new_in(ErrorType::InternalError))?;
-    let pool = state.pool(call.tool);
-    if ctx.place.is_none() {
-        ctx.place = pool.select(ctx.tried);
+/// Chooses the first upstream; none that can take the call is a refusal at once.
+pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Problem> {
+    if next(pool, ctx, key) {
+        return Ok(());
     }
-    let peer = ctx.place.and_then(|place| pool.upstream(place)).and_then(|upstream| upstream.peer());
+    Err(fail::unavailable(pool, "no server of the tool is healthy"))
+}
+
+/// Chooses an upstream that was not tried; whether there is one.
+pub fn next(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> bool {
+    ctx.place = pool.select(key, ctx.tried, Monotonic::now());
+    let upstream = ctx.place.and_then(|place| pool.upstream(place));
+    ctx.upstream_seat = upstream.map(|upstream| upstream.enter());
+    ctx.upstream_seat.is_some()
+}
+
+/// How to connect to the chosen upstream.
+pub fn peer(ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
+    let call = ctx.call.as_ref().ok_or_else(|| Error::new_in(ErrorType::InternalError))?;
+    let peer = ctx.place.and_then(|place| call.pool.upstream(place)).and_then(|upstream| upstream.peer());
     let Some(peer) = peer else {
-        ctx.problem = Some(fail::unavailable(state, call.tool, "no server of the tool can be reached"));
+        ctx.problem = Some(fail::unavailable(&call.pool, "no server of the tool can be reached"));
         return Err(Error::new_up(ErrorType::ConnectError));
     };
     ctx.tries += 1;

@@ -4,18 +4,23 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use pingora_core::upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy};
 
-use super::health::{Evidence, Health, Standing};
+use super::{
+    balance::{self, Candidate},
+    ejection::Ejection,
+    health::{Evidence, Health, Standing},
+};
 use crate::{
     clock::Monotonic,
-    config::{PoolSettings, ProbeConfig, UpstreamConfig},
+    config::{Duty, PoolSettings, ProbeConfig, UpstreamConfig},
 };
 
 /// A server, its health and how to connect to it.
@@ -25,31 +30,53 @@ pub struct Upstream {
     pub name: String,
     /// Where it is said to be.
     pub config: UpstreamConfig,
+    seed: u64,
     template: HttpPeer,
     peer: ArcSwapOption<HttpPeer>,
+    live: Arc<Live>,
+}
+
+/// What is known of a server. It outlives the configuration that named it.
+#[derive(Debug)]
+struct Live {
     standing: Mutex<Standing>,
     /// A copy of the standing's health that calls read without the lock.
     health: AtomicU8,
     next_probe: AtomicU64,
+    ejection: Mutex<Ejection>,
+    /// A copy of the end of the ejection that calls read without the lock.
+    out_until: AtomicU64,
+    /// When it began to get calls again; 0 when it always got some.
+    back_at: AtomicU64,
+    in_flight: AtomicUsize,
 }
+
+/// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
+#[derive(Debug)]
+pub struct UpstreamSeat(Arc<Live>);
 
 const UNKNOWN: u8 = 0;
 const HEALTHY: u8 = 1;
 const UNHEALTHY: u8 = 2;
+/// Weights are counted in hundredths, so that an upstream can begin with a part of its own.
+const WHOLE: u64 = 100;
 
 impl Upstream {
-    pub(super) fn new(config: &UpstreamConfig, settings: &PoolSettings) -> Self {
+    /// The upstream, with what was known of it under the configuration before.
+    pub(super) fn new(config: &UpstreamConfig, settings: &PoolSettings, before: Option<&Self>) -> Self {
+        let name = config.to_string();
         let upstream = Self {
-            name: config.to_string(),
+            seed: balance::seed(name.as_bytes()),
+            name,
             config: config.clone(),
             template: template(settings),
             peer: ArcSwapOption::empty(),
-            standing: Mutex::new(Standing::new()),
-            health: AtomicU8::new(UNKNOWN),
-            next_probe: AtomicU64::new(0),
+            live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         };
-        if let Ok(ip) = config.host.parse() {
-            upstream.resolved(SocketAddr::new(ip, config.port));
+        let before = before.and_then(Self::peer).and_then(|peer| peer._address.as_inet().copied());
+        let address = config.host.parse().ok().map(|ip| SocketAddr::new(ip, config.port));
+        if let Some(address) = address.or(before) {
+            upstream.resolved(address);
         }
         upstream
     }
@@ -68,23 +95,38 @@ impl Upstream {
         }
     }
 
-    /// Whether it gets calls.
+    /// What its probes came to.
     #[must_use]
     pub fn health(&self) -> Health {
-        match self.health.load(Ordering::Acquire) {
+        match self.live.health.load(Ordering::Acquire) {
             HEALTHY => Health::Healthy,
             UNHEALTHY => Health::Unhealthy,
             _ => Health::Unknown,
         }
     }
 
-    /// Takes evidence in; the new health, when it has changed.
-    pub fn observe(&self, evidence: Evidence, thresholds: &ProbeConfig) -> Option<Health> {
-        let mut standing = self.standing.lock();
+    /// Whether it gets new calls.
+    #[must_use]
+    pub fn is_available(&self, now: Monotonic) -> bool {
+        self.config.duty == Duty::Active && self.health() == Health::Healthy && self.ejected_for(now) == 0
+    }
+
+    /// Milliseconds until its ejection ends; 0 when it is not ejected.
+    #[must_use]
+    pub fn ejected_for(&self, now: Monotonic) -> u64 {
+        Monotonic::from_millis(self.live.out_until.load(Ordering::Acquire)).since(now)
+    }
+
+    /// Takes a probe or a failed connection in; the new health, when it has changed.
+    pub fn observe(&self, evidence: Evidence, thresholds: &ProbeConfig, now: Monotonic) -> Option<Health> {
+        let mut standing = self.live.standing.lock();
         let before = standing.health;
         *standing = standing.after(evidence, thresholds);
         let after = standing.health;
-        self.health.store(
+        if before == Health::Unhealthy && after == Health::Healthy {
+            self.live.back_at.store(now.millis().max(1), Ordering::Release);
+        }
+        self.live.health.store(
             match after {
                 Health::Unknown => UNKNOWN,
                 Health::Healthy => HEALTHY,
@@ -92,29 +134,114 @@ impl Upstream {
             },
             Ordering::Release,
         );
+        drop(standing);
+        let passed = evidence == Evidence::ProbePassed;
+        if self.ejected_for(now) > 0 && evidence != Evidence::ConnectFailed {
+            let mut ejection = self.live.ejection.lock();
+            *ejection = ejection.after_probe(passed, thresholds.rise, now);
+            self.eject_until(ejection.until());
+        }
         (before != after).then_some(after)
+    }
+
+    /// Takes the end of a call in; whether the upstream was ejected for it.
+    pub(super) fn call_ended(
+        &self,
+        failed: bool,
+        settings: &PoolSettings,
+        now: Monotonic,
+        may_eject: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut ejection = self.live.ejection.lock();
+        let before = ejection.until();
+        *ejection = ejection.after_call(failed, &settings.eject, now, may_eject);
+        let ejected = before != ejection.until();
+        if ejected {
+            self.eject_until(ejection.until());
+        }
+        ejected
+    }
+
+    fn eject_until(&self, until: Monotonic) {
+        self.live.out_until.store(until.millis(), Ordering::Release);
+        self.live.back_at.store(until.millis(), Ordering::Release);
+    }
+
+    /// What balancing goes by.
+    pub(super) fn candidate(&self, place: usize, slow_start: Duration, now: Monotonic) -> Candidate {
+        Candidate {
+            place,
+            weight: u64::from(self.config.weight) * self.share(slow_start, now),
+            in_flight: self.in_flight(),
+            seed: self.seed,
+        }
+    }
+
+    /// Hundredths of its weight: a tenth when it comes back, all of it after the slow start.
+    fn share(&self, slow_start: Duration, now: Monotonic) -> u64 {
+        let back_at = self.live.back_at.load(Ordering::Acquire);
+        let whole = u64::try_from(slow_start.as_millis()).unwrap_or(u64::MAX);
+        if back_at == 0 || whole == 0 {
+            return WHOLE;
+        }
+        let since = now.since(Monotonic::from_millis(back_at));
+        (since.saturating_mul(WHOLE) / whole).clamp(WHOLE / 10, WHOLE)
+    }
+
+    /// Calls under way.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.live.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call until the result is dropped.
+    #[must_use]
+    pub fn enter(&self) -> UpstreamSeat {
+        self.live.in_flight.fetch_add(1, Ordering::Relaxed);
+        UpstreamSeat(Arc::clone(&self.live))
     }
 
     /// When it is probed next.
     #[must_use]
     pub fn next_probe(&self) -> Monotonic {
-        Monotonic::from_millis(self.next_probe.load(Ordering::Relaxed))
+        Monotonic::from_millis(self.live.next_probe.load(Ordering::Relaxed))
     }
 
-    /// Milliseconds until it can be healthy, if all probes pass from now on.
-    pub(super) fn back_in(&self, probe: &ProbeConfig, now: Monotonic) -> u64 {
-        match self.standing.lock().passes_needed(probe) {
-            0 => 0,
-            passes => {
-                let rest = probe.interval.saturating_mul(passes - 1);
-                self.next_probe().plus(rest).since(now)
-            }
+    /// Milliseconds until it can get calls, if all probes pass from now on; `None` when it is not to get any.
+    pub(super) fn back_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
+        if self.config.duty != Duty::Active {
+            return None;
         }
+        let probes = match self.live.standing.lock().passes_needed(probe) {
+            0 => 0,
+            passes => self.next_probe().plus(probe.interval.saturating_mul(passes - 1)).since(now),
+        };
+        Some(probes.max(self.ejected_for(now)))
     }
 
     /// Notes when it is probed next.
     pub fn probed_next_at(&self, moment: Monotonic) {
-        self.next_probe.store(moment.millis(), Ordering::Relaxed);
+        self.live.next_probe.store(moment.millis(), Ordering::Relaxed);
+    }
+}
+
+impl Live {
+    fn new() -> Self {
+        Self {
+            standing: Mutex::new(Standing::new()),
+            health: AtomicU8::new(UNKNOWN),
+            next_probe: AtomicU64::new(0),
+            ejection: Mutex::new(Ejection::new()),
+            out_until: AtomicU64::new(0),
+            back_at: AtomicU64::new(0),
+            in_flight: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Drop for UpstreamSeat {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -125,7 +252,7 @@ fn template(settings: &PoolSettings) -> HttpPeer {
     // Reading has no timeout here: Pingora's begins before the body is sent and anew with every byte. What a tool may
     // take is kept by the client's connection (`client::Awaited`).
     peer.options.write_timeout = Some(settings.answer_timeout);
-    peer.options.idle_timeout = Some(std::time::Duration::from_secs(60));
+    peer.options.idle_timeout = Some(Duration::from_secs(60));
     peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::deny_upgrades();
     peer
 }

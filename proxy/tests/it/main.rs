@@ -18,6 +18,7 @@ mod failures;
 mod grants;
 mod health;
 mod operations;
+mod pools;
 mod retries;
 mod routing;
 mod secrecy;

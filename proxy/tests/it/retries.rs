@@ -81,7 +81,7 @@ async fn all_tries_together_have_the_time_of_one_call() {
 
 #[tokio::test]
 async fn retries_stay_within_their_budget() {
-    let line = "retry_percent = 0";
+    let line = "retry_percent = 0\neject_percent = 0";
     let (bad, _good, proxy) = one_of_two_fails(Manner::SayAndClose(Vec::new()), line).await;
     let begun = Instant::now();
     let mut refused = 0;

@@ -1,0 +1,123 @@
+//! Which server of a pool gets a call, and which gets none.
+
+use shared::{key::KeyId, time::UnixMillis, tool::Tool};
+use tokio::net::TcpListener;
+
+use crate::support::{
+    FakeTool, Manner, Request, Signer,
+    grant::{call, post},
+    proxy::Setup,
+    until,
+};
+
+#[tokio::test]
+async fn calls_are_shared_by_weight() {
+    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let names = [format!("{} weight=3", one.address), two.address.to_string()];
+    let setup = Setup::new().upstreams(Tool::Qr, &[&names[0], &names[1]]);
+    let proxy = setup.ready().await;
+    for _ in 0..40 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert_eq!((one.calls(), two.calls()), (30, 10));
+}
+
+#[tokio::test]
+async fn the_same_key_stays_with_its_server() {
+    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let setup = Setup::new().tool(Tool::Qr, &[&one, &two]);
+    let proxy = setup.pool_line(Tool::Qr, "balance = \"key-hash\"").ready().await;
+    for _ in 0..10 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert!(matches!((one.calls(), two.calls()), (10, 0) | (0, 10)));
+    for key in 0..32 {
+        let signer = Signer { key_id: KeyId::new([key; 12]), ..Signer::default() };
+        let request = signer.granted(Request::new("GET", "/v1/qr/a"));
+        assert_eq!(proxy.send(request).await.status, 200);
+    }
+    assert!(one.calls() > 3 && two.calls() > 3, "{} {}", one.calls(), two.calls());
+}
+
+#[tokio::test]
+async fn a_backup_serves_while_no_other_can_and_a_draining_server_never() {
+    let servers = [
+        FakeTool::start(Manner::Describe).await,
+        FakeTool::start(Manner::Describe).await,
+        FakeTool::start(Manner::Describe).await,
+    ];
+    let [main, backup, draining] = &servers;
+    let names = [
+        main.address.to_string(),
+        format!("{} backup", backup.address),
+        format!("{} drain", draining.address),
+    ];
+    let proxy = Setup::new().upstreams(Tool::Qr, &names.each_ref().map(String::as_str)).ready().await;
+    for _ in 0..4 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert_eq!((main.calls(), backup.calls()), (4, 0));
+    main.stop().await;
+    for _ in 0..4 {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    }
+    assert_eq!((backup.calls(), draining.calls()), (4, 0));
+}
+
+#[tokio::test]
+async fn a_server_whose_calls_fail_is_out_though_its_probes_pass_and_comes_back() {
+    let (bad, good) =
+        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
+    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
+    let setup = setup.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 10");
+    let proxy = setup.ready().await;
+    for _ in 0..10 {
+        proxy.send(post("/v1/qr/a", "{}")).await;
+    }
+    assert_eq!((bad.calls(), good.calls()), (5, 5));
+    let series = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, bad.address);
+    assert_eq!(proxy.metric(&series).await, Some(1.0));
+    bad.set(Manner::Describe);
+    until("it gets calls again", || async {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+        bad.calls() > 5
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tool_that_is_switched_off_says_until_when() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let now = UnixMillis(
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64,
+    );
+    let disabled = |until: &str| {
+        let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+        setup.pool_line(Tool::Qr, &format!("disabled_until = \"{until}\""))
+    };
+    let proxy = disabled(&now.plus(100_000).to_rfc3339()).ready().await;
+    let answer = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-disabled"));
+    let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((80..=100).contains(&wait), "{wait}");
+    let proxy = disabled("further-notice").ready().await;
+    let answer = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((answer.problem().as_str(), answer.header("retry-after")), ("tool-disabled", None));
+    let proxy = disabled("2020-01-01T00:00:00Z").ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200, "the time is over");
+}
+
+#[tokio::test]
+async fn a_probe_may_be_a_connection_to_a_port_of_its_own() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    tool.set_healthy(false);
+    let side = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = side.local_addr().unwrap().port();
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+    let line = format!("probe = {{ kind = \"tcp\", port = {port}, interval = \"100ms\" }}");
+    let proxy = setup.pool_line(Tool::Qr, &line).ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    drop(side);
+    until("nobody listens there any more", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.problem(), "tool-unavailable");
+}
