@@ -5,6 +5,7 @@
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
+//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS and METER
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     state: { type: "string", default: path.join(ROOT, ".data/edge") },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
+    faults: { type: "string" },
   },
 });
 
@@ -63,7 +65,14 @@ function miniflareOptions() {
   };
 }
 
-const edge = new Miniflare(miniflareOptions());
+/** The options, with the test's hand on the bindings where it asks for that. */
+async function finalOptions() {
+  if (!options.faults) return miniflareOptions();
+  const { withFaults } = await import("../tests/edge/faults.mjs");
+  return withFaults(miniflareOptions(), options.faults);
+}
+
+const edge = new Miniflare(await finalOptions());
 let ending = false;
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.on(signal, async () => {

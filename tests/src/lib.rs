@@ -8,6 +8,7 @@
     reason = "a test harness fails by panicking"
 )]
 
+pub mod faults;
 pub mod http;
 pub mod keys;
 pub mod origin;

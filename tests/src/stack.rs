@@ -7,6 +7,7 @@ use shared::tool::Tool;
 use tempfile::TempDir;
 
 use crate::{
+    faults::Faults,
     http::{Request, Response},
     keys,
     process::{Process, binary, root, wait_for},
@@ -120,6 +121,11 @@ impl Edge {
         Self::run(origins, None, &[])
     }
 
+    /// The worker with a test's hand on its KV and its objects.
+    pub fn start_with_faults(origins: &str, faults: &Faults) -> Self {
+        Self::launch(origins, None, &["--faults", &faults.url()])
+    }
+
     /// The worker with variables of a test.
     pub fn start_with(origins: &str, variables: &[&str]) -> Self {
         Self::run(origins, None, variables)
@@ -139,16 +145,19 @@ impl Edge {
     }
 
     fn run(origins: &str, state: Option<TempDir>, variables: &[&str]) -> Self {
+        let options: Vec<&str> = variables.iter().flat_map(|variable| ["--var", variable]).collect();
+        Self::launch(origins, state, &options)
+    }
+
+    fn launch(origins: &str, state: Option<TempDir>, options: &[&str]) -> Self {
         let mut command = Command::new("node");
         let folder =
             state.as_ref().map_or_else(|| "memory".to_owned(), |dir| dir.path().display().to_string());
         keys::give(&mut command)
             .current_dir(root())
             .arg("scripts/edge.mjs")
-            .args(["--port", "0", "--state", &folder, "--origin", origins]);
-        for variable in variables {
-            command.args(["--var", variable]);
-        }
+            .args(["--port", "0", "--state", &folder, "--origin", origins])
+            .args(options);
         let (process, addr) = Process::start(&mut command, |line| {
             line.strip_prefix("edge listening on http://")?.trim_end_matches('/').parse().ok()
         });

@@ -1,0 +1,117 @@
+//! A test's hand on the edge's bindings: what becomes of each operation, and how many there were.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes to the real thing.
+    #[default]
+    Pass,
+    /// KV says that there is no such value.
+    Absent,
+    /// It throws.
+    Fail,
+    /// The first throws, the others pass.
+    FailOnce,
+    /// It throws and says that the object has too much to do.
+    Overloaded,
+    /// Nothing ever comes back.
+    Hang,
+}
+
+/// The server that the edge's bindings ask.
+pub struct Faults {
+    addr: SocketAddr,
+    plan: Arc<Mutex<Plan>>,
+}
+
+#[derive(Default)]
+struct Plan {
+    fates: HashMap<&'static str, Fate>,
+    counts: HashMap<String, usize>,
+}
+
+/// KV reads by key.
+pub const KV_GET: &str = "/keys/get";
+/// KV writes.
+pub const KV_PUT: &str = "/keys/put";
+/// Messages to a meter.
+pub const METER: &str = "/meter/fetch";
+
+impl Faults {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let plan = Arc::new(Mutex::new(Plan::default()));
+        let shared = Arc::clone(&plan);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let plan = Arc::clone(&shared);
+                thread::spawn(move || serve(stream, &plan));
+            }
+        });
+        Self { addr, plan }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// From now on.
+    pub fn set(&self, operation: &'static str, fate: Fate) {
+        self.plan.lock().unwrap().fates.insert(operation, fate);
+    }
+
+    /// Operations of this kind so far.
+    pub fn count(&self, operation: &str) -> usize {
+        self.plan.lock().unwrap().counts.get(operation).copied().unwrap_or(0)
+    }
+}
+
+fn serve(stream: TcpStream, plan: &Mutex<Plan>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    while let Some(path) = read_path(&mut reader) {
+        let fate = plan.lock().unwrap().meet(&path);
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{fate}", fate.len());
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The path of the next request on a connection; its other lines are passed over.
+fn read_path(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|&read| read > 0)?;
+    let mut line = String::new();
+    while reader.read_line(&mut line).ok()? > 0 && line != "\r\n" {
+        line.clear();
+    }
+    first.split(' ').nth(1).map(str::to_owned)
+}
+
+impl Plan {
+    fn meet(&mut self, path: &str) -> &'static str {
+        *self.counts.entry(path.to_owned()).or_insert(0) += 1;
+        let fate = self.fates.get(path).copied().unwrap_or_default();
+        match fate {
+            Fate::Pass => "pass",
+            Fate::Absent => "absent",
+            Fate::Fail => "fail",
+            Fate::FailOnce => {
+                self.fates.retain(|operation, _| *operation != path);
+                "fail"
+            }
+            Fate::Overloaded => "overloaded",
+            Fate::Hang => "hang",
+        }
+    }
+}
