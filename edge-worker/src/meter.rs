@@ -267,7 +267,7 @@ enum Silence {
 }
 
 /// One message, within the time that a caller waits for it. After a failure it is sent once more by a new stub,
-/// unless the object is overloaded, and after a silence too; then the first answer counts. A meter answers the same
+/// unless the object is overloaded, and after a silence too; then the first answer counts, not the first failure. A meter answers the same
 /// ask the same way.
 async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, Silence> {
     let attempts = async {
@@ -276,9 +276,11 @@ async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Re
         match select(first, silence).await {
             Either::Left((Err(fault), _)) if !is_overloaded(&fault) => send(meter, name, message).await,
             Either::Left((reply, _)) => reply,
-            Either::Right(((), first)) => {
-                select(first, pin!(send(meter, name, message))).await.factor_first().0
-            }
+            Either::Right(((), first)) => match select(first, pin!(send(meter, name, message))).await {
+                Either::Left((Err(_), second)) => second.await,
+                Either::Right((Err(_), first)) => first.await,
+                Either::Left((reply, _)) | Either::Right((reply, _)) => reply,
+            },
         }
     };
     match promise::within(ANSWER_WITHIN_MS, attempts).await {

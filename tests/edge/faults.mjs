@@ -1,6 +1,8 @@
 // Stands between the worker and its bindings, so that a test decides what becomes of each operation and counts them.
 // What passes goes to the real KV and the real objects; nothing is played.
 
+import path from "node:path";
+
 /** The binding KEYS: `get`, `put` and `list` of the real namespace, if the test lets them. */
 const KEYS = `
 class Keys {
@@ -31,12 +33,27 @@ class DurableObjectNamespace {
         if (fate === "fail") throw new Error("the object fails, as the test wants it");
         if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
         if (fate === "hang") return new Promise(() => {});
+        if (fate === "restart") await env.METER.get(env.METER.idFromName(name)).fetch("http://meter/restart").catch(() => {});
         return env.METER.get(env.METER.idFromName(name)).fetch(...args);
       },
     };
   }
 }
 export default (env) => new DurableObjectNamespace(env);
+`;
+
+/** The worker as it was built, with a meter that can be restarted: the object is gone and its memory with it. */
+const RESTARTABLE = `
+import worker, { Meter as Real } from "./index.js";
+export default worker;
+export class Meter {
+  constructor(state, env) { this.state = state; this.real = new Real(state, env); }
+  fetch(request) {
+    if (new URL(request.url).pathname === "/restart") this.state.abort("the test restarts the object");
+    return this.real.fetch(request);
+  }
+  alarm() { return this.real.alarm(); }
+}
 `;
 
 /** The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. */
@@ -47,9 +64,21 @@ export function withFaults({ kvNamespaces, durableObjects, host, port, cf, log, 
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
-      { ...edge, durableObjects: objects, wrappedBindings: { KEYS: "faulty-keys", METER: "faulty-meter" } },
+      { ...restartable(edge), durableObjects: objects, wrappedBindings: { KEYS: "faulty-keys", METER: "faulty-meter" } },
       wrapper("faulty-keys", KEYS, { kvNamespaces }),
       wrapper("faulty-meter", METER, { durableObjects: { METER: { ...meter, scriptName: "edge" } } }),
+    ],
+  };
+}
+
+function restartable({ scriptPath, ...edge }) {
+  const folder = path.dirname(scriptPath);
+  return {
+    ...edge,
+    modules: [
+      { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE },
+      { type: "ESModule", path: scriptPath },
+      { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
     ],
   };
 }

@@ -143,20 +143,38 @@ fn a_lease_spares_paid_calls_the_way_to_the_meter() {
     assert!(asked <= 40, "{asked} messages for 100 calls");
 }
 
+/// 500 calls of one key over 8 connections at once: how many passed and how many were refused.
+fn flood(world: &World, key: &str) -> (usize, usize) {
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let connection = |calls: usize| {
+            scope.spawn(move || (0..calls).map(|_| world.call(key).status).collect::<Vec<_>>())
+        };
+        let connections: Vec<_> = [63, 63, 63, 63, 62, 62, 62, 62].map(connection).into();
+        connections.into_iter().flat_map(|connection| connection.join().unwrap()).collect()
+    });
+    let count = |status: u16| statuses.iter().filter(|other| **other == status).count();
+    assert_eq!(statuses.len(), 500);
+    (count(200), count(429))
+}
+
 #[test]
 fn five_hundred_parallel_calls_on_a_fresh_pro_key_admit_exactly_a_hundred() {
     let world = World::start();
     let (key, _) = world.edge.issue("pro");
-    let statuses: Vec<u16> = thread::scope(|scope| {
-        let connections: Vec<_> = (0..8)
-            .map(|n| {
-                let (world, key) = (&world, &key);
-                let calls = if n < 4 { 63 } else { 62 };
-                scope.spawn(move || (0..calls).map(|_| world.call(key).status).collect::<Vec<_>>())
-            })
-            .collect();
-        connections.into_iter().flat_map(|connection| connection.join().unwrap()).collect()
+    assert_eq!(flood(&world, &key), (100, 400));
+}
+
+#[test]
+fn the_same_holds_when_the_object_is_restarted_in_the_middle() {
+    let world = World::start();
+    let (key, _) = world.edge.issue("pro");
+    let before = world.faults.count(METER);
+    let outcome = thread::scope(|scope| {
+        let flood = scope.spawn(|| flood(&world, &key));
+        wait_for(PROBE_BOUND, || (world.faults.count(METER) > before).then_some(()));
+        world.faults.set(METER, Fate::RestartOnce);
+        flood.join().unwrap()
     });
-    let count = |status: u16| statuses.iter().filter(|other| **other == status).count();
-    assert_eq!((statuses.len(), count(200), count(429)), (500, 100, 400));
+    assert!(world.faults.count(METER) > before + 1, "the object was asked after its restart");
+    assert_eq!(outcome, (100, 400));
 }

@@ -24,6 +24,8 @@ pub enum Fate {
     Overloaded,
     /// Nothing ever comes back.
     Hang,
+    /// The object is restarted from what it has stored, once, and then it passes.
+    RestartOnce,
 }
 
 /// The server that the edge's bindings ask.
@@ -109,6 +111,10 @@ impl Plan {
             Fate::FailOnce => {
                 self.fates.retain(|operation, _| *operation != path);
                 "fail"
+            }
+            Fate::RestartOnce => {
+                self.fates.retain(|operation, _| *operation != path);
+                "restart"
             }
             Fate::Overloaded => "overloaded",
             Fate::Hang => "hang",
