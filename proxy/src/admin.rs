@@ -54,8 +54,10 @@ impl Admin {
 
     fn pools(&self) -> Value {
         let now = Monotonic::now();
-        let pools = self.0.pools.iter().map(|pool| (pool.config.tool.as_str().to_owned(), show(pool, now)));
-        json!({ "ready": self.0.is_ready(), "pools": Value::Object(pools.collect()) })
+        let current = self.0.pools.load();
+        let pools = current.iter().map(|pool| (pool.config.tool.as_str().to_owned(), show(pool, now)));
+        let refused = self.0.refused.load();
+        json!({ "ready": self.0.is_ready(), "refused_configuration": refused.as_deref(), "pools": Value::Object(pools.collect()) })
     }
 }
 

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         .filter_level(log::LevelFilter::Error)
         .filter_module("proxy", config.log.level)
         .init();
-    match server::run(config) {
+    match server::run(config, arguments.config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

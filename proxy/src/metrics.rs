@@ -139,7 +139,7 @@ impl Metrics {
 
     /// Takes what is known elsewhere.
     fn look(&self, state: &State) {
-        self.pools.look(&state.pools);
+        self.pools.look(&state.pools.load());
         self.requests.set(signed(state.drain.under_way()));
         self.remembered.set(signed(state.replay.len()));
         self.capacity.set(signed(state.config.grants.replay_capacity));

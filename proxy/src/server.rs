@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     net::SocketAddr,
+    path::PathBuf,
     sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
@@ -24,11 +25,11 @@ use crate::{
     state::State,
 };
 
-/// Runs a proxy until it was told to end and has ended.
+/// Runs a proxy, whose pools are read from `file` again on SIGHUP, until it was told to end and has ended.
 ///
 /// # Errors
 /// When a socket cannot be bound, or the metrics are at odds with themselves.
-pub fn run(config: Config) -> io::Result<()> {
+pub fn run(config: Config, file: PathBuf) -> io::Result<()> {
     let listen = Socket::bind(config.server.listen)?;
     let admin = Socket::bind(config.server.admin)?;
     let addresses = (listen.address, admin.address);
@@ -38,7 +39,7 @@ pub fn run(config: Config) -> io::Result<()> {
     let downstream = Downstream::new(&server.configuration, &state);
     server.add_service(Bound::new("proxy", downstream, listen, None));
     server.add_service(Bound::new("admin", Admin(Arc::clone(&state)), admin, Some(1)).lasting());
-    server.add_service(background_service("probes", Prober(Arc::clone(&state))));
+    server.add_service(background_service("probes", Prober { state: Arc::clone(&state), file }));
     announce(addresses)?;
 
     let log = {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::{ArcSwap, ArcSwapOption};
 use shared::tool::Tool;
 
 use crate::{
@@ -18,8 +19,10 @@ use crate::{
 pub struct State {
     /// What it was told.
     pub config: Config,
-    /// The servers of the tools.
-    pub pools: Pools,
+    /// The servers of the tools, as they were read last.
+    pub pools: ArcSwap<Pools>,
+    /// Why the file that was read last was not taken, if it was not.
+    pub refused: ArcSwapOption<String>,
     /// Requests that were made.
     pub replay: ReplayCache,
     /// Bounds on clients.
@@ -45,20 +48,21 @@ impl State {
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
             drain: Arc::default(),
-            pools,
+            pools: ArcSwap::from_pointee(pools),
+            refused: ArcSwapOption::empty(),
             config,
         })
     }
 
     /// The pool of a tool.
     #[must_use]
-    pub fn pool(&self, tool: Tool) -> &Arc<Pool> {
-        self.pools.of(tool)
+    pub fn pool(&self, tool: Tool) -> Arc<Pool> {
+        Arc::clone(self.pools.load().of(tool))
     }
 
     /// Whether requests should be sent here: every upstream was probed, and the process is not ending.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.pools.are_known() && !self.drain.has_begun()
+        self.pools.load().are_known() && !self.drain.has_begun()
     }
 }

@@ -87,6 +87,8 @@ impl PoolMetrics {
     /// Takes what the pools know.
     pub(super) fn look(&self, pools: &Pools) {
         let now = Monotonic::now();
+        // Upstreams that the configuration does not name any more have no series.
+        self.healthy.reset();
         for pool in pools.iter() {
             let tool = pool.config.tool.as_str();
             self.in_flight.with_label_values(&[tool]).set(super::signed(pool.in_flight()));

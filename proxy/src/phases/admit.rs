@@ -75,7 +75,7 @@ fn admit(
             ctx.call = Some(Call {
                 method: call.method,
                 tool: call.tool,
-                pool: Arc::clone(state.pool(call.tool)),
+                pool: state.pool(call.tool),
                 action: call.action.as_str().into(),
                 key_id: grant.key_id,
                 tier: grant.tier,
@@ -127,7 +127,7 @@ fn take_place(
     head: &Head<'_>,
     grant: &Grant,
 ) -> Result<(), Problem> {
-    let pool = Arc::clone(state.pool(call.tool));
+    let pool = ctx.call.as_ref().map_or_else(|| state.pool(call.tool), |call| Arc::clone(&call.pool));
     let settings = &pool.config.settings;
     select::enabled(settings, clock::now())?;
     head.check_length(settings.max_body)?;

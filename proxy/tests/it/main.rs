@@ -19,6 +19,7 @@ mod grants;
 mod health;
 mod operations;
 mod pools;
+mod reload;
 mod retries;
 mod routing;
 mod secrecy;

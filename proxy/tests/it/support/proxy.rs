@@ -30,7 +30,7 @@ pub(crate) struct Proxy {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     output: Arc<Mutex<String>>,
-    _config: tempfile::NamedTempFile,
+    config: tempfile::NamedTempFile,
 }
 
 impl Setup {
@@ -136,7 +136,7 @@ impl Setup {
         };
         let addresses: Value = serde_json::from_str(&line).unwrap();
         let address = |name: &str| addresses[name].as_str().unwrap().parse().unwrap();
-        Proxy { listen: address("listen"), admin: address("admin"), child, output, _config: config }
+        Proxy { listen: address("listen"), admin: address("admin"), child, output, config }
     }
 
     /// Starts the binary and waits until its first round of probes is over.
@@ -188,6 +188,12 @@ impl Proxy {
     /// Everything it has written, on both streams.
     pub(crate) fn output(&self) -> String {
         self.output.lock().unwrap().clone()
+    }
+
+    /// Writes another configuration and tells the process to read it.
+    pub(crate) fn reload(&self, setup: &Setup) {
+        std::fs::write(self.config.path(), setup.text()).unwrap();
+        self.signal("-HUP");
     }
 
     pub(crate) fn signal(&self, signal: &str) {
