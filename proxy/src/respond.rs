@@ -81,10 +81,15 @@ fn reason(status: u16) -> &'static str {
 
 /// Answers a liveness check.
 pub async fn healthy(session: &mut Session, ctx: &mut RequestCtx) -> Result<()> {
+    json(session, ctx, Bytes::from_static(br#"{"status":"ok"}"#)).await
+}
+
+/// Answers with a text of the proxy's own that is good for this moment only.
+pub async fn json(session: &mut Session, ctx: &mut RequestCtx, body: Bytes) -> Result<()> {
     let mut header = ResponseHeader::build(200, Some(6))?;
     header.insert_header("content-type", "application/json")?;
     header.insert_header("cache-control", "no-store")?;
-    answer(session, ctx, header, Bytes::from_static(br#"{"status":"ok"}"#)).await
+    answer(session, ctx, header, body).await
 }
 
 /// Answers a preflight.

@@ -73,3 +73,20 @@ fn calls_that_no_tool_could_take_do_not_use_up_the_day() {
     });
     assert!(day.contains("minute"));
 }
+
+#[test]
+fn the_status_names_the_tools_that_cannot_be_called() {
+    let stack = Stack::start();
+    let status = || Request::get("/v1/status").send(stack.edge.addr).json();
+    assert_eq!(status()["status"], "operational");
+    stack.tools.stop(Tool::Flip);
+    let degraded = wait_for(PROBE_BOUND, || Some(status()).filter(|report| report["status"] == "degraded"));
+    let down: Vec<_> = degraded["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|tool| tool["available"] == false)
+        .map(|tool| tool["tool"].clone())
+        .collect();
+    assert_eq!(down, ["flip"]);
+}

@@ -10,10 +10,12 @@ use shared::{
     problem::{Code, Problem},
     request::Head,
     route::{CallMethod, Method, Route, Target, ToolCall},
+    status::StatusReport,
 };
 
 use crate::{
-    client, clock,
+    client,
+    clock::{self, Monotonic},
     ctx::{Call, RequestCtx},
     phases::{fail, select},
     replay::FirstUse,
@@ -26,6 +28,7 @@ use crate::{
 enum Admission {
     Call,
     Liveness,
+    Status,
     Preflight(&'static [Method]),
 }
 
@@ -39,6 +42,7 @@ pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut Reques
     match admission {
         Ok(Admission::Call) => return Ok(false),
         Ok(Admission::Liveness) => respond::healthy(session, ctx).await?,
+        Ok(Admission::Status) => respond::json(session, ctx, status(state).to_json().into()).await?,
         Ok(Admission::Preflight(methods)) => respond::preflight(session, ctx, methods).await?,
         Err(problem) => {
             let problem = flood(state, session, problem);
@@ -84,6 +88,7 @@ fn admit(
             Ok(Admission::Call)
         }
         Route::Health => Ok(Admission::Liveness),
+        Route::Status => Ok(Admission::Status),
         Route::Preflight(methods) => Ok(Admission::Preflight(methods)),
         Route::IssueKey
         | Route::ReadOwnKey
@@ -95,7 +100,6 @@ fn admit(
         | Route::RevokeKey(_)
         | Route::RotateKey(_)
         | Route::KeyChanges
-        | Route::Status
         | Route::OpenApi
         | Route::Docs
         | Route::ProblemPage(_) => Err(Problem::new(
@@ -103,6 +107,15 @@ fn admit(
             "this origin serves tools only; call the gateway's public address",
         )),
     }
+}
+
+/// Which tools a call would find a server of. It tells nothing that calling them would not, and needs no grant.
+fn status(state: &State) -> StatusReport {
+    let (pools, now) = (state.pools.load(), Monotonic::now());
+    StatusReport::new(|tool| {
+        let pool = pools.of(tool);
+        select::enabled(&pool.config.settings, clock::now()).is_ok() && pool.back_in(now) == 0
+    })
 }
 
 /// The grant of a call, good and unused until now.
