@@ -68,7 +68,9 @@ for (const path of PAGES) {
 
 async function assertLeadsSomewhere(page, link) {
   const response = await page.request.get(link);
-  assert.equal(response.status(), 200, link);
+  // No origin is behind this edge, so it cannot tell which tools are available, and says so.
+  const expected = new URL(link).pathname === "/v1/status" ? 503 : 200;
+  assert.equal(response.status(), expected, link);
   const { hash } = new URL(link);
   if (hash) assert.ok((await response.text()).includes(`id="${decodeURIComponent(hash.slice(1))}"`), link);
 }
