@@ -31,11 +31,15 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
 /// # Errors
 /// `admin-required` when there is none.
 pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
-    let (scheme, secret) = authorization.and_then(|value| value.trim().split_once(' ')).unwrap_or_default();
-    match secret.trim() {
-        secret if scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty() => Ok(secret),
-        _ => Err(Problem::new(Code::AdminRequired, "send the admin secret as Authorization: Bearer")),
-    }
+    let required = || Problem::new(Code::AdminRequired, "send the admin secret as Authorization: Bearer");
+    bearer_token(authorization).ok_or_else(required)
+}
+
+/// What stands after `Bearer`; `None` when there is nothing.
+pub(crate) fn bearer_token(authorization: Option<&str>) -> Option<&str> {
+    let (scheme, token) = authorization?.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// The refusal of a caller who has sent too many wrong admin secrets.

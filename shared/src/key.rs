@@ -2,6 +2,7 @@
 
 mod api_key;
 mod change;
+mod changes;
 mod issue;
 mod key_id;
 mod list;
@@ -10,6 +11,7 @@ mod usage;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
 pub use change::{changed, describe_rotated, read_change, read_grace};
+pub use changes::{ChangesFault, ChangesMessage, ChangesPage, Cursor};
 pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
 pub use key_id::KeyId;
 pub use list::{ListRequest, describe_page};

@@ -21,6 +21,7 @@ pub mod key;
 pub mod meter;
 pub mod openapi;
 pub mod origin;
+pub mod origin_token;
 pub mod policy;
 pub mod problem;
 pub mod quota;

@@ -45,6 +45,8 @@ pub struct Issued {
     pub key: ApiKey,
     /// To store.
     pub record: KeyRecord,
+    /// Whether origins that verify keys by their text must know the record before the key is handed out.
+    pub beyond_text: bool,
 }
 
 impl IssueRequest {
@@ -113,7 +115,7 @@ impl NewKey {
             issued_at: now,
             expires_at: self.expires_at,
         };
-        Issued { key, record }
+        Issued { key, beyond_text: record.says_more_than(&minted), record }
     }
 }
 
@@ -242,6 +244,20 @@ mod tests {
         let verified = ApiKey::parse(&text).unwrap().verify(&keys).unwrap();
         assert_eq!(issued.record.check(&verified, NOW), Ok(()));
         assert!(!issued.record.to_json().contains(&text[9..40]), "the record must not hold the key");
+    }
+
+    #[test]
+    fn a_key_with_limits_or_an_end_of_its_own_is_more_than_its_text() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let issued = |own: (&str, Value)| {
+            let mut body = json!({"email": "a@b.co", "name": "A", "tier": "pro", "admin_secret": "s"});
+            body[own.0] = own.1;
+            let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
+            check(body).unwrap().issue(KeyEnv::Live, entropy, &keys, NOW)
+        };
+        assert!(!issued(("biolink_plan", json!("business"))).beyond_text);
+        assert!(issued(("limits", json!({"day": 5}))).beyond_text);
+        assert!(issued(("expires_at", json!("2100-01-01T00:00:00Z"))).beyond_text);
     }
 
     #[test]

@@ -190,6 +190,20 @@ impl KeyRecord {
         }
     }
 
+    /// The record without its holder: what leaves the edge. No e-mail address and no name is needed to judge a key.
+    #[must_use]
+    pub fn public(&self) -> Self {
+        Self { holder: None, ..self.clone() }
+    }
+
+    /// Whether who has only the key's own text would judge it otherwise than this record does, now or later.
+    #[must_use]
+    pub fn says_more_than(&self, key: &VerifiedKey) -> bool {
+        // What a key may do does not depend on these three. Whatever is added to a record counts until it is named here.
+        let (version, biolink_plan, issued_at) = (self.version, self.biolink_plan, self.issued_at);
+        self.public() != Self { version, biolink_plan, issued_at, ..Self::provisional(key) }
+    }
+
     /// What the key may do.
     #[must_use]
     pub fn policy(&self) -> Policy {
@@ -239,6 +253,28 @@ mod tests {
         assert_eq!(record.check(&key(2), UnixMillis(99)), Ok(()));
         assert_eq!(record.check(&key(2), UnixMillis(100)), Err(KeyFault::Invalid));
         assert_eq!(record.check(&key(1), UnixMillis(100)), Ok(()));
+    }
+
+    #[test]
+    fn a_record_says_more_than_the_keys_text_if_the_key_may_do_something_else() {
+        let plain = KeyRecord {
+            version: 1,
+            holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
+            biolink_plan: BiolinkPlan::Business,
+            issued_at: UnixMillis(59_999),
+            ..KeyRecord::provisional(&key(1))
+        };
+        assert!(!plain.says_more_than(&key(1)));
+        let own = LimitOverrides { minute: None, day: std::num::NonZeroU32::new(5) };
+        for other in [
+            KeyRecord { tier: Tier::Pro, ..plain.clone() },
+            KeyRecord { limits: own, ..plain.clone() },
+            KeyRecord { status: KeyStatus::Disabled, ..plain.clone() },
+            KeyRecord { expires_at: Some(UnixMillis(9)), ..plain.clone() },
+            KeyRecord { secret: SecretHash([2; 32]), ..plain.clone() },
+        ] {
+            assert!(other.says_more_than(&key(1)), "{other:?}");
+        }
     }
 
     #[test]

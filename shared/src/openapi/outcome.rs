@@ -32,9 +32,9 @@ pub(super) enum Group {
     KeyUnreadable,
 }
 
-/// Codes that clients of the API do not meet: the proxy's own.
+/// Codes that clients of the API do not meet: those between edge and proxy.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 1] = [Code::GrantInvalid];
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 2] = [Code::GrantInvalid, Code::OriginTokenInvalid];
 
 impl Group {
     pub(super) const ALL: [Self; 22] = [

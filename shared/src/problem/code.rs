@@ -15,6 +15,7 @@ pub enum Code {
     KeyDisabled,
     AdminRequired,
     GrantInvalid,
+    OriginTokenInvalid,
     AdminSecretInvalid,
     HttpsRequired,
     RouteUnknown,
@@ -54,7 +55,7 @@ const fn entry(slug: &'static str, status: u16, title: &'static str, about: &'st
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -66,6 +67,7 @@ impl Code {
         Self::KeyDisabled,
         Self::AdminRequired,
         Self::GrantInvalid,
+        Self::OriginTokenInvalid,
         Self::AdminSecretInvalid,
         Self::HttpsRequired,
         Self::RouteUnknown,
@@ -140,6 +142,7 @@ impl Code {
         match (self.status(), self) {
             (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.to_owned()),
             (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.to_owned()),
+            (401, Self::OriginTokenInvalid) => Some(r#"Bearer realm="origins""#.to_owned()),
             (401, other) => {
                 Some(format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, other.as_str()))
             }
@@ -215,6 +218,12 @@ impl Code {
                 401,
                 "The request carries no valid grant",
                 "The origin proxy serves only requests that the edge has signed within the last 30 seconds, each once. Call the gateway's public address instead.",
+            ),
+            Self::OriginTokenInvalid => entry(
+                "origin-token-invalid",
+                401,
+                "The request carries no valid token of an origin",
+                "What lies below /internal is for the gateway's own proxies. Each signs its requests with GRANT_SECRET, and a signature is good for 30 seconds: secrets and clocks must agree.",
             ),
             Self::AdminSecretInvalid => entry(
                 "admin-secret-invalid",
