@@ -1,12 +1,13 @@
-//! May the request be made? Its head, its route, its grant and the bounds of its pool, in this order.
+//! May the request be made? Its head, its route, who makes it and the bounds of its pool, in this order.
+
+mod grant;
 
 use std::sync::Arc;
 
 use pingora_core::Result;
 use pingora_proxy::Session;
 use shared::{
-    grant::{Grant, GrantFault},
-    headers,
+    key::KeyId,
     problem::{Code, Problem},
     request::Head,
     route::{CallMethod, Method, Route, Target, ToolCall},
@@ -18,7 +19,6 @@ use crate::{
     clock::{self, Monotonic},
     ctx::{Call, RequestCtx},
     phases::{fail, select},
-    replay::FirstUse,
     respond,
     state::State,
     wire::WireHead,
@@ -74,17 +74,17 @@ fn admit(
     let path = Target::parse(wire.target)?.path;
     match Route::parse(session.req_header().method.as_str(), path)? {
         Route::CallTool(call) => {
-            let grant = verify(state, wire, &call)?;
-            ctx.request_id = grant.request_id;
+            let caller = grant::verify(state, wire, &call)?;
+            ctx.request_id = caller.request_id;
             ctx.call = Some(Call {
                 method: call.method,
                 tool: call.tool,
                 pool: state.pool(call.tool),
                 action: call.action.as_str().into(),
-                key_id: grant.key_id,
-                tier: grant.tier,
+                key_id: caller.key_id,
+                tier: caller.tier,
             });
-            take_place(state, ctx, &call, &head, &grant)?;
+            take_place(state, ctx, &call, &head, caller.key_id)?;
             Ok(Admission::Call)
         }
         Route::Health => Ok(Admission::Liveness),
@@ -118,27 +118,13 @@ fn status(state: &State) -> StatusReport {
     })
 }
 
-/// The grant of a call, good and unused until now.
-fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
-    let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
-    let now = clock::now();
-    let place = &state.config.server.data_centre;
-    let grant = Grant::verify(text, call, wire.target, place, &state.config.grants.keys, now)?;
-    match state.replay.first_use(&grant, now) {
-        FirstUse::Yes => Ok(grant),
-        FirstUse::No => Err(GrantFault::Replayed.into()),
-        // Fails closed: a request that cannot be remembered could be made again.
-        FirstUse::Unknown => Err(fail::overloaded("this origin takes no more calls within the minute")),
-    }
-}
-
 /// The call's place among those of its pool and key, and the upstream that is to serve it.
 fn take_place(
     state: &Arc<State>,
     ctx: &mut RequestCtx,
     call: &ToolCall<'_>,
     head: &Head<'_>,
-    grant: &Grant,
+    key_id: KeyId,
 ) -> Result<(), Problem> {
     let pool = ctx.call.as_ref().map_or_else(|| state.pool(call.tool), |call| Arc::clone(&call.pool));
     let settings = &pool.config.settings;
@@ -148,13 +134,10 @@ fn take_place(
         head.check_media_type(&settings.accept)?;
     }
     ctx.key_guard = Some(
-        state
-            .guards
-            .enter(grant.key_id)
-            .ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
+        state.guards.enter(key_id).ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
     );
     ctx.seat = Some(pool.enter().ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
-    select::first(&pool, ctx, grant.key_id)
+    select::first(&pool, ctx, key_id)
 }
 
 /// The same problem, unless the address sends too many requests without a valid grant.

@@ -1,0 +1,24 @@
+//! A call that comes through the edge: its grant says whose it is.
+
+use shared::{
+    grant::{Grant, GrantFault},
+    headers,
+    problem::Problem,
+    route::ToolCall,
+};
+
+use crate::{clock, phases::fail, replay::FirstUse, state::State, wire::WireHead};
+
+/// The grant of a call, good and unused until now.
+pub(super) fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
+    let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
+    let now = clock::now();
+    let place = &state.config.server.data_centre;
+    let grant = Grant::verify(text, call, wire.target, place, &state.config.grants.keys, now)?;
+    match state.replay.first_use(&grant, now) {
+        FirstUse::Yes => Ok(grant),
+        FirstUse::No => Err(GrantFault::Replayed.into()),
+        // Fails closed: a request that cannot be remembered could be made again.
+        FirstUse::Unknown => Err(fail::overloaded("this origin takes no more calls within the minute")),
+    }
+}
