@@ -11,6 +11,7 @@
 pub mod action;
 mod base62;
 pub mod caller;
+pub mod counter;
 pub mod docs;
 pub mod endpoint;
 pub mod fields;

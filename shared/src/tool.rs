@@ -81,6 +81,37 @@ impl Tool {
         }
     }
 
+    /// One byte for signed payloads and for what is stored. Programs of several versions read them, so that a tool
+    /// keeps its code for ever, wherever it stands in [`Tool::ALL`].
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Biolink => 1,
+            Self::Build => 2,
+            Self::Cover => 3,
+            Self::Decks => 4,
+            Self::Flip => 5,
+            Self::Flow => 6,
+            Self::Idea => 7,
+            Self::Image => 8,
+            Self::Leads => 9,
+            Self::Learn => 10,
+            Self::Narrate => 11,
+            Self::Pdf => 12,
+            Self::Qr => 13,
+            Self::Seo => 14,
+            Self::Speech => 15,
+            Self::Transcribe => 16,
+            Self::Yt => 17,
+        }
+    }
+
+    /// The tool of a [`Tool::code`]; `None` for a byte that is none.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.code() == code)
+    }
+
     /// What the tool is for, in the words of the spec.
     #[must_use]
     pub const fn purpose(self) -> &'static str {
@@ -159,6 +190,14 @@ mod tests {
             assert_eq!(Tool::ALL[tool.index()], tool);
         }
         assert_eq!(Tool::parse("keys"), None);
+    }
+
+    #[test]
+    fn no_two_tools_share_a_code() {
+        for tool in Tool::ALL {
+            assert_eq!(Tool::from_code(tool.code()), Some(tool));
+        }
+        assert_eq!(Tool::from_code(0), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     key::{KeyFault, KeyRecord},
     policy::{ADMIN_ATTEMPTS, Policy},
-    quota::{Decision, Standing, Usage},
+    quota::{Counts, Decision, Standing, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
 };

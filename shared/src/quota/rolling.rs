@@ -37,7 +37,7 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
             return;
         }
         self.total = self.total.saturating_add(n);
-        let bucket = at.0 / BUCKET_MS;
+        let bucket = Self::bucket(at);
         match self.buckets.back_mut() {
             Some((last, count)) if *last == bucket => *count = count.saturating_add(n),
             Some((last, _)) if *last > bucket => self.insert(bucket, n),
@@ -70,7 +70,28 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         })
     }
 
-    const fn leaves_at(bucket: u64) -> UnixMillis {
+    /// Every bucket's number with its count, the oldest first.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.buckets.iter().copied()
+    }
+
+    /// Counts `n` in a bucket.
+    pub(crate) fn add_to(&mut self, bucket: u64, n: u32) {
+        self.add(Self::begins_at(bucket), n);
+    }
+
+    /// The number of the bucket that a moment lies in.
+    pub(crate) const fn bucket(at: UnixMillis) -> u64 {
+        at.0 / BUCKET_MS
+    }
+
+    /// The first moment of a bucket.
+    pub(crate) const fn begins_at(bucket: u64) -> UnixMillis {
+        UnixMillis(bucket.saturating_mul(BUCKET_MS))
+    }
+
+    /// The moment from which a bucket's counts no longer count.
+    pub(crate) const fn leaves_at(bucket: u64) -> UnixMillis {
         UnixMillis(bucket.saturating_add(1).saturating_mul(BUCKET_MS).saturating_add(WINDOW_MS))
     }
 }
@@ -83,7 +104,7 @@ impl<const B: u64, const W: u64> From<Vec<u64>> for Rolling<B, W> {
         let (pairs, _) = stored.as_chunks::<2>();
         for &[gap, count] in pairs {
             bucket = bucket.saturating_add(gap);
-            rolling.add(UnixMillis(bucket.saturating_mul(B)), u32::try_from(count).unwrap_or(u32::MAX));
+            rolling.add_to(bucket, u32::try_from(count).unwrap_or(u32::MAX));
         }
         rolling
     }

@@ -1,12 +1,10 @@
 //! What a key has used, and whether one call more may pass.
 
-use std::num::NonZeroU32;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    policy::{Policy, Window},
-    quota::{Clock, Denial, Left, Rolling, Standing},
+    policy::Policy,
+    quota::{Clock, Counts, Denial, Rolling, Standing},
     time::{UnixMillis, UtcDay},
 };
 
@@ -64,14 +62,6 @@ impl Usage {
         }
     }
 
-    /// Calls that would pass now.
-    #[must_use]
-    pub fn free(&self, policy: &Policy) -> u32 {
-        let minute = policy.minute.get().saturating_sub(self.minute.total());
-        let day = policy.day.map_or(u32::MAX, |day| day.get().saturating_sub(self.day_used));
-        minute.min(day)
-    }
-
     /// Counts `n` calls made at the moment `at`, today.
     pub fn spend(&mut self, at: UnixMillis, n: u32) {
         self.minute.add(at, n);
@@ -96,45 +86,28 @@ impl Usage {
     pub const fn used(&self) -> (u32, u32) {
         (self.minute.total(), self.day_used)
     }
+}
 
-    /// How the key stands; `now` as [`Usage::read_clock`] answered it.
-    #[must_use]
-    pub fn standing(&self, policy: &Policy, now: UnixMillis) -> Standing {
-        let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
-            limit: limit.get(),
-            remaining: limit.get().saturating_sub(used),
-            reset_ms,
-        };
-        let minute = left(policy.minute, self.minute.total(), self.minute_reset(policy, now));
-        let day = policy.day.map(|limit| left(limit, self.day_used, now.day().end().since(now)));
-        Standing { minute, day }
+impl Counts for Usage {
+    fn in_minute(&self) -> u32 {
+        self.minute.total()
     }
 
-    /// Why a call is refused, and when one will pass if nothing else is called until then.
-    #[must_use]
-    pub fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
-        let day_full = policy.day.is_some_and(|day| self.day_used >= day.get());
-        let minute_full = self.minute.total() >= policy.minute.get();
-        let minute = if minute_full { self.minute_reset(policy, now).max(1) } else { 1 };
-        let day = if day_full { now.day().end().since(now) } else { 0 };
-        if day < minute {
-            Denial { window: Window::Minute, retry_ms: minute }
-        } else {
-            Denial { window: Window::Day, retry_ms: day }
-        }
+    fn freed_at(&self, n: u32) -> Option<UnixMillis> {
+        self.minute.freed_at(n)
     }
 
-    /// Until the next call passes when the minute is full, until the first count leaves otherwise.
-    fn minute_reset(&self, policy: &Policy, now: UnixMillis) -> u64 {
-        let excess = self.minute.total().saturating_sub(policy.minute.get().saturating_sub(1));
-        self.minute.freed_at(excess.max(1)).map_or(0, |at| at.since(now))
+    fn in_day(&self) -> u32 {
+        self.day_used
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
-    use crate::tier::Tier;
+    use crate::{policy::Window, tier::Tier};
 
     const FREE: Policy = Policy::for_tier(Tier::Free);
     const NOON: UnixMillis = UnixMillis(1_763_726_400_000);

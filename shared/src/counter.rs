@@ -1,0 +1,123 @@
+//! One key's calls, counted where they are made: what a [`Meter`](crate::meter::Meter) counts, for a process that
+//! is asked about every call of the key itself, so that it lends nothing. It decides by the same
+//! [`Counts`] as a meter does, and is small, since such a process has one for each key.
+//!
+//! **Promise.** As [`Usage`](crate::quota::Usage)'s, on the clock of whoever holds the counter: each `now` is read
+//! off one [`Clock`](crate::quota::Clock).
+
+mod minute;
+mod stored;
+mod today;
+
+use crate::{
+    key::KeyRecord,
+    meter::{Answer, Reading, Verdict},
+    policy::Policy,
+    quota::{Counts, Decision},
+    time::{UnixMillis, UtcDay},
+    tool::Tool,
+};
+use minute::Minute;
+pub use stored::StoredFault;
+use today::Today;
+
+/// What is counted of one key. 72 bytes for a key that makes few calls; one that makes many needs more until its
+/// minute and its day are over.
+#[derive(Clone, Debug, Default)]
+pub struct Counter {
+    minute: Minute,
+    today: Today,
+    /// The epoch for a key that was never used.
+    last_used: UnixMillis,
+    /// Days from the epoch, which fit for longer than dates do.
+    day: u32,
+    day_used: u32,
+}
+
+impl Counter {
+    /// Decides on one call of a key with this policy, and counts it if it passes.
+    pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
+        self.roll(now);
+        if self.free(policy) == 0 {
+            return Decision::Deny(self.denial(policy, now), self.standing(policy, now));
+        }
+        self.minute.add(now, 1);
+        self.day_used = self.day_used.saturating_add(1);
+        self.last_used = now;
+        Decision::Allow(self.standing(policy, now))
+    }
+
+    /// Notes how an admitted call ended. `uncharged` is the day it was admitted on if it is given back to that day;
+    /// the minute keeps it: it protects the tools.
+    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
+        self.roll(now);
+        if uncharged.is_some_and(|day| narrow(day) == self.day) {
+            self.day_used = self.day_used.saturating_sub(1);
+        }
+        self.today.add(tool, status);
+        self.last_used = now;
+    }
+
+    /// Everything that is counted of a key, for `GET /v1/keys/me`. The record is the key's, or a provisional one.
+    pub fn read(&mut self, record: KeyRecord, now: UnixMillis) -> Reading {
+        self.roll(now);
+        let answer = Answer {
+            verdict: Verdict::Noted,
+            standing: Some(self.standing(&record.policy(), now)),
+            lease: None,
+            record: None,
+            version: record.version,
+            batch: 0,
+            day: now.day(),
+            recheck_ms: None,
+        };
+        Reading {
+            answer,
+            record: Some(record),
+            minute_used: self.in_minute(),
+            day_used: self.in_day(),
+            reserved: 0,
+            tally: self.today.tally(),
+            last_used: Some(self.last_used).filter(|at| *at > UnixMillis::default()),
+        }
+    }
+
+    /// Whether nothing counts any more and the last call lies before yesterday, so that nothing but the moment of
+    /// that call is lost with the counter.
+    #[must_use]
+    pub fn is_over(&self, now: UnixMillis) -> bool {
+        let mut later = self.clone();
+        later.roll(now);
+        let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
+        later.in_minute() == 0 && later.day_used == 0 && long_ago
+    }
+
+    /// Forgets what no longer counts at `now`.
+    fn roll(&mut self, now: UnixMillis) {
+        self.minute.expire(now);
+        let day = narrow(now.day());
+        if day > self.day {
+            self.day = day;
+            self.day_used = 0;
+            self.today = Today::default();
+        }
+    }
+}
+
+impl Counts for Counter {
+    fn in_minute(&self) -> u32 {
+        self.minute.total()
+    }
+
+    fn freed_at(&self, n: u32) -> Option<UnixMillis> {
+        self.minute.freed_at(n)
+    }
+
+    fn in_day(&self) -> u32 {
+        self.day_used
+    }
+}
+
+fn narrow(day: UtcDay) -> u32 {
+    u32::try_from(day.0).unwrap_or(u32::MAX)
+}

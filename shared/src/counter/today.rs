@@ -1,0 +1,103 @@
+//! What today's calls of one key were, in few bytes while they are much alike.
+
+use crate::{meter::Tally, tool::Tool};
+
+/// The same as [`Tally`] in every answer.
+#[derive(Clone, Debug)]
+pub(super) enum Today {
+    Few(Few),
+    /// For keys that call many tools, or get many kinds of answers, until the day is over.
+    Many(Box<Tally>),
+}
+
+/// Calls that are told apart by tool and status. What comes after the first place without a tool is empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Few {
+    tools: [Option<Tool>; Self::MOST],
+    statuses: [u16; Self::MOST],
+    calls: [u16; Self::MOST],
+}
+
+impl Default for Today {
+    fn default() -> Self {
+        Self::Few(Few::default())
+    }
+}
+
+impl Today {
+    /// Counts a call.
+    pub(super) fn add(&mut self, tool: Tool, status: u16) {
+        match self {
+            Self::Few(few) => {
+                if few.add(tool, status, 1).is_none() {
+                    let mut many = few.tally();
+                    many.add(tool, status, 1);
+                    *self = Self::Many(Box::new(many));
+                }
+            }
+            Self::Many(many) => many.add(tool, status, 1),
+        }
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        match self {
+            Self::Few(few) => few.tally(),
+            Self::Many(many) => Tally::clone(many),
+        }
+    }
+}
+
+impl Few {
+    const MOST: usize = 4;
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Tool, u16, u16)> {
+        let places = self.tools.iter().zip(&self.statuses).zip(&self.calls);
+        places.map_while(|((tool, status), calls)| tool.map(|tool| (tool, *status, *calls)))
+    }
+
+    /// `None`, with nothing counted, when there is no room.
+    pub(super) fn add(&mut self, tool: Tool, status: u16, n: u16) -> Option<()> {
+        let places = self.tools.iter_mut().zip(&mut self.statuses).zip(&mut self.calls);
+        for ((own, own_status), calls) in places {
+            match own {
+                None => {
+                    (*own, *own_status, *calls) = (Some(tool), status, n);
+                    return Some(());
+                }
+                Some(own) if *own == tool && *own_status == status => {
+                    *calls = calls.checked_add(n)?;
+                    return Some(());
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        self.iter().for_each(|(tool, status, calls)| tally.add(tool, status, u32::from(calls)));
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_small_and_counts_whatever_happens() {
+        assert_eq!(size_of::<Today>(), 24);
+        let (mut today, mut tally) = (Today::default(), Tally::default());
+        for n in 0..200_000u32 {
+            let tool = if n % 2 == 0 { Tool::Qr } else { Tool::Pdf };
+            let status = if n < 199_000 { 200 } else { 400 + u16::try_from(n % 100).unwrap() };
+            today.add(tool, status);
+            tally.add(tool, status, 1);
+            if n % 1_000 == 0 {
+                assert_eq!(today.tally(), tally, "{n}");
+            }
+        }
+        assert_eq!(today.tally(), tally);
+    }
+}

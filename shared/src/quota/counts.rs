@@ -1,0 +1,60 @@
+//! What follows from what is counted, in whatever form it is kept.
+
+use std::num::NonZeroU32;
+
+use crate::{
+    policy::{Policy, Window},
+    quota::{Denial, Left, Standing},
+    time::UnixMillis,
+};
+
+/// The calls of one key that count now: what no longer counts must have been forgotten before anything is asked.
+pub trait Counts {
+    /// Calls counted in the last minute.
+    fn in_minute(&self) -> u32;
+
+    /// The moment by which at least `n` of the minute's calls will have left it, if nothing is added; `None` when
+    /// there are fewer than `n`.
+    fn freed_at(&self, n: u32) -> Option<UnixMillis>;
+
+    /// Calls counted today.
+    fn in_day(&self) -> u32;
+
+    /// Calls that would pass now.
+    fn free(&self, policy: &Policy) -> u32 {
+        let minute = policy.minute.get().saturating_sub(self.in_minute());
+        let day = policy.day.map_or(u32::MAX, |day| day.get().saturating_sub(self.in_day()));
+        minute.min(day)
+    }
+
+    /// How the key stands; `now` as its own [`Clock`](crate::quota::Clock) answered it.
+    fn standing(&self, policy: &Policy, now: UnixMillis) -> Standing {
+        let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
+            limit: limit.get(),
+            remaining: limit.get().saturating_sub(used),
+            reset_ms,
+        };
+        let minute = left(policy.minute, self.in_minute(), minute_reset(self, policy, now));
+        let day = policy.day.map(|limit| left(limit, self.in_day(), now.day().end().since(now)));
+        Standing { minute, day }
+    }
+
+    /// Why a call is refused, and when one will pass if nothing else is called until then.
+    fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
+        let day_full = policy.day.is_some_and(|day| self.in_day() >= day.get());
+        let minute_full = self.in_minute() >= policy.minute.get();
+        let minute = if minute_full { minute_reset(self, policy, now).max(1) } else { 1 };
+        let day = if day_full { now.day().end().since(now) } else { 0 };
+        if day < minute {
+            Denial { window: Window::Minute, retry_ms: minute }
+        } else {
+            Denial { window: Window::Day, retry_ms: day }
+        }
+    }
+}
+
+/// Until the next call passes when the minute is full, until the first count leaves otherwise.
+fn minute_reset(counts: &(impl Counts + ?Sized), policy: &Policy, now: UnixMillis) -> u64 {
+    let excess = counts.in_minute().saturating_sub(policy.minute.get().saturating_sub(1));
+    counts.freed_at(excess.max(1)).map_or(0, |at| at.since(now))
+}

@@ -1,0 +1,213 @@
+//! A [`Counter`] and a [`Meter`] that are told the same decide the same and tell the same.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::num::NonZeroU32;
+
+use proptest::{collection::vec, prelude::*};
+use shared::{
+    counter::{Counter, StoredFault},
+    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
+    meter::{Ask, Batch, Message, Meter, Reading, Reply, Verdict},
+    policy::LimitOverrides,
+    quota::{Clock, Decision, Standing},
+    secret::MacKeys,
+    tier::Tier,
+    time::{UnixMillis, UtcDay},
+    tool::Tool,
+};
+
+/// Ten minutes before a midnight, so that days end.
+const START: UnixMillis = UnixMillis(1_763_769_600_000 - 600_000);
+
+/// One key with its meter and its counter.
+struct Pair {
+    machine: u64,
+    key: VerifiedKey,
+    record: KeyRecord,
+    meter: Meter,
+    seq: u32,
+    batches: u32,
+    counter: Counter,
+    clock: Clock,
+    under_way: Vec<UtcDay>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(i64),
+    Calls(u32),
+    End { tool: Tool, status: u16, uncharged: bool },
+    Change(Tier, Option<NonZeroU32>),
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let tool = (0..Tool::ALL.len()).prop_map(|index| Tool::ALL[index]);
+    let tier = (0u8..3).prop_map(|code| Tier::from_code(code).unwrap());
+    prop_oneof![
+        4 => (0i64..3_000).prop_map(Step::Wait),
+        1 => (-10_000i64..100_000).prop_map(Step::Wait),
+        1 => (0i64..100_000_000).prop_map(Step::Wait),
+        6 => (1u32..4).prop_map(Step::Calls),
+        1 => (1u32..600).prop_map(Step::Calls),
+        6 => (tool, 200u16..204, any::<bool>())
+            .prop_map(|(tool, status, uncharged)| Step::End { tool, status, uncharged }),
+        1 => (tier, proptest::option::of(1u32..40))
+            .prop_map(|(tier, minute)| Step::Change(tier, minute.and_then(NonZeroU32::new))),
+        1 => Just(Step::Restart),
+    ]
+}
+
+impl Pair {
+    fn new(tier: Tier) -> Self {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), tier, START, [2; 16], &keys);
+        Self {
+            machine: START.0,
+            key,
+            record: KeyRecord { version: 1, ..KeyRecord::provisional(&key) },
+            meter: Meter::default(),
+            seq: 0,
+            batches: 0,
+            counter: Counter::default(),
+            clock: Clock::default(),
+            under_way: Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, want: bool, batch: Option<Batch>) -> Ask {
+        self.seq += 1;
+        let (record, version) = (Some(self.record.clone()), self.record.version);
+        Ask {
+            holder: 1,
+            seq: self.seq,
+            key: self.key,
+            want,
+            rate: 0,
+            record,
+            version,
+            reports: vec![],
+            batch,
+        }
+    }
+
+    fn now(&mut self) -> UnixMillis {
+        self.clock.read(UnixMillis(self.machine))
+    }
+
+    fn call(&mut self) {
+        let ask = self.ask(true, None);
+        let Reply::Ask(answer) = self.meter.handle(Message::Ask(ask), UnixMillis(self.machine)) else {
+            panic!("another answer")
+        };
+        let now = self.now();
+        let (verdict, standing): (Verdict, Standing) = match self.counter.admit(&self.record.policy(), now) {
+            Decision::Allow(standing) => {
+                self.under_way.push(now.day());
+                (Verdict::Allow, standing)
+            }
+            Decision::Deny(denial, standing) => (Verdict::Deny(denial), standing),
+        };
+        assert_eq!((verdict, Some(standing)), (answer.verdict, answer.standing));
+        assert_eq!(answer.day, now.day());
+    }
+
+    fn end(&mut self, tool: Tool, status: u16, uncharged: bool) {
+        let Some(day) = self.under_way.pop() else { return };
+        self.batches += 1;
+        let refunds = u32::from(uncharged);
+        let batch = Batch { number: self.batches, day, refunds, debts: 0, ended: vec![(tool, status, 1)] };
+        let ask = self.ask(false, Some(batch));
+        self.meter.handle(Message::Ask(ask), UnixMillis(self.machine));
+        let now = self.now();
+        self.counter.ended(tool, status, uncharged.then_some(day), now);
+    }
+
+    fn compare(&mut self) {
+        let ask = self.ask(false, None);
+        let Reply::Read(meter) = self.meter.handle(Message::Read(ask), UnixMillis(self.machine)) else {
+            panic!("another answer")
+        };
+        let now = self.now();
+        let counter = self.counter.read(self.record.clone(), now);
+        let told = |reading: &Reading| {
+            let tally = (reading.tally.by_tool.clone(), reading.tally.by_status.clone());
+            let used = (reading.minute_used, reading.day_used, reading.last_used);
+            (used, tally, reading.answer.standing, reading.record.clone(), reading.answer.day)
+        };
+        assert_eq!(told(&counter), told(&meter));
+    }
+
+    /// What is written is read back, unless nothing of it counts any more.
+    fn restart(&mut self) {
+        let now = self.now();
+        let mut bytes = Vec::new();
+        self.counter.write(&self.key.id, now, &mut bytes);
+        match Counter::read_next(&mut bytes.as_slice()).unwrap() {
+            Some((id, counter)) => {
+                assert_eq!(id, self.key.id);
+                self.counter = counter;
+            }
+            None => {
+                let told = self.counter.read(self.record.clone(), now);
+                assert_eq!((told.minute_used, told.day_used), (0, 0));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_counter_decides_and_tells_what_a_meter_does(steps in vec(step(), 1..60), tier in 0u8..3) {
+        let mut pair = Pair::new(Tier::from_code(tier).unwrap());
+        for step in steps {
+            match step {
+                Step::Wait(ms) => pair.machine = pair.machine.saturating_add_signed(ms),
+                Step::Calls(calls) => (0..calls).for_each(|_| pair.call()),
+                Step::End { tool, status, uncharged } => pair.end(tool, status, uncharged),
+                Step::Change(tier, minute) => {
+                    pair.record.tier = tier;
+                    pair.record.limits = LimitOverrides { minute, day: None };
+                    pair.record.version += 1;
+                }
+                Step::Restart => pair.restart(),
+            }
+            pair.compare();
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_stumble(bytes in vec(any::<u8>(), 0..200)) {
+        let mut rest = bytes.as_slice();
+        while let Ok(Some(_)) = Counter::read_next(&mut rest) {}
+    }
+}
+
+#[test]
+fn a_counter_that_was_cut_short_is_a_fault() {
+    let mut counter = Counter::default();
+    counter.admit(&KeyRecord::provisional(&Pair::new(Tier::Pro).key).policy(), START);
+    let mut bytes = Vec::new();
+    counter.write(&KeyId::new([1; 12]), START, &mut bytes);
+    for length in 1..bytes.len() {
+        assert_eq!(Counter::read_next(&mut &bytes[..length]).err(), Some(StoredFault), "{length}");
+    }
+}
+
+#[test]
+fn a_counter_is_over_once_nothing_counts_and_a_whole_day_has_passed() {
+    let policy = KeyRecord::provisional(&Pair::new(Tier::Pro).key).policy();
+    let mut counter = Counter::default();
+    counter.admit(&policy, START);
+    let next_day = START.day().end();
+    assert!(!counter.is_over(START) && !counter.is_over(next_day));
+    assert!(!counter.is_over(next_day.plus(23 * 3_600_000)));
+    assert!(counter.is_over(next_day.day().end()));
+}
+
+#[test]
+fn a_counter_takes_72_bytes() {
+    assert_eq!(size_of::<Counter>(), 72);
+}
