@@ -5,7 +5,7 @@ mod line;
 
 use std::{
     io::Write as _,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
@@ -26,14 +26,19 @@ pub use line::{Line, Timings, trace_id};
 /// Lines that wait to be written.
 #[derive(Debug)]
 pub struct AccessLog {
-    on: bool,
-    detail: AccessDetail,
+    /// How much is written: one of the numbers below, so that requests read it without a lock.
+    written: AtomicU8,
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
 }
 
 type Buffer = Vec<u8>;
+
+const NOTHING: u8 = 0;
+const FAILURES: u8 = 1;
+const CALLS: u8 = 2;
+const TIMINGS: u8 = 3;
 
 /// Threads write to different buffers, so that they do not meet at one lock.
 const BUFFERS: usize = 16;
@@ -46,25 +51,32 @@ impl AccessLog {
     #[must_use]
     pub fn new(config: LogConfig) -> Self {
         Self {
-            on: config.access == AccessTarget::Stdout,
-            detail: config.detail,
+            written: AtomicU8::new(written(config)),
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
+    /// From now on this is written.
+    pub fn set(&self, config: LogConfig) {
+        self.written.store(written(config), Ordering::Relaxed);
+    }
+
     /// Whether a request with this outcome gets a line; `status` 0 is no answer.
     #[must_use]
-    pub const fn wants(&self, status: u16, refusal: Option<Code>) -> bool {
-        let failed = refusal.is_some() || status == 0 || status >= 500;
-        self.on && (failed || !matches!(self.detail, AccessDetail::Failures))
+    pub fn wants(&self, status: u16, refusal: Option<Code>) -> bool {
+        match self.written.load(Ordering::Relaxed) {
+            NOTHING => false,
+            FAILURES => refusal.is_some() || status == 0 || status >= 500,
+            _ => true,
+        }
     }
 
     /// Whether lines say where the time went.
     #[must_use]
-    pub const fn wants_timings(&self) -> bool {
-        matches!(self.detail, AccessDetail::Timings)
+    pub fn wants_timings(&self) -> bool {
+        self.written.load(Ordering::Relaxed) == TIMINGS
     }
 
     /// Adds a line, or counts it as dropped.
@@ -80,7 +92,7 @@ impl AccessLog {
 
     /// Adds the line of a request that was refused before it could be read.
     pub fn unread(&self, request_id: RequestId, problem: &Problem) {
-        if self.on {
+        if self.wants(problem.status(), Some(problem.code())) {
             self.add(&Line {
                 at: clock::now().0,
                 request_id,
@@ -128,6 +140,15 @@ impl AccessLog {
     }
 }
 
+const fn written(config: LogConfig) -> u8 {
+    match (config.access, config.detail) {
+        (AccessTarget::Off, _) => NOTHING,
+        (AccessTarget::Stdout, AccessDetail::Failures) => FAILURES,
+        (AccessTarget::Stdout, AccessDetail::Calls) => CALLS,
+        (AccessTarget::Stdout, AccessDetail::Timings) => TIMINGS,
+    }
+}
+
 /// The buffer of this thread.
 fn own_buffer() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -156,8 +177,12 @@ mod tests {
         }
     }
 
+    fn config(detail: AccessDetail) -> LogConfig {
+        LogConfig { access: AccessTarget::Stdout, detail, level: log::LevelFilter::Off }
+    }
+
     fn log(detail: AccessDetail) -> AccessLog {
-        AccessLog::new(LogConfig { access: AccessTarget::Stdout, detail, level: log::LevelFilter::Off })
+        AccessLog::new(config(detail))
     }
 
     #[test]
@@ -169,6 +194,8 @@ mod tests {
         };
         assert_eq!(wanted(&failures), [false, false, true, true, true]);
         assert_eq!(wanted(&calls), [true; 5]);
+        failures.set(LogConfig { access: AccessTarget::Off, ..config(AccessDetail::Calls) });
+        assert_eq!(wanted(&failures), [false; 5]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
-use crate::{clock::Monotonic, config::Duty, pools::Pool, state::State};
+use crate::{clock::Monotonic, config::Duty, pools::Pool, reload::Report, state::State};
 
 /// The admin port.
 pub struct Admin(pub Arc<State>);
@@ -56,9 +56,21 @@ impl Admin {
         let now = Monotonic::now();
         let current = self.0.pools.load();
         let pools = current.iter().map(|pool| (pool.config.tool.as_str().to_owned(), show(pool, now)));
-        let refused = self.0.refused.load();
-        json!({ "ready": self.0.is_ready(), "refused_configuration": refused.as_deref(), "pools": Value::Object(pools.collect()) })
+        json!({
+            "ready": self.0.is_ready(),
+            "configuration": configuration(&self.0.report.load()),
+            "pools": Value::Object(pools.collect()),
+        })
     }
+}
+
+fn configuration(report: &Report) -> Value {
+    json!({
+        "generation": report.generation,
+        "taken_at": report.taken_at.to_rfc3339(),
+        "refused": report.refused,
+        "needs_restart": report.needs_restart,
+    })
 }
 
 fn show(pool: &Pool, now: Monotonic) -> Value {

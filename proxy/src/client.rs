@@ -71,6 +71,12 @@ struct Bounds {
     idle: Duration,
 }
 
+impl Bounds {
+    const fn of(config: &ClientConfig) -> Self {
+        Self { header: config.header_timeout, idle: config.idle_timeout }
+    }
+}
+
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -128,7 +134,7 @@ impl ClientStream {
             awaited: AtomicU8::new(NOTHING),
             overdue: AtomicU8::new(NOTHING),
             sleep: None,
-            bounds: Bounds { header: config.header_timeout, idle: config.idle_timeout },
+            bounds: Bounds::of(config),
             used: false,
         }
     }
@@ -159,6 +165,11 @@ impl ClientStream {
         if self.awaited.load(Ordering::Relaxed) == awaited as u8 {
             self.wait_for(awaited, Duration::from_millis(self.time.load(Ordering::Relaxed)));
         }
+    }
+
+    /// From the next request on these bounds hold.
+    pub const fn keep_within(&mut self, config: &ClientConfig) {
+        self.bounds = Bounds::of(config);
     }
 
     /// Reads the head of the next request. While nothing has come, nothing is held for it.
@@ -384,16 +395,17 @@ mod tests {
 
     use super::*;
 
+    const CONFIG: ClientConfig = ClientConfig {
+        header_timeout: Duration::from_secs(20),
+        idle_timeout: Duration::from_secs(60),
+        requests_per_connection: 1,
+        calls_in_flight_per_key: 1,
+        refusals_per_second: 1,
+    };
+
     fn connected() -> (DuplexStream, ClientStream) {
         let (client, server) = duplex(1 << 20);
-        let config = ClientConfig {
-            header_timeout: Duration::from_secs(20),
-            idle_timeout: Duration::from_secs(60),
-            requests_per_connection: 1,
-            calls_in_flight_per_key: 1,
-            refusals_per_second: 1,
-        };
-        (client, ClientStream::new(Box::new(server), &config))
+        (client, ClientStream::new(Box::new(server), &CONFIG))
     }
 
     async fn refusal(stream: &mut ClientStream) -> Code {

@@ -3,13 +3,20 @@
 
 mod env;
 mod fault;
+mod fixed;
 mod keys;
 mod pool;
 mod read;
 mod section;
 mod values;
 
-use std::{collections::BTreeSet, fmt, io, net::SocketAddr, path::Path, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 pub use env::Lookup;
 pub use fault::{Fault, Faults};
@@ -36,6 +43,8 @@ pub struct Config {
     pub idle_upstream_connections: usize,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
+    /// The other files that the file named, such as those of secrets: a change of one is a change of the configuration.
+    pub files: Vec<PathBuf>,
 }
 
 /// The process.
@@ -141,6 +150,15 @@ impl Config {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&file, &text, env).map_err(LoadError::Faulty),
             Err(error) => Err(LoadError::Unreadable { file, error }),
+        }
+    }
+
+    /// The other files that were named by the file, also when it has faults.
+    pub fn files(read: &Result<Self, LoadError>) -> &[PathBuf] {
+        match read {
+            Ok(config) => &config.files,
+            Err(LoadError::Faulty(faults)) => &faults.files,
+            Err(LoadError::Unreadable { .. }) => &[],
         }
     }
 

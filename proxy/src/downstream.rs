@@ -33,6 +33,7 @@ impl Downstream {
 
     /// Waits for a request; whether one has come. Anything else ends the connection.
     async fn await_request(&self, client: &mut ClientStream, shutdown: &mut ShutdownWatch) -> bool {
+        client.keep_within(&self.state.config.load().clients);
         let arrival = tokio::select! {
             // What has come already is served, also at the end.
             biased;
@@ -54,7 +55,7 @@ impl Downstream {
 impl ServerApp for Downstream {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let mut ending = shutdown.clone();
-        let mut client = Box::new(ClientStream::new(stream, &self.state.config.clients));
+        let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
         let mut settings: Option<HttpPersistentSettings> = None;
         while self.await_request(&mut client, &mut ending).await {
             let mut session = ServerSession::new_http1(client);
@@ -62,7 +63,7 @@ impl ServerApp for Downstream {
                 Some(settings) => settings.apply_to_session(&mut session),
                 None => {
                     session.set_keepalive_reuses_remaining(Some(
-                        self.state.config.clients.requests_per_connection,
+                        self.state.config.load().clients.requests_per_connection,
                     ));
                 }
             }

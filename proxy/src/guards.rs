@@ -18,9 +18,7 @@ use crate::config::ClientConfig;
 /// Estimates of what each key and each address is doing.
 pub struct Guards {
     keys: Inflight,
-    calls_per_key: isize,
     refusals: Vec<Mutex<Rate>>,
-    refusals_per_second: isize,
     hasher: RandomState,
 }
 
@@ -31,34 +29,34 @@ const SHARDS: usize = 16;
 const SLOTS: usize = 1 << 14;
 const HASHES: usize = 4;
 
-impl Guards {
+impl Default for Guards {
     /// Nobody is doing anything yet.
-    #[must_use]
-    pub fn new(config: &ClientConfig) -> Self {
+    fn default() -> Self {
         let rate = || Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), HASHES, SLOTS));
         Self {
             keys: Inflight::new(),
-            calls_per_key: isize::try_from(config.calls_in_flight_per_key).unwrap_or(isize::MAX),
             refusals: std::iter::repeat_with(rate).take(SHARDS).collect(),
-            refusals_per_second: isize::try_from(config.refusals_per_second).unwrap_or(isize::MAX),
             hasher: RandomState::new(),
         }
     }
+}
 
+impl Guards {
     /// Counts a call of a key as under way until the guard is dropped; `None` when as many are as one key may have.
     #[must_use]
-    pub fn enter(&self, key: KeyId) -> Option<Guard> {
+    pub fn enter(&self, key: KeyId, config: &ClientConfig) -> Option<Guard> {
         let (guard, count) = self.keys.incr(key, 1);
-        (count <= self.calls_per_key).then_some(guard)
+        (count <= isize::try_from(config.calls_in_flight_per_key).unwrap_or(isize::MAX)).then_some(guard)
     }
 
     /// Counts a refused request of an address; whether it has sent more within this second than it may.
     #[must_use]
-    pub fn is_flood(&self, address: IpAddr) -> bool {
+    pub fn is_flood(&self, address: IpAddr, config: &ClientConfig) -> bool {
         let network = network(address);
         let shard = self.hasher.hash_one(network) % SHARDS as u64;
         let rate = usize::try_from(shard).ok().and_then(|shard| self.refusals.get(shard));
-        rate.is_some_and(|rate| rate.lock().observe(&network, 1) > self.refusals_per_second)
+        let most = isize::try_from(config.refusals_per_second).unwrap_or(isize::MAX);
+        rate.is_some_and(|rate| rate.lock().observe(&network, 1) > most)
     }
 }
 
@@ -74,34 +72,31 @@ fn network(address: IpAddr) -> u128 {
 mod tests {
     use super::*;
 
-    fn guards() -> Guards {
-        let limits = (3, 5);
-        Guards::new(&ClientConfig {
-            header_timeout: Duration::from_secs(1),
-            idle_timeout: Duration::from_secs(1),
-            requests_per_connection: 1,
-            calls_in_flight_per_key: limits.0,
-            refusals_per_second: limits.1,
-        })
-    }
+    const CONFIG: ClientConfig = ClientConfig {
+        header_timeout: Duration::from_secs(1),
+        idle_timeout: Duration::from_secs(1),
+        requests_per_connection: 1,
+        calls_in_flight_per_key: 3,
+        refusals_per_second: 5,
+    };
 
     #[test]
     fn a_key_has_so_many_calls_at_once_and_each_end_makes_room() {
-        let guards = guards();
-        let held: Vec<_> = (0..3).map_while(|_| guards.enter(KeyId::new([1; 12]))).collect();
+        let guards = Guards::default();
+        let held: Vec<_> = (0..3).map_while(|_| guards.enter(KeyId::new([1; 12]), &CONFIG)).collect();
         assert_eq!(held.len(), 3);
-        assert!(guards.enter(KeyId::new([1; 12])).is_none());
-        assert!(guards.enter(KeyId::new([2; 12])).is_some());
+        assert!(guards.enter(KeyId::new([1; 12]), &CONFIG).is_none());
+        assert!(guards.enter(KeyId::new([2; 12]), &CONFIG).is_some());
         drop(held);
-        assert!(guards.enter(KeyId::new([1; 12])).is_some());
+        assert!(guards.enter(KeyId::new([1; 12]), &CONFIG).is_some());
     }
 
     #[test]
     fn an_address_is_stopped_after_its_refusals_and_no_other_with_it() {
-        let guards = guards();
-        let floods = (0..20).filter(|_| guards.is_flood(IpAddr::from([10, 0, 0, 1]))).count();
+        let guards = Guards::default();
+        let floods = (0..20).filter(|_| guards.is_flood(IpAddr::from([10, 0, 0, 1]), &CONFIG)).count();
         assert!(floods >= 10, "{floods}");
-        assert!(!guards.is_flood(IpAddr::from([10, 0, 0, 2])));
+        assert!(!guards.is_flood(IpAddr::from([10, 0, 0, 2]), &CONFIG));
     }
 
     #[test]

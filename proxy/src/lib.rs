@@ -20,6 +20,7 @@ pub mod per_tool;
 pub mod phases;
 pub mod pools;
 pub mod probe;
+pub mod reload;
 pub mod replay;
 pub mod respond;
 pub mod server;

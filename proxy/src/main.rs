@@ -60,11 +60,13 @@ fn main() -> ExitCode {
         println!("{}: valid", arguments.config.display());
         return ExitCode::SUCCESS;
     }
-    // Pingora writes requests into its messages below `warn`, keys among them: those are never shown.
+    // Pingora writes requests into its messages below `warn`, keys among them: those are never shown. How much is shown of
+    // our own can change while it runs, so that it is not this filter that decides.
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Error)
-        .filter_module("proxy", config.log.level)
+        .filter_module("proxy", log::LevelFilter::Debug)
         .init();
+    log::set_max_level(config.log.level);
     match server::run(config, arguments.config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

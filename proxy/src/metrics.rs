@@ -1,6 +1,7 @@
 //! Counters for operators. Labels come from our own tables and from the configuration, never from a request, so
 //! that nobody outside can add a series.
 
+mod configuration;
 mod pool;
 mod register;
 
@@ -13,8 +14,8 @@ use prometheus::{
 };
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
-use self::{pool::PoolMetrics, register::Register};
-use crate::{per_tool::PerTool, pools::Pools, state::State};
+use self::{configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register};
+use crate::{per_tool::PerTool, pools::Pools, reload::Outcome, state::State};
 
 /// Every metric of the proxy.
 pub struct Metrics {
@@ -22,6 +23,7 @@ pub struct Metrics {
     calls: PerTool<[[IntCounter; CLASSES.len()]; Tier::ALL.len()]>,
     refusals: Vec<(Code, IntCounter)>,
     pools: PoolMetrics,
+    configuration: ConfigurationMetrics,
     gateway_seconds: Histogram,
     requests: IntGauge,
     remembered: IntGauge,
@@ -66,6 +68,7 @@ impl Metrics {
             }),
             refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
             pools: PoolMetrics::new(&register, pools)?,
+            configuration: ConfigurationMetrics::new(&register)?,
             gateway_seconds: register.histogram(
                 "utg_gateway_seconds",
                 "Seconds the proxy itself took, from a request's headers until the tool was asked.",
@@ -126,6 +129,17 @@ impl Metrics {
         self.pools.ejected(tool, upstream);
     }
 
+    /// Counts what came of reading the configuration again.
+    pub fn reloaded(&self, outcome: Outcome) {
+        self.configuration.reloaded(outcome);
+    }
+
+    /// Lets go of the series of upstreams that are not named any more, and begins those of new ones.
+    pub fn name_series(&self, before: &Pools, after: &Pools) {
+        self.pools.forget(before, after);
+        self.pools.begin(after);
+    }
+
     /// Everything, in Prometheus' text format.
     ///
     /// # Errors
@@ -140,9 +154,10 @@ impl Metrics {
     /// Takes what is known elsewhere.
     fn look(&self, state: &State) {
         self.pools.look(&state.pools.load());
+        self.configuration.look(&state.report.load());
         self.requests.set(signed(state.drain.under_way()));
         self.remembered.set(signed(state.replay.len()));
-        self.capacity.set(signed(state.config.grants.replay_capacity));
+        self.capacity.set(signed(state.config.load().grants.replay_capacity));
         // What was dropped since it was last looked at; two lookers at once must not both add it.
         let _one_at_a_time = self.looking.lock();
         self.log_dropped.inc_by(state.access_log.dropped().saturating_sub(self.log_dropped.get()));

@@ -2,7 +2,6 @@
 
 use std::{
     net::SocketAddr,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,41 +11,29 @@ use pingora_core::{server::ShutdownWatch, services::background::BackgroundServic
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, lookup_host},
-    signal::unix::{SignalKind, signal},
     task::JoinSet,
     time::{sleep, timeout},
 };
 
 use crate::{
     clock::Monotonic,
-    config::{Config, ProbeConfig, ProbeKind},
+    config::{ProbeConfig, ProbeKind},
     pools::{Evidence, Health, Pool, Pools, Upstream},
     state::State,
 };
 
-/// The probes of all upstreams, each in a task of its own so that a slow one delays no other. On SIGHUP the pools are
-/// read again.
-pub struct Prober {
-    /// Whose upstreams.
-    pub state: Arc<State>,
-    /// Where the pools are read from.
-    pub file: PathBuf,
-}
+/// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
+pub struct Prober(pub Arc<State>);
 
 #[async_trait]
 impl BackgroundService for Prober {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-            log::error!("signals cannot be received");
-            return;
-        };
-        let mut probes = self.watch_all();
+        let mut probes = watch_all(&self.0.pools.load());
         loop {
             tokio::select! {
-                _ = hangup.recv() => {
-                    self.reload().await;
+                () = self.0.pools_changed.notified() => {
                     probes.shutdown().await;
-                    probes = self.watch_all();
+                    probes = watch_all(&self.0.pools.load());
                 }
                 // The probes go on while requests under way are finished; they end with the process.
                 changed = shutdown.changed() => if changed.is_err() { return },
@@ -55,47 +42,34 @@ impl BackgroundService for Prober {
     }
 }
 
-impl Prober {
-    fn watch_all(&self) -> JoinSet<()> {
-        let mut probes = JoinSet::new();
-        for pool in self.state.pools.load().iter() {
-            for place in 0..pool.upstreams.len() {
-                probes.spawn(watch(Arc::clone(pool), place));
+/// Probes the upstreams once of which nothing is known, all at the same time.
+pub async fn introduce(pools: &Pools) {
+    let mut first = JoinSet::new();
+    for pool in pools.iter() {
+        for (place, upstream) in pool.upstreams.iter().enumerate() {
+            if upstream.health() == Health::Unknown {
+                first.spawn(probe_once(Arc::clone(pool), place));
             }
         }
-        probes
     }
-
-    /// Reads the pools again. A file with a fault changes nothing; upstreams that are new are probed once before calls
-    /// can come to them, so that a pool whose upstreams are all new is not without any.
-    async fn reload(&self) {
-        let config = match Config::load(&self.file, &|name| std::env::var(name).ok()) {
-            Ok(config) => config,
-            Err(faults) => {
-                log::error!("the configuration stays as it was: {faults}");
-                self.state.refused.store(Some(Arc::new(faults.to_string())));
-                return;
-            }
-        };
-        let pools = Arc::new(Pools::new(&config, Some(&self.state.pools.load())));
-        let mut first = JoinSet::new();
-        for pool in pools.iter() {
-            for place in 0..pool.upstreams.len() {
-                first.spawn(introduce(Arc::clone(pool), place));
-            }
-        }
-        first.join_all().await;
-        self.state.pools.store(pools);
-        self.state.refused.store(None);
-        log::info!("the pools were read again");
-    }
+    first.join_all().await;
 }
 
-async fn introduce(pool: Arc<Pool>, place: usize) {
-    if let Some(upstream) = pool.upstreams.get(place).filter(|new| new.health() == Health::Unknown) {
+async fn probe_once(pool: Arc<Pool>, place: usize) {
+    if let Some(upstream) = pool.upstreams.get(place) {
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         note(&pool, upstream, outcome);
     }
+}
+
+fn watch_all(pools: &Pools) -> JoinSet<()> {
+    let mut probes = JoinSet::new();
+    for pool in pools.iter() {
+        for place in 0..pool.upstreams.len() {
+            probes.spawn(watch(Arc::clone(pool), place));
+        }
+    }
+    probes
 }
 
 async fn watch(pool: Arc<Pool>, place: usize) {

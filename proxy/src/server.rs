@@ -18,28 +18,32 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     admin::Admin,
-    config::{Config, ServerConfig},
+    config::Config,
     downstream::Downstream,
     listen::{Bound, Socket},
     probe::Prober,
+    reload::{Reloader, Watch},
     state::State,
 };
 
-/// Runs a proxy, whose pools are read from `file` again on SIGHUP, until it was told to end and has ended.
+/// Runs a proxy, whose configuration came from `file` and is read again when that changes, until it was told to end and
+/// has ended.
 ///
 /// # Errors
 /// When a socket cannot be bound, or the metrics are at odds with themselves.
 pub fn run(config: Config, file: PathBuf) -> io::Result<()> {
+    let watch = Watch::new(&file, &config.files);
     let listen = Socket::bind(config.server.listen)?;
     let admin = Socket::bind(config.server.admin)?;
     let addresses = (listen.address, admin.address);
     let state = Arc::new(State::new(config).map_err(io::Error::other)?);
 
-    let mut server = Server::new_with_opt_and_conf(None, conf(&state.config));
+    let mut server = Server::new_with_opt_and_conf(None, conf(&state.config.load()));
     let downstream = Downstream::new(&server.configuration, &state);
     server.add_service(Bound::new("proxy", downstream, listen, None));
     server.add_service(Bound::new("admin", Admin(Arc::clone(&state)), admin, Some(1)).lasting());
-    server.add_service(background_service("probes", Prober { state: Arc::clone(&state), file }));
+    server.add_service(background_service("probes", Prober(Arc::clone(&state))));
+    server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
     announce(addresses)?;
 
     let log = {
@@ -71,7 +75,7 @@ fn drain(state: &State, told_again: &mpsc::Receiver<()>) {
     const SETTLE: Duration = Duration::from_millis(250);
     const LOOK_EVERY: Duration = Duration::from_millis(10);
     let begun = Instant::now();
-    while begun.elapsed() < state.config.server.grace.max(SETTLE) {
+    while begun.elapsed() < state.config.load().server.grace.max(SETTLE) {
         if begun.elapsed() >= SETTLE && state.drain.under_way() == 0 {
             return;
         }
@@ -116,13 +120,14 @@ impl ShutdownSignalWatch for Signals {
 }
 
 fn conf(config: &Config) -> ServerConf {
-    let ServerConfig { threads, grace, .. } = config.server;
+    /// Ours is what counts: it may be changed while the process runs.
+    const LONGEST_GRACE: u64 = 3_600;
     ServerConf {
-        threads,
+        threads: config.server.threads,
         // Measured: without it a proxied call costs 8 % less (each connection stays on its thread).
         work_stealing: false,
         upstream_keepalive_pool_size: config.idle_upstream_connections,
-        grace_period_seconds: Some(grace.as_secs()),
+        grace_period_seconds: Some(LONGEST_GRACE),
         graceful_shutdown_timeout_seconds: Some(1),
         ..ServerConf::default()
     }

@@ -2,27 +2,32 @@
 
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use shared::tool::Tool;
+use tokio::sync::Notify;
 
 use crate::{
     access_log::AccessLog,
+    clock,
     config::Config,
     drain::Drain,
     guards::Guards,
     metrics::Metrics,
     pools::{Pool, Pools},
+    reload::Report,
     replay::ReplayCache,
 };
 
 /// One proxy.
 pub struct State {
-    /// What it was told.
-    pub config: Config,
-    /// The servers of the tools, as they were read last.
+    /// What it was told last.
+    pub config: ArcSwap<Config>,
+    /// The servers of the tools.
     pub pools: ArcSwap<Pools>,
-    /// Why the file that was read last was not taken, if it was not.
-    pub refused: ArcSwapOption<String>,
+    /// Told when there are others.
+    pub pools_changed: Notify,
+    /// What came of reading the configuration.
+    pub report: ArcSwap<Report>,
     /// Requests that were made.
     pub replay: ReplayCache,
     /// Bounds on clients.
@@ -44,14 +49,26 @@ impl State {
         let pools = Pools::new(&config, None);
         Ok(Self {
             replay: ReplayCache::new(config.grants.replay_capacity),
-            guards: Guards::new(&config.clients),
+            guards: Guards::default(),
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
             drain: Arc::default(),
             pools: ArcSwap::from_pointee(pools),
-            refused: ArcSwapOption::empty(),
-            config,
+            pools_changed: Notify::new(),
+            report: ArcSwap::from_pointee(Report::first(clock::now())),
+            config: ArcSwap::from_pointee(config),
         })
+    }
+
+    /// Goes on with another configuration and its pools.
+    pub fn take(&self, config: Config, pools: Pools) {
+        let pools = Arc::new(pools);
+        self.metrics.name_series(&self.pools.load(), &pools);
+        self.access_log.set(config.log);
+        log::set_max_level(config.log.level);
+        self.config.store(Arc::new(config));
+        self.pools.store(pools);
+        self.pools_changed.notify_one();
     }
 
     /// The pool of a tool.

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration file, and where.
 
-use std::{cell::RefCell, fmt, ops::Range};
+use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
 use super::keys::Keys;
 
@@ -22,6 +22,8 @@ pub struct Faults {
     pub file: String,
     /// At least one.
     pub list: Vec<Fault>,
+    /// The other files that it named and that were read, or were to be.
+    pub files: Vec<PathBuf>,
 }
 
 /// Where mistakes are gathered while a file is read.
@@ -30,6 +32,7 @@ pub(super) struct Sink<'a> {
     text: &'a str,
     list: RefCell<Vec<Found>>,
     keys: Keys,
+    files: RefCell<Vec<PathBuf>>,
 }
 
 /// A mistake that was found, and what tells whether it is one where the syntax is broken.
@@ -49,7 +52,7 @@ enum Kind {
 
 impl<'a> Sink<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, list: RefCell::default(), keys: Keys::default() }
+        Self { text, list: RefCell::default(), keys: Keys::default(), files: RefCell::default() }
     }
 
     /// Something is written wrong.
@@ -78,6 +81,16 @@ impl<'a> Sink<'a> {
         self.list.borrow_mut().push(Found { span, kind, fault });
     }
 
+    /// Another file is read.
+    pub(super) fn reads(&self, file: PathBuf) {
+        self.files.borrow_mut().push(file);
+    }
+
+    /// The other files that were read, or were to be.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.files.borrow().clone()
+    }
+
     /// The keys the file has and could have.
     pub(super) const fn keys(&self) -> &Keys {
         &self.keys
@@ -99,7 +112,7 @@ impl<'a> Sink<'a> {
         }
         list.sort_by_key(|found| found.span.as_ref().map_or(usize::MAX, |span| span.start));
         let list = without_echoes(list).into_iter().map(|found| found.fault).collect();
-        Err(Faults { file: file.to_owned(), list })
+        Err(Faults { file: file.to_owned(), list, files: self.files.into_inner() })
     }
 }
 

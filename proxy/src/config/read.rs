@@ -20,8 +20,11 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
     let (document, syntax) = DeTable::parse_recoverable(text);
     syntax.iter().for_each(|error| faults.syntax(error));
     let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
-    let parts = faults.into_result(file, parts)?;
-    parts.ok_or_else(|| Faults { file: file.to_owned(), list: Vec::new() })
+    let files = faults.files();
+    match faults.into_result(file, parts)? {
+        Some(config) => Ok(Config { files, ..config }),
+        None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
+    }
 }
 
 /// The configuration, or `None` where a fault was noted for a part that has no default.
@@ -35,7 +38,15 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         section(root, "defaults", |defaults| PoolSettings::read(defaults, &PoolSettings::default()));
     let pools = section(root, "pools", |section| pools(section, &defaults));
     root.finish();
-    Some(Config { server, grants: grants?, clients, log, idle_upstream_connections, pools: pools? })
+    Some(Config {
+        server,
+        grants: grants?,
+        clients,
+        log,
+        idle_upstream_connections,
+        pools: pools?,
+        files: Vec::new(),
+    })
 }
 
 fn section<'a, T>(root: &mut Section<'a>, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
@@ -80,15 +91,11 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
 }
 
 fn grants(section: &mut Section<'_>) -> Option<GrantConfig> {
-    let keys = match section.entry("secret") {
-        Some(entry) => {
-            entry.read(|entry| MacKeys::parse(&entry.secret()?).map_err(|fault| fault.to_string()))
-        }
-        None => {
-            section.fault("secret", "is missing; write secret = \"${GRANT_SECRET}\"");
-            None
-        }
-    };
+    let keys = section.secret(
+        ["secret", "secret_file"],
+        |text| MacKeys::parse(text).map_err(|fault| fault.to_string()),
+        "is missing; write secret = \"${GRANT_SECRET}\"",
+    );
     let replay_capacity = section.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
     Some(GrantConfig { keys: keys?, replay_capacity })
 }

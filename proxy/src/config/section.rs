@@ -1,6 +1,6 @@
 //! Reads one table of the file key by key, and keeps every fault instead of stopping at the first.
 
-use std::ops::Range;
+use std::{ops::Range, path::PathBuf};
 
 use toml::{
     Spanned,
@@ -73,6 +73,28 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A secret, which stands under the first key or in the file that the second one names. `missing` is said when it
+    /// does neither.
+    pub(crate) fn secret<T>(
+        &mut self,
+        [key, file]: [&'static str; 2],
+        parse: impl FnOnce(&str) -> Result<T, String>,
+        missing: &str,
+    ) -> Option<T> {
+        match (self.entry(key), self.entry(file)) {
+            (Some(entry), None) => entry.read(|entry| parse(&entry.secret()?)),
+            (None, Some(entry)) => entry.read(|entry| parse(&entry.file()?)),
+            (Some(_), Some(entry)) => {
+                entry.fault(format!("stands beside `{key}`; keep one of the two"));
+                None
+            }
+            (None, None) => {
+                self.fault(key, missing);
+                None
+            }
+        }
+    }
+
     /// Notes that the section lacks something; `key` is empty when it is not one key.
     pub(crate) fn fault(&self, key: &str, detail: impl Into<String>) {
         let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
@@ -127,6 +149,20 @@ impl<'a> Entry<'a> {
         let text =
             self.value.get_ref().as_str().ok_or("must be a string: \"${NAME}\" or the secret itself")?;
         env::expand(text, self.reading.env)
+    }
+
+    /// The text of the file that the value names, without the end of its line. The file is named among those that were
+    /// read; what is in it is never repeated.
+    pub(crate) fn file(&self) -> Result<String, String> {
+        let path = PathBuf::from(self.text()?);
+        if !path.is_absolute() {
+            return Err(format!("`{}` must be a whole path; write one from the root on", path.display()));
+        }
+        self.reading.faults.reads(path.clone());
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
     }
 
     /// The value as text with a unit; `examples` are right ones.

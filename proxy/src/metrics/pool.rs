@@ -58,18 +58,38 @@ impl PoolMetrics {
                 &["tool"],
             )?,
         };
+        metrics.begin(pools);
+        metrics.look(pools);
+        Ok(metrics)
+    }
+
+    /// Makes every series of these pools present; those that are go on.
+    pub(super) fn begin(&self, pools: &Pools) {
         for pool in pools.iter() {
             for after in RETRIED_AFTER {
-                metrics.retries.with_label_values(&[pool.config.tool.as_str(), after]).reset();
+                self.retries.with_label_values(&[pool.config.tool.as_str(), after]).inc_by(0);
             }
             for upstream in &pool.upstreams {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
-                metrics.connect_failures.with_label_values(&labels).reset();
-                metrics.ejections.with_label_values(&labels).reset();
+                self.connect_failures.with_label_values(&labels).inc_by(0);
+                self.ejections.with_label_values(&labels).inc_by(0);
             }
         }
-        metrics.look(pools);
-        Ok(metrics)
+    }
+
+    /// Drops the series of upstreams that are not named any more, so that reloads do not add up.
+    pub(super) fn forget(&self, before: &Pools, after: &Pools) {
+        for pool in before.iter() {
+            let named =
+                |name: &str| after.of(pool.config.tool).upstreams.iter().any(|other| other.name == name);
+            for upstream in pool.upstreams.iter().filter(|upstream| !named(&upstream.name)) {
+                let labels = [pool.config.tool.as_str(), &upstream.name];
+                for counters in [&self.connect_failures, &self.ejections] {
+                    // A series that is not there needs no dropping.
+                    let _dropped = counters.remove_label_values(&labels);
+                }
+            }
+        }
     }
 
     pub(super) fn connect_failed(&self, tool: Tool, upstream: &str) {

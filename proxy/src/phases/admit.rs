@@ -55,7 +55,7 @@ pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut Reques
 /// The bounds of time that Pingora leaves open. Those on reading are the connection's own.
 fn bound(state: &State, session: &mut Session) {
     session.set_read_timeout(None);
-    session.set_write_timeout(Some(state.config.clients.idle_timeout));
+    session.set_write_timeout(Some(state.config.load().clients.idle_timeout));
     session.set_ignore_info_resp(true);
     if state.drain.has_begun() {
         session.set_keepalive(None);
@@ -134,7 +134,10 @@ fn take_place(
         head.check_media_type(&settings.accept)?;
     }
     ctx.key_guard = Some(
-        state.guards.enter(key_id).ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
+        state
+            .guards
+            .enter(key_id, &state.config.load().clients)
+            .ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
     );
     ctx.seat = Some(pool.enter().ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
     select::first(&pool, ctx, key_id)
@@ -144,7 +147,10 @@ fn take_place(
 fn flood(state: &State, session: &Session, problem: Problem) -> Problem {
     let address = session.client_addr().and_then(|address| address.as_inet()).map(std::net::SocketAddr::ip);
     match address {
-        Some(address) if problem.code() == Code::GrantInvalid && state.guards.is_flood(address) => {
+        Some(address)
+            if problem.code() == Code::GrantInvalid
+                && state.guards.is_flood(address, &state.config.load().clients) =>
+        {
             Problem::new(Code::TooManyRequests, "too many requests without a valid grant").retry_after(1)
         }
         _ => problem,

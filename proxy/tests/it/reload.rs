@@ -1,31 +1,101 @@
-//! The pools are read again while calls go on.
+//! The configuration is read again while calls go on.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use shared::tool::Tool;
 
 use crate::support::{
-    FakeTool, Manner,
-    grant::{call, post},
+    Client, FakeTool, Manner, Signer,
+    grant::{SECRET, call, post},
+    load::Load,
     proxy::Setup,
     until,
 };
 
-#[tokio::test]
-async fn sixty_reloads_under_load_fail_no_call() {
-    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
-    let setups = [Setup::new().tool(Tool::Qr, &[&one]), Setup::new().tool(Tool::Qr, &[&two])];
-    let proxy = setups[0].ready().await;
-    for reload in 1..=60 {
-        let (before, served) = if reload % 2 == 0 { (&two, &one) } else { (&one, &two) };
-        let (old, new) = (before.calls(), served.calls());
-        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
-        assert!(before.calls() > old && served.calls() == new);
-        proxy.reload(&setups[reload % 2]);
-        until("the other server is asked", || async {
-            assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-            served.calls() > new
-        })
-        .await;
+/// The secret with a number, to sign with.
+fn secret(number: u32) -> String {
+    format!("{number}:{SECRET}-{number}")
+}
+
+/// A mounted secret as Kubernetes makes it: a link to a link to a file, the one in the middle of which is turned.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new(text: &str) -> Self {
+        let mounted = Self(tempfile::tempdir().unwrap());
+        mounted.set(text);
+        symlink("..data/secret", mounted.file()).unwrap();
+        mounted
     }
+
+    fn set(&self, text: &str) {
+        let at = |name: &str| self.0.path().join(name);
+        let version = tempfile::tempdir_in(self.0.path()).unwrap().keep();
+        fs::write(version.join("secret"), text).unwrap();
+        symlink(version.file_name().map(Path::new).unwrap(), at("..new")).unwrap();
+        fs::rename(at("..new"), at("..data")).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("secret")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_reloads_under_load_fail_no_call() {
+    const RELOADS: u32 = 200;
+    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
+    let mounted = Mounted::new(&secret(1));
+    let setup = |reload: u32| {
+        let (one, two) = (&tools[0], &tools[1]);
+        let of_qr = [vec![one], vec![two], vec![two, one]];
+        let of_pdf = [one, two][reload as usize % 2];
+        Setup::new()
+            .secret_file(&mounted.file())
+            .tool(Tool::Qr, &of_qr[reload as usize % 3])
+            .tool(Tool::Pdf, &[of_pdf])
+            .tool(Tool::Yt, &[one, two])
+            .pool_line(Tool::Yt, ["balance = \"key-hash\"", "slow_start = \"1s\""][reload as usize % 2])
+            .line("clients", &format!("requests_per_connection = {}", 20 + reload))
+            .line("clients", &format!("idle_timeout = \"{}s\"", 20 + reload))
+    };
+    let proxy = setup(0).ready().await;
+    let load = Load::start(proxy.listen, &secret(1));
+    let mut generation = 1;
+    for reload in 1..=RELOADS {
+        let number = reload / 20 + 1;
+        match reload % 20 {
+            // Two are live, the new one signs, the old one goes.
+            0 => mounted.set(&format!("{},{}", secret(number - 1), secret(number))),
+            1 if number > 1 => load.sign_with(&secret(number)).await,
+            2 => mounted.set(&secret(number)),
+            7 => {
+                proxy.reload(&setup(reload).pool_line(Tool::Qr, "balanse = 1"));
+                until("it is refused", || async { proxy.configuration().await["refused"].is_string() }).await;
+            }
+            _ => {}
+        }
+        proxy.replace(&setup(reload));
+        if reload % 20 != 10 {
+            proxy.signal("-HUP");
+        }
+        generation = proxy.later_than(generation).await;
+    }
+    let (made, failed) = load.end().await;
+    assert!(
+        failed.is_empty(),
+        "{} of {made} calls failed: {:#?}",
+        failed.len(),
+        &failed[..failed.len().min(5)]
+    );
+    assert!(made > 500, "{made} calls");
+    assert!(tools.iter().all(|tool| tool.calls() > made / 10));
+    assert!(proxy.metric(r#"utg_reloads_total{outcome="taken"}"#).await >= Some(f64::from(RELOADS)));
+    assert_eq!(proxy.metric(r#"utg_reloads_total{outcome="refused"}"#).await, Some(10.0));
 }
 
 #[tokio::test]
@@ -33,16 +103,90 @@ async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
     let tool = FakeTool::start(Manner::Describe).await;
     let setup = Setup::new().tool(Tool::Qr, &[&tool]);
     let proxy = setup.ready().await;
-    proxy.reload(&Setup::new().pool_line(Tool::Qr, "balanse = 1"));
+    proxy.replace(&Setup::new().pool_line(Tool::Qr, "balanse = 1"));
     until("it is reported", || async {
-        let refused = proxy.admin_get("/pools").await.json()["refused_configuration"].clone();
+        let refused = proxy.configuration().await["refused"].clone();
         refused.as_str().is_some_and(|text| text.contains("did you mean `balance`?"))
     })
     .await;
+    assert_eq!(proxy.metric("utg_configuration_refused").await, Some(1.0));
+    assert_eq!(proxy.configuration().await["generation"], 1);
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-    proxy.reload(&setup);
-    until("it is taken", || async {
-        proxy.admin_get("/pools").await.json()["refused_configuration"].is_null()
-    })
-    .await;
+    proxy.replace(&setup);
+    until("it is taken", || async { proxy.configuration().await["refused"].is_null() }).await;
+    assert_eq!(proxy.metric("utg_configuration_refused").await, Some(0.0));
+    assert_eq!(proxy.metric("utg_configuration_generation").await, Some(2.0));
+}
+
+#[tokio::test]
+async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
+    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
+    let proxy = Setup::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
+    proxy.replace(
+        &Setup::new()
+            .tool(Tool::Qr, &[&tools[1]])
+            .listen("127.0.0.1:9")
+            .replay_capacity(5_000)
+            .line("server", "grace = \"7s\""),
+    );
+    assert_eq!(proxy.later_than(1).await, 2);
+    let needs_restart = serde_json::json!(["server.listen", "grants.replay_capacity"]);
+    assert_eq!(proxy.configuration().await["needs_restart"], needs_restart);
+    assert_eq!(proxy.metric("utg_configuration_needs_restart").await, Some(2.0));
+    assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
+    assert!(proxy.output().contains("needs a restart to be taken: server.listen, grants.replay_capacity"));
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    assert_eq!(tools.map(|tool| tool.calls()), [0, 1]);
+}
+
+#[tokio::test]
+async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let mounted = Mounted::new(&secret(1));
+    let proxy = Setup::new().secret_file(&mounted.file()).tool(Tool::Qr, &[&tool]).ready().await;
+    let call = |number| {
+        let signer = Signer { secret: secret(number), ..Signer::default() };
+        signer.granted(crate::support::Request::new("GET", "/v1/qr/a"))
+    };
+    assert_eq!(proxy.send(call(1)).await.status, 200);
+    assert_eq!(proxy.send(call(2)).await.status, 401);
+    mounted.set(&secret(2));
+    proxy.later_than(1).await;
+    assert_eq!(proxy.send(call(1)).await.status, 401);
+    assert_eq!(proxy.send(call(2)).await.status, 200);
+    assert!(!proxy.output().contains(SECRET));
+}
+
+#[tokio::test]
+async fn bounds_and_the_log_are_others_from_the_next_call_on() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let setup = || Setup::new().tool(Tool::Qr, &[&tool]);
+    let proxy = setup().ready().await;
+    let mut waiting = Client::connect(proxy.listen).await;
+    waiting.write(&call("GET", "/v1/qr/a").bytes()).await;
+    until("the call is under way", || async { tool.calls() == 1 }).await;
+    proxy.replace(
+        &setup().line("clients", "calls_in_flight_per_key = 1").line("log", "detail = \"failures\""),
+    );
+    proxy.later_than(1).await;
+    let refused = proxy.send(post("/v1/qr/a", "{}")).await;
+    assert_eq!((refused.status, refused.problem()), (503, "tool-overloaded".to_owned()));
+    tool.release();
+    assert_eq!(waiting.answer("GET").await.unwrap().status, 200);
+    until("the refusal is written", || async { proxy.output().contains("\"tool-overloaded\"") }).await;
+    assert_eq!(proxy.output().matches("\"request_id\"").count(), 1, "{}", proxy.output());
+}
+
+#[tokio::test]
+async fn series_of_servers_that_are_gone_are_gone() {
+    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
+    let proxy = Setup::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
+    let series = |tool: &FakeTool| {
+        format!(r#"utg_upstream_connect_failures_total{{tool="qr",upstream="{}"}}"#, tool.address)
+    };
+    assert_eq!(proxy.metric(&series(&tools[0])).await, Some(0.0));
+    proxy.reload(&Setup::new().tool(Tool::Qr, &[&tools[1]]));
+    proxy.later_than(1).await;
+    assert_eq!(proxy.metric(&series(&tools[0])).await, None);
+    assert_eq!(proxy.metric(&series(&tools[1])).await, Some(0.0));
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod grant;
+pub(crate) mod load;
 pub(crate) mod proxy;
 pub(crate) mod tool;
 

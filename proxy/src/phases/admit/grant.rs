@@ -13,8 +13,9 @@ use crate::{clock, phases::fail, replay::FirstUse, state::State, wire::WireHead}
 pub(super) fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
     let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
     let now = clock::now();
-    let place = &state.config.server.data_centre;
-    let grant = Grant::verify(text, call, wire.target, place, &state.config.grants.keys, now)?;
+    let config = state.config.load();
+    let place = &config.server.data_centre;
+    let grant = Grant::verify(text, call, wire.target, place, &config.grants.keys, now)?;
     match state.replay.first_use(&grant, now) {
         FirstUse::Yes => Ok(grant),
         FirstUse::No => Err(GrantFault::Replayed.into()),

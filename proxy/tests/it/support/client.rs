@@ -88,7 +88,11 @@ impl Request {
 
 impl Client {
     pub(crate) async fn connect(to: SocketAddr) -> Self {
-        Self { stream: TcpStream::connect(to).await.expect("a connection"), unread: Vec::new() }
+        Self::try_connect(to).await.expect("a connection")
+    }
+
+    pub(crate) async fn try_connect(to: SocketAddr) -> std::io::Result<Self> {
+        Ok(Self { stream: TcpStream::connect(to).await?, unread: Vec::new() })
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, mpsc},
     thread,
@@ -62,6 +63,12 @@ impl Setup {
     /// The secret of grants, or two.
     pub(crate) fn secret(self, secret: &str) -> Self {
         Self { secret: secret.to_owned(), ..self }
+    }
+
+    /// The file that the secret of grants is in.
+    pub(crate) fn secret_file(mut self, file: &Path) -> Self {
+        self.sections.insert("grants".to_owned(), format!("secret_file = {file:?}\n"));
+        self
     }
 
     /// The servers of a tool.
@@ -190,10 +197,29 @@ impl Proxy {
         self.output.lock().unwrap().clone()
     }
 
+    /// Puts another configuration in the place of the one there is, as editors do.
+    pub(crate) fn replace(&self, setup: &Setup) {
+        let other = tempfile::NamedTempFile::new_in(self.config.path().parent().unwrap()).unwrap();
+        std::fs::write(other.path(), setup.text()).unwrap();
+        other.persist(self.config.path()).unwrap();
+    }
+
     /// Writes another configuration and tells the process to read it.
     pub(crate) fn reload(&self, setup: &Setup) {
-        std::fs::write(self.config.path(), setup.text()).unwrap();
+        self.replace(setup);
         self.signal("-HUP");
+    }
+
+    /// What came of reading the configuration, as `/pools` shows it.
+    pub(crate) async fn configuration(&self) -> Value {
+        self.admin_get("/pools").await.json()["configuration"].clone()
+    }
+
+    /// Waits until a later configuration than this one is in use; which it is.
+    pub(crate) async fn later_than(&self, generation: u64) -> u64 {
+        let now = || async { self.configuration().await["generation"].as_u64().unwrap() };
+        until("another configuration is in use", || async { now().await > generation }).await;
+        now().await
     }
 
     pub(crate) fn signal(&self, signal: &str) {
