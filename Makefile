@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench sim clean-data
+.PHONY: help run build test check bench bench-proxy sim clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ check: ## formatting, clippy with warnings denied, for this machine and for wasm
 
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared
+
+bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
+	@scripts/bench-proxy.sh
 
 sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
 	cargo run --locked --profile local -p tests --bin sim

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use loadtest::bench;
 use loadtest::run;
 use loadtest::tools::{self, Bind};
+use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Simulated tools and a load driver for the Unified Tool Gateway.
@@ -34,18 +36,28 @@ enum Command {
     ///
     /// Exit code 0: it ran and what the scenario expects held. 3: it ran and that did not hold. 1: it could not run.
     Run(Box<run::Arguments>),
+    /// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what it needs.
+    BenchProxy(bench::Arguments),
 }
 
-#[tokio::main(worker_threads = 2)]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Tools { host, port } => play_tools(Bind { host, port }).await,
-        Command::Run(arguments) => run::run(*arguments).await,
+        Command::Tools { host, port } => on_threads(play_tools(Bind { host, port })),
+        Command::Run(arguments) => on_threads(run::run(*arguments)),
+        Command::BenchProxy(arguments) => on_one_thread(bench::run(arguments)),
     };
     done.unwrap_or_else(|fault| {
         let told = writeln!(io::stderr(), "loadtest: {fault}");
         if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
     })
+}
+
+fn on_threads(work: impl Future<Output = io::Result<ExitCode>>) -> io::Result<ExitCode> {
+    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
+}
+
+fn on_one_thread(work: impl Future<Output = io::Result<ExitCode>>) -> io::Result<ExitCode> {
+    runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 async fn play_tools(bind: Bind) -> io::Result<ExitCode> {

@@ -1,0 +1,135 @@
+//! HTTP/1.1 as far as a bench needs it: requests are written, heads are searched for two things.
+
+use std::io::Write as _;
+use std::rc::Rc;
+use std::time::UNIX_EPOCH;
+
+use shared::action::Action;
+use shared::grant::Grant;
+use shared::key::KeyId;
+use shared::request_id::RequestId;
+use shared::route::{CallMethod, ToolCall};
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
+
+/// What proves to a peer who calls.
+#[derive(Clone, Debug)]
+pub(super) enum Credential {
+    /// The peer asks for nothing.
+    None,
+    /// A grant for each call, made with this secret.
+    Grants(Rc<MacKeys>),
+    /// These keys in turn.
+    Keys(Rc<[String]>),
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// The action: part of the target.
+    pub(super) action: &'static str,
+    /// Bytes of the body; any makes it a POST.
+    pub(super) body: usize,
+    /// Whether the connection ends with the answer.
+    pub(super) close: bool,
+}
+
+/// Writes request after request for one peer.
+pub(super) struct Requests {
+    credential: Credential,
+    target: String,
+    tail: Vec<u8>,
+    shape: Shape,
+    count: u64,
+}
+
+impl Requests {
+    /// `start` tells several writers apart, so that they do not use the same key or id.
+    pub(super) fn new(credential: Credential, shape: Shape, start: u64) -> Self {
+        let target = format!("/v1/{}/{}?size=7", Tool::Qr, shape.action);
+        let mut tail = Vec::new();
+        if shape.body > 0 {
+            tail =
+                format!("Content-Type: application/json\r\nContent-Length: {}\r\n", shape.body).into_bytes();
+        }
+        if shape.close {
+            tail.extend_from_slice(b"Connection: close\r\n");
+        }
+        tail.extend_from_slice(b"\r\n");
+        tail.resize(tail.len() + shape.body, b'7');
+        Self { credential, target, tail, shape, count: start }
+    }
+
+    /// The next request, in place of what `out` held.
+    pub(super) fn next(&mut self, out: &mut Vec<u8>) {
+        let method = if self.shape.body > 0 { CallMethod::Post } else { CallMethod::Get };
+        self.head(method, out);
+        out.extend_from_slice(&self.tail);
+    }
+
+    /// The head of a POST with a body of so many bytes, in place of what `out` held.
+    pub(super) fn next_head(&mut self, body: u64, out: &mut Vec<u8>) {
+        self.head(CallMethod::Post, out);
+        // Writing to a vector cannot fail.
+        let _written = write!(out, "Content-Type: application/json\r\nContent-Length: {body}\r\n\r\n");
+    }
+
+    /// The request line and the headers that every request has.
+    fn head(&mut self, method: CallMethod, out: &mut Vec<u8>) {
+        self.count = self.count.wrapping_add(1);
+        out.clear();
+        // Writing to a vector cannot fail.
+        let _written = write!(
+            out,
+            "{} {} HTTP/1.1\r\nHost: gateway.test\r\nUser-Agent: bench/1\r\nAccept: */*\r\n",
+            method.method(),
+            self.target
+        );
+        match &self.credential {
+            Credential::None => {}
+            Credential::Grants(keys) => {
+                let _written = write!(out, "X-Gateway-Grant: {}\r\n", self.grant(method, keys));
+            }
+            Credential::Keys(keys) => {
+                let number = usize::try_from(self.count % keys.len().max(1) as u64).unwrap_or(0);
+                let key = keys.get(number).map_or("", String::as_str);
+                let _written = write!(out, "X-API-Key: {key}\r\n");
+            }
+        }
+    }
+
+    fn grant(&self, method: CallMethod, keys: &MacKeys) -> String {
+        let Some(action) = Action::parse(self.shape.action) else { return String::new() };
+        let [low, high, ..] = (self.count % 1_000).to_le_bytes();
+        // Spread over all bits, as the random ids of the edge are.
+        let id = u128::from(self.count.wrapping_mul(0x9E37_79B9_7F4A_7C15)) << 64;
+        let grant = Grant {
+            key_id: KeyId::new([low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            tier: Tier::Pro,
+            request_id: RequestId(id.to_be_bytes()),
+            issued_at: UnixMillis(
+                UNIX_EPOCH.elapsed().map_or(0, |time| time.as_millis().try_into().unwrap_or(0)),
+            ),
+        };
+        grant.sign(&ToolCall { method, tool: Tool::Qr, action }, &self.target, "default", keys)
+    }
+}
+
+/// The `Content-Length` of a head.
+pub(super) fn content_length(head: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"content-length:";
+    head.split(|&byte| byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        if !name.eq_ignore_ascii_case(NAME) {
+            return None;
+        }
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
+    })
+}
+
+/// The status of an answer's head; 0 when it is no head of an answer.
+pub(super) fn status(head: &[u8]) -> u16 {
+    head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,68 @@
+//! A Pingora proxy without any of our work: what `make bench-proxy` measures ours against.
+//!
+//! `bare LISTEN UPSTREAM [tuned]`: every request goes to the one upstream. With Pingora's default settings, or `tuned`
+//! as our proxy sets Pingora up: connections stay on their thread, no response modules, a keepalive pool that suffices.
+#![allow(clippy::print_stderr, reason = "a program for the command line")]
+
+use std::{env, process::ExitCode};
+
+use async_trait::async_trait;
+use mimalloc::MiMalloc;
+use pingora_core::{
+    Result,
+    modules::http::HttpModules,
+    server::{RunArgs, Server, configuration::ServerConf},
+    upstreams::peer::HttpPeer,
+};
+use pingora_proxy::{ProxyHttp, Session, http_proxy_service};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+struct Bare {
+    upstream: String,
+    tuned: bool,
+}
+
+#[async_trait]
+impl ProxyHttp for Bare {
+    type CTX = ();
+
+    fn new_ctx(&self) {}
+
+    fn init_downstream_modules(&self, modules: &mut HttpModules) {
+        if !self.tuned {
+            modules
+                .add_module(pingora_core::modules::http::compression::ResponseCompressionBuilder::enable(0));
+        }
+    }
+
+    async fn upstream_peer(&self, _session: &mut Session, (): &mut ()) -> Result<Box<HttpPeer>> {
+        Ok(Box::new(HttpPeer::new(&self.upstream, false, String::new())))
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let (listen, upstream, tuned) = match arguments.as_slice() {
+        [listen, upstream] => (listen, upstream, false),
+        [listen, upstream, word] if word == "tuned" => (listen, upstream, true),
+        _ => {
+            eprintln!("bare LISTEN UPSTREAM [tuned]");
+            return ExitCode::FAILURE;
+        }
+    };
+    let conf = ServerConf { threads: 1, ..ServerConf::default() };
+    let conf = if tuned {
+        ServerConf { work_stealing: false, upstream_keepalive_pool_size: 4096, ..conf }
+    } else {
+        conf
+    };
+    let mut server = Server::new_with_opt_and_conf(None, conf);
+    server.bootstrap();
+    let mut service = http_proxy_service(&server.configuration, Bare { upstream: upstream.clone(), tuned });
+    service.add_tcp(listen);
+    server.add_service(service);
+    server.run(RunArgs::default());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# `make bench-proxy`: builds what is released and compares it, on one processor, with a bare Pingora proxy and with nginx and
+# HAProxy where they are installed. BENCH takes options of `loadtest bench-proxy`, as in BENCH="--works proxied --rounds 21".
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/lib.sh"
+
+(($(nproc) > 1)) || fail "this needs two processors: one for the proxies, one for their clients and their server"
+cd "$ROOT"
+"$here/setup.sh"
+step "building what is released" cargo build --release --locked -p proxy -p loadtest --bins --example bare
+# The last processor calls and answers; the first is the proxies'.
+read -ra options <<<"${BENCH:-}"
+exec taskset -c $(($(nproc) - 1)) "$TARGET_DIR/release/loadtest" bench-proxy --programs "$TARGET_DIR/release" "${options[@]}"
