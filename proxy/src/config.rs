@@ -8,6 +8,7 @@ mod keys;
 mod pool;
 mod read;
 mod section;
+mod tls;
 mod values;
 
 use std::{
@@ -26,7 +27,7 @@ pub use pool::{
 };
 use shared::secret::MacKeys;
 
-use crate::per_tool::PerTool;
+use crate::{per_tool::PerTool, tls::ServerTls};
 
 /// The whole configuration.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// Where metrics, readiness and pools are shown.
     pub admin: SocketAddr,
+    /// What makes connections from clients safe; without it they are plain.
+    pub tls: Option<ServerTls>,
     /// The name that grants for this place end with.
     pub data_centre: String,
     /// Threads that serve requests.

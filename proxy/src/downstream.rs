@@ -15,6 +15,7 @@ use crate::{
     gateway::Gateway,
     respond,
     state::State,
+    tls::Handshake,
 };
 
 /// Pingora's proxy, behind the bounds on connections that it does not have itself.
@@ -29,6 +30,24 @@ impl Downstream {
     pub fn new(conf: &Arc<ServerConf>, state: &Arc<State>) -> Self {
         let proxy = Arc::new(http_proxy(conf, Gateway(Arc::clone(state))));
         Self { proxy, state: Arc::clone(state) }
+    }
+
+    /// The connection as requests come over it: after its handshake where there is TLS; `None` when that failed.
+    async fn secure(&self, stream: Stream, shutdown: &mut ShutdownWatch) -> Option<Stream> {
+        let config = self.state.config.load();
+        let Some(tls) = config.server.tls.clone() else { return Some(stream) };
+        let time = config.clients.header_timeout;
+        drop(config);
+        // In a box of its own: connections without TLS, and those whose handshake is over, keep no room for it.
+        let handshake = Box::pin(async move { tls.accept(stream, time).await });
+        let made = tokio::select! {
+            biased;
+            made = handshake => made,
+            _ = shutdown.changed() => return None,
+        };
+        let outcome = made.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
+        self.state.metrics.handshake(outcome);
+        Some(made.ok()?)
     }
 
     /// Waits for a request; whether one has come. Anything else ends the connection.
@@ -55,6 +74,7 @@ impl Downstream {
 impl ServerApp for Downstream {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let mut ending = shutdown.clone();
+        let stream = self.secure(stream, &mut ending).await?;
         let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
         let mut settings: Option<HttpPersistentSettings> = None;
         while self.await_request(&mut client, &mut ending).await {

@@ -25,4 +25,5 @@ pub mod replay;
 pub mod respond;
 pub mod server;
 pub mod state;
+pub mod tls;
 pub mod wire;

@@ -4,6 +4,7 @@
 mod configuration;
 mod pool;
 mod register;
+mod tls;
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use prometheus::{
 };
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
-use self::{configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register};
-use crate::{per_tool::PerTool, pools::Pools, reload::Outcome, state::State};
+use self::{configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register, tls::TlsMetrics};
+use crate::{per_tool::PerTool, pools::Pools, reload::Outcome, state::State, tls::Handshake};
 
 /// Every metric of the proxy.
 pub struct Metrics {
@@ -23,6 +24,7 @@ pub struct Metrics {
     calls: PerTool<[[IntCounter; CLASSES.len()]; Tier::ALL.len()]>,
     refusals: Vec<(Code, IntCounter)>,
     pools: PoolMetrics,
+    tls: TlsMetrics,
     configuration: ConfigurationMetrics,
     gateway_seconds: Histogram,
     requests: IntGauge,
@@ -68,6 +70,7 @@ impl Metrics {
             }),
             refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
             pools: PoolMetrics::new(&register, pools)?,
+            tls: TlsMetrics::new(&register)?,
             configuration: ConfigurationMetrics::new(&register)?,
             gateway_seconds: register.histogram(
                 "utg_gateway_seconds",
@@ -140,6 +143,11 @@ impl Metrics {
         self.pools.begin(after);
     }
 
+    /// Counts a handshake with a client.
+    pub fn handshake(&self, outcome: Handshake) {
+        self.tls.handshake(outcome);
+    }
+
     /// Everything, in Prometheus' text format.
     ///
     /// # Errors
@@ -154,6 +162,7 @@ impl Metrics {
     /// Takes what is known elsewhere.
     fn look(&self, state: &State) {
         self.pools.look(&state.pools.load());
+        self.tls.look(state.config.load().server.tls.as_ref());
         self.configuration.look(&state.report.load());
         self.requests.set(signed(state.drain.under_way()));
         self.remembered.set(signed(state.replay.len()));

@@ -11,7 +11,7 @@ use super::{
     fault::{Faults, Sink},
     pool::PoolSettings,
     section::{Entry, Reading, Section},
-    values,
+    tls, values,
 };
 use crate::per_tool::PerTool;
 
@@ -80,6 +80,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
     ServerConfig {
         listen,
         admin,
+        tls: tls::server(&mut section.section("tls")),
         data_centre: section.read("data_centre", "default".to_owned(), data_centre),
         threads: section.read("threads", cores, count(1..=512)),
         grace: section.read(

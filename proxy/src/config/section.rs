@@ -95,6 +95,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether the file has this section.
+    pub(crate) const fn is_written(&self) -> bool {
+        self.table.is_some()
+    }
+
     /// Notes that the section lacks something; `key` is empty when it is not one key.
     pub(crate) fn fault(&self, key: &str, detail: impl Into<String>) {
         let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
@@ -151,18 +156,23 @@ impl<'a> Entry<'a> {
         env::expand(text, self.reading.env)
     }
 
-    /// The text of the file that the value names, without the end of its line. The file is named among those that were
-    /// read; what is in it is never repeated.
+    /// The text of the file that the value names, without the end of its line. What is in it is never repeated.
     pub(crate) fn file(&self) -> Result<String, String> {
+        let path = self.path()?;
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    /// The file that the value names, which is to be read: it is named among those that were.
+    pub(crate) fn path(&self) -> Result<PathBuf, String> {
         let path = PathBuf::from(self.text()?);
         if !path.is_absolute() {
             return Err(format!("`{}` must be a whole path; write one from the root on", path.display()));
         }
         self.reading.faults.reads(path.clone());
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
-        }
+        Ok(path)
     }
 
     /// The value as text with a unit; `examples` are right ones.

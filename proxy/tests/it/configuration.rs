@@ -10,6 +10,8 @@ use std::{fs, path::Path};
 use proxy::config::{Config, Faults};
 use shared::tool::Tool;
 
+/// Where files lie that the corpus names.
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// A file of `conf/`.
@@ -21,6 +23,7 @@ fn parse(text: &str) -> Result<Config, Faults> {
     Config::parse("proxy.toml", text, &|name| match name {
         "SECRET" | "GRANT_SECRET" => Some(SECRET.to_owned()),
         "SHORT" => Some("short".to_owned()),
+        "CORPUS" => Some(CORPUS.to_owned()),
         "DATA_CENTRE" => Some("fra1".to_owned()),
         _ => None,
     })

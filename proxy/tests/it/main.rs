@@ -25,5 +25,6 @@ mod routing;
 mod secrecy;
 mod shutdown;
 mod support;
+mod tls;
 mod vectors;
 mod waits;

@@ -4,6 +4,7 @@ pub(crate) mod client;
 pub(crate) mod grant;
 pub(crate) mod load;
 pub(crate) mod proxy;
+pub(crate) mod tls;
 pub(crate) mod tool;
 
 use std::time::{Duration, Instant};

@@ -4,16 +4,21 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
 
 use super::PATIENCE;
 
+/// What a connection is made of.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
 /// One connection.
 pub(crate) struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Io>,
     unread: Vec<u8>,
 }
 
@@ -92,7 +97,11 @@ impl Client {
     }
 
     pub(crate) async fn try_connect(to: SocketAddr) -> std::io::Result<Self> {
-        Ok(Self { stream: TcpStream::connect(to).await?, unread: Vec::new() })
+        TcpStream::connect(to).await.map(Self::over)
+    }
+
+    pub(crate) fn over(stream: impl Io + 'static) -> Self {
+        Self { stream: Box::new(stream), unread: Vec::new() }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

@@ -84,6 +84,12 @@ impl Setup {
         self
     }
 
+    /// A section that is not there unless it is set.
+    pub(crate) fn section(mut self, name: &str, text: &str) -> Self {
+        self.sections.insert(name.to_owned(), text.to_owned());
+        self
+    }
+
     /// Where it listens.
     pub(crate) fn listen(mut self, address: &str) -> Self {
         let server = self.sections.get_mut("server").unwrap();
@@ -117,7 +123,7 @@ impl Setup {
         self
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut sections = self.sections.clone();
         sections
             .entry("grants".to_owned())
