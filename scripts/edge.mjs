@@ -5,7 +5,7 @@
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
-//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS and METER
+//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, METER and KEY_CHANGES
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

@@ -17,9 +17,11 @@ pub(crate) struct Bindings {
     pub(crate) keys: KvStore,
     /// Durable Objects `METER`, one per key, named by its id.
     pub(crate) meter: ObjectNamespace,
+    /// Durable Object `KEY_CHANGES`, the only one of its class: the feed of key changes.
+    pub(crate) key_changes: ObjectNamespace,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
-    /// Secret `GRANT_SECRET`: signs grants.
+    /// Secret `GRANT_SECRET`: signs grants, and the tokens with which origins ask.
     pub(crate) grants: MacKeys,
     /// Secret `ADMIN_SECRET`.
     pub(crate) admin: AdminSecret,
@@ -36,13 +38,22 @@ pub(crate) struct Bindings {
 }
 
 const KEYS: &str = "KEYS";
+const KEY_CHANGES: &str = "KEY_CHANGES";
 
-/// The KV namespace alone, for the objects, which need nothing else.
+/// The KV namespace alone, for the objects, which need little else.
 ///
 /// # Errors
 /// When it is not bound.
 pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
     env.kv(KEYS)
+}
+
+/// The feed of key changes alone, for the objects.
+///
+/// # Errors
+/// When it is not bound.
+pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(KEY_CHANGES)
 }
 
 impl Bindings {
@@ -66,6 +77,8 @@ impl Bindings {
         let keys = read.binding(KEYS, |env, _| key_store(env).map_err(|fault| fault.to_string()));
         let meter =
             read.binding("METER", |env, name| env.durable_object(name).map_err(|fault| fault.to_string()));
+        let key_changes =
+            read.binding(KEY_CHANGES, |env, _| key_changes(env).map_err(|fault| fault.to_string()));
         let signing = read.parsed("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = read.parsed("GRANT_SECRET", MacKeys::parse);
         let admin = read.parsed("ADMIN_SECRET", AdminSecret::new);
@@ -85,6 +98,7 @@ impl Bindings {
         Some(Self {
             keys: keys?,
             meter: meter?,
+            key_changes: key_changes?,
             signing: signing?,
             grants: grants?,
             admin: admin?,

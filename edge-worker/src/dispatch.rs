@@ -12,7 +12,9 @@ use worker::{Context, Env};
 use crate::{
     bindings::Bindings,
     edge::Edge,
-    handlers::{call_tool, change_key, issue_key, list_keys, pages, preflight, read_own_key, status},
+    handlers::{
+        call_tool, change_key, issue_key, key_changes, list_keys, pages, preflight, read_own_key, status,
+    },
     incoming::Incoming,
     log::Line,
     respond::Answer,
@@ -49,9 +51,7 @@ pub(crate) async fn dispatch(
         Route::ChangeKey(id) => change_key::patch(&edge, &id, line).await,
         Route::RevokeKey(id) => change_key::revoke(&edge, &id, line).await,
         Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
-        Route::KeyChanges => {
-            Err(Problem::new(Code::RouteUnknown, "this version does not serve this route yet"))
-        }
+        Route::KeyChanges => key_changes::handle(&edge, target.query, line).await,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod call_tool;
 pub(crate) mod change_key;
 pub(crate) mod issue_key;
+pub(crate) mod key_changes;
 pub(crate) mod list_keys;
 pub(crate) mod pages;
 pub(crate) mod preflight;

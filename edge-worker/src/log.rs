@@ -15,7 +15,7 @@ pub(crate) struct Line {
     pub(crate) key_id: Option<KeyId>,
     pub(crate) tier: Option<Tier>,
     pub(crate) degraded: bool,
-    /// The data centre that answered.
+    /// The data centre that answered, or that asked for key changes.
     pub(crate) origin: Option<String>,
     /// Milliseconds spent waiting for the client to send.
     pub(crate) client_ms: u64,

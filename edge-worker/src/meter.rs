@@ -16,12 +16,10 @@ use shared::{
     time::UnixMillis,
     tool::Tool,
 };
-use worker::{Delay, ObjectNamespace, Stub, js_sys, web_sys};
+use worker::{Delay, ObjectNamespace, js_sys};
 
-use crate::{clock, edge::Edge, handlers::change_key::Subject, holders, key_store, log, promise};
+use crate::{clock, edge::Edge, handlers::change_key::Subject, holders, key_store, log, object, promise};
 
-/// Objects have no address of their own; the runtime wants a URL.
-const OBJECT_URL: &str = "https://meter/";
 /// How long after a call its end is reported, in milliseconds, if no ask takes it along before.
 const REPORT_AFTER_MS: u64 = 1_000;
 /// How long a report in the background may take, in milliseconds.
@@ -290,17 +288,7 @@ async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Re
 }
 
 async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> worker::Result<Reply> {
-    let stub: Stub = meter.get_by_name(name)?;
-    let init = web_sys::RequestInit::new();
-    init.set_method("POST");
-    init.set_body(&serde_json::to_string(message)?.into());
-    let request = web_sys::Request::new_with_str_and_init(OBJECT_URL, &init)?;
-    let mut response = stub.fetch_with_request(request.into()).await?;
-    let text = response.text().await?;
-    match response.status_code() {
-        200 => Ok(serde_json::from_str(&text)?),
-        status => Err(format!("the meter answered {status}").into()),
-    }
+    Ok(serde_json::from_str(&object::ask(meter, name, message).await?)?)
 }
 
 fn is_overloaded(fault: &worker::Error) -> bool {

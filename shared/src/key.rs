@@ -11,7 +11,7 @@ mod usage;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
 pub use change::{changed, describe_rotated, read_change, read_grace};
-pub use changes::{ChangesFault, ChangesMessage, ChangesPage, Cursor};
+pub use changes::{ChangesFault, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
 pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
 pub use key_id::KeyId;
 pub use list::{ListRequest, describe_page};

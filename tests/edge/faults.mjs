@@ -21,20 +21,20 @@ class Keys {
 export default (env) => new Keys(env);
 `;
 
-/** The binding METER. The worker looks at the class's name, so it has the real one's. */
-const METER = `
+/** A binding of objects, asked for as `control`. The worker looks at the class's name, so it has the real one's. */
+const objects = (control) => `
 class DurableObjectNamespace {
   constructor(env) { this.env = env; }
   getByName(name) {
     const { env } = this;
     return {
       async fetch(...args) {
-        const fate = await (await env.CONTROL.fetch("http://control/meter/fetch")).text();
+        const fate = await (await env.CONTROL.fetch("http://control/${control}/fetch")).text();
         if (fate === "fail") throw new Error("the object fails, as the test wants it");
         if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
         if (fate === "hang") return new Promise(() => {});
-        if (fate === "restart") await env.METER.get(env.METER.idFromName(name)).fetch("http://meter/restart").catch(() => {});
-        return env.METER.get(env.METER.idFromName(name)).fetch(...args);
+        if (fate === "restart") await env.REAL.get(env.REAL.idFromName(name)).fetch("http://object/restart").catch(() => {});
+        return env.REAL.get(env.REAL.idFromName(name)).fetch(...args);
       },
     };
   }
@@ -46,6 +46,7 @@ export default (env) => new DurableObjectNamespace(env);
 const RESTARTABLE = `
 import worker, { Meter as Real } from "./index.js";
 export default worker;
+export { KeyChanges } from "./index.js";
 export class Meter {
   constructor(state, env) { this.state = state; this.real = new Real(state, env); }
   fetch(request) {
@@ -58,15 +59,16 @@ export class Meter {
 
 /** The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. */
 export function withFaults({ kvNamespaces, durableObjects, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
-  const { METER: meter, ...objects } = durableObjects;
+  const { METER, KEY_CHANGES, ...others } = durableObjects;
   const CONTROL = (request) => fetch(new URL(new URL(request.url).pathname, url));
   const wrapper = (name, script, bindings) => ({ name, modules: true, script, serviceBindings: { CONTROL }, ...bindings });
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
-      { ...restartable(edge), durableObjects: objects, wrappedBindings: { KEYS: "faulty-keys", METER: "faulty-meter" } },
+      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", METER: "faulty-meter", KEY_CHANGES: "faulty-changes" } },
       wrapper("faulty-keys", KEYS, { kvNamespaces }),
-      wrapper("faulty-meter", METER, { durableObjects: { METER: { ...meter, scriptName: "edge" } } }),
+      wrapper("faulty-meter", objects("meter"), { durableObjects: { REAL: { ...METER, scriptName: "edge" } } }),
+      wrapper("faulty-changes", objects("changes"), { durableObjects: { REAL: { ...KEY_CHANGES, scriptName: "edge" } } }),
     ],
   };
 }

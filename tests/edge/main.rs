@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 mod faults;
+mod key_changes;
 mod keys_api;
 mod lifecycle;
 mod limits;

@@ -46,6 +46,8 @@ pub const KV_GET: &str = "/keys/get";
 pub const KV_PUT: &str = "/keys/put";
 /// Messages to a meter.
 pub const METER: &str = "/meter/fetch";
+/// Messages to the feed of key changes.
+pub const CHANGES: &str = "/changes/fetch";
 
 impl Faults {
     pub fn start() -> Self {

@@ -1,10 +1,12 @@
 //! The object of one key: loads the meter's state, steps it, stores it before the reply leaves.
 //!
-//! A record that the meter has changed is written to KV by an alarm: at most one write a second, tried until it
-//! succeeds. KV is for reading; until it shows the change, the meter's answers do.
+//! A record that the meter has changed is written to KV and told to the feed of key changes by an alarm: at once, or a
+//! second after the write before, and tried until it succeeds. KV is for reading; until it shows the change, the
+//! meter's answers do.
 
 use std::cell::{Cell, RefCell};
 
+use futures_util::future::join;
 use shared::{
     key::KeyRecord,
     meter::{Message, Meter as State},
@@ -15,7 +17,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use crate::{bindings, clock, key_store, log};
+use crate::{bindings, clock, key_changes, key_store, log};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
@@ -32,8 +34,13 @@ pub struct Meter {
     object: ObjectState,
     env: Env,
     sql: SqlStorage,
+    /// When KV was last written to.
     written: Cell<UnixMillis>,
     failures: Cell<u32>,
+    /// The record's version that the alarm was last set for, and those that KV and the feed are known to have.
+    armed: Cell<u64>,
+    stored: Cell<u64>,
+    noted: Cell<u64>,
     /// `None` until the first message, and after a write that failed: then the row is read again.
     state: RefCell<Option<State>>,
 }
@@ -41,8 +48,17 @@ pub struct Meter {
 impl DurableObject for Meter {
     fn new(object: ObjectState, env: Env) -> Self {
         let sql = object.storage().sql();
-        let (written, failures) = (Cell::new(UnixMillis::default()), Cell::new(0));
-        Self { object, env, sql, written, failures, state: RefCell::new(None) }
+        Self {
+            object,
+            env,
+            sql,
+            written: Cell::default(),
+            failures: Cell::default(),
+            armed: Cell::default(),
+            stored: Cell::default(),
+            noted: Cell::default(),
+            state: RefCell::new(None),
+        }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -61,9 +77,9 @@ impl DurableObject for Meter {
 
     /// Never fails: the platform gives up on an alarm that does, and the record would stay unwritten.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(fault) = self.write_record().await {
+        if let Err(fault) = self.hand_on().await {
             self.failures.set(self.failures.get().saturating_add(1));
-            log::cause("writing a changed key record", None, fault);
+            log::cause("handing on a changed key record", None, fault);
         }
         if let Err(fault) = self.arm().await {
             log::cause("setting a meter's alarm", None, fault);
@@ -73,13 +89,14 @@ impl DurableObject for Meter {
 }
 
 impl Meter {
-    /// Sets the alarm, if the record has to be written and nobody will yet.
+    /// Sets the alarm, if the record has to be handed on and nobody will yet. A newer one does not wait for the next
+    /// try of an older one.
     async fn arm(&self) -> Result<()> {
-        if self.unstored()?.is_none() {
-            return Ok(());
-        }
+        let Some(record) = self.unstored()? else { return Ok(()) };
         let storage = self.object.storage();
-        if storage.get_alarm().await?.is_some() {
+        if record.version > self.armed.replace(record.version) {
+            self.failures.set(0);
+        } else if storage.get_alarm().await?.is_some() {
             return Ok(());
         }
         let gap = WRITE_GAP_MS.saturating_sub(clock::now().since(self.written.get()));
@@ -88,12 +105,30 @@ impl Meter {
         storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
     }
 
-    async fn write_record(&self) -> Result<()> {
+    /// Hands the record on to KV and to the feed side by side: while one fails, the other has it, and not again.
+    async fn hand_on(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
-        self.written.set(clock::now());
-        key_store::put(&bindings::key_store(&self.env)?, &record).await?;
+        let (stored, noted) = join(self.store(&record), self.note(&record)).await;
+        stored.and(noted)?;
         self.failures.set(0);
         self.step(Message::Stored { version: record.version }).map(drop)
+    }
+
+    async fn store(&self, record: &KeyRecord) -> Result<()> {
+        if record.version > self.stored.get() {
+            self.written.set(clock::now());
+            key_store::put(&bindings::key_store(&self.env)?, record).await?;
+            self.stored.set(record.version);
+        }
+        Ok(())
+    }
+
+    async fn note(&self, record: &KeyRecord) -> Result<()> {
+        if record.version > self.noted.get() {
+            key_changes::note(&bindings::key_changes(&self.env)?, record).await?;
+            self.noted.set(record.version);
+        }
+        Ok(())
     }
 
     fn unstored(&self) -> Result<Option<KeyRecord>> {

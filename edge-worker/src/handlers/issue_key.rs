@@ -5,7 +5,7 @@ use shared::{
     problem::{Code, Problem},
 };
 
-use crate::{admin, body, edge::Edge, entropy, key_store, log, log::Line, respond::Answer};
+use crate::{admin, body, edge::Edge, entropy, key_changes, key_store, log, log::Line, respond::Answer};
 
 pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
@@ -19,6 +19,9 @@ pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, P
     let issued = new.issue(edge.bindings.key_env, entropy, &edge.bindings.signing, edge.incoming.now);
     line.key_id = Some(issued.record.id);
     line.tier = Some(issued.record.tier);
+    if issued.beyond_text {
+        key_changes::note_issued(edge, &issued.record).await?;
+    }
     key_store::store(&edge.bindings.keys, &issued.record, edge.incoming).await?;
     let headers = vec![
         ("content-type", "application/json".to_owned()),

@@ -1,4 +1,4 @@
-//! The feed of key changes: `GET /internal/keys/changes?cursor=`, for proxies that verify keys by themselves.
+//! The feed of key changes: `GET /internal/keys/changes?cursor=&limit=`, for proxies that verify keys by themselves.
 //!
 //! The feed holds the newest record of each key of which a record says more than the key's own text: of keys that
 //! were changed, and of those issued with limits or an end of their own. Records are without their holders.
@@ -89,26 +89,6 @@ impl ChangesPage {
         }
     }
 
-    /// Reads the query of a request for a page.
-    ///
-    /// # Errors
-    /// `fields-invalid` for a parameter that is none, or a cursor that cannot be one.
-    pub fn read_query(query: Option<&str>) -> Result<Option<Cursor>, Problem> {
-        let invalid = |detail| Problem::new(Code::FieldsInvalid, detail);
-        let mut cursor = None;
-        for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-            cursor = match pair.split_once('=').unwrap_or((pair, "")) {
-                ("cursor", "") => None,
-                ("cursor", text) => match Cursor::parse(text) {
-                    Some(cursor) => Some(cursor),
-                    None => return Err(invalid("cursor is not one that a page before this has given")),
-                },
-                _ => return Err(invalid("the query has a parameter other than cursor")),
-            };
-        }
-        Ok(cursor)
-    }
-
     /// Reads an answer.
     ///
     /// # Errors
@@ -188,6 +168,48 @@ impl From<Cursor> for String {
     }
 }
 
+/// Which page is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangesRequest {
+    /// Where the page before ended; `None` asks for the first one.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+    /// Keys on the page at the most.
+    pub limit: usize,
+}
+
+impl ChangesRequest {
+    /// Reads the query: `cursor`, and `limit` from 1 to [`ChangesPage::MAX_KEYS`], which it is if left out.
+    ///
+    /// # Errors
+    /// `fields-invalid` for a parameter that is none, or a value out of bounds.
+    pub fn read(query: Option<&str>) -> Result<Self, Problem> {
+        let mut request = Self { cursor: None, limit: ChangesPage::MAX_KEYS };
+        for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("cursor", "") => request.cursor = None,
+                ("cursor", text) => request.cursor = Some(Cursor::parse(text).ok_or_else(not_a_cursor)?),
+                ("limit", text) => request.limit = read_limit(text)?,
+                _ => return Err(invalid("the query has a parameter other than cursor and limit")),
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn read_limit(text: &str) -> Result<usize, Problem> {
+    let limit = text.parse().ok().filter(|limit| (1..=ChangesPage::MAX_KEYS).contains(limit));
+    limit.ok_or_else(|| invalid("limit must be a whole number from 1 to 1000"))
+}
+
+fn not_a_cursor() -> Problem {
+    invalid("cursor is not one that a page before this has given")
+}
+
+fn invalid(detail: &'static str) -> Problem {
+    Problem::new(Code::FieldsInvalid, detail)
+}
+
 /// What the keeper of the feed is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -196,11 +218,7 @@ pub enum ChangesMessage {
     /// This is a key's record now. It may have been told before, or be older than what was.
     Note(KeyRecord),
     /// Somebody reads: the answer is a [`ChangesPage`].
-    Read {
-        /// Where the page before ended.
-        #[serde(default)]
-        cursor: Option<Cursor>,
-    },
+    Read(ChangesRequest),
 }
 
 impl ChangesMessage {
@@ -285,12 +303,14 @@ mod tests {
         let cursor = Cursor::new(BEGUN, 7);
         assert_eq!(ChangesPage::target(None), "/internal/keys/changes");
         let target = ChangesPage::target(Some(&cursor));
-        assert_eq!(ChangesPage::read_query(target.split_once('?').map(|(_, query)| query)), Ok(Some(cursor)));
-        for query in [None, Some(""), Some("cursor=")] {
-            assert_eq!(ChangesPage::read_query(query), Ok(None));
+        let query = target.split_once('?').map(|(_, query)| query);
+        let all = ChangesPage::MAX_KEYS;
+        assert_eq!(ChangesRequest::read(query), Ok(ChangesRequest { cursor: Some(cursor), limit: all }));
+        for (query, limit) in [(None, all), (Some(""), all), (Some("cursor=&limit=7"), 7)] {
+            assert_eq!(ChangesRequest::read(query), Ok(ChangesRequest { cursor: None, limit }));
         }
-        for query in ["cursor=a%20b", "page=2", "cursor=1-0&limit=1"] {
-            assert!(ChangesPage::read_query(Some(query)).is_err(), "{query}");
+        for query in ["cursor=a%20b", "page=2", "limit=0", "limit=1001", "limit=x", "cursor=1-0&limit"] {
+            assert!(ChangesRequest::read(Some(query)).is_err(), "{query}");
         }
     }
 
