@@ -63,6 +63,8 @@ pub struct ServerConfig {
     pub threads: usize,
     /// How long requests under way may take once the process was told to end.
     pub grace: Duration,
+    /// Where a new process asks for the sockets, if it may.
+    pub upgrade_socket: Option<PathBuf>,
 }
 
 /// Grants.

@@ -9,9 +9,11 @@ use pingora_core::{
     server::{ShutdownWatch, configuration::ServerConf},
 };
 use pingora_proxy::{HttpProxy, http_proxy};
+use tokio::sync::watch;
 
 use crate::{
     client::{Arrival, ClientStream},
+    drain::Phase,
     gateway::Gateway,
     respond,
     state::State,
@@ -33,7 +35,7 @@ impl Downstream {
     }
 
     /// The connection as requests come over it: after its handshake where there is TLS; `None` when that failed.
-    async fn secure(&self, stream: Stream, shutdown: &mut ShutdownWatch) -> Option<Stream> {
+    async fn secure(&self, stream: Stream, phase: &mut watch::Receiver<Phase>) -> Option<Stream> {
         let config = self.state.config.load();
         let Some(tls) = config.server.tls.clone() else { return Some(stream) };
         let time = config.clients.header_timeout;
@@ -43,7 +45,7 @@ impl Downstream {
         let made = tokio::select! {
             biased;
             made = handshake => made,
-            _ = shutdown.changed() => return None,
+            _ = phase.wait_for(|phase| *phase == Phase::Ending) => return None,
         };
         let outcome = made.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
         self.state.metrics.handshake(outcome);
@@ -51,13 +53,13 @@ impl Downstream {
     }
 
     /// Waits for a request; whether one has come. Anything else ends the connection.
-    async fn await_request(&self, client: &mut ClientStream, shutdown: &mut ShutdownWatch) -> bool {
+    async fn await_request(&self, client: &mut ClientStream, phase: &mut watch::Receiver<Phase>) -> bool {
         client.keep_within(&self.state.config.load().clients);
         let arrival = tokio::select! {
             // What has come already is served, also at the end.
             biased;
             arrival = client.arrival() => arrival,
-            _ = shutdown.changed() => Arrival::Nobody,
+            _ = phase.wait_for(|phase| *phase == Phase::Ending) => Arrival::Nobody,
         };
         match arrival {
             Arrival::Request => true,
@@ -73,11 +75,12 @@ impl Downstream {
 #[async_trait]
 impl ServerApp for Downstream {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let mut ending = shutdown.clone();
-        let stream = self.secure(stream, &mut ending).await?;
+        let _open = self.state.drain.connect();
+        let mut phase = self.state.drain.phase();
+        let stream = self.secure(stream, &mut phase).await?;
         let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
         let mut settings: Option<HttpPersistentSettings> = None;
-        while self.await_request(&mut client, &mut ending).await {
+        while self.await_request(&mut client, &mut phase).await {
             let mut session = ServerSession::new_http1(client);
             match settings {
                 Some(settings) => settings.apply_to_session(&mut session),

@@ -1,49 +1,124 @@
-//! Counts what is under way, so that the process ends when it is done and not a grace period later.
+//! Counts what is under way, and knows how far the process is on its way to its end, so that it ends when all is done and
+//! not a grace period later.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// Requests under way, and whether the process was told to end.
+use tokio::sync::watch;
+
+/// What is under way, and whether the process was told to end.
 #[derive(Debug, Default)]
 pub struct Drain {
-    under_way: AtomicUsize,
+    requests: AtomicUsize,
+    connections: AtomicUsize,
+    /// Whether the phase is another than [`Phase::Serving`]: calls ask for nothing else.
     begun: AtomicBool,
+    phase: watch::Sender<Phase>,
+    /// Whether the sockets are another process's, in the form that Pingora takes.
+    left: watch::Sender<bool>,
 }
 
-/// One request under way. It ends when this is dropped, also by a panic.
+/// How far the process is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It takes connections.
+    #[default]
+    Serving,
+    /// Another process does; connections that are open are served once more each, and told to come anew.
+    Leaving,
+    /// Connections without a request are closed.
+    Ending,
+}
+
+/// Something under way: a request or a connection. It ends when this is dropped, also by a panic.
 #[derive(Debug)]
-pub struct UnderWay(Arc<Drain>);
+pub struct UnderWay {
+    drain: Arc<Drain>,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Request,
+    Connection,
+}
 
 impl Drain {
     /// Counts a request until the result is dropped.
     #[must_use]
     pub fn enter(self: &Arc<Self>) -> UnderWay {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay(Arc::clone(self))
+        self.count(What::Request)
+    }
+
+    /// Counts a connection until the result is dropped.
+    #[must_use]
+    pub fn connect(self: &Arc<Self>) -> UnderWay {
+        self.count(What::Connection)
+    }
+
+    fn count(self: &Arc<Self>, what: What) -> UnderWay {
+        self.counter(what).fetch_add(1, Ordering::Relaxed);
+        UnderWay { drain: Arc::clone(self), what }
+    }
+
+    const fn counter(&self, what: What) -> &AtomicUsize {
+        match what {
+            What::Request => &self.requests,
+            What::Connection => &self.connections,
+        }
     }
 
     /// From now on the process is ending.
     pub fn begin(&self) {
-        self.begun.store(true, Ordering::Release);
+        self.go_on_to(Phase::Ending);
     }
 
-    /// Whether the process is ending.
+    /// From now on another process takes the connections.
+    pub fn leave(&self) {
+        self.go_on_to(Phase::Leaving);
+        self.left.send_replace(true);
+    }
+
+    fn go_on_to(&self, phase: Phase) {
+        self.begun.store(true, Ordering::Release);
+        self.phase.send_replace(phase);
+    }
+
+    /// Whether the process is ending, or another one takes the connections: answers say that theirs is closed.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
+    /// How far it is, from now on.
+    #[must_use]
+    pub fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// Turns true once another process has the sockets.
+    #[must_use]
+    pub fn left(&self) -> watch::Receiver<bool> {
+        self.left.subscribe()
+    }
+
     /// Requests under way.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.under_way.load(Ordering::Relaxed)
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.drain.counter(self.what).fetch_sub(1, Ordering::Relaxed);
     }
 }

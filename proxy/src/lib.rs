@@ -14,6 +14,7 @@ pub mod downstream;
 pub mod drain;
 pub mod gateway;
 pub mod guards;
+pub mod hand_over;
 pub mod listen;
 pub mod metrics;
 pub mod per_tool;

@@ -4,7 +4,7 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
-    os::fd::IntoRawFd,
+    os::fd::{IntoRawFd, OwnedFd},
 };
 
 use async_trait::async_trait;
@@ -19,21 +19,45 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub struct Socket {
     listener: TcpListener,
+    /// The service that it is for.
+    pub service: &'static str,
     /// Where it is bound, with the port the system chose for port 0.
     pub address: SocketAddr,
+    /// Where it was told to be.
+    pub configured: SocketAddr,
 }
 
 impl Socket {
-    /// Binds an address.
+    /// Binds an address for a service.
     ///
     /// # Errors
     /// When it cannot be bound; the message names it.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub fn bind(service: &'static str, address: SocketAddr) -> io::Result<Self> {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(named)?;
-        listener.set_nonblocking(true).map_err(named)?;
-        Ok(Self { address: listener.local_addr().map_err(named)?, listener })
+        Self::of(service, listener, address).map_err(named)
+    }
+
+    /// The socket of another process, which bound it where it was `configured` to.
+    ///
+    /// # Errors
+    /// When it is no socket that listens on an address.
+    pub fn taken(service: &'static str, socket: OwnedFd, configured: SocketAddr) -> io::Result<Self> {
+        Self::of(service, TcpListener::from(socket), configured)
+    }
+
+    fn of(service: &'static str, listener: TcpListener, configured: SocketAddr) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { service, address: listener.local_addr()?, configured, listener })
+    }
+
+    /// The same socket once more, to be handed to another process.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub fn again(&self) -> io::Result<OwnedFd> {
+        self.listener.try_clone().map(OwnedFd::from)
     }
 }
 
@@ -41,23 +65,24 @@ impl Socket {
 pub struct Bound<A> {
     socket: Option<Socket>,
     service: Listening<A>,
-    lasting: Option<watch::Sender<bool>>,
+    open: watch::Receiver<bool>,
+    lasting: Option<watch::Receiver<bool>>,
 }
 
 impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
-    /// `app` on `socket`; `threads` is the server's own number when left out.
+    /// `app` on `socket`, from when `open` is true; `threads` is the server's own number when left out.
     #[must_use]
-    pub fn new(name: &str, app: A, socket: Socket, threads: Option<usize>) -> Self {
-        let mut service = Listening::new(name.to_owned(), app);
+    pub fn new(app: A, socket: Socket, open: watch::Receiver<bool>, threads: Option<usize>) -> Self {
+        let mut service = Listening::new(socket.service.to_owned(), app);
         service.add_tcp(&socket.address.to_string());
         service.threads = threads;
-        Self { socket: Some(socket), service, lasting: None }
+        Self { socket: Some(socket), service, open, lasting: None }
     }
 
-    /// The same service, which goes on until the very end of the process instead of the beginning of its end.
+    /// The same service, which goes on through the end of the process until `end` is true.
     #[must_use]
-    pub fn lasting(self) -> Self {
-        Self { lasting: Some(watch::Sender::new(false)), ..self }
+    pub fn lasting(self, end: watch::Receiver<bool>) -> Self {
+        Self { lasting: Some(end), ..self }
     }
 }
 
@@ -73,7 +98,13 @@ impl<A: ServerApp + Send + Sync + 'static> Service for Bound<A> {
         if let (Some(fds), Some(socket)) = (&fds, self.socket.take()) {
             fds.lock().add(socket.address.to_string(), socket.listener.into_raw_fd());
         }
-        let shutdown = self.lasting.as_ref().map_or(shutdown, watch::Sender::subscribe);
+        let mut ending = shutdown.clone();
+        tokio::select! {
+            // Until then another process takes the connections; when nobody can open it any more, the process is ending.
+            opened = self.open.wait_for(|open| *open) => if opened.is_err() { return },
+            _ = ending.changed() => return,
+        }
+        let shutdown = self.lasting.clone().unwrap_or(shutdown);
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }
 

@@ -23,6 +23,10 @@ struct Arguments {
     /// Check the configuration and exit: 0 it is valid, 1 it cannot be read, 2 it has faults.
     #[arg(long)]
     check: bool,
+    /// Take the sockets of the process that listens at `server.upgrade_socket`, which then ends; start as ever where there
+    /// is none.
+    #[arg(long, conflicts_with = "check")]
+    upgrade: bool,
 }
 
 /// How the process ends when the file, or anything else it needs from the machine, is not to be had.
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
         .filter_module("proxy", log::LevelFilter::Debug)
         .init();
     log::set_max_level(config.log.level);
-    match server::run(config, arguments.config) {
+    match server::run(config, arguments.config, arguments.upgrade) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -3,13 +3,16 @@
 use std::{
     collections::HashSet,
     hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
 };
 
+use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use shared::{
     grant::{Grant, VALID_MS},
     time::UnixMillis,
 };
+use tokio::sync::mpsc;
 
 /// Whether a request may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,16 @@ pub enum FirstUse {
 #[derive(Debug)]
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
+    /// Another process that takes requests of the same grants, while there is one.
+    other: ArcSwapOption<mpsc::Sender<Seen>>,
+}
+
+/// A request that was made: what one process tells another of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    request: u64,
+    /// The stretch of time in which its grant was issued.
+    stretch: u64,
 }
 
 const SHARDS: usize = 64;
@@ -54,15 +67,42 @@ impl ReplayCache {
     pub fn new(capacity: usize) -> Self {
         let room = capacity.div_ceil(SHARDS);
         let shard = || Mutex::new(Shard { seen: Default::default(), room });
-        Self { shards: std::iter::repeat_with(shard).take(SHARDS).collect() }
+        Self { shards: std::iter::repeat_with(shard).take(SHARDS).collect(), other: ArcSwapOption::empty() }
     }
 
     /// Whether this is the first use of a grant that is good at `now`. The first use is remembered.
     pub fn first_use(&self, grant: &Grant, now: UnixMillis) -> FirstUse {
         let request = first_half(grant.request_id.0);
+        let first_use = self
+            .shard(request)
+            .map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now));
+        if let (FirstUse::Yes, Some(other)) = (first_use, &*self.other.load()) {
+            // One that does not keep up, or is gone, is not waited for.
+            let _told = other.try_send(Seen { request, stretch: grant.issued_at.0 / STRETCH_MS });
+        }
+        first_use
+    }
+
+    fn shard(&self, request: u64) -> Option<&Mutex<Shard>> {
         // Bits from the middle: a table of hashes uses the lowest and the highest.
-        let shard = usize::try_from(request >> 32).ok().and_then(|number| self.shards.get(number % SHARDS));
-        shard.map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now))
+        usize::try_from(request >> 32).ok().and_then(|number| self.shards.get(number % SHARDS))
+    }
+
+    /// From now on another process is told of every request; `None` when there is no other any more.
+    pub fn tell(&self, other: Option<mpsc::Sender<Seen>>) {
+        self.other.store(other.map(Arc::new));
+    }
+
+    /// Everything that is remembered, part by part.
+    pub fn remembered(&self) -> impl Iterator<Item = Vec<Seen>> {
+        self.shards.iter().map(|shard| shard.lock().remembered())
+    }
+
+    /// Remembers a request that another process was told to make.
+    pub fn learn(&self, seen: Seen) {
+        if let Some(shard) = self.shard(seen.request) {
+            shard.lock().learn(seen);
+        }
     }
 
     /// Requests that are remembered.
@@ -101,6 +141,26 @@ impl Shard {
         }
     }
 
+    fn remembered(&self) -> Vec<Seen> {
+        let of = |stretch: &Stretch| {
+            let number = stretch.number;
+            stretch.requests.iter().map(move |&request| Seen { request, stretch: number }).collect::<Vec<_>>()
+        };
+        self.seen.iter().flat_map(of).collect()
+    }
+
+    /// Room is not asked for: the other process had it.
+    fn learn(&mut self, seen: Seen) {
+        let place = usize::try_from(seen.stretch % STRETCHES as u64).ok();
+        let Some(stretch) = place.and_then(|place| self.seen.get_mut(place)) else { return };
+        if stretch.number < seen.stretch {
+            *stretch = Stretch { number: seen.stretch, ..Stretch::default() };
+        }
+        if stretch.number == seen.stretch {
+            stretch.requests.insert(seen.request);
+        }
+    }
+
     /// Frees the stretches whose grants have all ended.
     fn forget(&mut self, now: UnixMillis) {
         for stretch in &mut self.seen {
@@ -113,6 +173,25 @@ impl Shard {
 
     fn len(&self) -> usize {
         self.seen.iter().map(|stretch| stretch.requests.len()).sum()
+    }
+}
+
+impl Seen {
+    /// So many bytes hold one.
+    pub const BYTES: usize = 16;
+
+    /// As bytes, to be told.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u128::from(self.request) << 64 | u128::from(self.stretch)).to_be_bytes()
+    }
+
+    /// What [`Self::to_bytes`] made.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "two halves, each of which fits")]
+    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let both = u128::from_be_bytes(bytes);
+        Self { request: (both >> 64) as u64, stretch: both as u64 }
     }
 }
 
@@ -170,6 +249,26 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_one_process_remembers_another_learns() {
+        let (old, new) = (ReplayCache::new(1_000), ReplayCache::new(1_000));
+        let grants: Vec<_> = (0..100).map(|n| grant(n, NOW.plus(n * 200))).collect();
+        let (before, after) = grants.split_at(50);
+        assert!(before.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
+        let (other, mut told) = mpsc::channel(100);
+        old.tell(Some(other));
+        assert!(after.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
+        let learn = |seen: Seen| new.learn(Seen::from_bytes(seen.to_bytes()));
+        old.remembered().flatten().for_each(learn);
+        assert!(grants.iter().all(|grant| new.first_use(grant, NOW) == FirstUse::No));
+        let mut late = 0;
+        while let Ok(seen) = told.try_recv() {
+            learn(seen);
+            late += 1;
+        }
+        assert_eq!((late, new.len()), (50, 100));
     }
 
     #[test]

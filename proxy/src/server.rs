@@ -14,52 +14,98 @@ use pingora_core::{
     server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch, configuration::ServerConf},
     services::background::background_service,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
 
 use crate::{
     admin::Admin,
     config::Config,
     downstream::Downstream,
+    drain::Phase,
+    hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
     probe::Prober,
     reload::{Reloader, Watch},
     state::State,
 };
 
+/// Why a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It was sent a signal.
+    Signal,
+    /// Another process has its sockets.
+    Left,
+}
+
 /// Runs a proxy, whose configuration came from `file` and is read again when that changes, until it was told to end and
-/// has ended.
+/// has ended. To `upgrade` is to go on where the process at the upgrade socket ends.
 ///
 /// # Errors
-/// When a socket cannot be bound, or the metrics are at odds with themselves.
-pub fn run(config: Config, file: PathBuf) -> io::Result<()> {
+/// When a socket cannot be bound or taken, or the metrics are at odds with themselves.
+pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let watch = Watch::new(&file, &config.files);
-    let listen = Socket::bind(config.server.listen)?;
-    let admin = Socket::bind(config.server.admin)?;
+    let (mut predecessor, door) = hand_over(&config, upgrade)?;
+    let listen = socket(predecessor.as_mut(), "proxy", config.server.listen)?;
+    let admin = socket(predecessor.as_mut(), "admin", config.server.admin)?;
     let addresses = (listen.address, admin.address);
     let state = Arc::new(State::new(config).map_err(io::Error::other)?);
+    let (told, ending) = mpsc::channel();
+    let open = watch::Sender::new(door.is_none());
 
     let mut server = Server::new_with_opt_and_conf(None, conf(&state.config.load()));
+    let successors = door.map(|door| {
+        Successors::new(Arc::clone(&state), predecessor, door, [&listen, &admin], open.clone(), told.clone())
+    });
     let downstream = Downstream::new(&server.configuration, &state);
-    server.add_service(Bound::new("proxy", downstream, listen, None));
-    server.add_service(Bound::new("admin", Admin(Arc::clone(&state)), admin, Some(1)).lasting());
+    server.add_service(Bound::new(downstream, listen, open.subscribe(), None));
+    let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), Some(1));
+    server.add_service(admin.lasting(state.drain.left()));
     server.add_service(background_service("probes", Prober(Arc::clone(&state))));
     server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
+    if let Some(successors) = successors.transpose()? {
+        server.add_service(background_service("hand-over", successors));
+    }
     announce(addresses)?;
 
     let log = {
         let state = Arc::clone(&state);
         thread::spawn(move || state.access_log.write_until_closed())
     };
-    let (told, ending) = mpsc::channel();
     let signals = Signals { state: Arc::clone(&state), told };
     // Pingora's own end is a sleep of the whole grace period. The process ends when this function returns, which
     // is as soon as nothing is under way any more.
     thread::spawn(move || server.run(RunArgs { shutdown_signal: Box::new(signals) }));
-    if ending.recv().is_ok() {
-        drain(&state, &ending);
+    if let Ok(told) = ending.recv() {
+        end(&state, told, &ending);
     }
     state.access_log.close();
     log.join().map_err(|_panic| io::Error::other("the access log's thread panicked"))
+}
+
+/// The process to go on from, if there is one, and where the next one is waited for.
+fn hand_over(config: &Config, upgrade: bool) -> io::Result<(Option<Predecessor>, Option<Door>)> {
+    let Some(place) = &config.server.upgrade_socket else {
+        if upgrade {
+            log::warn!("there is no `upgrade_socket` in [server], so that no process can be relieved");
+        }
+        return Ok((None, None));
+    };
+    let predecessor = if upgrade { Predecessor::meet(place)? } else { None };
+    let door = Door::open(place, predecessor.is_some())?;
+    Ok((predecessor, Some(door)))
+}
+
+/// The socket of the process before, if it had one there, or a new one.
+fn socket(
+    predecessor: Option<&mut Predecessor>,
+    service: &'static str,
+    address: SocketAddr,
+) -> io::Result<Socket> {
+    let taken = predecessor.map(|predecessor| predecessor.take(service, address)).transpose()?.flatten();
+    taken.map_or_else(|| Socket::bind(service, address), Ok)
 }
 
 /// Tells whoever started the process where it listens: one line of JSON, before anything else.
@@ -69,52 +115,65 @@ fn announce((listen, admin): (SocketAddr, SocketAddr)) -> io::Result<()> {
     out.flush()
 }
 
+/// Looks whether all is done as often as this.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// Waits until nothing is under way, at most for the grace period or until told to end a second time.
-fn drain(state: &State, told_again: &mpsc::Receiver<()>) {
+fn end(state: &State, told: Told, told_again: &mpsc::Receiver<Told>) {
+    let begun = Instant::now();
+    let deadline = || begun + state.config.load().server.grace;
+    if told == Told::Left {
+        // Each connection that is open may bring one more request, and is closed with its answer: closing it now could
+        // meet a request that is on its way.
+        let is_done = || state.drain.under_way() == 0 && state.drain.connections() == 0;
+        let _told = wait_until(is_done, deadline(), told_again);
+        state.drain.begin();
+    }
     /// Time for Pingora to close its sockets and for the last requests that were accepted to be counted.
     const SETTLE: Duration = Duration::from_millis(250);
-    const LOOK_EVERY: Duration = Duration::from_millis(10);
-    let begun = Instant::now();
-    while begun.elapsed() < state.config.load().server.grace.max(SETTLE) {
-        if begun.elapsed() >= SETTLE && state.drain.under_way() == 0 {
-            return;
-        }
-        if told_again.recv_timeout(LOOK_EVERY).is_ok() {
-            break;
+    let settled = Instant::now() + SETTLE;
+    let is_done = || Instant::now() >= settled && state.drain.under_way() == 0;
+    if !wait_until(is_done, deadline().max(settled), told_again) {
+        log::warn!("{} requests were cut off", state.drain.under_way());
+    }
+}
+
+/// Whether it was done by the deadline, without being told anything meanwhile.
+fn wait_until(is_done: impl Fn() -> bool, deadline: Instant, told: &mpsc::Receiver<Told>) -> bool {
+    while !is_done() {
+        if Instant::now() >= deadline || told.recv_timeout(LOOK_EVERY).is_ok() {
+            return false;
         }
     }
-    log::warn!("{} requests were cut off", state.drain.under_way());
+    true
 }
 
 /// Waits for the signal to end, and tells the drain.
 struct Signals {
     state: Arc<State>,
-    told: mpsc::Sender<()>,
+    told: mpsc::Sender<Told>,
 }
 
 #[async_trait]
 impl ShutdownSignalWatch for Signals {
+    /// Once the sockets are to be closed: the process ends, or another one has them.
     async fn recv(&self) -> ShutdownSignal {
         let (state, told) = (Arc::clone(&self.state), self.told.clone());
-        let (first, begun) = tokio::sync::oneshot::channel();
         tokio::spawn(async move {
             match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-                (Ok(mut terminate), Ok(mut interrupt)) => {
-                    let mut first = Some(first);
-                    loop {
-                        tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
-                        state.drain.begin();
-                        // Nobody listens only when the process is ending already.
-                        let _told = (told.send(()), first.take().map(|first| first.send(())));
-                    }
-                }
+                (Ok(mut terminate), Ok(mut interrupt)) => loop {
+                    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+                    state.drain.begin();
+                    // Nobody listens only when the process is ending already.
+                    let _told = told.send(Told::Signal);
+                },
+                // Without signals the proxy runs until it is killed.
                 (Err(error), _) | (_, Err(error)) => log::error!("signals cannot be received: {error}"),
             }
         });
-        // Without signals the proxy runs until it is killed.
-        if begun.await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        let mut phase = self.state.drain.phase();
+        // It cannot fail: the state has the other end.
+        let _begun = phase.wait_for(|phase| *phase != Phase::Serving).await;
         ShutdownSignal::GracefulTerminate
     }
 }

@@ -17,6 +17,7 @@ impl Config {
             keep("server.listen", &mut server.listen, &running.server.listen),
             keep("server.admin", &mut server.admin, &running.server.admin),
             keep("server.threads", &mut server.threads, &running.server.threads),
+            keep("server.upgrade_socket", &mut server.upgrade_socket, &running.server.upgrade_socket),
             keep("grants.replay_capacity", &mut grants.replay_capacity, &running.grants.replay_capacity),
         ];
         kept.into_iter().flatten().collect()

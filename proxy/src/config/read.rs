@@ -88,6 +88,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
             Duration::from_secs(30),
             duration_in(Duration::ZERO..=Duration::from_secs(3600)),
         ),
+        upgrade_socket: section.read("upgrade_socket", None, |entry| entry.whole_path().map(Some)),
     }
 }
 

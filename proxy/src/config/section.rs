@@ -156,6 +156,15 @@ impl<'a> Entry<'a> {
         env::expand(text, self.reading.env)
     }
 
+    /// The value as a path from the root on.
+    pub(crate) fn whole_path(&self) -> Result<PathBuf, String> {
+        let path = PathBuf::from(self.text()?);
+        match path.is_absolute() {
+            true => Ok(path),
+            false => Err(format!("`{}` must be a whole path; write one from the root on", path.display())),
+        }
+    }
+
     /// The text of the file that the value names, without the end of its line. What is in it is never repeated.
     pub(crate) fn file(&self) -> Result<String, String> {
         let path = self.path()?;
@@ -167,10 +176,7 @@ impl<'a> Entry<'a> {
 
     /// The file that the value names, which is to be read: it is named among those that were.
     pub(crate) fn path(&self) -> Result<PathBuf, String> {
-        let path = PathBuf::from(self.text()?);
-        if !path.is_absolute() {
-            return Err(format!("`{}` must be a whole path; write one from the root on", path.display()));
-        }
+        let path = self.whole_path()?;
         self.reading.faults.reads(path.clone());
         Ok(path)
     }

@@ -26,5 +26,6 @@ mod secrecy;
 mod shutdown;
 mod support;
 mod tls;
+mod upgrade;
 mod vectors;
 mod waits;

@@ -51,6 +51,11 @@ impl Load {
     /// Signs with another secret from now on, and waits until no call that was signed with the one before is under way.
     pub(crate) async fn sign_with(&self, secret: &str) {
         secret.clone_into(&mut self.shared.secret.lock());
+        self.goes_on().await;
+    }
+
+    /// Waits until every worker has made a call that begins after this.
+    pub(crate) async fn goes_on(&self) {
         let made = || self.shared.made.iter().map(|made| made.load(Ordering::SeqCst));
         let before: Vec<_> = made().collect();
         until("every worker has gone on", || async {

@@ -99,9 +99,13 @@ impl Setup {
 
     /// Runs the binary, which is to end by itself: its status and what it wrote to standard error.
     pub(crate) fn fail(&self) -> (ExitStatus, String) {
+        self.fail_with(&[])
+    }
+
+    pub(crate) fn fail_with(&self, arguments: &[&str]) -> (ExitStatus, String) {
         let config = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(config.path(), self.text()).unwrap();
-        let output = self.command(&config).output().unwrap();
+        let output = self.command(&config).args(arguments).output().unwrap();
         (output.status, String::from_utf8(output.stderr).unwrap())
     }
 
@@ -136,9 +140,24 @@ impl Setup {
 
     /// Starts the binary; it may still be probing.
     pub(crate) fn start(&self) -> Proxy {
+        self.start_with(&[])
+    }
+
+    /// Starts the binary so that it goes on where the one at its upgrade socket ends.
+    pub(crate) fn upgrade(&self) -> Proxy {
+        self.start_with(&["--upgrade"])
+    }
+
+    fn start_with(&self, arguments: &[&str]) -> Proxy {
         let config = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(config.path(), self.text()).unwrap();
-        let mut child = self.command(&config).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = self
+            .command(&config)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let output = Arc::new(Mutex::new(String::new()));
         let (first, addresses) = mpsc::channel();
         record(child.stdout.take().unwrap(), Arc::clone(&output), Some(first));
@@ -181,6 +200,11 @@ impl Proxy {
 
     pub(crate) async fn admin_get(&self, path: &str) -> Answer {
         Request::new("GET", path).send(self.admin).await
+    }
+
+    /// Waits until it has written this.
+    pub(crate) async fn says(&self, what: &str) {
+        until(what, || async { self.output().contains(what) }).await;
     }
 
     /// The health of a tool's upstreams, as `/pools` shows it.

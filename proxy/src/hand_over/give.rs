@@ -1,0 +1,180 @@
+//! The old process's side, and the service of both.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{Arc, mpsc as std_mpsc},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use rustix::process::geteuid;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
+    net::{
+        UnixListener, UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{mpsc, watch},
+    time::{sleep, timeout},
+};
+
+use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, learn, pass, tell};
+use crate::{drain::Phase, listen::Socket, replay::Seen, server::Told, state::State};
+
+/// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
+pub struct Successors {
+    state: Arc<State>,
+    parts: Mutex<Option<Parts>>,
+}
+
+/// What is used up once.
+struct Parts {
+    predecessor: Option<Predecessor>,
+    door: Door,
+    sockets: Vec<(Role, OwnedFd)>,
+    open: watch::Sender<bool>,
+    told: std_mpsc::Sender<Told>,
+}
+
+/// A new process is ready once it has probed its upstreams, or something is wrong with it.
+const READY_WITHIN: Duration = Duration::from_secs(300);
+
+impl Successors {
+    /// The service of a process with these `sockets`, which are accepted from when it has set `open`. It tells `told` when
+    /// another process has them.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub fn new(
+        state: Arc<State>,
+        predecessor: Option<Predecessor>,
+        door: Door,
+        sockets: [&Socket; 2],
+        open: watch::Sender<bool>,
+        told: std_mpsc::Sender<Told>,
+    ) -> io::Result<Self> {
+        let sockets = sockets.map(|socket| {
+            let role = Role { service: socket.service.to_owned(), configured: socket.configured };
+            Ok((role, socket.again()?))
+        });
+        let sockets = sockets.into_iter().collect::<io::Result<_>>()?;
+        let parts = Parts { predecessor, door, sockets, open, told };
+        Ok(Self { state, parts: Mutex::new(Some(parts)) })
+    }
+}
+
+#[async_trait]
+impl BackgroundService for Successors {
+    async fn start(&self, _shutdown: ShutdownWatch) {
+        let Some(parts) = self.parts.lock().take() else { return };
+        let mut phase = self.state.drain.phase();
+        tokio::select! {
+            () = parts.run(&self.state) => (),
+            // The sockets are closed with it: a process that ends takes no connections.
+            _ = phase.wait_for(|phase| *phase == Phase::Ending) => (),
+        }
+    }
+}
+
+impl Parts {
+    /// One process at a time: no other is met before the one that is relieved has ended, and what it made is known.
+    async fn run(mut self, state: &State) {
+        let predecessor = self.predecessor.take();
+        match predecessor {
+            Some(predecessor) => predecessor.relieve(state, || self.begin()).await,
+            None => self.begin(),
+        }
+        let successors = self.door.listener().try_clone().and_then(UnixListener::from_std);
+        match successors {
+            Ok(successors) => self.wait_for(successors, state).await,
+            Err(error) => log::error!("no process can relieve this one: {error}"),
+        }
+    }
+
+    /// From now on connections are taken here, and who looks for this process finds it.
+    fn begin(&mut self) {
+        self.open.send_replace(true);
+        if let Err(error) = self.door.put_in_place() {
+            log::error!("no process can relieve this one: {error}");
+        }
+    }
+
+    async fn wait_for(mut self, successors: UnixListener, state: &State) {
+        const PAUSE: Duration = Duration::from_secs(1);
+        loop {
+            let met = match successors.accept().await {
+                Ok((stream, _)) => self.hand_over(stream, state).await,
+                Err(error) => {
+                    sleep(PAUSE).await;
+                    Err(error)
+                }
+            };
+            match met {
+                Ok((from, to, made)) => return share(state, from, to, made).await,
+                Err(error) => log::warn!("a process came to relieve this one, and did not: {error}"),
+            }
+        }
+    }
+
+    /// Gives a new process what it needs and lets it take the connections. Until it has said that it is ready and all that
+    /// is remembered was said to it, nothing has changed here.
+    async fn hand_over(
+        &mut self,
+        mut stream: UnixStream,
+        state: &State,
+    ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf, mpsc::Receiver<Seen>)> {
+        if stream.peer_cred()?.uid() != geteuid().as_raw() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let offer = Offer {
+            process: std::process::id(),
+            sockets: self.sockets.iter().map(|(role, _)| role.clone()).collect(),
+        };
+        let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
+        stream
+            .async_io(Interest::WRITABLE, || pass::send(&stream, offer.to_line().as_bytes(), &sockets))
+            .await?;
+        let mut said = [0; READY.len()];
+        timeout(READY_WITHIN, stream.read_exact(&mut said)).await??;
+        if said != READY {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let (other, made) = mpsc::channel(UNTOLD);
+        state.replay.tell(Some(other));
+        let all = tell_all(state, &mut stream).await;
+        if let Err(error) = all {
+            state.replay.tell(None);
+            return Err(error);
+        }
+        self.leave(state);
+        let (from, mut to) = stream.into_split();
+        to.write_all(&END).await?;
+        Ok((from, to, made))
+    }
+
+    /// From now on no connection is taken here. What the new process has to find when it begins is written here.
+    fn leave(&mut self, state: &State) {
+        log::info!("another process takes over");
+        state.drain.leave();
+        self.door.leave();
+        self.sockets.clear();
+        // Nobody listens only when the process is ending already.
+        let _told = self.told.send(Told::Left);
+    }
+}
+
+async fn tell_all(state: &State, stream: &mut UnixStream) -> io::Result<()> {
+    for part in state.replay.remembered() {
+        let bytes: Vec<u8> = part.into_iter().flat_map(Seen::to_bytes).collect();
+        stream.write_all(&bytes).await?;
+    }
+    Ok(())
+}
+
+/// Tells the new process what is still made here, and learns what it makes, until this one ends.
+async fn share(state: &State, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, made: mpsc::Receiver<Seen>) {
+    let (_learned, _told) = tokio::join!(learn(&state.replay, &mut from), tell(made, &mut to));
+}
