@@ -2,6 +2,7 @@
 
 use shared::{
     endpoint::Endpoint,
+    meter::Change,
     problem::{Code, Problem},
     request::Head,
     route::{Route, Target},
@@ -47,9 +48,9 @@ pub(crate) async fn dispatch(
         Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
         Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
         Route::ListKeys => list_keys::handle(&edge, target.query).await,
-        Route::ReadKey(id) => change_key::read(&edge, &id, line).await,
+        Route::ReadKey(id) => change_key::named(&edge, &id, Change::None, line).await,
         Route::ChangeKey(id) => change_key::patch(&edge, &id, line).await,
-        Route::RevokeKey(id) => change_key::revoke(&edge, &id, line).await,
+        Route::RevokeKey(id) => change_key::named(&edge, &id, Change::Revoke, line).await,
         Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
         Route::KeyChanges => key_changes::handle(&edge, target.query, line).await,
     }

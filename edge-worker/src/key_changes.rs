@@ -43,7 +43,8 @@ pub(crate) async fn read(edge: &Edge<'_>, asked: ChangesRequest) -> Result<Strin
 }
 
 async fn ask(feed: &ObjectNamespace, message: &ChangesMessage) -> worker::Result<String> {
-    match promise::within(WITHIN_MS, object::ask(feed, NAME, message)).await {
+    let message = serde_json::to_string(message)?;
+    match promise::within(WITHIN_MS, object::ask(feed, NAME, &message)).await {
         Some(answer) => answer,
         None => Err(format!("no answer within {WITHIN_MS} ms").into()),
     }

@@ -288,7 +288,8 @@ async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Re
 }
 
 async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> worker::Result<Reply> {
-    Ok(serde_json::from_str(&object::ask(meter, name, message).await?)?)
+    let reply = object::ask(meter, name, &serde_json::to_string(message)?).await?;
+    Ok(serde_json::from_str(&reply)?)
 }
 
 fn is_overloaded(fault: &worker::Error) -> bool {

@@ -1,6 +1,5 @@
 //! Talking to a Durable Object: a JSON message there, a text back.
 
-use serde::Serialize;
 use worker::{ObjectNamespace, Stub, web_sys};
 
 /// Objects have no address of their own; the runtime wants a URL.
@@ -10,15 +9,11 @@ const URL: &str = "https://object/";
 ///
 /// # Errors
 /// As the runtime says, or when the answer is not 200.
-pub(crate) async fn ask(
-    namespace: &ObjectNamespace,
-    name: &str,
-    message: &impl Serialize,
-) -> worker::Result<String> {
+pub(crate) async fn ask(namespace: &ObjectNamespace, name: &str, message: &str) -> worker::Result<String> {
     let stub: Stub = namespace.get_by_name(name)?;
     let init = web_sys::RequestInit::new();
     init.set_method("POST");
-    init.set_body(&serde_json::to_string(message)?.into());
+    init.set_body(&message.into());
     let request = web_sys::Request::new_with_str_and_init(URL, &init)?;
     let mut response = stub.fetch_with_request(request.into()).await?;
     let text = response.text().await?;

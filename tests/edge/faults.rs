@@ -3,6 +3,7 @@
 use std::thread;
 
 use serde_json::json;
+use shared::{key::ApiKey, tier::Tier};
 use tests::{
     faults::{Fate, Faults, KV_GET, KV_PUT, METER},
     http::{Request, Response},
@@ -129,6 +130,29 @@ fn a_changed_record_reaches_a_store_that_fails_at_first() {
         (listed["keys"][0]["tier"] == "pro").then_some(())
     });
     assert_eq!(world.faults.count(KV_PUT), written + 2, "one that failed, one that did not");
+}
+
+#[test]
+fn a_rotation_asks_the_store_and_the_meter_once() {
+    let world = World::start();
+    let (_, id) = world.edge.issue("free");
+    let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
+    let request = |method: &str, path: &str| {
+        let request = Request::post(path, &json!({ "tier": "pro" })).header("Authorization", &bearer);
+        assert_eq!(Request { method: method.to_owned(), ..request }.send(world.edge.addr).status, 200);
+    };
+    request("PATCH", &format!("/v1/keys/{id}"));
+    // Each administrative call also counts an attempt at the admin secret, and takes it back when it is answered.
+    wait_for(PROBE_BOUND, || (world.faults.count(METER) == 2 + 3).then_some(()));
+    let read = world.faults.count(KV_GET);
+    let rotate = Request::new("POST", &format!("/v1/keys/{id}/rotate")).header("Authorization", &bearer);
+    let rotated = rotate.send(world.edge.addr);
+    assert_eq!(rotated.status, 200, "{}", rotated.text());
+    let key = rotated.json()["key"].as_str().unwrap().to_owned();
+    let text = ApiKey::parse(&key).unwrap().verify(&keys::signing()).unwrap();
+    assert_eq!(text.issued_tier, Tier::Pro, "the new text says the tier of today");
+    wait_for(PROBE_BOUND, || (world.faults.count(METER) >= 5 + 3).then_some(()));
+    assert_eq!((world.faults.count(KV_GET), world.faults.count(METER)), (read + 1, 5 + 3));
 }
 
 #[test]

@@ -5,20 +5,25 @@
 
 use shared::{
     key::{
-        ApiKey, KeyId, KeyRecord, MAX_BODY, VerifiedKey, describe, describe_rotated, read_change, read_grace,
+        ApiKey, KeyId, KeyRecord, MAX_BODY, SecretHash, VerifiedKey, describe, describe_rotated, read_change,
+        read_grace,
     },
     meter::Change,
     problem::Problem,
-    tier::Tier,
 };
 
 use super::issue_key::draw;
 use crate::{admin, authenticate::authenticate, body, edge::Edge, log::Line, meter, respond::Answer};
 
-/// `GET /v1/keys/{id}`
-pub(crate) async fn read(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+/// `GET /v1/keys/{id}` and `POST /v1/keys/{id}/revoke`: the key after a change that needs no body.
+pub(crate) async fn named(
+    edge: &Edge<'_>,
+    id: &KeyId,
+    wanted: Change,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
     admin::authorize(edge).await?;
-    let record = change(edge, Subject::Named(id), Change::None, line).await?;
+    let record = change(edge, Subject::Named(id), wanted, line).await?;
     Ok(Answer::json(describe(&record).to_string()))
 }
 
@@ -31,18 +36,10 @@ pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Resul
     Ok(Answer::json(describe(&record).to_string()))
 }
 
-/// `POST /v1/keys/{id}/revoke`
-pub(crate) async fn revoke(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
-    admin::authorize(edge).await?;
-    let record = change(edge, Subject::Named(id), Change::Revoke, line).await?;
-    Ok(Answer::json(describe(&record).to_string()))
-}
-
 /// `POST /v1/keys/{id}/rotate`
 pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
     admin::authorize(edge).await?;
-    let tier = change(edge, Subject::Named(id), Change::None, line).await?.tier;
-    renew(edge, Subject::Named(id), tier, line).await
+    renew(edge, Subject::Named(id), line).await
 }
 
 /// `DELETE /v1/keys/me`
@@ -55,7 +52,7 @@ pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answe
 /// `POST /v1/keys/me/rotate`
 pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
-    renew(edge, Subject::Own(&key), key.issued_tier, line).await
+    renew(edge, Subject::Own(&key), line).await
 }
 
 /// Whose key is changed, and by whom.
@@ -67,19 +64,15 @@ pub(crate) enum Subject<'a> {
     Own(&'a VerifiedKey),
 }
 
-/// Puts a new secret in the place of the old one, under the same id.
-async fn renew(
-    edge: &Edge<'_>,
-    subject: Subject<'_>,
-    tier: Tier,
-    line: &mut Line,
-) -> Result<Answer, Problem> {
+/// Puts a new secret in the place of the old one, under the same id. The new text says the tier of today.
+async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result<Answer, Problem> {
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let grace_ms = read_grace(&body)?;
+    let drawn = draw(edge)?.secret;
+    let wanted = Change::Rotate { secret: SecretHash::of(&drawn), grace_ms };
+    let record = change(edge, subject, wanted, line).await?;
     let (bindings, now) = (edge.bindings, edge.incoming.now);
-    let secret = draw(edge)?.secret;
-    let (key, minted) = ApiKey::mint(bindings.key_env, *subject.id(), tier, now, secret, &bindings.signing);
-    let record = change(edge, subject, Change::Rotate { secret: minted.secret, grace_ms }, line).await?;
+    let (key, _) = ApiKey::mint(bindings.key_env, record.id, record.tier, now, drawn, &bindings.signing);
     Ok(Answer::json(describe_rotated(&record, &key).to_string()))
 }
 

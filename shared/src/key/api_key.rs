@@ -12,7 +12,7 @@ use crate::{
     base62,
     key::{KeyId, SecretHash},
     problem::{Code, Problem},
-    secret::{MacKeys, sha256},
+    secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
 };
@@ -22,7 +22,6 @@ const SIGNED: usize = 34;
 const PAYLOAD_TEXT: usize = base62::encoded_len(PAYLOAD);
 const CHECKSUM_TEXT: usize = base62::encoded_len(4);
 const DOMAIN: &[u8] = b"utg.key.v1";
-const SECRET_DOMAIN: &[u8] = b"utg.secret.v1";
 
 /// Whether a key is for real use or for tests. Part of the text and of the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +132,7 @@ impl ApiKey {
             id,
             issued_tier: tier,
             issued_at: UnixMillis(u64::from(minute) * 60_000),
-            secret: SecretHash::new(sha256(&[SECRET_DOMAIN, &secret])),
+            secret: SecretHash::of(&secret),
         };
         (Self { env, payload }, verified)
     }
@@ -181,7 +180,7 @@ impl ApiKey {
             id: KeyId::new(*id),
             issued_tier: Tier::from_code(tier)?,
             issued_at: UnixMillis(u64::from(u32::from_be_bytes([m0, m1, m2, m3])) * 60_000),
-            secret: SecretHash::new(sha256(&[SECRET_DOMAIN, secret])),
+            secret: SecretHash::of(secret.try_into().ok()?),
         })
     }
 

@@ -246,7 +246,7 @@ mod tests {
 
     /// A record with everything in it, at its longest.
     fn longest(id: u8) -> KeyRecord {
-        let (hash, end) = (SecretHash::new([255; 32]), UnixMillis(u64::MAX));
+        let (hash, end) = (SecretHash::of(&[255; 16]), UnixMillis(u64::MAX));
         KeyRecord {
             version: u64::MAX,
             id: KeyId::new([id; 12]),

@@ -13,13 +13,17 @@ use crate::{
     time::UnixMillis,
 };
 
+const DOMAIN: &[u8] = b"utg.secret.v1";
+
 /// SHA-256 of a key's secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
-    pub(crate) const fn new(digest: [u8; 32]) -> Self {
-        Self(digest)
+    /// The hash of the random part of a key's text.
+    #[must_use]
+    pub fn of(secret: &[u8; 16]) -> Self {
+        Self(secret::sha256(&[DOMAIN, secret]))
     }
 
     fn matches(&self, other: &Self) -> bool {
