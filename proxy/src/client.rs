@@ -36,7 +36,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use crate::{config::ClientConfig, wire::WireHead};
+use crate::{config::ClientConfig, metrics::Bound, wire::WireHead};
 
 /// The connection. What was read of a request is played back to Pingora.
 pub struct ClientStream {
@@ -98,7 +98,9 @@ pub enum Arrival {
     Request,
     /// Something else: the connection ends with this problem.
     Refused(Box<Problem>),
-    /// The client has left, or has been silent for too long.
+    /// The client was silent for longer than this bound allows.
+    Silent(Bound),
+    /// The client has left.
     Nobody,
 }
 
@@ -183,6 +185,11 @@ impl ClientStream {
         arrival
     }
 
+    /// What bounds the wait for the first byte of a request.
+    const fn first_bound(&self) -> Bound {
+        if self.used { Bound::IdleTimeout } else { Bound::HeaderTimeout }
+    }
+
     /// Drops what was played back; bytes beyond it are the beginning of the next request.
     fn forget_request(&mut self) {
         self.bytes.drain(..self.played.min(self.bytes.len()));
@@ -204,6 +211,9 @@ impl ClientStream {
                 Ok(0) | Err(_) if begun && self.overdue().is_some() => {
                     let problem = Problem::new(Code::RequestTimeout, "the headers were not complete in time");
                     return Poll::Ready(Arrival::Refused(Box::new(problem)));
+                }
+                Ok(0) | Err(_) if self.overdue().is_some() => {
+                    return Poll::Ready(Arrival::Silent(self.first_bound()));
                 }
                 Ok(0) | Err(_) => return Poll::Ready(Arrival::Nobody),
                 Ok(_) if !begun => self.wait_for(Awaited::Request, self.bounds.header),
@@ -399,6 +409,8 @@ mod tests {
         header_timeout: Duration::from_secs(20),
         idle_timeout: Duration::from_secs(60),
         requests_per_connection: 1,
+        connections: 1,
+        connections_per_address: 1,
         calls_in_flight_per_key: 1,
         refusals_per_second: 1,
     };
@@ -454,7 +466,7 @@ mod tests {
         assert!(matches!(stream.arrival().await, Arrival::Request));
         stream.read_exact(&mut [0; 27]).await.unwrap();
         let begun = Instant::now();
-        assert!(matches!(stream.arrival().await, Arrival::Nobody));
+        assert!(matches!(stream.arrival().await, Arrival::Silent(Bound::IdleTimeout)));
         assert!((60..62).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
     }
 

@@ -83,6 +83,10 @@ pub struct ClientConfig {
     pub header_timeout: Duration,
     /// How long a connection may neither give nor take a byte.
     pub idle_timeout: Duration,
+    /// Connections that may be open at once.
+    pub connections: usize,
+    /// Connections that one address may have open at once.
+    pub connections_per_address: u32,
     /// Requests on one connection before it is closed.
     pub requests_per_connection: u32,
     /// Calls of one key that may be under way at once.

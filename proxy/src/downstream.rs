@@ -1,6 +1,9 @@
 //! Connections from clients, on their way into Pingora.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use pingora_core::{
@@ -9,12 +12,16 @@ use pingora_core::{
     server::{ShutdownWatch, configuration::ServerConf},
 };
 use pingora_proxy::{HttpProxy, http_proxy};
+use shared::problem::{Code, Problem};
 use tokio::sync::watch;
 
 use crate::{
     client::{Arrival, ClientStream},
+    config::Config,
     drain::Phase,
     gateway::Gateway,
+    guards::Counted,
+    metrics::Bound,
     respond,
     state::State,
     tls::Handshake,
@@ -24,14 +31,16 @@ use crate::{
 pub struct Downstream {
     proxy: Arc<HttpProxy<Gateway>>,
     state: Arc<State>,
+    /// Connections beyond these are not taken, whatever the configuration says.
+    most: usize,
 }
 
 impl Downstream {
-    /// The proxy of a state.
+    /// The proxy of a state, which takes `most` connections at once if its configuration does.
     #[must_use]
-    pub fn new(conf: &Arc<ServerConf>, state: &Arc<State>) -> Self {
+    pub fn new(conf: &Arc<ServerConf>, state: &Arc<State>, most: usize) -> Self {
         let proxy = Arc::new(http_proxy(conf, Gateway(Arc::clone(state))));
-        Self { proxy, state: Arc::clone(state) }
+        Self { proxy, state: Arc::clone(state), most }
     }
 
     /// The connection as requests come over it: after its handshake where there is TLS; `None` when that failed.
@@ -64,11 +73,46 @@ impl Downstream {
         match arrival {
             Arrival::Request => true,
             Arrival::Refused(problem) => {
+                if problem.code() == Code::RequestTimeout {
+                    self.state.metrics.hit(Bound::HeaderTimeout);
+                }
                 respond::refuse_unread(client, &self.state, &problem).await;
+                false
+            }
+            Arrival::Silent(bound) => {
+                self.state.metrics.hit(bound);
                 false
             }
             Arrival::Nobody => false,
         }
+    }
+
+    /// The place of a connection among those of its address; `None`, after telling it so, when there is none left.
+    async fn admit(&self, stream: Stream) -> Option<(Stream, Option<Counted>)> {
+        let state = &self.state;
+        let config = Arc::clone(&state.config.load());
+        if state.drain.connections() > config.clients.connections.min(self.most) {
+            state.metrics.hit(Bound::Connections);
+            return None;
+        }
+        let Some(address) = address(&stream) else { return Some((stream, None)) };
+        let counted = state.guards.connect(address, &config.clients);
+        if counted.is_some() {
+            return Some((stream, counted));
+        }
+        state.metrics.hit(Bound::ConnectionsPerAddress);
+        // Where there is TLS, to be told would take a handshake.
+        if config.server.tls.is_none() {
+            // In a box of its own: connections that are taken keep no room for it.
+            Box::pin(state.guards.turn_away(self.turn_away(stream, &config))).await;
+        }
+        None
+    }
+
+    async fn turn_away(&self, stream: Stream, config: &Config) {
+        let mut client = ClientStream::new(stream, &config.clients);
+        let problem = Problem::new(Code::TooManyRequests, "too many connections from this address");
+        respond::refuse_unread(&mut client, &self.state, &problem.retry_after(1)).await;
     }
 }
 
@@ -76,6 +120,7 @@ impl Downstream {
 impl ServerApp for Downstream {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let _open = self.state.drain.connect();
+        let (stream, _counted) = self.admit(stream).await?;
         let mut phase = self.state.drain.phase();
         let stream = self.secure(stream, &mut phase).await?;
         let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
@@ -101,4 +146,9 @@ impl ServerApp for Downstream {
     async fn cleanup(&self) {
         self.proxy.cleanup().await;
     }
+}
+
+fn address(stream: &Stream) -> Option<IpAddr> {
+    let digest = stream.get_socket_digest()?;
+    digest.peer_addr()?.as_inet().map(SocketAddr::ip)
 }

@@ -1,10 +1,19 @@
 //! Bounds on what one client can put on the machine. They are not the customer's quota: those the meter keeps.
 
+mod connections;
+
 use std::{
     hash::{BuildHasher, RandomState},
     net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
+
+use connections::Connections;
+pub use connections::Counted;
 
 use parking_lot::Mutex;
 use pingora_limits::{
@@ -15,8 +24,11 @@ use shared::key::KeyId;
 
 use crate::config::ClientConfig;
 
-/// Estimates of what each key and each address is doing.
+/// What each key and each address is doing.
 pub struct Guards {
+    connections: Arc<Connections>,
+    /// Connections that are being told that they are too many.
+    turned_away: AtomicUsize,
     keys: Inflight,
     refusals: Vec<Mutex<Rate>>,
     hasher: RandomState,
@@ -34,6 +46,8 @@ impl Default for Guards {
     fn default() -> Self {
         let rate = || Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), HASHES, SLOTS));
         Self {
+            connections: Arc::default(),
+            turned_away: AtomicUsize::new(0),
             keys: Inflight::new(),
             refusals: std::iter::repeat_with(rate).take(SHARDS).collect(),
             hasher: RandomState::new(),
@@ -42,6 +56,22 @@ impl Default for Guards {
 }
 
 impl Guards {
+    /// Counts a connection of an address until the result is dropped; `None` when it has as many as it may.
+    #[must_use]
+    pub fn connect(&self, address: IpAddr, config: &ClientConfig) -> Option<Counted> {
+        self.connections.enter(network(address), config.connections_per_address)
+    }
+
+    /// Runs what tells a connection that it is one too many, if not too many are being told so already.
+    pub async fn turn_away(&self, tell: impl Future<Output = ()>) {
+        const AT_ONCE: usize = 64;
+        let leave = Leave(&self.turned_away);
+        if self.turned_away.fetch_add(1, Ordering::Relaxed) < AT_ONCE {
+            tell.await;
+        }
+        drop(leave);
+    }
+
     /// Counts a call of a key as under way until the guard is dropped; `None` when as many are as one key may have.
     #[must_use]
     pub fn enter(&self, key: KeyId, config: &ClientConfig) -> Option<Guard> {
@@ -57,6 +87,14 @@ impl Guards {
         let rate = usize::try_from(shard).ok().and_then(|shard| self.refusals.get(shard));
         let most = isize::try_from(config.refusals_per_second).unwrap_or(isize::MAX);
         rate.is_some_and(|rate| rate.lock().observe(&network, 1) > most)
+    }
+}
+
+struct Leave<'a>(&'a AtomicUsize);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -76,6 +114,8 @@ mod tests {
         header_timeout: Duration::from_secs(1),
         idle_timeout: Duration::from_secs(1),
         requests_per_connection: 1,
+        connections: 1,
+        connections_per_address: 1,
         calls_in_flight_per_key: 3,
         refusals_per_second: 5,
     };

@@ -12,6 +12,7 @@ pub mod config;
 pub mod ctx;
 pub mod downstream;
 pub mod drain;
+pub mod files;
 pub mod gateway;
 pub mod guards;
 pub mod hand_over;

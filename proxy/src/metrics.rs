@@ -1,6 +1,7 @@
 //! Counters for operators. Labels come from our own tables and from the configuration, never from a request, so
 //! that nobody outside can add a series.
 
+mod bounds;
 mod configuration;
 mod pool;
 mod register;
@@ -15,7 +16,11 @@ use prometheus::{
 };
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
-use self::{configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register, tls::TlsMetrics};
+pub use self::bounds::Bound;
+use self::{
+    bounds::BoundMetrics, configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register,
+    tls::TlsMetrics,
+};
 use crate::{per_tool::PerTool, pools::Pools, reload::Outcome, state::State, tls::Handshake};
 
 /// Every metric of the proxy.
@@ -26,6 +31,7 @@ pub struct Metrics {
     pools: PoolMetrics,
     tls: TlsMetrics,
     configuration: ConfigurationMetrics,
+    bounds: BoundMetrics,
     gateway_seconds: Histogram,
     requests: IntGauge,
     remembered: IntGauge,
@@ -72,6 +78,7 @@ impl Metrics {
             pools: PoolMetrics::new(&register, pools)?,
             tls: TlsMetrics::new(&register)?,
             configuration: ConfigurationMetrics::new(&register)?,
+            bounds: BoundMetrics::new(&register)?,
             gateway_seconds: register.histogram(
                 "utg_gateway_seconds",
                 "Seconds the proxy itself took, from a request's headers until the tool was asked.",
@@ -106,9 +113,15 @@ impl Metrics {
 
     /// Counts an answer of the proxy's own.
     pub fn refused(&self, code: Code) {
+        self.bounds.refused(code);
         if let Some((_, counter)) = self.refusals.iter().find(|(other, _)| *other == code) {
             counter.inc();
         }
+    }
+
+    /// Counts that a bound was run into.
+    pub fn hit(&self, bound: Bound) {
+        self.bounds.hit(bound);
     }
 
     /// Notes how long a tool took until its answer began, and how long the proxy itself until it had asked.

@@ -24,6 +24,7 @@ use crate::{
     config::Config,
     downstream::Downstream,
     drain::Phase,
+    files,
     hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
     probe::Prober,
@@ -59,7 +60,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let successors = door.map(|door| {
         Successors::new(Arc::clone(&state), predecessor, door, [&listen, &admin], open.clone(), told.clone())
     });
-    let downstream = Downstream::new(&server.configuration, &state);
+    let downstream = Downstream::new(&server.configuration, &state, most_connections(&state));
     server.add_service(Bound::new(downstream, listen, open.subscribe(), None));
     let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), Some(1));
     server.add_service(admin.lasting(state.drain.left()));
@@ -83,6 +84,18 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     }
     state.access_log.close();
     log.join().map_err(|_panic| io::Error::other("the access log's thread panicked"))
+}
+
+/// Half of the files that may be open: a call needs a second one, towards its tool.
+fn most_connections(state: &State) -> usize {
+    let (files, asked) = (files::most_open(), state.config.load().clients.connections);
+    if asked > files / 2 {
+        log::warn!(
+            "{files} files may be open at once (LimitNOFILE), so that {} connections are taken and not {asked} (clients.connections)",
+            files / 2
+        );
+    }
+    files / 2
 }
 
 /// The process to go on from, if there is one, and where the next one is waited for.

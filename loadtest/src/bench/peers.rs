@@ -78,7 +78,8 @@ impl Place<'_> {
         let (address, admin) = (free_address()?, free_address()?);
         let mut config = format!(
             "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = 1\n\n[grants]\nsecret = \"${{GRANT_SECRET}}\"\n\n\
-             [clients]\nrequests_per_connection = 1_000_000_000\nrefusals_per_second = 1_000_000\n\n\
+             [clients]\nrequests_per_connection = 1_000_000_000\nrefusals_per_second = 1_000_000\n\
+             connections = 1_000_000\nconnections_per_address = 1_000_000\n\n\
              [defaults]\nmax_body = \"2GiB\"\n\n[pools]\n"
         );
         for tool in Tool::ALL {

@@ -111,6 +111,8 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
             Duration::from_millis(BODY_PAUSE_MS),
             duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
         ),
+        connections: section.read("connections", 20_000, count(1..=10_000_000)),
+        connections_per_address: section.read("connections_per_address", 1_000, count(1..=10_000_000)),
         requests_per_connection: section.read(
             "requests_per_connection",
             10_000,

@@ -18,6 +18,7 @@ use crate::{
     client,
     clock::{self, Monotonic},
     ctx::{Call, RequestCtx},
+    metrics::Bound,
     phases::{fail, select},
     respond,
     state::State,
@@ -133,13 +134,13 @@ fn take_place(
     if call.method == CallMethod::Post {
         head.check_media_type(&settings.accept)?;
     }
-    ctx.key_guard = Some(
-        state
-            .guards
-            .enter(key_id, &state.config.load().clients)
-            .ok_or_else(|| fail::overloaded("the key has too many calls under way"))?,
-    );
-    ctx.seat = Some(pool.enter().ok_or_else(|| fail::overloaded("the tool has too many calls under way"))?);
+    ctx.key_guard = Some(state.guards.enter(key_id, &state.config.load().clients).ok_or_else(|| {
+        fail::full(state, Bound::CallsInFlightPerKey, "the key has too many calls under way")
+    })?);
+    ctx.seat =
+        Some(pool.enter().ok_or_else(|| {
+            fail::full(state, Bound::CallsInFlight, "the tool has too many calls under way")
+        })?);
     select::first(&pool, ctx, key_id)
 }
 
@@ -151,6 +152,7 @@ fn flood(state: &State, session: &Session, problem: Problem) -> Problem {
             if problem.code() == Code::GrantInvalid
                 && state.guards.is_flood(address, &state.config.load().clients) =>
         {
+            state.metrics.hit(Bound::RefusalsPerSecond);
             Problem::new(Code::TooManyRequests, "too many requests without a valid grant").retry_after(1)
         }
         _ => problem,

@@ -12,6 +12,7 @@ use crate::{
     client::{self, Awaited, ClientStream},
     clock::Monotonic,
     ctx::{Call, RequestCtx},
+    metrics::Bound,
     phases::{answer, select},
     pools::{Evidence, Pool},
     respond,
@@ -25,6 +26,9 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Bo
     let pool = &call.pool;
     if let Some(upstream) = pool.upstream(place) {
         state.metrics.connect_failed(call.tool, &upstream.name);
+        if *error.etype() == ErrorType::ConnectTimedout {
+            state.metrics.hit(Bound::ConnectTimeout);
+        }
         if let Some(health) =
             upstream.observe(Evidence::ConnectFailed, &pool.config.settings.probe, Monotonic::now())
         {
@@ -84,6 +88,9 @@ pub fn sent(
         error.etype = ErrorType::Custom(answer::HEADERS_TOO_LARGE);
     }
     let overdue = client::of(session).and_then(ClientStream::overdue);
+    if overdue == Some(Awaited::Try) {
+        state.metrics.hit(Bound::TryTimeout);
+    }
     let of_the_tool = matches!(overdue, Some(Awaited::Answer | Awaited::Try))
         || (overdue.is_none() && *error.esource() != ErrorSource::Downstream);
     if of_the_tool && !stale {
@@ -105,12 +112,30 @@ pub fn sent(
     let mut tried = ctx.tried;
     ctx.place.into_iter().for_each(|place| tried.add(place));
     let now = Monotonic::now();
-    if pool.has_another(tried, now) && pool.may_retry(now) {
+    if !pool.has_another(tried, now) {
+        return error;
+    }
+    if pool.may_retry(now) {
         ctx.tried = tried;
         state.metrics.retried(call.tool, "answer");
         error.set_retry(select::next(pool, ctx, call.key_id));
+    } else {
+        state.metrics.hit(Bound::RetryPercent);
     }
     error
+}
+
+/// The bound of time that was run into, if one was.
+fn bound_of_time(error: &Error, overdue: Option<Awaited>) -> Option<Bound> {
+    match (overdue, error.esource(), error.etype()) {
+        (Some(Awaited::Request), ..) | (None, ErrorSource::Downstream, ErrorType::WriteTimedout) => {
+            Some(Bound::IdleTimeout)
+        }
+        (Some(Awaited::Answer), ..) => Some(Bound::AnswerTimeout),
+        (Some(Awaited::RestOfAnswer), ..) => Some(Bound::PauseTimeout),
+        // Counted when the next server was to be tried.
+        (Some(Awaited::Try) | None, ..) => None,
+    }
 }
 
 /// The end of a request that failed: a problem, if the answer has not begun yet and somebody is there to read it.
@@ -118,6 +143,9 @@ pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mu
     session.set_keepalive(None);
     let begun = session.response_written().is_some_and(|response| !response.status.is_informational());
     let overdue = client::of(session).and_then(ClientStream::overdue);
+    if let Some(bound) = bound_of_time(error, overdue) {
+        state.metrics.hit(bound);
+    }
     let problem = if begun { None } else { problem(ctx, error, overdue) };
     if let Some(problem) = &problem {
         log::info!("request {}: {} ({})", ctx.request_id, problem.code().as_str(), error.etype().as_str());
@@ -203,6 +231,13 @@ fn failed(pool: &Pool, etype: &ErrorType) -> Problem {
 #[must_use]
 pub fn unavailable(pool: &Pool, detail: &'static str) -> Problem {
     outage(pool, Code::ToolUnavailable, "destination_unavailable", detail)
+}
+
+/// A bound on what is done at once was run into, and is counted.
+#[must_use]
+pub fn full(state: &State, bound: Bound, detail: &'static str) -> Problem {
+    state.metrics.hit(bound);
+    overloaded(detail)
 }
 
 /// There is too much to do at this moment.

@@ -12,6 +12,7 @@
 
 mod admin;
 mod bodies;
+mod bounds;
 mod command;
 mod configuration;
 mod failures;

@@ -7,7 +7,7 @@ use shared::{
     route::ToolCall,
 };
 
-use crate::{clock, phases::fail, replay::FirstUse, state::State, wire::WireHead};
+use crate::{clock, metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
 
 /// The grant of a call, good and unused until now.
 pub(super) fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
@@ -20,6 +20,8 @@ pub(super) fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> 
         FirstUse::Yes => Ok(grant),
         FirstUse::No => Err(GrantFault::Replayed.into()),
         // Fails closed: a request that cannot be remembered could be made again.
-        FirstUse::Unknown => Err(fail::overloaded("this origin takes no more calls within the minute")),
+        FirstUse::Unknown => {
+            Err(fail::full(state, Bound::ReplayCapacity, "this origin takes no more calls within the minute"))
+        }
     }
 }
