@@ -1,6 +1,7 @@
 //! What the proxy is told to do. A [`Config`] is always valid: what an operator wrote becomes one, or a list of
 //! everything that is wrong with it.
 
+mod callers;
 mod env;
 mod fault;
 mod fixed;
@@ -19,13 +20,13 @@ use std::{
     time::Duration,
 };
 
+pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 pub use env::Lookup;
 pub use fault::{Fault, Faults};
 pub use pool::{
     Balance, DisabledUntil, Duty, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,
 };
-use shared::secret::MacKeys;
 
 use crate::{per_tool::PerTool, tls::ServerTls};
 
@@ -34,8 +35,8 @@ use crate::{per_tool::PerTool, tls::ServerTls};
 pub struct Config {
     /// Where it listens, and how it ends.
     pub server: ServerConfig,
-    /// How it tells the edge's requests from others.
-    pub grants: GrantConfig,
+    /// Whose requests it serves.
+    pub callers: Callers,
     /// What it bears from clients.
     pub clients: ClientConfig,
     /// What it writes down.
@@ -65,15 +66,6 @@ pub struct ServerConfig {
     pub grace: Duration,
     /// Where a new process asks for the sockets, if it may.
     pub upgrade_socket: Option<PathBuf>,
-}
-
-/// Grants.
-#[derive(Clone, Debug)]
-pub struct GrantConfig {
-    /// The one or two live secrets.
-    pub keys: MacKeys,
-    /// Requests that are remembered so that none is made twice.
-    pub replay_capacity: usize,
 }
 
 /// Bounds that guard the machine. They are not the customer's quota.

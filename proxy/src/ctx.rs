@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use pingora_limits::inflight::Guard;
-use shared::{key::KeyId, problem::Code, request_id::RequestId, route::CallMethod, tier::Tier, tool::Tool};
+use shared::{
+    key::KeyId, problem::Code, quota::Standing, request_id::RequestId, route::CallMethod, tier::Tier,
+    time::UtcDay, tool::Tool,
+};
 
 use crate::{
     drain::UnderWay,
@@ -17,8 +20,12 @@ pub struct RequestCtx {
     pub started: Instant,
     /// The grant's request id; before a grant was verified, one of our own.
     pub request_id: RequestId,
-    /// The verified call.
+    /// The call, once it may be made.
     pub call: Option<Call>,
+    /// How the key stands, in direct mode, as the client is told.
+    pub standing: Option<Standing>,
+    /// The day on which the call is counted, in direct mode.
+    pub charged: Option<UtcDay>,
     /// What the proxy answered itself.
     pub refusal: Option<Code>,
     /// What is to be answered instead of what the error says.
@@ -51,7 +58,7 @@ pub struct RequestCtx {
     pub under_way: UnderWay,
 }
 
-/// A call whose grant was verified.
+/// A call that may be made.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Which of the two operations.
@@ -76,6 +83,8 @@ impl RequestCtx {
             started: Instant::now(),
             request_id: respond::random_id(),
             call: None,
+            standing: None,
+            charged: None,
             refusal: None,
             problem: None,
             place: None,

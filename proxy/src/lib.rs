@@ -10,6 +10,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod ctx;
+pub mod direct;
 pub mod downstream;
 pub mod drain;
 pub mod files;

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod configuration;
+mod keys;
 mod pool;
 mod register;
 mod tls;
@@ -18,10 +19,12 @@ use shared::{problem::Code, tier::Tier, tool::Tool};
 
 pub use self::bounds::Bound;
 use self::{
-    bounds::BoundMetrics, configuration::ConfigurationMetrics, pool::PoolMetrics, register::Register,
-    tls::TlsMetrics,
+    bounds::BoundMetrics, configuration::ConfigurationMetrics, keys::KeyMetrics, pool::PoolMetrics,
+    register::Register, tls::TlsMetrics,
 };
-use crate::{per_tool::PerTool, pools::Pools, reload::Outcome, state::State, tls::Handshake};
+use crate::{
+    config::Callers, per_tool::PerTool, pools::Pools, reload::Outcome, state::State, tls::Handshake,
+};
 
 /// Every metric of the proxy.
 pub struct Metrics {
@@ -32,6 +35,7 @@ pub struct Metrics {
     tls: TlsMetrics,
     configuration: ConfigurationMetrics,
     bounds: BoundMetrics,
+    keys: KeyMetrics,
     gateway_seconds: Histogram,
     requests: IntGauge,
     remembered: IntGauge,
@@ -79,6 +83,7 @@ impl Metrics {
             tls: TlsMetrics::new(&register)?,
             configuration: ConfigurationMetrics::new(&register)?,
             bounds: BoundMetrics::new(&register)?,
+            keys: KeyMetrics::new(&register)?,
             gateway_seconds: register.histogram(
                 "utg_gateway_seconds",
                 "Seconds the proxy itself took, from a request's headers until the tool was asked.",
@@ -179,9 +184,14 @@ impl Metrics {
         self.configuration.look(&state.report.load());
         self.requests.set(signed(state.drain.under_way()));
         self.remembered.set(signed(state.replay.len()));
-        self.capacity.set(signed(state.config.load().grants.replay_capacity));
+        let capacity = match &state.config.load().callers {
+            Callers::Edge(grants) => grants.replay_capacity,
+            Callers::Clients(_) => 0,
+        };
+        self.capacity.set(signed(capacity));
         // What was dropped since it was last looked at; two lookers at once must not both add it.
         let _one_at_a_time = self.looking.lock();
+        self.keys.look(state.direct.as_ref());
         self.log_dropped.inc_by(state.access_log.dropped().saturating_sub(self.log_dropped.get()));
         self.ready.set(i64::from(state.is_ready()));
     }

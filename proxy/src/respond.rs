@@ -14,7 +14,7 @@ use shared::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{client::ClientStream, ctx::RequestCtx, state::State};
+use crate::{client::ClientStream, ctx::RequestCtx, direct::told, state::State};
 
 /// Bodies up to this length are read to their end, so that a refusal costs no new connection.
 const SMALL_BODY: u64 = 64 << 10;
@@ -36,8 +36,10 @@ pub async fn refuse(
     for (name, value) in rendered.headers {
         header.append_header(name, value)?;
     }
-    header.insert_header(headers::REFUSAL, problem.code().as_str())?;
-    answer(session, ctx, header, rendered.body.into()).await
+    if state.direct.is_none() {
+        header.insert_header(headers::REFUSAL, problem.code().as_str())?;
+    }
+    answer(session, ctx, state, header, rendered.body.into()).await
 }
 
 /// Answers a client whose request Pingora never saw, and ends the connection.
@@ -47,8 +49,12 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let rendered = problem.render(&request_id);
     let mut head = format!("HTTP/1.1 {} {}\r\n", rendered.status, reason(rendered.status));
     let length = rendered.body.len().to_string();
+    let first = match state.direct {
+        None => (headers::REFUSAL, problem.code().as_str()),
+        Some(_) => ("x-content-type-options", "nosniff"),
+    };
     let own = [
-        (headers::REFUSAL, problem.code().as_str()),
+        first,
         (headers::REQUEST_ID, &request_id.to_string()),
         ("content-length", &length),
         ("connection", "close"),
@@ -79,37 +85,72 @@ fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
 }
 
-/// Answers a liveness check.
-pub async fn healthy(session: &mut Session, ctx: &mut RequestCtx) -> Result<()> {
-    json(session, ctx, Bytes::from_static(br#"{"status":"ok"}"#)).await
+/// A text of the proxy's own.
+pub struct Written {
+    /// The HTTP status.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// The text.
+    pub body: Bytes,
 }
 
-/// Answers with a text of the proxy's own that is good for this moment only.
-pub async fn json(session: &mut Session, ctx: &mut RequestCtx, body: Bytes) -> Result<()> {
-    let mut header = ResponseHeader::build(200, Some(6))?;
-    header.insert_header("content-type", "application/json")?;
-    header.insert_header("cache-control", "no-store")?;
-    answer(session, ctx, header, body).await
+impl Written {
+    /// The answer to a liveness check.
+    #[must_use]
+    pub fn health() -> Self {
+        Self::json(r#"{"status":"ok"}"#.to_owned())
+    }
+
+    /// A JSON text that is good for this moment only.
+    #[must_use]
+    pub fn json(body: String) -> Self {
+        let headers =
+            vec![("content-type", "application/json".to_owned()), ("cache-control", "no-store".to_owned())];
+        Self { status: 200, headers, body: body.into() }
+    }
+
+    /// The answer to a preflight.
+    #[must_use]
+    pub fn preflight(methods: &[Method]) -> Self {
+        Self { status: 204, headers: headers::preflight(methods).into(), body: Bytes::new() }
+    }
+
+    /// The same with more headers.
+    #[must_use]
+    pub fn with_headers(mut self, more: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        self.headers.extend(more);
+        self
+    }
 }
 
-/// Answers a preflight.
-pub async fn preflight(session: &mut Session, ctx: &mut RequestCtx, methods: &[Method]) -> Result<()> {
-    let mut header = ResponseHeader::build(204, Some(10))?;
-    for (name, value) in headers::preflight(methods) {
+/// Answers with a text of the proxy's own.
+pub async fn written(
+    session: &mut Session,
+    ctx: &mut RequestCtx,
+    state: &State,
+    written: Written,
+) -> Result<()> {
+    let mut header = ResponseHeader::build(written.status, Some(written.headers.len() + CORS.len() + 5))?;
+    for (name, value) in written.headers {
         header.insert_header(name, value)?;
     }
-    answer(session, ctx, header, Bytes::new()).await
+    answer(session, ctx, state, header, written.body).await
 }
 
 async fn answer(
     session: &mut Session,
     ctx: &RequestCtx,
+    state: &State,
     mut header: ResponseHeader,
     body: Bytes,
 ) -> Result<()> {
     header.insert_header(headers::REQUEST_ID, ctx.request_id.to_string())?;
     for (name, value) in CORS {
         header.insert_header(name, value)?;
+    }
+    if state.direct.is_some() {
+        told::written(ctx, &mut header)?;
     }
     if header.status != http::StatusCode::NO_CONTENT {
         header.insert_header("content-length", body.len())?;

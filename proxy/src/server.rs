@@ -21,7 +21,9 @@ use tokio::{
 
 use crate::{
     admin::Admin,
+    clock,
     config::Config,
+    direct::Keeper,
     downstream::Downstream,
     drain::Phase,
     files,
@@ -69,6 +71,9 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     if let Some(successors) = successors.transpose()? {
         server.add_service(background_service("hand-over", successors));
     }
+    if state.direct.is_some() {
+        server.add_service(background_service("keys", Keeper(Arc::clone(&state))));
+    }
     announce(addresses)?;
 
     let log = {
@@ -81,6 +86,9 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     thread::spawn(move || server.run(RunArgs { shutdown_signal: Box::new(signals) }));
     if let Ok(told) = ending.recv() {
         end(&state, told, &ending);
+    }
+    if let Some(direct) = &state.direct {
+        direct.close(clock::now());
     }
     state.access_log.close();
     log.join().map_err(|_panic| io::Error::other("the access log's thread panicked"))

@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use crate::{
     access_log::AccessLog,
     clock,
-    config::Config,
+    config::{Callers, Config},
+    direct::Direct,
     drain::Drain,
     guards::Guards,
     metrics::Metrics,
@@ -28,6 +29,8 @@ pub struct State {
     pub pools_changed: Notify,
     /// What came of reading the configuration.
     pub report: ArcSwap<Report>,
+    /// What direct mode keeps; `None` behind an edge.
+    pub direct: Option<Direct>,
     /// Requests that were made.
     pub replay: ReplayCache,
     /// Bounds on clients.
@@ -44,11 +47,16 @@ impl State {
     /// A proxy that has not begun.
     ///
     /// # Errors
-    /// When two metrics have one name, which a test excludes.
-    pub fn new(config: Config) -> Result<Self, prometheus::Error> {
+    /// When two metrics have one name, which a test excludes, or the files of direct mode cannot be relied upon.
+    pub fn new(config: Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let pools = Pools::new(&config, None);
+        let (replay_capacity, direct) = match &config.callers {
+            Callers::Edge(grants) => (grants.replay_capacity, None),
+            Callers::Clients(keys) => (0, Some(Direct::open(keys)?)),
+        };
         Ok(Self {
-            replay: ReplayCache::new(config.grants.replay_capacity),
+            direct,
+            replay: ReplayCache::new(replay_capacity),
             guards: Guards::default(),
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
@@ -80,6 +88,7 @@ impl State {
     /// Whether requests should be sent here: every upstream was probed, and the process is not ending.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.pools.load().are_known() && !self.drain.has_begun()
+        let knows_keys = self.direct.as_ref().is_none_or(|direct| direct.freshness.is_known());
+        self.pools.load().are_known() && knows_keys && !self.drain.has_begun()
     }
 }

@@ -37,29 +37,37 @@ impl<'a> Address<'a> {
         self.authority.bytes().all(plain)
     }
 
-    /// Refuses to take a secret that has travelled in the clear, unless `http_allowed` (local development behind
-    /// another name) or the host is this very machine.
+    /// As [`check_confidential`].
     ///
     /// # Errors
-    /// `https-required`. It is no redirect: that would hide the mistake until the secret is read on the way.
+    /// `https-required`.
     pub fn check_confidential(&self, http_allowed: bool) -> Result<(), Problem> {
-        if self.secure || http_allowed || self.is_loopback() {
-            return Ok(());
-        }
-        Err(Problem::new(
-            Code::HttpsRequired,
-            "this request carries a secret and came over plain http; use https",
-        ))
+        check_confidential(self.secure, self.authority, http_allowed)
     }
+}
 
-    fn is_loopback(&self) -> bool {
-        let host = match self.authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-            _ => self.authority,
-        };
-        let in_127 = host.parse::<core::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
-        in_127 || matches!(host, "localhost" | "[::1]") || host.ends_with(".localhost")
+/// Refuses to take a secret that has travelled in the clear (not `secure`) to this authority, a host and perhaps a
+/// port, unless `http_allowed` (local development behind another name) or the host is this very machine.
+///
+/// # Errors
+/// `https-required`. It is no redirect: that would hide the mistake until the secret is read on the way.
+pub fn check_confidential(secure: bool, authority: &str, http_allowed: bool) -> Result<(), Problem> {
+    if secure || http_allowed || is_loopback(authority) {
+        return Ok(());
     }
+    Err(Problem::new(
+        Code::HttpsRequired,
+        "this request carries a secret and came over plain http; use https",
+    ))
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let in_127 = host.parse::<core::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+    in_127 || matches!(host, "localhost" | "[::1]") || host.ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let tool = (0..Tool::ALL.len()).prop_map(|index| Tool::ALL[index]);
+    let tool = proptest::sample::select(&Tool::ALL[..]);
     let tier = (0u8..3).prop_map(|code| Tier::from_code(code).unwrap());
     prop_oneof![
         4 => (0i64..3_000).prop_map(Step::Wait),

@@ -1,6 +1,9 @@
 //! Secrets and keys of the tests. Nothing here is used anywhere else.
 
-use std::process::Command;
+use std::{
+    process::Command,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use shared::{
     key::{ApiKey, KeyEnv, KeyId},
@@ -27,6 +30,18 @@ pub fn give(command: &mut Command) -> &mut Command {
 
 pub fn signing() -> MacKeys {
     MacKeys::parse(KEY_SIGNING_SECRET).unwrap()
+}
+
+/// A key of this tier, as if it had just been issued: its text and its id. No two have the same id.
+pub fn fresh(tier: Tier) -> (String, KeyId) {
+    static DRAWN: AtomicU64 = AtomicU64::new(1);
+    let number = DRAWN.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut id = [0; 12];
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    id[8..].copy_from_slice(&number.to_le_bytes()[..4]);
+    let id = KeyId::new(id);
+    let (key, _) = ApiKey::mint(KeyEnv::Live, id, tier, now(), [7; 16], &signing());
+    (key.reveal(), id)
 }
 
 /// The text to present for a credential, given a live key's.

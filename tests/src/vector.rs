@@ -35,6 +35,8 @@ pub enum Boundary {
     Shared,
     Edge,
     Proxy,
+    /// The proxy in direct mode, which answers as the edge wherever a row does not say otherwise.
+    Direct,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -120,7 +122,7 @@ pub fn load() -> Vec<Vector> {
 /// # Panics
 /// When a row is not answered as it says, or no row holds here.
 pub fn check_all(boundary: Boundary, mut answer: impl FnMut(&Vector) -> Response) {
-    let rows: Vec<Vector> = load().into_iter().filter(|row| row.at.contains(&boundary)).collect();
+    let rows: Vec<Vector> = load().into_iter().filter(|row| row.holds_at(boundary)).collect();
     assert!(!rows.is_empty(), "no vector holds at {boundary:?}");
     let faults: Vec<String> = rows.iter().filter_map(|row| row.check(boundary, &answer(row)).err()).collect();
     assert!(faults.is_empty(), "{} of {} rows differ:\n{}", faults.len(), rows.len(), faults.join("\n"));
@@ -151,9 +153,17 @@ impl Vector {
         }
     }
 
+    /// Whether the row holds at `boundary`.
+    fn holds_at(&self, boundary: Boundary) -> bool {
+        let stands_for =
+            |at: &Boundary| *at == boundary || (*at, boundary) == (Boundary::Edge, Boundary::Direct);
+        self.at.iter().any(stands_for)
+    }
+
     fn expected(&self, boundary: Boundary) -> Expected {
         let mut expected = self.answer.clone();
-        if let Some(other) = self.but.get(&boundary) {
+        let edge = (boundary == Boundary::Direct).then_some(Boundary::Edge);
+        for other in edge.into_iter().chain([boundary]).filter_map(|boundary| self.but.get(&boundary)) {
             expected.status = other.status.or(expected.status);
             expected.code = other.code.clone().or(expected.code);
             expected.headers.extend(other.headers.clone());

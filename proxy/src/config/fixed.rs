@@ -1,13 +1,13 @@
 //! What only a start can change.
 
-use super::Config;
+use super::{Authority, Callers, Config};
 
 impl Config {
     /// Takes what cannot be changed while a proxy runs from the configuration it was started with; the keys under which
     /// this one says something else.
     #[must_use]
     pub fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
-        let (server, grants) = (&mut self.server, &mut self.grants);
+        let server = &mut self.server;
         let kept = [
             keep(
                 "idle_upstream_connections",
@@ -18,9 +18,39 @@ impl Config {
             keep("server.admin", &mut server.admin, &running.server.admin),
             keep("server.threads", &mut server.threads, &running.server.threads),
             keep("server.upgrade_socket", &mut server.upgrade_socket, &running.server.upgrade_socket),
-            keep("grants.replay_capacity", &mut grants.replay_capacity, &running.grants.replay_capacity),
         ];
-        kept.into_iter().flatten().collect()
+        let callers = self.callers.keep_fixed(&running.callers);
+        kept.into_iter().flatten().chain(callers).collect()
+    }
+}
+
+impl Callers {
+    fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
+        match (&mut *self, running) {
+            (Self::Edge(read), Self::Edge(running)) => {
+                keep("grants.replay_capacity", &mut read.replay_capacity, &running.replay_capacity)
+                    .into_iter()
+                    .collect()
+            }
+            (Self::Clients(read), Self::Clients(running)) => {
+                let state = keep("keys.state", &mut read.state, &running.state);
+                let changes = match (&mut read.authority, &running.authority) {
+                    (Authority::Here { .. }, Authority::Here { .. }) => None,
+                    (Authority::Edge(read), Authority::Edge(running)) => {
+                        keep("keys.changes", &mut read.edge, &running.edge)
+                    }
+                    (read, running) => {
+                        read.clone_from(running);
+                        Some("keys.changes")
+                    }
+                };
+                state.into_iter().chain(changes).collect()
+            }
+            (read, running) => {
+                read.clone_from(running);
+                vec!["keys.direct"]
+            }
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
 
-use shared::{request::BODY_PAUSE_MS, secret::MacKeys, tool::Tool};
+use shared::{request::BODY_PAUSE_MS, tool::Tool};
 use toml::de::DeTable;
 
 use super::{
-    AccessDetail, AccessTarget, ClientConfig, Config, GrantConfig, LogConfig, PoolConfig, ServerConfig,
+    AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
     env::Lookup,
     fault::{Faults, Sink},
     pool::PoolSettings,
@@ -30,7 +30,7 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
 /// The configuration, or `None` where a fault was noted for a part that has no default.
 fn parts(root: &mut Section<'_>) -> Option<Config> {
     let server = section(root, "server", server);
-    let grants = section(root, "grants", grants);
+    let callers = callers(root);
     let clients = section(root, "clients", clients);
     let log = section(root, "log", log);
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
@@ -40,13 +40,21 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     root.finish();
     Some(Config {
         server,
-        grants: grants?,
+        callers: callers?,
         clients,
         log,
         idle_upstream_connections,
         pools: pools?,
         files: Vec::new(),
     })
+}
+
+fn callers(root: &mut Section<'_>) -> Option<Callers> {
+    let (mut grants, mut keys) = (root.section("grants"), root.section("keys"));
+    let callers = callers::read(&mut grants, &mut keys);
+    grants.finish();
+    keys.finish();
+    callers
 }
 
 fn section<'a, T>(root: &mut Section<'a>, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
@@ -90,16 +98,6 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         ),
         upgrade_socket: section.read("upgrade_socket", None, |entry| entry.whole_path().map(Some)),
     }
-}
-
-fn grants(section: &mut Section<'_>) -> Option<GrantConfig> {
-    let keys = section.secret(
-        ["secret", "secret_file"],
-        |text| MacKeys::parse(text).map_err(|fault| fault.to_string()),
-        "is missing; write secret = \"${GRANT_SECRET}\"",
-    );
-    let replay_capacity = section.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
-    Some(GrantConfig { keys: keys?, replay_capacity })
 }
 
 fn clients(section: &mut Section<'_>) -> ClientConfig {
@@ -184,7 +182,9 @@ fn data_centre(entry: &Entry<'_>) -> Result<String, String> {
     Err(format!("`{name}` is no name of a data centre; it has 1 to 64 letters, digits and -_."))
 }
 
-fn count<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl FnOnce(&Entry<'_>) -> Result<T, String> {
+pub(super) fn count<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl FnOnce(&Entry<'_>) -> Result<T, String> {
     move |entry| T::try_from(entry.number(range)?).map_err(|_| "is too large for this machine".to_owned())
 }
 

@@ -74,12 +74,12 @@ impl<'a> Section<'a> {
     }
 
     /// A secret, which stands under the first key or in the file that the second one names. `missing` is said when it
-    /// does neither.
+    /// does neither, unless it need not.
     pub(crate) fn secret<T>(
         &mut self,
         [key, file]: [&'static str; 2],
         parse: impl FnOnce(&str) -> Result<T, String>,
-        missing: &str,
+        missing: Option<&str>,
     ) -> Option<T> {
         match (self.entry(key), self.entry(file)) {
             (Some(entry), None) => entry.read(|entry| parse(&entry.secret()?)),
@@ -89,7 +89,7 @@ impl<'a> Section<'a> {
                 None
             }
             (None, None) => {
-                self.fault(key, missing);
+                missing.into_iter().for_each(|missing| self.fault(key, missing));
                 None
             }
         }
@@ -111,6 +111,11 @@ impl<'a> Section<'a> {
         let span =
             self.table.and_then(|table| table.get(key)).map(Spanned::span).or_else(|| self.span.clone());
         self.reading.faults.add(span, &self.path_of(key), detail);
+    }
+
+    /// Whether the key is left out.
+    pub(crate) fn is_without(&self, key: &str) -> bool {
+        self.table.is_none_or(|table| !table.contains_key(key))
     }
 
     /// The end of the section: whatever nobody asked for is a fault.
@@ -188,6 +193,21 @@ impl<'a> Entry<'a> {
                 Err(format!("{} has no unit; write a string such as {examples}", number.as_str()))
             }
             _ => self.text(),
+        }
+    }
+
+    /// The value as `true` or `false`. A string is one when it refers to the environment.
+    pub(crate) fn truth(&self) -> Result<bool, String> {
+        match self.value.get_ref() {
+            DeValue::Boolean(truth) => Ok(*truth),
+            DeValue::String(text) if text.contains("${") => {
+                let text = env::expand(text, self.reading.env)?;
+                text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
+            }
+            DeValue::String(text) if text.parse::<bool>().is_ok() => {
+                Err(format!("must be true or false; write {text} without quotes"))
+            }
+            _ => Err(self.not_a("true or false")),
         }
     }
 

@@ -1,6 +1,7 @@
 //! May the request be made? Its head, its route, who makes it and the bounds of its pool, in this order.
 
 mod grant;
+mod key;
 
 use std::sync::Arc;
 
@@ -17,10 +18,12 @@ use shared::{
 use crate::{
     client,
     clock::{self, Monotonic},
+    config::{Callers, Config, DirectConfig},
     ctx::{Call, RequestCtx},
+    direct::{self, Way},
     metrics::Bound,
     phases::{fail, select},
-    respond,
+    respond::{self, Written},
     state::State,
     wire::WireHead,
 };
@@ -31,20 +34,27 @@ enum Admission {
     Liveness,
     Status,
     Preflight(&'static [Method]),
+    /// What direct mode answers itself.
+    Direct,
 }
 
 /// Whether the request was answered here.
 pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
     bound(state, session);
     let admission = match client::of(session) {
-        Some(client) => admit(state, session, ctx, client.head()),
+        Some(client) => admit(state, session.req_header().method.as_str(), ctx, client.head()),
         None => Err(Problem::new(Code::Internal, "the connection is not one of ours")),
     };
     match admission {
         Ok(Admission::Call) => return Ok(false),
-        Ok(Admission::Liveness) => respond::healthy(session, ctx).await?,
-        Ok(Admission::Status) => respond::json(session, ctx, status(state).to_json().into()).await?,
-        Ok(Admission::Preflight(methods)) => respond::preflight(session, ctx, methods).await?,
+        Ok(Admission::Liveness) => respond::written(session, ctx, state, Written::health()).await?,
+        Ok(Admission::Status) => {
+            respond::written(session, ctx, state, Written::json(status(state).to_json())).await?;
+        }
+        Ok(Admission::Preflight(methods)) => {
+            respond::written(session, ctx, state, Written::preflight(methods)).await?;
+        }
+        Ok(Admission::Direct) => direct::serve(state, session, ctx).await?,
         Err(problem) => {
             let problem = flood(state, session, problem);
             respond::refuse(session, ctx, state, &problem).await?;
@@ -63,29 +73,36 @@ fn bound(state: &State, session: &mut Session) {
     }
 }
 
-fn admit(
-    state: &Arc<State>,
-    session: &Session,
-    ctx: &mut RequestCtx,
-    raw: &[u8],
-) -> Result<Admission, Problem> {
+fn admit(state: &Arc<State>, method: &str, ctx: &mut RequestCtx, raw: &[u8]) -> Result<Admission, Problem> {
     let wire = WireHead::parse(raw)?;
-    let head = Head::read(wire.lines())?;
     ctx.expects_continue = wire.only("expect")?.is_some();
     let path = Target::parse(wire.target)?.path;
-    match Route::parse(session.req_header().method.as_str(), path)? {
+    let route = Route::parse(method, path)?;
+    let head = Head::read(wire.lines())?;
+    if state.direct.is_some() && !matches!(route, Route::CallTool(_)) {
+        return Ok(Admission::Direct);
+    }
+    match route {
         Route::CallTool(call) => {
-            let caller = grant::verify(state, wire, &call)?;
-            ctx.request_id = caller.request_id;
-            ctx.call = Some(Call {
-                method: call.method,
-                tool: call.tool,
-                pool: state.pool(call.tool),
-                action: call.action.as_str().into(),
-                key_id: caller.key_id,
-                tier: caller.tier,
-            });
-            take_place(state, ctx, &call, &head, caller.key_id)?;
+            let pool = state.pool(call.tool);
+            let config = state.config.load();
+            let (key_id, tier) = match (&config.callers, &state.direct) {
+                (Callers::Edge(grants), _) => {
+                    let place = &config.server.data_centre;
+                    let grant = grant::verify(state, wire, &call, place, &grants.keys)?;
+                    ctx.request_id = grant.request_id;
+                    (grant.key_id, grant.tier)
+                }
+                (Callers::Clients(keys), Some(direct)) => {
+                    key::admit(direct, keys, ctx, &head, way(wire, &config, keys), &pool)?
+                }
+                (Callers::Clients(_), None) => {
+                    return Err(Problem::new(Code::Internal, "what is kept of keys was not opened"));
+                }
+            };
+            let action = call.action.as_str().into();
+            ctx.call = Some(Call { method: call.method, tool: call.tool, pool, action, key_id, tier });
+            take_place(state, ctx, &call, &head, key_id)?;
             Ok(Admission::Call)
         }
         Route::Health => Ok(Admission::Liveness),
@@ -110,8 +127,15 @@ fn admit(
     }
 }
 
+/// How a request came. What came in the clear may have come over TLS to somebody before this proxy.
+pub(crate) fn way<'a>(wire: WireHead<'a>, config: &Config, keys: &DirectConfig) -> Way<'a> {
+    let host = wire.lines().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let host = host.and_then(|(_, value)| std::str::from_utf8(value).ok()).unwrap_or("");
+    Way { secure: config.server.tls.is_some() || keys.behind_tls, host }
+}
+
 /// Which tools a call would find a server of. It tells nothing that calling them would not, and needs no grant.
-fn status(state: &State) -> StatusReport {
+pub(crate) fn status(state: &State) -> StatusReport {
     let (pools, now) = (state.pools.load(), Monotonic::now());
     StatusReport::new(|tool| {
         let pool = pools.of(tool);

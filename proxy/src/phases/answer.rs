@@ -14,6 +14,7 @@ use shared::{
 use crate::{
     client::{self, Awaited},
     ctx::RequestCtx,
+    direct::told,
     phases::fail,
     state::State,
 };
@@ -47,6 +48,9 @@ pub fn response(
         response.headers.keys().filter(|name| !reaches_client(name.as_str())).cloned().collect();
     for name in &withheld {
         response.remove_header(name);
+    }
+    if state.direct.is_some() {
+        told::passed(ctx, response)?;
     }
     response.insert_header(REQUEST_ID, ctx.request_id.to_string())
 }

@@ -21,6 +21,9 @@ pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
             state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
         }
     }
+    if let Some(direct) = &state.direct {
+        direct.settle(ctx, status);
+    }
     if !state.access_log.wants(status, ctx.refusal) {
         return;
     }

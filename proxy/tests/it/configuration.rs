@@ -21,7 +21,7 @@ fn conf(name: &str) -> String {
 
 fn parse(text: &str) -> Result<Config, Faults> {
     Config::parse("proxy.toml", text, &|name| match name {
-        "SECRET" | "GRANT_SECRET" => Some(SECRET.to_owned()),
+        "SECRET" | "GRANT_SECRET" | "KEY_SIGNING_SECRET" | "ADMIN_SECRET" => Some(SECRET.to_owned()),
         "SHORT" => Some("short".to_owned()),
         "CORPUS" => Some(CORPUS.to_owned()),
         "DATA_CENTRE" => Some("fra1".to_owned()),

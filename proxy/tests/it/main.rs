@@ -15,6 +15,7 @@ mod bodies;
 mod bounds;
 mod command;
 mod configuration;
+mod direct;
 mod failures;
 mod grants;
 mod health;

@@ -1,6 +1,7 @@
 //! A proxy process, tools for it, and a client that reads exactly what comes over the wire.
 
 pub(crate) mod client;
+pub(crate) mod edge;
 pub(crate) mod grant;
 pub(crate) mod load;
 pub(crate) mod proxy;
@@ -10,6 +11,7 @@ pub(crate) mod tool;
 use std::time::{Duration, Instant};
 
 pub(crate) use client::{Answer, Client, Request};
+pub(crate) use edge::FakeEdge;
 pub(crate) use grant::Signer;
 pub(crate) use tool::{FakeTool, Manner};
 

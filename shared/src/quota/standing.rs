@@ -1,5 +1,7 @@
 //! How a key stands against its quotas, and how that is told to the client.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -58,23 +60,16 @@ impl Standing {
     /// quota without limit is left out.
     #[must_use]
     pub fn headers(&self) -> [(&'static str, String); 2] {
-        let items = [(Window::Minute, Some(self.minute)), (Window::Day, self.day)];
-        let list = |item: fn(Window, Left) -> String| {
-            let items = items.into_iter().filter_map(|(window, left)| left.map(|left| item(window, left)));
-            items.collect::<Vec<_>>().join(", ")
-        };
-        [
-            (
-                "ratelimit-policy",
-                list(|w, left| format!(r#""{}";q={};w={}"#, w.as_str(), left.limit, w.seconds())),
-            ),
-            (
-                "ratelimit",
-                list(|w, left| {
-                    format!(r#""{}";r={};t={}"#, w.as_str(), left.remaining, left.reset_ms.div_ceil(1000))
-                }),
-            ),
-        ]
+        // Writing to a string cannot fail; 96 characters hold any two items.
+        let (mut policy, mut limit) = (String::with_capacity(96), String::with_capacity(96));
+        let day = self.day.map(|left| (Window::Day, left));
+        for (window, left) in std::iter::once((Window::Minute, self.minute)).chain(day) {
+            let comma = if limit.is_empty() { "" } else { ", " };
+            let (name, reset) = (window.as_str(), left.reset_ms.div_ceil(1000));
+            let _written = write!(policy, r#"{comma}"{name}";q={};w={}"#, left.limit, window.seconds());
+            let _written = write!(limit, r#"{comma}"{name}";r={};t={reset}"#, left.remaining);
+        }
+        [("ratelimit-policy", policy), ("ratelimit", limit)]
     }
 
     /// The standing of a key that has used nothing.

@@ -5,17 +5,22 @@ use shared::{
     headers,
     problem::Problem,
     route::ToolCall,
+    secret::MacKeys,
 };
 
 use crate::{clock, metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
 
-/// The grant of a call, good and unused until now.
-pub(super) fn verify(state: &State, wire: WireHead<'_>, call: &ToolCall<'_>) -> Result<Grant, Problem> {
+/// The grant of a call, good for this place and unused until now.
+pub(super) fn verify(
+    state: &State,
+    wire: WireHead<'_>,
+    call: &ToolCall<'_>,
+    place: &str,
+    keys: &MacKeys,
+) -> Result<Grant, Problem> {
     let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
     let now = clock::now();
-    let config = state.config.load();
-    let place = &config.server.data_centre;
-    let grant = Grant::verify(text, call, wire.target, place, &config.grants.keys, now)?;
+    let grant = Grant::verify(text, call, wire.target, place, keys, now)?;
     match state.replay.first_use(&grant, now) {
         FirstUse::Yes => Ok(grant),
         FirstUse::No => Err(GrantFault::Replayed.into()),

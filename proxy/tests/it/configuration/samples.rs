@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use proxy::config::{Authority, Callers};
 use shared::{origin::ANSWER_MS, tool::Tool};
 
 use super::{conf, parse};
@@ -28,4 +29,15 @@ fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_nam
         assert!(answer.as_millis() < u128::from(ANSWER_MS), "{tool}: the edge would give up first");
         assert!(answer < config.server.grace, "{tool}: a restart would cut calls off");
     }
+}
+
+#[test]
+fn the_sample_for_direct_mode_issues_keys_on_loopback_and_needs_no_grants() {
+    let config = parse(&conf("proxy.direct.toml")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(config.server.listen.ip().is_loopback());
+    let Callers::Clients(keys) = &config.callers else { panic!("{:?}", config.callers) };
+    assert!(matches!(&keys.authority, Authority::Here { admin: Some(_), .. }), "{keys:?}");
+    assert!(!keys.behind_tls);
+    let ports: BTreeSet<_> = Tool::ALL.iter().map(|&tool| config.pools[tool].upstreams[0].port).collect();
+    assert_eq!(ports, (9100..9117).collect());
 }

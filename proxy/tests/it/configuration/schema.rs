@@ -95,7 +95,7 @@ fn the_bounds_of_the_schema_are_those_of_the_reader() {
 
 #[test]
 fn every_sample_is_valid_and_names_the_schema() {
-    for name in ["proxy.toml", "proxy.edge.toml"] {
+    for name in ["proxy.toml", "proxy.edge.toml", "proxy.direct.toml"] {
         let text = conf(name);
         assert!(text.starts_with("#:schema ./proxy.schema.json\n"), "{name}");
         let validator = jsonschema::validator_for(&schema()).unwrap();
@@ -118,6 +118,8 @@ fn an_editor_marks_what_the_reader_refuses() {
         "server.listen = \"127.0.0.1\"",
         "pools.video.upstreams = [\"127.0.0.1:1\"]",
         "defaults.probe.statuses = []",
+        "keys.direct = true",
+        "keys.environment = \"production\"",
     ] {
         let text = with(line);
         assert!(!valid(&text) && parse(&text).is_err(), "{line}");

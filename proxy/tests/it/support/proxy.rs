@@ -14,6 +14,7 @@ use std::{
 
 use serde_json::Value;
 use shared::tool::Tool;
+use tests::keys;
 
 use super::{Answer, FakeTool, PATIENCE, Request, grant::SECRET, until};
 
@@ -84,6 +85,14 @@ impl Setup {
         self
     }
 
+    /// Serves clients itself, as one behind somebody who ends TLS, and keeps what it counts in this file.
+    pub(crate) fn direct(self, state: &Path) -> Self {
+        let text = format!(
+            "direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\nbehind_tls = true\n"
+        );
+        self.section("keys", &text)
+    }
+
     /// A section that is not there unless it is set.
     pub(crate) fn section(mut self, name: &str, text: &str) -> Self {
         self.sections.insert(name.to_owned(), text.to_owned());
@@ -112,6 +121,7 @@ impl Setup {
     fn command(&self, config: &tempfile::NamedTempFile) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
         command.arg("-c").arg(config.path()).env("GRANT_SECRET", &self.secret);
+        command.env("KEY_SIGNING_SECRET", keys::KEY_SIGNING_SECRET).env("ADMIN_SECRET", keys::ADMIN_SECRET);
         command
     }
 

@@ -1,0 +1,169 @@
+//! Direct mode: the proxy serves clients itself, without an edge. It checks keys, keeps their quotas and says what the
+//! edge would say. Exact within one process; what is counted today outlives it in a small file.
+
+mod attempts;
+mod authority;
+mod counters;
+mod envelope;
+mod feed;
+mod handlers;
+mod keeper;
+mod ledger;
+mod store;
+pub mod told;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use shared::{
+    key::{ApiKey, KeyFault, VerifiedKey},
+    origin::uncharged,
+    problem::{Code, Problem},
+    request::Head,
+    secret::MacKeys,
+    time::UnixMillis,
+    transport,
+};
+
+use crate::{
+    clock,
+    config::{Authority, DirectConfig},
+    ctx::RequestCtx,
+};
+use attempts::Attempts;
+pub use feed::Freshness;
+pub use handlers::serve;
+pub use keeper::Keeper;
+pub use ledger::{Decided, Ledger};
+pub use store::StateFault;
+use store::{Origin, Store};
+
+/// What direct mode keeps beside its configuration.
+pub struct Direct {
+    /// The counters and records of keys.
+    pub ledger: Ledger,
+    /// How much of the edge's feed is known.
+    pub freshness: Freshness,
+    store: Store,
+    origin: Mutex<Origin>,
+    records_changed: AtomicBool,
+    attempts: Attempts,
+}
+
+impl Direct {
+    /// What the process before this one left, or nothing.
+    ///
+    /// # Errors
+    /// When the files cannot be read or written, or when the records of an authority are damaged.
+    pub fn open(config: &DirectConfig) -> Result<Self, StateFault> {
+        let (ledger, store) = (Ledger::default(), Store::open(&config.state)?);
+        store.load_counters(&ledger)?;
+        let (edge, lost) = match &config.authority {
+            Authority::Here { .. } => (None, None),
+            Authority::Edge(feed) => {
+                (Some(feed.edge.clone()), Some("the edge is asked for all of them again"))
+            }
+        };
+        let stored = store.load_records(&ledger, lost)?;
+        // What another edge told is kept, as keys that were revoked stay so; where its feed ended means nothing here.
+        let origin = stored.filter(|origin| origin.edge == edge);
+        let freshness = match edge {
+            None => Freshness::needless(),
+            Some(_) => Freshness::begin(origin.is_some(), clock::now()),
+        };
+        let origin = Mutex::new(origin.unwrap_or(Origin { edge, cursor: None }));
+        Ok(Self {
+            ledger,
+            freshness,
+            store,
+            origin,
+            records_changed: AtomicBool::new(false),
+            attempts: Attempts::default(),
+        })
+    }
+
+    /// Decides on one call, and counts it if it passes.
+    ///
+    /// # Errors
+    /// What is wrong with the key, or `key-store-unavailable` while it is not known which keys are revoked.
+    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<Decided, Problem> {
+        self.check_known()?;
+        Ok(self.ledger.call(key, now)?)
+    }
+
+    /// Notes how a call ended; what was not to be charged is given back to its day. A call whose client left before the
+    /// answer stays charged: the tool did its work.
+    pub fn settle(&self, ctx: &RequestCtx, status: u16) {
+        if let (Some(call), Some(day)) = (&ctx.call, ctx.charged)
+            && status > 0
+        {
+            let uncharged = uncharged(status, ctx.refusal.is_some()).then_some(day);
+            self.ledger.ended(&call.key_id, call.tool, status, uncharged, clock::now());
+        }
+    }
+
+    /// Times that a file of the state could not be written, and files that were damaged when the process began.
+    #[must_use]
+    pub fn store_faults(&self) -> (u64, u64) {
+        self.store.faults()
+    }
+
+    /// Writes everything down for the process that comes next.
+    pub fn close(&self, now: UnixMillis) {
+        self.save_counters(now);
+        if self.records_changed.load(Ordering::Relaxed) {
+            self.save_records();
+        }
+    }
+
+    fn save_counters(&self, now: UnixMillis) -> bool {
+        self.ledger.take_changed();
+        self.store.save_counters(&self.ledger, now)
+    }
+
+    fn save_records(&self) -> bool {
+        self.records_changed.store(false, Ordering::Relaxed);
+        let origin = self.origin.lock().clone();
+        let saved = self.store.save_records(&self.ledger, &origin);
+        self.records_changed.fetch_or(!saved, Ordering::Relaxed);
+        saved
+    }
+
+    /// Fails closed: a key that was revoked must not pass because nobody has said so yet.
+    fn check_known(&self) -> Result<(), Problem> {
+        if self.freshness.is_known() {
+            return Ok(());
+        }
+        let detail = "it is not known yet which keys are revoked; this says nothing about your key";
+        Err(Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1))
+    }
+}
+
+/// How a request came: over TLS or not, and to which host, with its port if it has one.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// Over TLS, here or before somebody who ends it for this proxy.
+    pub secure: bool,
+    /// As the client spelled it.
+    pub host: &'a str,
+}
+
+impl Way<'_> {
+    /// Refuses to take a secret that has travelled in the clear.
+    ///
+    /// # Errors
+    /// `https-required`.
+    pub fn check_confidential(&self) -> Result<(), Problem> {
+        transport::check_confidential(self.secure, self.host, false)
+    }
+}
+
+/// The key of a request, by checksum and MAC.
+///
+/// # Errors
+/// `key-missing`, `https-required` for one that came over plain HTTP, `key-malformed`, `key-invalid`.
+pub fn authenticate(head: &Head<'_>, way: Way<'_>, signing: &MacKeys) -> Result<VerifiedKey, Problem> {
+    let text = head.api_key.ok_or(KeyFault::Missing)?;
+    way.check_confidential()?;
+    Ok(ApiKey::parse(text)?.verify(signing)?)
+}

@@ -1,0 +1,52 @@
+//! Writes down what was counted, every few seconds if anything was, and has the edge asked what has changed.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use tokio::time::sleep;
+
+use super::{Direct, feed};
+use crate::{clock, state::State};
+
+/// The background work of direct mode; none in another.
+pub struct Keeper(pub Arc<State>);
+
+/// A crash loses what was counted in the last of these.
+const SAVE_EVERY: Duration = Duration::from_secs(2);
+/// Writing takes at most this part of the time, so that millions of keys are written less often.
+const SHARE: u32 = 50;
+
+#[async_trait]
+impl BackgroundService for Keeper {
+    async fn start(&self, mut shutdown: ShutdownWatch) {
+        let Some(direct) = &self.0.direct else { return };
+        let work = async { tokio::join!(save(direct), feed::follow(&self.0, direct)) };
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                _ = &mut work => return,
+                // It goes on while requests under way are finished, and ends with the process.
+                changed = shutdown.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+async fn save(direct: &Direct) {
+    let mut pause = SAVE_EVERY;
+    loop {
+        sleep(pause).await;
+        let begun = Instant::now();
+        if direct.ledger.take_changed() && !direct.save_counters(clock::now()) {
+            direct.ledger.set_changed();
+        }
+        if direct.records_changed.load(Ordering::Relaxed) {
+            direct.save_records();
+        }
+        pause = SAVE_EVERY.max(begun.elapsed() * SHARE);
+    }
+}

@@ -1,0 +1,56 @@
+//! What direct mode counts and knows. At zero behind an edge.
+
+use prometheus::{Error, IntCounter, IntGauge};
+
+use super::{register::Register, signed};
+use crate::{clock, direct::Direct};
+
+/// Metrics of keys.
+pub(super) struct KeyMetrics {
+    counted: IntGauge,
+    store_failures: IntCounter,
+    store_damaged: IntGauge,
+    changes_known: IntGauge,
+    changes_age: IntGauge,
+    changes_failures: IntCounter,
+}
+
+impl KeyMetrics {
+    pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            counted: register.gauge("utg_keys_counted", "Keys whose calls are counted, in direct mode.")?,
+            store_failures: register.counter(
+                "utg_key_store_failures_total",
+                "Times that a file of direct mode could not be written.",
+            )?,
+            store_damaged: register
+                .gauge("utg_key_store_damaged", "Files of direct mode that were damaged when the process began.")?,
+            changes_known: register.gauge(
+                "utg_key_changes_known",
+                "1 when it is known which keys were revoked, from the edge or a copy, else 0: then no call passes.",
+            )?,
+            changes_age: register.gauge(
+                "utg_key_changes_age_seconds",
+                "Seconds since the edge told last which keys have changed; 0 where it is not asked.",
+            )?,
+            changes_failures: register.counter(
+                "utg_key_changes_failures_total",
+                "Times that the edge did not tell which keys have changed.",
+            )?,
+        })
+    }
+
+    /// Takes what direct mode knows; the caller sees to it that no two do so at once.
+    pub(super) fn look(&self, direct: Option<&Direct>) {
+        self.changes_known.set(direct.is_none_or(|direct| direct.freshness.is_known()).into());
+        let Some(direct) = direct else { return };
+        let (failures, damaged) = direct.store_faults();
+        self.counted.set(signed(direct.ledger.len()));
+        self.store_failures.inc_by(failures.saturating_sub(self.store_failures.get()));
+        self.store_damaged.set(i64::try_from(damaged).unwrap_or(i64::MAX));
+        let told = direct.freshness.failures();
+        self.changes_failures.inc_by(told.saturating_sub(self.changes_failures.get()));
+        let age = direct.freshness.age(clock::now()).map_or(0, |ms| ms / 1_000);
+        self.changes_age.set(i64::try_from(age).unwrap_or(i64::MAX));
+    }
+}

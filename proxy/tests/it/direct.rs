@@ -1,0 +1,199 @@
+//! The proxy serves clients itself.
+
+mod changes;
+mod issuing;
+mod state;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use shared::{tier::Tier, tool::Tool};
+use tempfile::TempDir;
+use tests::keys;
+
+use crate::support::{
+    Answer, Client, FakeTool, Manner, Request,
+    proxy::{Proxy, Setup},
+};
+
+/// A proxy in direct mode with one tool, and the folder with its state.
+struct Direct {
+    proxy: Proxy,
+    folder: TempDir,
+    setup: Setup,
+}
+
+impl Direct {
+    async fn start(manner: Manner) -> Self {
+        Self::with(manner, |setup| setup).await
+    }
+
+    async fn with(manner: Manner, change: impl FnOnce(Setup) -> Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = FakeTool::start(manner).await;
+        let setup = Setup::new().direct(&folder.path().join("keys")).tool(Tool::Qr, &[&tool]);
+        let setup = change(setup);
+        Self { proxy: setup.ready().await, folder, setup }
+    }
+
+    async fn call(&self, key: &str) -> Answer {
+        self.proxy.send(call(key)).await
+    }
+
+    /// How many of so many calls, one after another, pass.
+    async fn pass(&self, key: &str, calls: usize) -> usize {
+        let mut passed = 0;
+        for _ in 0..calls {
+            passed += usize::from(self.call(key).await.status == 200);
+        }
+        passed
+    }
+
+    /// What `GET /v1/keys/me` tells.
+    async fn me(&self, key: &str) -> Value {
+        let me = self.proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", key)).await;
+        assert_eq!(me.status, 200, "{me:?}");
+        me.json()
+    }
+
+    /// The file with the counters.
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("keys")
+    }
+
+    /// Ends the process by this signal and begins another one with the same configuration.
+    async fn restart(mut self, signal: &str) -> Self {
+        self.proxy.signal(signal);
+        self.proxy.ended().await;
+        Self { proxy: self.setup.ready().await, ..self }
+    }
+}
+
+fn call(key: &str) -> Request {
+    Request::new("GET", "/v1/qr/generate").header("X-API-Key", key)
+}
+
+/// So many calls of a key, spread over connections that send theirs one after another: how many were answered with each
+/// of two statuses.
+async fn calls_at_once(proxy: &Proxy, key: &str, connections: usize, each: usize) -> (usize, usize) {
+    let bytes = call(key).bytes();
+    let sent = (0..connections).map(|_| {
+        let (bytes, to) = (bytes.clone(), proxy.listen);
+        tokio::spawn(async move {
+            let mut client = Client::connect(to).await;
+            let mut statuses = Vec::new();
+            for _ in 0..each {
+                client.write(&bytes).await;
+                statuses.push(client.answer("GET").await.unwrap().status);
+            }
+            statuses
+        })
+    });
+    let mut statuses = Vec::new();
+    for sent in sent.collect::<Vec<_>>() {
+        statuses.extend(sent.await.unwrap());
+    }
+    let count = |status| statuses.iter().filter(|own| **own == status).count();
+    assert_eq!(count(200) + count(429), statuses.len(), "{statuses:?}");
+    (count(200), count(429))
+}
+
+fn limits(answer: &Answer) -> (&str, &str) {
+    (answer.header("ratelimit-policy").unwrap(), answer.header("ratelimit").unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_five_hundred_calls_at_once_exactly_as_many_pass_as_the_tier_allows() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (pro, _) = keys::fresh(Tier::Pro);
+    assert_eq!(calls_at_once(&direct.proxy, &pro, 10, 50).await, (100, 400));
+    let (free, _) = keys::fresh(Tier::Free);
+    assert_eq!(calls_at_once(&direct.proxy, &free, 10, 50).await, (10, 490));
+    let (other, _) = keys::fresh(Tier::Free);
+    assert_eq!(direct.call(&other).await.status, 200, "each key has its own quota");
+}
+
+#[tokio::test]
+async fn every_answer_says_how_the_key_stands_and_a_refusal_when_a_call_will_pass() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, id) = keys::fresh(Tier::Free);
+    let first = direct.call(&key).await;
+    assert_eq!(first.status, 200);
+    assert_eq!(limits(&first).0, r#""minute";q=10;w=60, "day";q=100;w=86400"#);
+    assert!(limits(&first).1.starts_with(r#""minute";r=9;t="#), "{first:?}");
+    assert_eq!(first.header("access-control-allow-origin"), Some("*"));
+    assert!(first.header("server-timing").unwrap().contains("origin;dur="), "{first:?}");
+    for _ in 0..9 {
+        direct.call(&key).await;
+    }
+    let refused = direct.call(&key).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (429, Some("quota-exceeded")));
+    assert_eq!(refused.json()["violated-policies"][0], "minute");
+    assert!(limits(&refused).1.starts_with(r#""minute";r=0;t="#), "{refused:?}");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((59..=61).contains(&wait), "{wait}");
+    assert_eq!(refused.header("x-gateway-refusal"), None, "that is for an edge");
+    let me = direct.proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
+    let told = me.json();
+    assert_eq!((me.status, told["id"].as_str()), (200, Some(id.to_string().as_str())));
+    assert_eq!((&told["usage"]["minute"]["used"], &told["usage"]["day"]["used"]), (&10.into(), &10.into()));
+    assert_eq!(
+        (&told["today"]["by_tool"]["qr"], &told["today"]["by_status"]["200"]),
+        (&10.into(), &10.into())
+    );
+    assert!(told["last_used_at"].is_string());
+    assert!(limits(&me).1.starts_with(r#""minute";r=0;t="#), "{me:?}");
+}
+
+#[tokio::test]
+async fn what_the_gateway_refuses_and_a_tool_that_is_away_do_not_use_up_the_day() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    let away = direct.proxy.send(Request::new("GET", "/v1/pdf/merge").header("X-API-Key", &key)).await;
+    assert_eq!((away.status, away.json()["code"].as_str()), (503, Some("tool-unavailable")));
+    assert!(limits(&away).1.contains(r#""day";r=9999;"#), "{away:?}");
+    let text = Request::new("POST", "/v1/qr/generate").header("X-API-Key", &key).body("text/plain", b"x");
+    let refused = direct.proxy.send(text).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (415, Some("media-type-unsupported")));
+    let usage = direct.me(&key).await["usage"].clone();
+    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&2.into(), &0.into()));
+    assert_eq!(direct.pass(&key, 1).await, 1);
+    let usage = direct.me(&key).await["usage"].clone();
+    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&3.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn a_key_that_came_in_the_clear_is_refused_unless_it_came_from_this_machine() {
+    let without = |setup: Setup| {
+        let text = setup.text();
+        let state = text.lines().find(|line| line.starts_with("state = ")).unwrap();
+        setup.section("keys", &format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\n{state}\n"))
+    };
+    let direct = Direct::with(Manner::Describe, without).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    let refused = direct.call(&key).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("https-required")));
+    let mut client = Client::connect(direct.proxy.listen).await;
+    let local = format!("GET /v1/qr/generate HTTP/1.1\r\nHost: localhost:80\r\nX-API-Key: {key}\r\n\r\n");
+    client.write(local.as_bytes()).await;
+    assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    let without_key = direct.proxy.send(Request::new("GET", "/v1/qr/generate")).await;
+    assert_eq!(without_key.json()["code"], "key-missing");
+}
+
+#[tokio::test]
+async fn pages_and_preflights_are_the_edges() {
+    let direct = Direct::start(Manner::Describe).await;
+    let get = |target: &'static str| direct.proxy.send(Request::new("GET", target));
+    let description = get("/openapi.json").await;
+    assert_eq!(description.json()["servers"][0]["url"], "https://gateway.test");
+    assert_eq!(description.header("cache-control"), Some("public, max-age=300"));
+    let reference = get("/docs").await;
+    assert!(String::from_utf8(reference.body.clone()).unwrap().contains("https://gateway.test/v1/"));
+    assert!(reference.header("content-security-policy").is_some());
+    assert_eq!(get("/problems/quota-exceeded").await.status, 200);
+    assert_eq!(get("/healthz").await.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(get("/v1/status").await.status, 200);
+    let preflight = direct.proxy.send(Request::new("OPTIONS", "/v1/keys/me")).await;
+    assert_eq!((preflight.status, preflight.header("allow")), (204, Some("GET, DELETE, OPTIONS")));
+}

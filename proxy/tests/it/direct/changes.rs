@@ -1,0 +1,95 @@
+//! A proxy that asks an edge which keys have changed.
+
+use std::time::Duration;
+
+use shared::{
+    key::{ApiKey, KeyRecord, KeyStatus},
+    tier::Tier,
+    time::UnixMillis,
+};
+use tests::keys;
+
+use super::{Direct, call};
+use crate::support::{FakeEdge, Manner, Request, proxy::Setup, until};
+
+/// What the edge has of a key, in this version.
+fn record(key: &str, version: u64) -> KeyRecord {
+    let verified = ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap();
+    KeyRecord { version, ..KeyRecord::provisional(&verified) }
+}
+
+fn revoked(key: &str, version: u64) -> KeyRecord {
+    KeyRecord { status: KeyStatus::Revoked { at: UnixMillis(1) }, ..record(key, version) }
+}
+
+fn asking(setup: Setup, edge: &FakeEdge) -> Setup {
+    setup.line("keys", &format!("changes = \"http://{}\"\nchanges_every = \"100ms\"", edge.address))
+}
+
+async fn code(direct: &Direct, key: &str) -> Option<String> {
+    let answer = direct.call(key).await;
+    (answer.status != 200).then(|| answer.json()["code"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn a_revoked_key_stops_and_a_changed_tier_holds_as_soon_as_the_edge_tells() {
+    let (old, first, second) =
+        (keys::fresh(Tier::Pro).0, keys::fresh(Tier::Pro).0, keys::fresh(Tier::Free).0);
+    let edge = FakeEdge::start(vec![revoked(&old, 2), record(&first, 1)]).await;
+    let direct = Direct::with(Manner::Describe, |setup| asking(setup, &edge)).await;
+    assert_eq!(code(&direct, &old).await.as_deref(), Some("key-revoked"), "known before the first call");
+    assert_eq!(code(&direct, &first).await, None);
+    edge.tell(revoked(&first, 3));
+    let took = until("the key stops", || async { code(&direct, &first).await.is_some() }).await;
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(code(&direct, &first).await.as_deref(), Some("key-revoked"));
+    edge.tell(record(&first, 2));
+    edge.tell(KeyRecord { tier: Tier::Enterprise, ..record(&second, 2) });
+    until("the tier is known", || async { direct.me(&second).await["tier"] == "enterprise" }).await;
+    assert_eq!(code(&direct, &first).await.as_deref(), Some("key-revoked"), "what is older changes nothing");
+    let issue = direct.proxy.send(Request::new("POST", "/v1/keys/issue").json("{}")).await;
+    let told = issue.json();
+    assert_eq!((issue.status, told["code"].as_str()), (404, Some("route-unknown")));
+    assert!(told["detail"].as_str().unwrap().contains(&format!("http://{}", edge.address)), "{told}");
+}
+
+#[tokio::test]
+async fn while_the_edge_is_away_the_last_copy_holds_over_a_restart_too() {
+    let (key, other) = (keys::fresh(Tier::Pro).0, keys::fresh(Tier::Pro).0);
+    let edge = FakeEdge::start(vec![revoked(&key, 2)]).await;
+    let direct = Direct::with(Manner::Describe, |setup| asking(setup, &edge)).await;
+    assert_eq!(code(&direct, &key).await.as_deref(), Some("key-revoked"));
+    edge.fail(true);
+    let failures = || async { direct.proxy.metric("utg_key_changes_failures_total").await > Some(1.0) };
+    until("the edge is missed", failures).await;
+    assert_eq!(code(&direct, &other).await, None);
+    let direct = direct.restart("-TERM").await;
+    assert_eq!(code(&direct, &key).await.as_deref(), Some("key-revoked"), "from the copy");
+    assert_eq!(code(&direct, &other).await, None);
+    let said =
+        || async { direct.proxy.output().contains("does not tell which keys have changed: it answers 503") };
+    until("the log says so", said).await;
+    assert!(edge.cursors().last().unwrap().is_some(), "it goes on where it was");
+    edge.fail(false);
+    edge.tell(revoked(&other, 2));
+    until("it is told again", || async { code(&direct, &other).await.is_some() }).await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_never_knew_which_keys_are_revoked_lets_no_call_pass() {
+    let (key, _) = keys::fresh(Tier::Pro);
+    let edge = FakeEdge::start(Vec::new()).await;
+    edge.fail(true);
+    let folder = tempfile::tempdir().unwrap();
+    let setup = asking(Setup::new().direct(&folder.path().join("keys")), &edge);
+    let proxy = setup.start();
+    until("the edge was asked", || async { edge.asked() > 1 }).await;
+    let refused = proxy.send(call(&key)).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("key-store-unavailable")));
+    assert_eq!(proxy.admin_get("/readyz").await.status, 503);
+    assert_eq!(proxy.metric("utg_key_changes_known").await, Some(0.0));
+    edge.fail(false);
+    until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
+    let away = proxy.send(call(&key)).await;
+    assert_eq!(away.json()["code"], "tool-unavailable", "{away:?}");
+}

@@ -1,0 +1,135 @@
+//! A proxy that issues keys.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::keys::ADMIN_SECRET;
+
+use super::{Direct, call};
+use crate::support::{Answer, Manner, Request, proxy::Setup};
+
+impl Direct {
+    pub(super) async fn issuing() -> Self {
+        Self::with(Manner::Describe, |setup: Setup| setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\""))
+            .await
+    }
+
+    async fn ask_to_issue(&self, secret: &str, more: Value) -> Answer {
+        let mut body =
+            json!({ "admin_secret": secret, "email": "ada@example.com", "name": "Ada", "tier": "pro" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.proxy.send(Request::new("POST", "/v1/keys/issue").json(&body.to_string())).await
+    }
+
+    /// A new key's text and id.
+    pub(super) async fn issue(&self, more: Value) -> (String, String) {
+        let issued = self.ask_to_issue(ADMIN_SECRET, more).await;
+        assert_eq!(issued.status, 201, "{issued:?}");
+        let told = issued.json();
+        (told["key"].as_str().unwrap().to_owned(), told["id"].as_str().unwrap().to_owned())
+    }
+
+    pub(super) async fn administer(&self, method: &str, target: &str, body: Option<Value>) -> Answer {
+        let request = Request::new(method, target).header("Authorization", &format!("Bearer {ADMIN_SECRET}"));
+        let request = match body {
+            Some(body) => request.json(&body.to_string()),
+            None => request,
+        };
+        self.proxy.send(request).await
+    }
+}
+
+#[tokio::test]
+async fn a_key_lives_its_whole_life_in_one_process_and_the_next() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({ "limits": { "minute": 5 } })).await;
+    assert_eq!(direct.pass(&key, 7).await, 5);
+    let named = format!("/v1/keys/{id}");
+    let changed =
+        direct.administer("PATCH", &named, Some(json!({ "tier": "enterprise", "limits": null }))).await;
+    assert_eq!((changed.status, changed.json()["tier"].as_str()), (200, Some("enterprise")), "{changed:?}");
+    assert_eq!(direct.pass(&key, 3).await, 3, "a change holds from the next call on");
+    let rotated = direct
+        .proxy
+        .send(
+            Request::new("POST", "/v1/keys/me/rotate")
+                .header("X-API-Key", &key)
+                .json(r#"{"grace_seconds":0}"#),
+        )
+        .await;
+    let new = rotated.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(direct.call(&key).await.json()["code"], "key-invalid");
+    assert_eq!(direct.call(&new).await.status, 200);
+
+    let direct = direct.restart("-TERM").await;
+    assert_eq!(
+        direct.me(&new).await["usage"]["day"]["used"],
+        9,
+        "usage goes on under the new secret, and over a restart"
+    );
+    assert_eq!(direct.me(&new).await["holder"]["email"], "ada@example.com");
+    let listed = direct.administer("GET", "/v1/keys?limit=1", None).await.json();
+    assert_eq!((listed["keys"][0]["id"].as_str(), &listed["cursor"]), (Some(id.as_str()), &Value::Null));
+    assert_eq!(direct.administer("POST", &format!("{named}/revoke"), None).await.status, 200);
+    assert_eq!(direct.call(&new).await.json()["code"], "key-revoked");
+
+    let direct = direct.restart("-KILL").await;
+    assert_eq!(
+        direct.call(&new).await.json()["code"],
+        "key-revoked",
+        "what was answered is kept, also by a crash"
+    );
+    assert_eq!(
+        direct.administer("GET", "/v1/keys/key_00000000000000000", None).await.json()["code"],
+        "key-unknown"
+    );
+}
+
+#[tokio::test]
+async fn who_guesses_the_admin_secret_is_stopped_after_ten_tries() {
+    let direct = Direct::issuing().await;
+    for _ in 0..10 {
+        let refused = direct.ask_to_issue("not-the-admin-secret-of-anybody-here", json!({})).await;
+        assert_eq!(refused.json()["code"], "admin-secret-invalid");
+    }
+    let stopped = direct.ask_to_issue(ADMIN_SECRET, json!({})).await;
+    assert_eq!((stopped.status, stopped.json()["code"].as_str()), (429, Some("attempts-exceeded")));
+}
+
+#[tokio::test]
+async fn a_proxy_without_an_admin_secret_says_that_nobody_administers_keys() {
+    let direct = Direct::start(Manner::Describe).await;
+    for request in [
+        Request::new("POST", "/v1/keys/issue").json("{}"),
+        Request::new("GET", "/v1/keys").header("Authorization", &format!("Bearer {ADMIN_SECRET}")),
+    ] {
+        let refused = direct.proxy.send(request).await;
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (404, Some("route-unknown")));
+    }
+}
+
+#[tokio::test]
+async fn neither_a_key_nor_a_secret_is_written_to_a_file_or_a_log() {
+    let direct = Direct::with(Manner::Describe, |setup| {
+        setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").line("log", "level = \"debug\"")
+    })
+    .await;
+    let (key, _) = direct.issue(json!({})).await;
+    direct.call(&key).await;
+    direct.proxy.send(call(&format!("{key}x"))).await;
+    direct.me(&key).await;
+    let mut direct = direct;
+    direct.proxy.signal("-TERM");
+    direct.proxy.ended().await;
+    let files =
+        fs::read_dir(direct.folder.path()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+    let mut written: Vec<_> = files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect();
+    assert_eq!(written.len(), 2);
+    written.push(direct.proxy.output());
+    assert!(written[2].contains("\"status\":200"), "{}", written[2]);
+    for text in written {
+        for secret in [&key[9..40], &key[40..70], ADMIN_SECRET, "Bearer"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What outlives a process, and what becomes of files that do not.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::json;
+use shared::tier::Tier;
+use tests::keys;
+
+use super::Direct;
+use crate::support::{Manner, proxy::Setup, until};
+
+#[tokio::test]
+async fn a_day_limit_is_exact_over_a_restart() {
+    let direct = Direct::issuing().await;
+    let (key, _) = direct.issue(json!({ "limits": { "minute": 1000, "day": 25 } })).await;
+    assert_eq!(direct.pass(&key, 15).await, 15);
+    let direct = direct.restart("-TERM").await;
+    assert_eq!(direct.pass(&key, 15).await, 10);
+    let direct = direct.restart("-TERM").await;
+    let refused = direct.call(&key).await;
+    assert_eq!(refused.json()["violated-policies"][0], "day");
+    assert_eq!(fs::metadata(direct.state()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_minute_limit_is_exact_over_a_restart() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, _) = keys::fresh(Tier::Free);
+    assert_eq!(direct.pass(&key, 6).await, 6);
+    let direct = direct.restart("-TERM").await;
+    assert_eq!(direct.pass(&key, 6).await, 4);
+}
+
+#[tokio::test]
+async fn what_was_written_down_outlives_a_crash() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, id) = keys::fresh(Tier::Pro);
+    assert_eq!(direct.pass(&key, 7).await, 7);
+    let written = || fs::read(direct.state()).unwrap_or_default();
+    let has_id = |bytes: Vec<u8>| bytes.windows(12).any(|window| window == id.as_bytes());
+    until("the calls are written down", || async { has_id(written()) }).await;
+    let direct = direct.restart("-KILL").await;
+    assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 7);
+}
+
+#[tokio::test]
+async fn damaged_counters_are_set_aside_with_a_word() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    direct.pass(&key, 3).await;
+    let mut direct = direct;
+    direct.proxy.signal("-TERM");
+    direct.proxy.ended().await;
+    let mut bytes = fs::read(direct.state()).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(direct.state(), &bytes).unwrap();
+    direct.proxy = direct.setup.ready().await;
+    assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 0);
+    assert!(
+        direct.proxy.output().contains("is damaged; what was counted of today is lost"),
+        "{}",
+        direct.proxy.output()
+    );
+    assert_eq!(direct.proxy.metric("utg_key_store_damaged").await, Some(1.0));
+    assert_eq!(fs::read(direct.folder.path().join("keys.damaged")).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn who_issues_keys_does_not_start_with_damaged_records() {
+    let direct = Direct::issuing().await;
+    direct.issue(json!({})).await;
+    let mut direct = direct;
+    direct.proxy.signal("-TERM");
+    direct.proxy.ended().await;
+    let records = direct.folder.path().join("keys.records");
+    let text = fs::read_to_string(&records).unwrap();
+    fs::write(&records, text.replace("\"tier\":\"pro\"", "\"tier\":\"free\"")).unwrap();
+    let (status, said) = direct.setup.fail();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("keys.records: is damaged; it says which keys are revoked"), "{said}");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_written_keeps_the_proxy_from_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    let (status, said) = Setup::new().direct(&folder.path().join("nowhere/keys")).fail();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("nowhere/keys: cannot be written"), "{said}");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_written_any_more_is_told_and_calls_go_on() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    // A folder in the file's place: nothing can be renamed to it.
+    fs::create_dir(direct.state()).unwrap();
+    fs::write(direct.state().join("x"), "").unwrap();
+    assert_eq!(direct.pass(&key, 3).await, 3);
+    let failed = || async { direct.proxy.metric("utg_key_store_failures_total").await > Some(0.0) };
+    until("the failure is counted", failed).await;
+    assert!(direct.proxy.output().contains("cannot be written"), "{}", direct.proxy.output());
+    assert_eq!(direct.pass(&key, 3).await, 3);
+}
