@@ -82,7 +82,12 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
             "ejected_for_ms": upstream.ejected_for(now),
             "weight": upstream.config.weight,
             "backup": upstream.config.backup,
-            "draining": upstream.config.duty == Duty::Draining,
+            "duty": match upstream.config.duty {
+                Duty::Active => "calls",
+                Duty::Draining => "draining",
+                Duty::Off => "off",
+            },
+            "being_tried": upstream.is_being_tried(),
             "in_flight": upstream.in_flight(),
             "next_probe_in_ms": upstream.next_probe().since(now),
         })

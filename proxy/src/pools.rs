@@ -4,6 +4,7 @@ mod balance;
 mod budget;
 mod ejection;
 mod health;
+mod trial;
 mod upstream;
 
 use std::sync::{
@@ -19,7 +20,7 @@ pub use upstream::{Upstream, UpstreamSeat};
 
 use crate::{
     clock::Monotonic,
-    config::{Balance, Config, PoolConfig},
+    config::{Balance, Config, Duty, PoolConfig},
     per_tool::PerTool,
 };
 
@@ -87,8 +88,7 @@ impl Pools {
     /// Whether every upstream has been probed at least once.
     #[must_use]
     pub fn are_known(&self) -> bool {
-        let known = |upstream: &Upstream| upstream.health() != Health::Unknown;
-        self.iter().all(|pool| pool.upstreams.iter().all(known))
+        self.iter().all(|pool| pool.is_known())
     }
 }
 
@@ -115,23 +115,36 @@ impl Pool {
         }
     }
 
-    /// The upstream that the next call of a key goes to: one that can take it and was not tried; `None` when there is
-    /// none. Backups are asked only when no other is left.
+    /// A place for the next call of a key at an upstream that can take it and was not tried; `None` when there is none.
     #[must_use]
-    pub fn select(&self, key: KeyId, tried: Tried, now: Monotonic) -> Option<Place> {
-        [false, true].into_iter().find_map(|backup| {
+    pub fn take(&self, key: KeyId, tried: Tried, now: Monotonic) -> Option<(Place, UpstreamSeat)> {
+        loop {
+            let (place, has_other) = self.select(key, tried, now)?;
+            // Another call may have begun to try it meanwhile: then this one is for another.
+            if let Some(seat) = self.upstream(place)?.enter(has_other) {
+                return Some((place, seat));
+            }
+        }
+    }
+
+    /// The upstream that the next call goes to, and whether it could go to another. Backups are asked only when no other
+    /// is left, and last of all those that a call is trying after an ejection.
+    fn select(&self, key: KeyId, tried: Tried, now: Monotonic) -> Option<(Place, bool)> {
+        let ranks = [(false, false), (true, false), (false, true), (true, true)];
+        ranks.into_iter().find_map(|(backup, being_tried)| {
             let candidates = || {
                 let slow_start = self.config.settings.slow_start;
                 let upstreams = self.upstreams.iter().enumerate();
                 upstreams
                     .filter(move |(place, upstream)| {
                         upstream.config.backup == backup
+                            && upstream.is_being_tried() == being_tried
                             && !tried.contains(Place(*place))
                             && upstream.is_available(now)
                     })
                     .map(move |(place, upstream)| upstream.candidate(place, slow_start, now))
             };
-            self.choose(key, candidates).map(Place)
+            self.choose(key, candidates).map(|place| (Place(place), !being_tried))
         })
     }
 
@@ -159,6 +172,13 @@ impl Pool {
     fn is_any_slow<I: Iterator<Item = balance::Candidate>>(&self, candidates: impl Fn() -> I) -> bool {
         let first = candidates().next().map(|candidate| candidate.weight);
         candidates().any(|candidate| Some(candidate.weight) != first)
+    }
+
+    /// Whether every upstream that is to be probed was.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        let known = |upstream: &Upstream| upstream.health() != Health::Unknown;
+        self.upstreams.iter().filter(|upstream| upstream.config.duty != Duty::Off).all(known)
     }
 
     /// Whether an upstream that can take a call was not tried yet.
@@ -258,7 +278,7 @@ fn bit(place: Place) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Duty, PoolSettings, UpstreamConfig};
+    use crate::config::{PoolSettings, UpstreamConfig};
 
     fn config(upstreams: u16) -> PoolConfig {
         let upstream = |port| UpstreamConfig {
@@ -285,7 +305,7 @@ mod tests {
     }
 
     fn select(pool: &Pool, tried: Tried, now: u64) -> Option<Place> {
-        pool.select(KeyId::new([1; 12]), tried, at(now))
+        pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(place, _)| place)
     }
 
     fn fail(pool: &Pool, place: usize, now: u64) {
@@ -352,6 +372,50 @@ mod tests {
         assert_eq!(share(6_000), 100);
         assert!((360..=370).contains(&share(11_000)));
         assert_eq!(share(16_000), 550);
+    }
+
+    #[test]
+    fn after_an_ejection_one_call_tries_and_the_others_wait_for_what_comes_of_it() {
+        let pool = healthy(PoolConfig {
+            settings: PoolSettings { slow_start: std::time::Duration::ZERO, ..PoolSettings::default() },
+            ..config(2)
+        });
+        let take = |now| pool.take(KeyId::new([1; 12]), Tried::default(), at(now)).unwrap();
+        let places = |now| (0..10).map(|_| take(now)).map(|(place, seat)| (place.0, seat)).unzip();
+        fail(&pool, 0, 1_000);
+        // While it is tried, all others go to the other one.
+        let (taken, seats): (Vec<_>, Vec<_>) = places(6_000);
+        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 1);
+        // The one that tried has left without a word: one more tries.
+        drop(seats);
+        let (taken, _seats): (Vec<_>, Vec<_>) = places(6_000);
+        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 1);
+        // It went well: it is one like any other.
+        pool.call_ended(pool.upstream(Place(0)).unwrap(), false, at(6_001));
+        let (taken, _seats): (Vec<_>, Vec<_>) = places(6_001);
+        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 5);
+    }
+
+    #[test]
+    fn who_has_no_other_goes_to_the_one_that_is_tried() {
+        let pool = healthy(config(2));
+        fail(&pool, 0, 1_000);
+        let mut tried = Tried::default();
+        tried.add(Place(1));
+        let take = || pool.take(KeyId::new([1; 12]), tried, at(6_000)).map(|(place, seat)| (place.0, seat));
+        let (first, second) = (take().unwrap(), take().unwrap());
+        assert_eq!((first.0, second.0), (0, 0));
+    }
+
+    #[test]
+    fn one_that_is_switched_off_is_known_to_need_no_probe() {
+        let mut config = config(2);
+        config.upstreams[1].duty = Duty::Off;
+        let pool = Pool::new(config, None);
+        assert!(!pool.is_known());
+        pool.upstreams[0].observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
+        assert!(pool.is_known());
+        assert!((0..10).all(|_| select(&pool, Tried::default(), 0) == Some(Place(0))));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{
     clock::Monotonic,
-    config::{ProbeConfig, ProbeKind},
+    config::{Duty, ProbeConfig, ProbeKind},
     pools::{Evidence, Health, Pool, Pools, Upstream},
     state::State,
 };
@@ -47,7 +47,7 @@ pub async fn introduce(pools: &Pools) {
     let mut first = JoinSet::new();
     for pool in pools.iter() {
         for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.health() == Health::Unknown {
+            if upstream.config.duty != Duty::Off && upstream.health() == Health::Unknown {
                 first.spawn(probe_once(Arc::clone(pool), place));
             }
         }
@@ -65,8 +65,10 @@ async fn probe_once(pool: Arc<Pool>, place: usize) {
 fn watch_all(pools: &Pools) -> JoinSet<()> {
     let mut probes = JoinSet::new();
     for pool in pools.iter() {
-        for place in 0..pool.upstreams.len() {
-            probes.spawn(watch(Arc::clone(pool), place));
+        for (place, upstream) in pool.upstreams.iter().enumerate() {
+            if upstream.config.duty != Duty::Off {
+                probes.spawn(watch(Arc::clone(pool), place));
+            }
         }
     }
     probes
@@ -144,20 +146,28 @@ fn status(line: &[u8]) -> Option<u16> {
 /// Where the upstream is now. Names are looked up anew for every probe, so that calls follow them.
 async fn resolve(upstream: &Upstream) -> std::io::Result<SocketAddr> {
     let (host, port) = (upstream.config.host.as_str(), upstream.config.port);
-    let address = match host.parse() {
-        Ok(ip) => SocketAddr::new(ip, port),
-        Err(_) => lookup_host((host, port))
-            .await?
-            .next()
-            .ok_or_else(|| std::io::Error::other("its name leads to no address"))?,
-    };
+    match host.parse() {
+        Ok(ip) => Ok(SocketAddr::new(ip, port)),
+        Err(_) => follow(upstream, &lookup_host((host, port)).await?.collect::<Vec<_>>()),
+    }
+}
+
+/// Goes where the upstream's name leads: where it is already, as long as that is one of the places, since many name
+/// servers give them in another order each time.
+fn follow(upstream: &Upstream, places: &[SocketAddr]) -> std::io::Result<SocketAddr> {
+    let stays = upstream.address().filter(|address| places.contains(address));
+    let address = stays.or_else(|| places.first().copied());
+    let address = address.ok_or_else(|| std::io::Error::other("its name leads to no address"))?;
     upstream.resolved(address);
     Ok(address)
 }
 
 #[cfg(test)]
 mod tests {
+    use shared::tool::Tool;
+
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn a_status_is_read_from_the_first_bytes_of_an_answer() {
@@ -166,6 +176,31 @@ mod tests {
         for line in [b"HTTP/2.0 200", b"HTTP/1.1 20x", b"SSH-2.0-Open", b"HTTP/1.1 999"] {
             assert_eq!(status(line), None);
         }
+    }
+
+    #[test]
+    fn calls_follow_a_name_and_stay_where_they_are_as_long_as_it_leads_there() {
+        let text = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"tool.test:9100\"]\n")).concat();
+        let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{text}");
+        let config = Config::parse("proxy.toml", &text, &|_name| None).unwrap();
+        let pool = Pool::new(config.pools[Tool::Qr].clone(), None);
+        let upstream = &pool.upstreams[0];
+        assert_eq!(upstream.address(), None);
+        let at = |last: u8| SocketAddr::from(([10, 0, 0, last], 9100));
+        for (places, address) in [
+            (&[at(1), at(2)][..], Some(at(1))),
+            (&[at(2), at(1)], Some(at(1))),
+            (&[at(3), at(2)], Some(at(3))),
+            (&[], None),
+            (&[at(3)], Some(at(3))),
+        ] {
+            assert_eq!(follow(upstream, places).ok(), address);
+            // A name that leads nowhere for a moment does not end the calls: the probe that failed speaks for itself.
+            assert_eq!(upstream.address(), address.or_else(|| Some(at(3))));
+        }
+        // What was found outlives the configuration.
+        let again = Pool::new(config.pools[Tool::Qr].clone(), Some(&pool));
+        assert_eq!(again.upstreams[0].address(), Some(at(3)));
     }
 
     #[test]

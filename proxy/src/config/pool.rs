@@ -1,12 +1,19 @@
 //! The pool of one tool: its upstreams, what it takes and how it is probed.
 
-use std::{fmt, ops::RangeInclusive, time::Duration};
+mod eject;
+mod probe;
+mod upstream;
 
+use std::{ops::RangeInclusive, time::Duration};
+
+pub use eject::EjectConfig;
+pub use probe::{ProbeConfig, ProbeKind};
 use shared::{
     request::{MAX_BODY_BYTES, TOOL_ANSWER_MS},
     time::UnixMillis,
     tool::Tool,
 };
+pub use upstream::{Duty, UpstreamConfig};
 
 use super::{
     read::{duration_in, names},
@@ -23,30 +30,6 @@ pub struct PoolConfig {
     pub upstreams: Vec<UpstreamConfig>,
     /// Everything that has a default.
     pub settings: PoolSettings,
-}
-
-/// One server of a pool.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UpstreamConfig {
-    /// A name or an address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// Its share of the calls beside those of the others: from 1 to 100.
-    pub weight: u32,
-    /// Whether it gets calls only when none of the others can.
-    pub backup: bool,
-    /// What it is there for.
-    pub duty: Duty,
-}
-
-/// What an upstream is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Duty {
-    /// Calls.
-    Active,
-    /// To finish what it has: it gets no new calls.
-    Draining,
 }
 
 /// How a pool chooses among its upstreams.
@@ -67,30 +50,6 @@ pub enum DisabledUntil {
     Moment(UnixMillis),
     /// The configuration says otherwise.
     FurtherNotice,
-}
-
-/// When calls that fail take an upstream out of its pool for a while.
-#[derive(Clone, Debug)]
-pub struct EjectConfig {
-    /// So many failures in a row.
-    pub failures: u32,
-    /// Or so many of its calls within ten seconds, in percent, once there are twenty.
-    pub failure_percent: u64,
-    /// How long it is out for the first time.
-    pub time: Duration,
-    /// Each time is twice as long as the one before, but no longer than this.
-    pub longest: Duration,
-    /// How much of a pool may be out at once, in percent.
-    pub most_percent: u64,
-}
-
-impl fmt::Display for UpstreamConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
-        }
-    }
 }
 
 /// What `[defaults]` sets for every pool and a pool may set for itself.
@@ -126,50 +85,6 @@ pub struct PoolSettings {
     pub probe: ProbeConfig,
 }
 
-/// How upstreams are probed.
-#[derive(Clone, Debug)]
-pub struct ProbeConfig {
-    /// What is done.
-    pub kind: ProbeKind,
-    /// Where, when it is not where calls go.
-    pub port: Option<u16>,
-    /// The path that is asked for.
-    pub path: String,
-    /// The statuses of a healthy upstream.
-    pub statuses: Vec<u16>,
-    /// From the start of one probe to the start of the next.
-    pub interval: Duration,
-    /// How much an interval varies, in percent of it, either way.
-    pub jitter_percent: u64,
-    /// How long a whole probe may take.
-    pub timeout: Duration,
-    /// Passes in a row after which an unhealthy upstream is healthy.
-    pub rise: u32,
-    /// Failures in a row, of probes and of connections for calls, after which a healthy upstream is unhealthy.
-    pub fall: u32,
-}
-
-/// What a probe does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProbeKind {
-    /// Asks for a path.
-    Http,
-    /// Makes a connection.
-    Tcp,
-}
-
-impl Default for EjectConfig {
-    fn default() -> Self {
-        Self {
-            failures: 5,
-            failure_percent: 50,
-            time: Duration::from_secs(5),
-            longest: Duration::from_secs(60),
-            most_percent: 50,
-        }
-    }
-}
-
 impl Default for PoolSettings {
     fn default() -> Self {
         Self {
@@ -187,22 +102,6 @@ impl Default for PoolSettings {
             disabled: None,
             eject: EjectConfig::default(),
             probe: ProbeConfig::default(),
-        }
-    }
-}
-
-impl Default for ProbeConfig {
-    fn default() -> Self {
-        Self {
-            kind: ProbeKind::Http,
-            port: None,
-            path: "/healthz".to_owned(),
-            statuses: vec![200],
-            interval: Duration::from_secs(2),
-            jitter_percent: 20,
-            timeout: Duration::from_secs(1),
-            rise: 2,
-            fall: 3,
         }
     }
 }
@@ -242,56 +141,12 @@ impl PoolSettings {
     }
 }
 
-impl EjectConfig {
-    fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
-        Self {
-            failures: section.read("eject_after", inherited.failures, |entry| {
-                u32::try_from(entry.number(1..=1_000)?).map_err(|error| error.to_string())
-            }),
-            failure_percent: section
-                .read("eject_failure_percent", inherited.failure_percent, |entry| entry.number(1..=100)),
-            time: section.read("eject_time", inherited.time, duration_in(TIMEOUT)),
-            longest: section.read("eject_longest", inherited.longest, duration_in(TIMEOUT)),
-            most_percent: section
-                .read("eject_percent", inherited.most_percent, |entry| entry.number(0..=100)),
-        }
-    }
-}
-
-impl ProbeConfig {
-    fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
-        let count =
-            |entry: &Entry<'_>| u32::try_from(entry.number(1..=100)?).map_err(|error| error.to_string());
-        Self {
-            kind: section.read("kind", inherited.kind, |entry| match entry.text()?.as_str() {
-                "http" => Ok(ProbeKind::Http),
-                "tcp" => Ok(ProbeKind::Tcp),
-                other => Err(format!("`{other}` is no kind of probe; write http or tcp")),
-            }),
-            port: section.read("port", inherited.port, |entry| {
-                u16::try_from(entry.number(1..=65_535)?).map(Some).map_err(|error| error.to_string())
-            }),
-            path: section.read("path", inherited.path.clone(), |entry| match entry.text()? {
-                path if is_path(&path) => Ok(path),
-                path => Err(format!("`{path}` is no path; write one such as /healthz")),
-            }),
-            statuses: section.read("statuses", inherited.statuses.clone(), statuses),
-            interval: section.read("interval", inherited.interval, duration_in(TIMEOUT)),
-            jitter_percent: section
-                .read("jitter_percent", inherited.jitter_percent, |entry| entry.number(0..=50)),
-            timeout: section.read("timeout", inherited.timeout, duration_in(TIMEOUT)),
-            rise: section.read("rise", inherited.rise, count),
-            fall: section.read("fall", inherited.fall, count),
-        }
-    }
-}
-
 impl PoolConfig {
     /// Reads the pool of one tool; a fault is noted when it has no upstream.
     pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings) -> Self {
         let mut section = entry.section();
         let upstreams = match section.entry("upstreams") {
-            Some(entry) => upstreams(&entry),
+            Some(entry) => upstream::all(&entry),
             None => {
                 section.fault("", "has no `upstreams`; write upstreams = [\"host:port\"]");
                 Vec::new()
@@ -301,53 +156,6 @@ impl PoolConfig {
         section.finish();
         Self { tool, upstreams, settings }
     }
-}
-
-fn upstreams(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
-    const MOST: usize = 64;
-    let elements = entry.read(|entry| match entry.elements()? {
-        elements if elements.is_empty() => Err("names no upstream; a pool needs at least one".to_owned()),
-        elements if elements.len() > MOST => Err(format!("a pool has at most {MOST} upstreams")),
-        elements => Ok(elements),
-    });
-    let mut upstreams = Vec::new();
-    for element in elements.into_iter().flatten() {
-        let Some(upstream) = element.read(|element| upstream(&element.text()?)) else { continue };
-        let named = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
-        if upstream.port == 0 {
-            element.fault("an upstream needs a port other than 0");
-        } else if upstreams.iter().any(named) {
-            element.fault("is named twice in this pool");
-        } else {
-            upstreams.push(upstream);
-        }
-    }
-    upstreams
-}
-
-/// An address and what is said of it: `10.0.0.1:9100 weight=3 backup`.
-fn upstream(text: &str) -> Result<UpstreamConfig, String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let is_word = |word: &&&str| word.starts_with("weight=") || matches!(**word, "backup" | "drain");
-    let said = words.iter().rev().take_while(is_word).count();
-    let (address, said) = words.split_at(words.len() - said);
-    let address = if said.is_empty() { text.to_owned() } else { address.join(" ") };
-    let (host, port) = values::address(&address)?;
-    let host = host.to_owned();
-    let mut upstream = UpstreamConfig { host, port, weight: 1, backup: false, duty: Duty::Active };
-    for word in said {
-        match (*word, word.strip_prefix("weight=")) {
-            (_, Some(weight)) => upstream.weight = self::weight(weight)?,
-            ("backup", None) => upstream.backup = true,
-            _ => upstream.duty = Duty::Draining,
-        }
-    }
-    Ok(upstream)
-}
-
-fn weight(text: &str) -> Result<u32, String> {
-    let weight = text.parse().ok().filter(|weight| (1..=100).contains(weight));
-    weight.ok_or_else(|| format!("`{text}` is no weight; write one from 1 to 100, such as weight=3"))
 }
 
 fn balance(entry: &Entry<'_>) -> Result<Balance, String> {
@@ -397,16 +205,4 @@ fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, String> {
             }
         })
         .collect()
-}
-
-fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, String> {
-    let status =
-        |entry: &Entry<'_>| u16::try_from(entry.number(100..=599)?).map_err(|error| error.to_string());
-    if !entry.is_array() {
-        return Ok(vec![status(entry)?]);
-    }
-    match entry.elements()?.iter().map(status).collect::<Result<Vec<_>, _>>()? {
-        statuses if statuses.is_empty() => Err("names no status; a probe needs at least one".to_owned()),
-        statuses => Ok(statuses),
-    }
 }

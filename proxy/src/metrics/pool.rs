@@ -4,7 +4,7 @@ use prometheus::{Error, Histogram, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
 use super::register::Register;
-use crate::{clock::Monotonic, per_tool::PerTool, pools::Pools};
+use crate::{clock::Monotonic, config::Duty, per_tool::PerTool, pools::Pools};
 
 pub(super) struct PoolMetrics {
     pub(super) seconds: PerTool<Histogram>,
@@ -48,7 +48,7 @@ impl PoolMetrics {
             )?,
             healthy: register.gauges(
                 "utg_upstream_healthy",
-                "1 when an upstream gets calls, else 0.",
+                "1 when an upstream gets calls, else 0. None for one that is to get none.",
                 &["tool", "upstream"],
             )?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls under way.", &["tool"])?,
@@ -114,7 +114,8 @@ impl PoolMetrics {
             self.in_flight.with_label_values(&[tool]).set(super::signed(pool.in_flight()));
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(super::signed(limit));
-            for upstream in &pool.upstreams {
+            // One that is to get no calls is not missed.
+            for upstream in pool.upstreams.iter().filter(|upstream| upstream.config.duty == Duty::Active) {
                 let healthy = upstream.is_available(now);
                 self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
             }

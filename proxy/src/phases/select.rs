@@ -44,9 +44,7 @@ pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Proble
 
 /// Chooses an upstream that was not tried; whether there is one.
 pub fn next(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> bool {
-    ctx.place = pool.select(key, ctx.tried, Monotonic::now());
-    let upstream = ctx.place.and_then(|place| pool.upstream(place));
-    ctx.upstream_seat = upstream.map(|upstream| upstream.enter());
+    (ctx.place, ctx.upstream_seat) = pool.take(key, ctx.tried, Monotonic::now()).unzip();
     ctx.upstream_seat.is_some()
 }
 

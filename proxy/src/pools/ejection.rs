@@ -44,6 +44,11 @@ impl Ejection {
         self.until
     }
 
+    /// Whether it has not served a call well since it was ejected.
+    pub(super) const fn is_on_trial(&self) -> bool {
+        self.on_trial
+    }
+
     /// After the end of a call. `may_eject` is asked only when the upstream ought to be ejected.
     pub(super) fn after_call(
         mut self,
@@ -70,7 +75,12 @@ impl Ejection {
         }
         self.failures = self.failures.saturating_add(1);
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        if self.is_sick(rules) && may_eject() { self.ejected(rules, now) } else { self }
+        match self.is_sick(rules) {
+            true if may_eject() => self.ejected(rules, now),
+            // One that must stay is not on trial: the calls that it has to take would wait for each other.
+            true => Self { on_trial: false, ..self },
+            false => self,
+        }
     }
 
     /// After a probe. As many passes in a row as would make an unhealthy upstream healthy end the first ejection, twice

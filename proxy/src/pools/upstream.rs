@@ -17,6 +17,7 @@ use super::{
     balance::{self, Candidate},
     ejection::Ejection,
     health::{Evidence, Health, Standing},
+    trial::{Trial, Turn},
 };
 use crate::{
     clock::Monotonic,
@@ -49,11 +50,16 @@ struct Live {
     /// When it began to get calls again; 0 when it always got some.
     back_at: AtomicU64,
     in_flight: AtomicUsize,
+    trial: Trial,
 }
 
 /// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
 #[derive(Debug)]
-pub struct UpstreamSeat(Arc<Live>);
+pub struct UpstreamSeat {
+    live: Arc<Live>,
+    /// Whether the call is the first after an ejection.
+    is_trial: bool,
+}
 
 const UNKNOWN: u8 = 0;
 const HEALTHY: u8 = 1;
@@ -73,7 +79,7 @@ impl Upstream {
             peer: ArcSwapOption::empty(),
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         };
-        let before = before.and_then(Self::peer).and_then(|peer| peer._address.as_inet().copied());
+        let before = before.and_then(Self::address);
         let address = config.host.parse().ok().map(|ip| SocketAddr::new(ip, config.port));
         if let Some(address) = address.or(before) {
             upstream.resolved(address);
@@ -85,6 +91,12 @@ impl Upstream {
     #[must_use]
     pub fn peer(&self) -> Option<Arc<HttpPeer>> {
         self.peer.load_full()
+    }
+
+    /// Where calls go now.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.peer().and_then(|peer| peer._address.as_inet().copied())
     }
 
     /// Notes where the upstream's name leads now.
@@ -159,6 +171,7 @@ impl Upstream {
         if ejected {
             self.eject_until(ejection.until());
         }
+        self.live.trial.set(ejection.is_on_trial(), ejected);
         ejected
     }
 
@@ -194,11 +207,22 @@ impl Upstream {
         self.live.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Counts a call until the result is dropped.
+    /// Whether another call is the first after its ejection, and it is not known yet how that goes.
     #[must_use]
-    pub fn enter(&self) -> UpstreamSeat {
+    pub fn is_being_tried(&self) -> bool {
+        self.live.trial.is_taken()
+    }
+
+    /// Counts a call until the result is dropped; `None` when another one is trying the upstream, which is only
+    /// disregarded by a call that has no other.
+    #[must_use]
+    pub(super) fn enter(&self, has_other: bool) -> Option<UpstreamSeat> {
+        let turn = self.live.trial.turn();
+        if turn == Turn::Wait && has_other {
+            return None;
+        }
         self.live.in_flight.fetch_add(1, Ordering::Relaxed);
-        UpstreamSeat(Arc::clone(&self.live))
+        Some(UpstreamSeat { live: Arc::clone(&self.live), is_trial: turn == Turn::Trial })
     }
 
     /// When it is probed next.
@@ -235,13 +259,17 @@ impl Live {
             out_until: AtomicU64::new(0),
             back_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
+            trial: Trial::default(),
         }
     }
 }
 
 impl Drop for UpstreamSeat {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.live.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if self.is_trial {
+            self.live.trial.over();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use shared::{key::KeyId, time::UnixMillis, tool::Tool};
 use tokio::net::TcpListener;
 
 use crate::support::{
-    FakeTool, Manner, Request, Signer,
+    Client, FakeTool, Manner, Request, Signer,
     grant::{call, post},
     proxy::Setup,
     until,
@@ -83,6 +83,54 @@ async fn a_server_whose_calls_fail_is_out_though_its_probes_pass_and_comes_back(
         bad.calls() > 5
     })
     .await;
+}
+
+#[tokio::test]
+async fn one_call_at_a_time_tries_a_server_that_was_out() {
+    let (bad, good) =
+        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
+    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
+    let setup = setup.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 100\neject_time = \"200ms\"");
+    let proxy = setup.ready().await;
+    for _ in 0..10 {
+        proxy.send(post("/v1/qr/a", "{}")).await;
+    }
+    assert_eq!((bad.calls(), good.calls()), (5, 5));
+    bad.set(Manner::Wait);
+    let mut waiting = Vec::new();
+    while bad.calls() == 5 {
+        let (before, mut client) = (bad.calls() + good.calls(), Client::connect(proxy.listen).await);
+        client.write(&post("/v1/qr/a", "{}").bytes()).await;
+        until("the call has come to one of them", || async { bad.calls() + good.calls() > before }).await;
+        waiting.push(client);
+    }
+    let before = good.calls();
+    for _ in 0..20 {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    }
+    assert_eq!((bad.calls(), good.calls() - before), (6, 20));
+    bad.release();
+    until("it is one like any other", || async {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+        bad.calls() > 10
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_switched_off_is_neither_called_nor_probed_nor_missed() {
+    let (on, off) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let upstreams = [on.address.to_string(), format!("{} off", off.address)];
+    let proxy = Setup::new().upstreams(Tool::Qr, &upstreams.each_ref().map(String::as_str)).ready().await;
+    for _ in 0..4 {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    }
+    assert_eq!((on.calls(), off.calls()), (4, 0));
+    assert_eq!(proxy.health(Tool::Qr).await, ["healthy", "unknown"]);
+    let healthy =
+        |tool: &FakeTool| format!(r#"utg_upstream_healthy{{tool="qr",upstream="{}"}}"#, tool.address);
+    assert_eq!(proxy.metric(&healthy(&on)).await, Some(1.0));
+    assert_eq!(proxy.metric(&healthy(&off)).await, None);
 }
 
 #[tokio::test]
