@@ -19,6 +19,7 @@ pub mod guards;
 pub mod hand_over;
 pub mod listen;
 pub mod metrics;
+pub mod notify;
 pub mod per_tool;
 pub mod phases;
 pub mod pools;

@@ -1,6 +1,7 @@
 //! Puts the proxy together, runs it, and ends it when what was under way is done.
 
 use std::{
+    env,
     io::{self, Write as _},
     net::SocketAddr,
     path::PathBuf,
@@ -29,6 +30,7 @@ use crate::{
     files,
     hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
+    notify::{Manager, Notifier},
     probe::Prober,
     reload::{Reloader, Watch},
     state::State,
@@ -70,6 +72,11 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
     if let Some(successors) = successors.transpose()? {
         server.add_service(background_service("hand-over", successors));
+    }
+    if let Some(manager) = env::var_os("NOTIFY_SOCKET") {
+        let (manager, open) = (Manager::at(&manager)?, open.subscribe());
+        server
+            .add_service(background_service("notify", Notifier { state: Arc::clone(&state), manager, open }));
     }
     if state.direct.is_some() {
         server.add_service(background_service("keys", Keeper(Arc::clone(&state))));

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use shared::tool::Tool;
 
-use crate::support::{Client, FakeTool, Manner, Request, grant::call, proxy::Setup, until};
+use tokio::{net::UnixDatagram, time::timeout};
+
+use crate::support::{Client, FakeTool, Manner, PATIENCE, Request, grant::call, proxy::Setup, until};
 
 #[tokio::test]
 async fn with_nothing_under_way_it_ends_within_two_seconds() {
@@ -74,6 +76,30 @@ async fn a_second_signal_ends_it_at_once() {
     proxy.signal("-INT");
     assert!(proxy.ended().await.success());
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn the_service_manager_is_told_when_it_serves_and_when_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify.sock");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let told = async || {
+        let mut told = [0; 64];
+        let length = timeout(PATIENCE, manager.recv(&mut told)).await.expect("to be told").unwrap();
+        String::from_utf8(told[..length].to_vec()).unwrap()
+    };
+    let tool = FakeTool::start(Manner::Wait).await;
+    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).variable("NOTIFY_SOCKET", &path).start();
+    assert_eq!(told().await, "READY=1");
+    assert_eq!(proxy.admin_get("/readyz").await.status, 200);
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&call("GET", "/v1/qr/a").bytes()).await;
+    until("the call is under way", || async { tool.calls() == 1 }).await;
+    proxy.signal("-TERM");
+    assert_eq!(told().await, "STOPPING=1");
+    tool.release();
+    assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    assert!(proxy.ended().await.success());
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fmt::Write as _,
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
@@ -24,6 +25,7 @@ pub(crate) struct Setup {
     sections: BTreeMap<String, String>,
     replay_capacity: usize,
     secret: String,
+    variables: Vec<(String, OsString)>,
 }
 
 /// A running proxy. It is killed when it is dropped.
@@ -53,6 +55,7 @@ impl Setup {
             .into(),
             replay_capacity: 100_000,
             secret: SECRET.to_owned(),
+            variables: Vec::new(),
         }
     }
 
@@ -69,6 +72,12 @@ impl Setup {
     /// The file that the secret of grants is in.
     pub(crate) fn secret_file(mut self, file: &Path) -> Self {
         self.sections.insert("grants".to_owned(), format!("secret_file = {file:?}\n"));
+        self
+    }
+
+    /// A variable of the process's environment.
+    pub(crate) fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
         self
     }
 
@@ -121,6 +130,7 @@ impl Setup {
     fn command(&self, config: &tempfile::NamedTempFile) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
         command.arg("-c").arg(config.path()).env("GRANT_SECRET", &self.secret);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env("KEY_SIGNING_SECRET", keys::KEY_SIGNING_SECRET).env("ADMIN_SECRET", keys::ADMIN_SECRET);
         command
     }
