@@ -36,7 +36,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use crate::{config::ClientConfig, metrics::Bound, wire::WireHead};
+use crate::{config::ClientConfig, http2::PREFACE, metrics::Bound, wire::WireHead};
 
 /// The connection. What was read of a request is played back to Pingora.
 pub struct ClientStream {
@@ -69,11 +69,12 @@ pub fn of(session: &Session) -> Option<&ClientStream> {
 struct Bounds {
     header: Duration,
     idle: Duration,
+    h2c: bool,
 }
 
 impl Bounds {
     const fn of(config: &ClientConfig) -> Self {
-        Self { header: config.header_timeout, idle: config.idle_timeout }
+        Self { header: config.header_timeout, idle: config.idle_timeout, h2c: config.h2c }
     }
 }
 
@@ -96,6 +97,8 @@ pub enum Awaited {
 pub enum Arrival {
     /// A head that can be read in one way only.
     Request,
+    /// The beginning of HTTP/2, which is allowed: it is played back.
+    Http2,
     /// Something else: the connection ends with this problem.
     Refused(Box<Problem>),
     /// The client was silent for longer than this bound allows.
@@ -181,7 +184,11 @@ impl ClientStream {
         self.wait_for(Awaited::Request, first);
         let arrival = std::future::poll_fn(|context| self.poll_head(context)).await;
         self.used = true;
-        self.wait_for(Awaited::Request, self.bounds.idle);
+        match arrival {
+            // Its requests have times of their own.
+            Arrival::Http2 => self.awaited.store(NOTHING, Ordering::Relaxed),
+            _ => self.wait_for(Awaited::Request, self.bounds.idle),
+        }
         arrival
     }
 
@@ -227,6 +234,9 @@ impl ClientStream {
         // An empty line before a request is to be overlooked (RFC 9112 section 2.2).
         while self.bytes.starts_with(b"\r\n") {
             self.bytes.drain(..2);
+        }
+        if self.bounds.h2c && !self.used && may_be_preface(&self.bytes) {
+            return (self.bytes.len() >= PREFACE.len()).then_some(Arrival::Http2);
         }
         let refused = |problem| Some(Arrival::Refused(Box::new(problem)));
         match memmem::find(&self.bytes, b"\r\n\r\n") {
@@ -286,6 +296,11 @@ impl ClientStream {
             return Poll::Ready(io::ErrorKind::TimedOut.into());
         }
     }
+}
+
+/// Whether these bytes begin HTTP/2, or are the beginning of what does.
+fn may_be_preface(bytes: &[u8]) -> bool {
+    bytes.starts_with(PREFACE) || (PREFACE.starts_with(bytes) && !bytes.is_empty())
 }
 
 /// Whether no more bytes can make a request of these: one that is no letter at the beginning, or a bare line feed.
@@ -413,6 +428,8 @@ mod tests {
         connections_per_address: 1,
         calls_in_flight_per_key: 1,
         refusals_per_second: 1,
+        streams_per_connection: 1,
+        h2c: false,
     };
 
     fn connected() -> (DuplexStream, ClientStream) {

@@ -81,6 +81,10 @@ pub struct ClientConfig {
     pub connections_per_address: u32,
     /// Requests on one connection before it is closed.
     pub requests_per_connection: u32,
+    /// Requests that one connection may have under way at once, with HTTP/2.
+    pub streams_per_connection: u32,
+    /// Whether clients may speak HTTP/2 without TLS.
+    pub h2c: bool,
     /// Calls of one key that may be under way at once.
     pub calls_in_flight_per_key: u32,
     /// Requests without a valid grant that one address may send within a second before it is told to stop.

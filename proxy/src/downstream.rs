@@ -21,11 +21,19 @@ use crate::{
     drain::Phase,
     gateway::Gateway,
     guards::Counted,
+    http2::{self, End, Http2Stream},
     metrics::Bound,
     respond,
     state::State,
     tls::Handshake,
 };
+
+/// How requests are told on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http1,
+    Http2,
+}
 
 /// Pingora's proxy, behind the bounds on connections that it does not have itself.
 pub struct Downstream {
@@ -43,10 +51,11 @@ impl Downstream {
         Self { proxy, state: Arc::clone(state), most }
     }
 
-    /// The connection as requests come over it: after its handshake where there is TLS; `None` when that failed.
-    async fn secure(&self, stream: Stream, phase: &mut watch::Receiver<Phase>) -> Option<Stream> {
+    /// The connection as requests come over it, and how they are told: after its handshake where there is TLS; `None`
+    /// when that failed.
+    async fn secure(&self, stream: Stream, phase: &mut watch::Receiver<Phase>) -> Option<(Stream, Protocol)> {
         let config = self.state.config.load();
-        let Some(tls) = config.server.tls.clone() else { return Some(stream) };
+        let Some(tls) = config.server.tls.clone() else { return Some((stream, Protocol::Http1)) };
         let time = config.clients.header_timeout;
         drop(config);
         // In a box of its own: connections without TLS, and those whose handshake is over, keep no room for it.
@@ -58,11 +67,70 @@ impl Downstream {
         };
         let outcome = made.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
         self.state.metrics.handshake(outcome);
-        Some(made.ok()?)
+        if outcome == Handshake::Timeout {
+            self.state.metrics.hit(Bound::HeaderTimeout);
+        }
+        let secured = made.ok()?;
+        let protocol = if secured.speaks_http2() { Protocol::Http2 } else { Protocol::Http1 };
+        Some((secured, protocol))
     }
 
-    /// Waits for a request; whether one has come. Anything else ends the connection.
-    async fn await_request(&self, client: &mut ClientStream, phase: &mut watch::Receiver<Phase>) -> bool {
+    /// Serves a connection in HTTP/1.1, with so many requests after the first. It is given back when the client turns
+    /// out to speak HTTP/2.
+    async fn converse(
+        &self,
+        stream: Stream,
+        more_requests: u32,
+        phase: &mut watch::Receiver<Phase>,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Box<ClientStream>> {
+        let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
+        let mut settings: Option<HttpPersistentSettings> = None;
+        loop {
+            match self.await_request(&mut client, phase).await? {
+                Protocol::Http1 => {}
+                Protocol::Http2 => return Some(client),
+            }
+            let mut session = ServerSession::new_http1(client);
+            match settings {
+                Some(settings) => settings.apply_to_session(&mut session),
+                None => session.set_keepalive_reuses_remaining(Some(more_requests)),
+            }
+            let reused = self.proxy.process_new_http(session, shutdown).await?;
+            let (stream, kept) = reused.consume();
+            settings = kept;
+            client = stream.into_any().downcast().ok()?;
+        }
+    }
+
+    /// Serves a connection in HTTP/2. Its requests are spread over the threads: one connection may bring all there are.
+    async fn converse_http2(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) {
+        let config = self.state.config.load_full();
+        let serve = |stream: Http2Stream| {
+            let (this, shutdown) = (Arc::clone(self), shutdown.clone());
+            pingora_runtime::current_handle().spawn(async move {
+                let mut phase = this.state.drain.phase();
+                let _ended = this.converse(Box::new(stream), 0, &mut phase, &shutdown).await;
+            });
+        };
+        let end = http2::serve(stream, &config.clients, &self.state.drain, serve).await;
+        self.state.metrics.http2_ended(end);
+        match end {
+            End::Timeout => self.state.metrics.hit(Bound::HeaderTimeout),
+            End::Idle => self.state.metrics.hit(Bound::IdleTimeout),
+            End::Flood => {
+                log::warn!("an HTTP/2 connection was ended: its requests were made to be taken back");
+            }
+            End::Closed | End::Done | End::Broken => {}
+        }
+    }
+
+    /// Waits for a request; how it is told, or `None` at the end of the connection.
+    async fn await_request(
+        &self,
+        client: &mut ClientStream,
+        phase: &mut watch::Receiver<Phase>,
+    ) -> Option<Protocol> {
         client.keep_within(&self.state.config.load().clients);
         let arrival = tokio::select! {
             // What has come already is served, also at the end.
@@ -71,19 +139,20 @@ impl Downstream {
             _ = phase.wait_for(|phase| *phase == Phase::Ending) => Arrival::Nobody,
         };
         match arrival {
-            Arrival::Request => true,
+            Arrival::Request => Some(Protocol::Http1),
+            Arrival::Http2 => Some(Protocol::Http2),
             Arrival::Refused(problem) => {
                 if problem.code() == Code::RequestTimeout {
                     self.state.metrics.hit(Bound::HeaderTimeout);
                 }
                 respond::refuse_unread(client, &self.state, &problem).await;
-                false
+                None
             }
             Arrival::Silent(bound) => {
                 self.state.metrics.hit(bound);
-                false
+                None
             }
-            Arrival::Nobody => false,
+            Arrival::Nobody => None,
         }
     }
 
@@ -122,24 +191,15 @@ impl ServerApp for Downstream {
         let _open = self.state.drain.connect();
         let (stream, _counted) = self.admit(stream).await?;
         let mut phase = self.state.drain.phase();
-        let stream = self.secure(stream, &mut phase).await?;
-        let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
-        let mut settings: Option<HttpPersistentSettings> = None;
-        while self.await_request(&mut client, &mut phase).await {
-            let mut session = ServerSession::new_http1(client);
-            match settings {
-                Some(settings) => settings.apply_to_session(&mut session),
-                None => {
-                    session.set_keepalive_reuses_remaining(Some(
-                        self.state.config.load().clients.requests_per_connection,
-                    ));
-                }
+        let (stream, protocol) = self.secure(stream, &mut phase).await?;
+        let http2 = match protocol {
+            Protocol::Http1 => {
+                let requests = self.state.config.load().clients.requests_per_connection;
+                self.converse(stream, requests, &mut phase, shutdown).await? as Stream
             }
-            let reused = self.proxy.process_new_http(session, shutdown).await?;
-            let (stream, kept) = reused.consume();
-            settings = kept;
-            client = stream.into_any().downcast().ok()?;
-        }
+            Protocol::Http2 => stream,
+        };
+        Box::pin(self.converse_http2(http2, shutdown)).await;
         None
     }
 

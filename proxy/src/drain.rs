@@ -13,6 +13,7 @@ use tokio::sync::watch;
 pub struct Drain {
     requests: AtomicUsize,
     connections: AtomicUsize,
+    sending: AtomicUsize,
     /// Whether the phase is another than [`Phase::Serving`]: calls ask for nothing else.
     begun: AtomicBool,
     phase: watch::Sender<Phase>,
@@ -32,7 +33,7 @@ pub enum Phase {
     Ending,
 }
 
-/// Something under way: a request or a connection. It ends when this is dropped, also by a panic.
+/// Something under way: a request, a connection, or what one has to send. It ends when this is dropped, also by a panic.
 #[derive(Debug)]
 pub struct UnderWay {
     drain: Arc<Drain>,
@@ -43,6 +44,7 @@ pub struct UnderWay {
 enum What {
     Request,
     Connection,
+    Sending,
 }
 
 impl Drain {
@@ -58,6 +60,12 @@ impl Drain {
         self.count(What::Connection)
     }
 
+    /// Counts a connection as having something to send that nobody else waits for, until the result is dropped.
+    #[must_use]
+    pub fn sending(self: &Arc<Self>) -> UnderWay {
+        self.count(What::Sending)
+    }
+
     fn count(self: &Arc<Self>, what: What) -> UnderWay {
         self.counter(what).fetch_add(1, Ordering::Relaxed);
         UnderWay { drain: Arc::clone(self), what }
@@ -67,6 +75,7 @@ impl Drain {
         match what {
             What::Request => &self.requests,
             What::Connection => &self.connections,
+            What::Sending => &self.sending,
         }
     }
 
@@ -102,6 +111,12 @@ impl Drain {
     #[must_use]
     pub fn left(&self) -> watch::Receiver<bool> {
         self.left.subscribe()
+    }
+
+    /// Whether no request is under way, and nothing is left to be sent.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.under_way() == 0 && self.sending.load(Ordering::Relaxed) == 0
     }
 
     /// Requests under way.

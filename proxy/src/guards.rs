@@ -118,6 +118,8 @@ mod tests {
         connections_per_address: 1,
         calls_in_flight_per_key: 3,
         refusals_per_second: 5,
+        streams_per_connection: 1,
+        h2c: false,
     };
 
     #[test]

@@ -17,6 +17,7 @@ pub mod files;
 pub mod gateway;
 pub mod guards;
 pub mod hand_over;
+pub mod http2;
 pub mod listen;
 pub mod metrics;
 pub mod notify;

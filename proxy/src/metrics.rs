@@ -23,7 +23,8 @@ use self::{
     register::Register, tls::TlsMetrics,
 };
 use crate::{
-    config::Callers, per_tool::PerTool, pools::Pools, reload::Outcome, state::State, tls::Handshake,
+    config::Callers, http2::End, per_tool::PerTool, pools::Pools, reload::Outcome, state::State,
+    tls::Handshake,
 };
 
 /// Every metric of the proxy.
@@ -164,6 +165,11 @@ impl Metrics {
     /// Counts a handshake with a client.
     pub fn handshake(&self, outcome: Handshake) {
         self.tls.handshake(outcome);
+    }
+
+    /// Counts a connection in HTTP/2 that came to its end.
+    pub fn http2_ended(&self, end: End) {
+        self.tls.http2_ended(end);
     }
 
     /// Everything, in Prometheus' text format.

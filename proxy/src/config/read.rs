@@ -116,6 +116,8 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
             10_000,
             count(1..=u64::from(u32::MAX)),
         ),
+        streams_per_connection: section.read("streams_per_connection", 128, count(1..=10_000)),
+        h2c: section.read("h2c", false, Entry::truth),
         calls_in_flight_per_key: section.read("calls_in_flight_per_key", 128, count(1..=1_000_000)),
         refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
     }

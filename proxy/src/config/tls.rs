@@ -15,6 +15,7 @@ pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
         "1.3" => Ok(MinVersion::Tls13),
         other => Err(format!("`{other}` is no version of TLS that is safe; write \"1.2\" or \"1.3\"")),
     });
+    let http2 = section.read("http2", true, Entry::truth);
     section.finish();
     if !written {
         return None;
@@ -24,7 +25,9 @@ pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
         Some(read) => Some(read?),
         None => None,
     };
-    ServerTls::new(chain, key, client_ca, min_version).map_err(|fault| section.fault_at("key", fault)).ok()
+    ServerTls::new(chain, key, client_ca, min_version, http2)
+        .map_err(|fault| section.fault_at("key", fault))
+        .ok()
 }
 
 fn required<T>(

@@ -1,14 +1,18 @@
-//! Metrics of TLS towards clients.
+//! Metrics of connections from clients.
 
 use prometheus::{Error, IntCounter, IntGauge};
 
 use super::register::Register;
-use crate::tls::{Handshake, ServerTls};
+use crate::{
+    http2::End,
+    tls::{Handshake, ServerTls},
+};
 
 /// Handshakes, and the certificate.
 pub(super) struct TlsMetrics {
     handshakes: [(Handshake, IntCounter); Handshake::ALL.len()],
     expires: IntGauge,
+    http2: [(End, IntCounter); End::ALL.len()],
 }
 
 impl TlsMetrics {
@@ -19,7 +23,13 @@ impl TlsMetrics {
             "TLS handshakes with clients, by what they came to.",
             &["outcome"],
         )?;
+        let http2 = register.counters(
+            "utg_http2_connections_ended_total",
+            "Connections of clients in HTTP/2 that came to their end, by how.",
+            &["end"],
+        )?;
         Ok(Self {
+            http2: End::ALL.map(|end| (end, http2.with_label_values(&[end.as_str()]))),
             handshakes: Handshake::ALL
                 .map(|outcome| (outcome, handshakes.with_label_values(&[outcome.as_str()]))),
             expires: register.gauge(
@@ -31,6 +41,12 @@ impl TlsMetrics {
 
     pub(super) fn handshake(&self, outcome: Handshake) {
         if let Some((_, counter)) = self.handshakes.iter().find(|(other, _)| *other == outcome) {
+            counter.inc();
+        }
+    }
+
+    pub(super) fn http2_ended(&self, end: End) {
+        if let Some((_, counter)) = self.http2.iter().find(|(other, _)| *other == end) {
             counter.inc();
         }
     }

@@ -28,12 +28,15 @@ pub enum MinVersion {
     Tls13,
 }
 
+/// HTTP/2 as it is called in a handshake (RFC 7301).
+pub(super) const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
 const TLS12_UP: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 const TLS13_UP: &[&SupportedProtocolVersion] = &[&TLS13];
 
 impl ServerTls {
     /// A server with this chain, its own certificate first. With `clients` only those get in that have a certificate
-    /// of one of these authorities.
+    /// of one of these authorities. With `http2` they may choose it.
     ///
     /// # Errors
     /// What is wrong, in words.
@@ -42,6 +45,7 @@ impl ServerTls {
         key: PrivateKeyDer<'static>,
         clients: Option<RootCertStore>,
         min_version: MinVersion,
+        http2: bool,
     ) -> Result<Self, String> {
         let own = chain.first().ok_or("there is no certificate")?;
         let expires_at = parse_x509_certificate(own)
@@ -68,7 +72,8 @@ impl ServerTls {
             ),
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let protocols = if http2 { [HTTP2, HTTP1].as_slice() } else { &[HTTP1] };
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         // Clients come back without a whole handshake, and nothing is kept for them. The keys are this configuration's
         // own: who was let in under another one has to prove itself anew.
         config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;

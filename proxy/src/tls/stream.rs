@@ -15,6 +15,8 @@ use pingora_core::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use super::server::HTTP2;
+
 /// The connection, after its handshake.
 #[derive(Debug)]
 pub struct Secured(TlsStream<Stream>);
@@ -22,6 +24,12 @@ pub struct Secured(TlsStream<Stream>);
 impl Secured {
     pub(super) const fn new(stream: TlsStream<Stream>) -> Self {
         Self(stream)
+    }
+
+    /// Whether client and proxy have agreed on HTTP/2.
+    #[must_use]
+    pub fn speaks_http2(&self) -> bool {
+        self.0.get_ref().1.alpn_protocol() == Some(HTTP2)
     }
 
     fn socket(&self) -> &Stream {

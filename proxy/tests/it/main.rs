@@ -19,6 +19,7 @@ mod direct;
 mod failures;
 mod grants;
 mod health;
+mod http2;
 mod operations;
 mod pools;
 mod reload;

@@ -59,6 +59,19 @@ impl Request {
         &self.target
     }
 
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
+    /// A body of which nothing is said.
+    pub(crate) fn bytes_of_body(self, body: &[u8]) -> Self {
+        Self { body: body.to_vec(), ..self }
+    }
+
+    pub(crate) fn body_bytes(&self) -> &[u8] {
+        &self.body
+    }
+
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -194,6 +207,11 @@ impl Client {
 }
 
 impl Answer {
+    pub(crate) fn headers(&self) -> Vec<(String, String)> {
+        let lines = self.head.split("\r\n").skip(1).filter_map(|line| line.split_once(": "));
+        lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         value(&self.head, name)
     }

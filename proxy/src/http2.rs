@@ -1,0 +1,205 @@
+//! HTTP/2 towards clients. Each of its streams is served as if it were a connection with one HTTP/1.1 request: what reads
+//! requests strictly, keeps time and answers is there once, and holds for both.
+
+mod answer;
+mod request;
+mod stream;
+mod streams;
+
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
+
+use bytes::Bytes;
+use h2::{
+    Reason,
+    server::{Builder, Connection},
+};
+use pingora_core::protocols::Stream;
+pub use stream::Http2Stream;
+use streams::Streams;
+use tokio::time::timeout;
+
+use crate::{
+    config::ClientConfig,
+    drain::{Drain, Phase, UnderWay},
+};
+
+/// What a client says before anything else (RFC 9113, section 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client closed it, or went away.
+    Closed,
+    /// It did not begin in time.
+    Timeout,
+    /// It had no request for too long.
+    Idle,
+    /// It was used up: it had as many requests as a connection may have, or the process is ending.
+    Done,
+    /// The client broke the protocol.
+    Broken,
+    /// The client made requests only to take them back.
+    Flood,
+}
+
+impl End {
+    /// Every one there is.
+    pub const ALL: [Self; 6] =
+        [Self::Closed, Self::Timeout, Self::Idle, Self::Done, Self::Broken, Self::Flood];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Timeout => "timeout",
+            Self::Idle => "idle",
+            Self::Done => "done",
+            Self::Broken => "broken",
+            Self::Flood => "flood",
+        }
+    }
+}
+
+/// What a client may send of one body before somebody has read it, and of all bodies of a connection.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+/// What is held of an answer that the client does not take.
+const SEND_BUFFER: usize = 64 << 10;
+/// Beyond this the library refuses a request by itself, with a bare 431; below it we do, and say why.
+const MAX_HEADER_LIST: u32 = 128 << 10;
+/// How long a connection that was told to end may take for it when it has no request.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+fn builder(config: &ClientConfig) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(config.streams_per_connection)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(MAX_HEADER_LIST)
+        .max_send_buffer_size(SEND_BUFFER)
+        // The library's own defaults, which bound what requests cost that are taken back or broken. They are written
+        // out because they are what stands between us and such floods.
+        .max_concurrent_reset_streams(50)
+        .max_pending_accept_reset_streams(20)
+        .max_local_error_reset_streams(Some(1024));
+    builder
+}
+
+/// A connection that speaks HTTP/2, until it ends. `serve` is given each request; it must not wait.
+pub async fn serve(
+    connection: Stream,
+    config: &ClientConfig,
+    drain: &Arc<Drain>,
+    mut serve: impl FnMut(Http2Stream) + Send,
+) -> End {
+    let mut phase = drain.phase();
+    let peer = stream::Peer::of(&connection);
+    let greeting = builder(config).handshake(connection);
+    let greeted = tokio::select! {
+        biased;
+        greeted = timeout(config.header_timeout, greeting) => greeted,
+        _ = phase.wait_for(|phase| *phase == Phase::Ending) => return End::Done,
+    };
+    let mut connection = match greeted {
+        Ok(Ok(connection)) => Conversation { connection, unsent: None, drain: Arc::clone(drain) },
+        Ok(Err(error)) => return End::of(&error),
+        Err(_elapsed) => return End::Timeout,
+    };
+    let streams = Arc::new(Streams::default());
+    let mut ending = None;
+    loop {
+        let patience = connection.patience(config, &streams, ending);
+        let accepted = tokio::select! {
+            biased;
+            // Requests that come before the client has heard it are served; it makes the others somewhere else.
+            _ = phase.wait_for(|phase| *phase != Phase::Serving), if ending.is_none() => {
+                ending = Some(End::Done);
+                connection.connection.graceful_shutdown();
+                continue;
+            }
+            accepted = connection.accept() => accepted,
+            () = streams.unused_for(patience) => match ending {
+                Some(end) => return end,
+                None => {
+                    ending = Some(End::Idle);
+                    connection.connection.graceful_shutdown();
+                    continue;
+                }
+            },
+        };
+        match accepted {
+            None => return ending.unwrap_or(End::Closed),
+            Some(Err(error)) => return ending.unwrap_or_else(|| End::of(&error)),
+            Some(Ok((request, respond))) => {
+                serve(Http2Stream::new(request, respond, Arc::clone(&peer), streams.begin()));
+                if streams.is_flood() {
+                    connection.end_abruptly(Reason::ENHANCE_YOUR_CALM).await;
+                    return End::Flood;
+                }
+                if ending.is_none() && streams.begun() >= config.requests_per_connection {
+                    ending = Some(End::Done);
+                    connection.connection.graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+/// The connection. While it has anything to send the process is not to end.
+struct Conversation {
+    connection: Connection<Stream, Bytes>,
+    unsent: Option<UnderWay>,
+    drain: Arc<Drain>,
+}
+
+type Accepted = Option<Result<(http::Request<h2::RecvStream>, h2::server::SendResponse<Bytes>), h2::Error>>;
+
+impl Conversation {
+    /// The next request. It is this that reads and writes for all streams.
+    async fn accept(&mut self) -> Accepted {
+        poll_fn(|context| {
+            let accepted = pin!(self.connection.accept()).poll(context);
+            match (self.connection.has_streams(), &self.unsent) {
+                (true, None) => self.unsent = Some(self.drain.sending()),
+                (false, Some(_)) => self.unsent = None,
+                (true, Some(_)) | (false, None) => {}
+            }
+            accepted
+        })
+        .await
+    }
+
+    /// How long there may be no request under way. Of one that was answered something may still have to be sent.
+    fn patience(&self, config: &ClientConfig, streams: &Streams, ending: Option<End>) -> Duration {
+        match ending {
+            Some(_) if !self.connection.has_streams() => FAREWELL,
+            None if streams.begun() == 0 => config.header_timeout,
+            Some(_) | None => config.idle_timeout,
+        }
+    }
+
+    /// Ends the connection with all its streams, and tells the client why.
+    async fn end_abruptly(&mut self, reason: Reason) {
+        self.connection.abrupt_shutdown(reason);
+        let farewell = poll_fn(|context| match self.connection.poll_closed(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => Poll::Ready(()),
+        });
+        let _over = timeout(FAREWELL, farewell).await;
+    }
+}
+
+impl End {
+    fn of(error: &h2::Error) -> Self {
+        // What the library itself calls a flood.
+        let flood = error.reason() == Some(Reason::ENHANCE_YOUR_CALM) && error.is_library();
+        match error.is_io() || error.is_remote() {
+            true => Self::Closed,
+            false if flood => Self::Flood,
+            false => Self::Broken,
+        }
+    }
+}
