@@ -16,6 +16,7 @@ use crate::support::{
     grant::{SECRET, call, post},
     load::Load,
     proxy::Setup,
+    tls::{Authority, Folder, NAME, Visitor},
     until,
 };
 
@@ -112,6 +113,28 @@ async fn a_connection_is_served_once_more_and_no_grant_is_good_in_both_processes
     }
     // It is told within a moment; there is no way to ask the old process whether it was.
     assert!(refused > 0, "a grant that the new process has made is good in the old one");
+    assert!(old.ended().await.success());
+}
+
+#[tokio::test]
+async fn connections_over_tls_are_served_once_more_too() {
+    let (tool, authority, folder) =
+        (FakeTool::start(Manner::Describe).await, Authority::new(), Folder::new());
+    let place = Place::new();
+    let section = folder.server(&authority.identity(NAME));
+    let setup = place.setup().tool(Tool::Qr, &[&tool]).section("server.tls", &section);
+    let mut old = setup.ready().await;
+    let mut kept = Visitor::new(&authority).connect(old.listen).await;
+    kept.write(&call("GET", "/v1/qr/a").bytes()).await;
+    assert_eq!(kept.answer("GET").await.unwrap().status, 200);
+    let new = setup.upgrade();
+    new.says("took over from process").await;
+    let mut fresh = Visitor::new(&authority).connect(new.listen).await;
+    for (client, ends) in [(&mut kept, true), (&mut fresh, false)] {
+        client.write(&post("/v1/qr/a", "{}").bytes()).await;
+        let answer = client.answer("POST").await.unwrap();
+        assert_eq!((answer.status, answer.header("connection") == Some("close")), (200, ends));
+    }
     assert!(old.ended().await.success());
 }
 

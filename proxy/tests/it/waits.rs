@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shared::tool::Tool;
+use tokio::time::timeout;
 
 use crate::support::{
     Client, FakeTool, Manner, Request,
@@ -88,4 +89,23 @@ async fn an_answer_that_goes_on_may_take_longer_than_it_took_to_begin_and_one_th
     let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
     assert_eq!((answer.status, answer.complete), (200, false));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn connections_that_come_while_it_is_busy_wait_and_are_served() {
+    const CONNECTIONS: usize = 500;
+    let proxy = Setup::new().ready().await;
+    proxy.signal("-STOP");
+    let mut waiting = Vec::new();
+    for _ in 0..CONNECTIONS {
+        // One that is not let wait is asked again after a second.
+        let connected = timeout(Duration::from_millis(900), Client::connect(proxy.listen)).await;
+        waiting.extend(connected);
+    }
+    proxy.signal("-CONT");
+    assert_eq!(waiting.len(), CONNECTIONS);
+    for client in &mut waiting {
+        client.write(&Request::new("GET", "/healthz").bytes()).await;
+        assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    }
 }
