@@ -1,12 +1,15 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench bench-proxy sim clean-data
+.PHONY: help run run-direct build test check bench bench-proxy sim clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## install what is missing, build, and run demo tools, proxy and edge on this machine
 	@scripts/run.sh
+
+run-direct: ## the same without an edge: the proxy serves clients and issues keys itself
+	@scripts/run.sh --direct
 
 build: ## target/release/proxy, target/release/loadtest and the worker in edge-worker/build
 	@scripts/build.sh

@@ -1,4 +1,5 @@
-// A whole gateway on this machine: demo tools, proxy and edge, started in this order, ended together.
+// A whole gateway on this machine: demo tools, proxy and edge, started in this order, ended together. With `--direct`
+// there is no edge: the proxy serves clients itself.
 // Called by scripts/run.sh, which has built them. PROFILE names the folder of the built programs.
 import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -10,7 +11,13 @@ import { untilOk } from "./run/ready.mjs";
 const ROOT = path.resolve(import.meta.dirname, "..");
 const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "local");
 const LOGS = path.join(ROOT, ".data/logs");
+const STATE = path.join(ROOT, ".data/direct");
 const PATIENCE_MS = 30_000;
+const DIRECT = process.argv.includes("--direct");
+/** The command, and the part that clients call. */
+const { command: COMMAND, front: FRONT } = DIRECT
+  ? { command: "make run-direct", front: "proxy" }
+  : { command: "make run", front: "edge" };
 
 const started = performance.now();
 const secrets = parseEnv(readFileSync(path.join(ROOT, ".dev.vars"), "utf8"));
@@ -27,6 +34,7 @@ function start(name, command, args, secretNames = []) {
     PROXY_PORT: ports.proxy,
     ADMIN_PORT: ports.admin,
     TOOLS_PORT: ports.tools[0],
+    STATE_FILE: path.join(STATE, "keys"),
     ...Object.fromEntries(secretNames.map((secret) => [secret, secrets[secret]])),
   };
   const part = new Part({ name, command, args, environment, cwd: ROOT, logs: LOGS });
@@ -54,14 +62,20 @@ async function startAll() {
   mkdirSync(LOGS, { recursive: true });
   start("tools", path.join(PROGRAMS, "loadtest"), ["tools", "--port", String(ports.tools[0])]);
   await Promise.all(ports.tools.map((port) => untilOk(at(port, "/healthz"), PATIENCE_MS)));
-  start("proxy", path.join(PROGRAMS, "proxy"), ["-c", "conf/proxy.toml"], ["GRANT_SECRET", "KEY_SIGNING_SECRET"]);
-  start("edge", process.execPath, ["scripts/edge.mjs"]);
-  await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports.edge, "/healthz"), PATIENCE_MS)]);
+  const proxy = path.join(PROGRAMS, "proxy");
+  if (DIRECT) {
+    mkdirSync(STATE, { recursive: true, mode: 0o700 });
+    start("proxy", proxy, ["-c", "conf/proxy.direct.toml"], ["KEY_SIGNING_SECRET", "ADMIN_SECRET"]);
+  } else {
+    start("proxy", proxy, ["-c", "conf/proxy.toml"], ["GRANT_SECRET"]);
+    start("edge", process.execPath, ["scripts/edge.mjs"]);
+  }
+  await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports[FRONT], "/healthz"), PATIENCE_MS)]);
 }
 
 async function issueKey() {
-  const holder = { email: "demo@example.com", name: "make run", tier: "free", admin_secret: secrets.ADMIN_SECRET };
-  const response = await fetch(at(ports.edge, "/v1/keys/issue"), {
+  const holder = { email: "demo@example.com", name: COMMAND, tier: "free", admin_secret: secrets.ADMIN_SECRET };
+  const response = await fetch(at(ports[FRONT], "/v1/keys/issue"), {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(holder),
@@ -71,24 +85,29 @@ async function issueKey() {
   return body.key;
 }
 
+const behindTheEdge = () => `  edge      ${at(ports.edge)}    the service; /openapi.json describes it
+  proxy     ${at(ports.proxy)}    takes only what the edge has signed`;
+
+const direct = () => `  proxy     ${at(ports.proxy)}    the service, without an edge; /openapi.json describes it
+  state     ${path.relative(process.cwd(), STATE)}`;
+
 function banner(key) {
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   return `
 Unified Tool Gateway is up (${seconds} s)
 
-  edge      ${at(ports.edge)}    the service; /openapi.json describes it
-  proxy     ${at(ports.proxy)}    takes only what the edge has signed
+${DIRECT ? direct() : behindTheEdge()}
   admin     ${at(ports.admin)}    /readyz, /pools, /metrics
   tools     ${at(ports.tools[0])} to ${ports.tools.at(-1)}, control on ${ports.control}
-  logs      ${path.relative(process.cwd(), LOGS)}/{edge,proxy,tools}.log
+  logs      ${path.relative(process.cwd(), LOGS)}/${DIRECT ? "{proxy,tools}" : "{edge,proxy,tools}"}.log
 
 Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
 
-  curl -X POST ${at(ports.edge, "/v1/qr/generate")} \\
+  curl -X POST ${at(ports[FRONT], "/v1/qr/generate")} \\
     -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
     -d '{"url": "https://example.com", "size": 256}' -o qr.svg
 
-What it has used:     curl ${at(ports.edge, "/v1/keys/me")} -H 'X-API-Key: ${key}'
+What it has used:     curl ${at(ports[FRONT], "/v1/keys/me")} -H 'X-API-Key: ${key}'
 Stop the qr tool:     curl -X POST ${at(ports.control, "/qr/stop")}     (its calls become 503; /qr/start heals them)
 
 Ctrl-C stops everything.
@@ -98,7 +117,7 @@ Ctrl-C stops everything.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, onSignal);
 try {
   ports = portsFrom(process.env);
-  const faults = await portFaults(ports);
+  const faults = await portFaults(DIRECT ? { ...ports, edge: undefined } : ports);
   if (faults.length) throw new Error(faults.join("\n"));
   await startAll();
   console.log(banner(await issueKey()));

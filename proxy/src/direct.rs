@@ -3,6 +3,7 @@
 
 mod attempts;
 mod authority;
+mod counted;
 mod counters;
 mod envelope;
 mod feed;
@@ -12,7 +13,10 @@ mod ledger;
 mod store;
 pub mod told;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use shared::{
@@ -24,13 +28,16 @@ use shared::{
     time::UnixMillis,
     transport,
 };
+use tokio::sync::mpsc;
 
 use crate::{
     clock,
     config::{Authority, DirectConfig},
     ctx::RequestCtx,
+    hand_over::Word,
 };
 use attempts::Attempts;
+pub use counted::Counted;
 pub use feed::Freshness;
 pub use handlers::serve;
 pub use keeper::Keeper;
@@ -47,6 +54,8 @@ pub struct Direct {
     store: Store,
     origin: Mutex<Origin>,
     records_changed: AtomicBool,
+    /// Whether another process keeps the files now. Held while one is written.
+    left: Mutex<bool>,
     attempts: Attempts,
 }
 
@@ -78,6 +87,7 @@ impl Direct {
             store,
             origin,
             records_changed: AtomicBool::new(false),
+            left: Mutex::new(false),
             attempts: Attempts::default(),
         })
     }
@@ -116,12 +126,55 @@ impl Direct {
         }
     }
 
-    fn save_counters(&self, now: UnixMillis) -> bool {
-        self.ledger.take_changed();
-        self.store.save_counters(&self.ledger, now)
+    /// Writes everything down for a process that takes over. From now on it keeps the files, and `other` brings it what is
+    /// still counted here.
+    ///
+    /// # Errors
+    /// When a file cannot be written: then nothing has changed.
+    pub fn hand_over(&self, other: mpsc::Sender<Word>, now: UnixMillis) -> io::Result<()> {
+        let mut left = self.left.lock();
+        let counters = self.store.save_counters(&self.ledger.write_and_tell(now, &other));
+        let records = self.store.save_records(&self.ledger, &self.origin.lock().clone());
+        if counters && records {
+            *left = true;
+            return Ok(());
+        }
+        self.ledger.tell(None);
+        Err(io::Error::other("the state cannot be written"))
     }
 
+    /// Takes over what the process before this one has written at last. What cannot be read was said in the log.
+    pub fn take_over(&self, config: &DirectConfig) {
+        let lost = matches!(config.authority, Authority::Edge(_))
+            .then_some("the edge is asked for all of them again");
+        let counters = self.store.load_counters(&self.ledger);
+        let records = self.store.load_records(&self.ledger, lost);
+        for fault in [counters.err(), records.err()].into_iter().flatten() {
+            log::error!("what the process before this one has counted is lost: {fault}");
+        }
+    }
+
+    /// From now on another process is told of everything that is counted; `None` when there is none any more, so that the
+    /// files are kept here.
+    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
+        self.ledger.tell(other.as_ref());
+        if other.is_none() {
+            *self.left.lock() = false;
+        }
+    }
+
+    fn save_counters(&self, now: UnixMillis) -> bool {
+        let left = self.left.lock();
+        self.ledger.take_changed();
+        *left || self.store.save_counters(&self.ledger.write(now))
+    }
+
+    /// Whether they are safe. Once another process keeps them they are not.
     fn save_records(&self) -> bool {
+        let left = self.left.lock();
+        if *left {
+            return false;
+        }
         self.records_changed.store(false, Ordering::Relaxed);
         let origin = self.origin.lock().clone();
         let saved = self.store.save_records(&self.ledger, &origin);

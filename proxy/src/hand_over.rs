@@ -8,8 +8,12 @@
 //! |---|---|---|
 //! | old | one line of JSON, with the sockets | [`Offer`] |
 //! | new | `ready` and a line's end | every upstream was probed; from now on the old one takes no connections |
-//! | old | what it remembers | [`Seen`], each 16 bytes, and [`END`]; the new one takes connections |
-//! | both | what they have made since | [`Seen`], until the old process has ended |
+//! | old | what it remembers | [`Word`]s and [`END`]; the new one takes connections |
+//! | both | what they have made since | [`Word`]s, until the old process has ended |
+//!
+//! Behind an edge a word is a request that was made ([`Seen`](crate::replay::Seen)). In direct mode it is a call that was
+//! counted or has ended ([`Counted`](crate::direct::Counted)); what was counted before is in the file of the state, which
+//! the old process writes before it says [`END`].
 
 mod door;
 mod give;
@@ -27,12 +31,17 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::replay::{ReplayCache, Seen};
+use crate::state::State;
+
+/// What one process tells another of one thing that it has done.
+pub type Word = [u8; 16];
 
 /// What an old process says first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Offer {
     process: u32,
+    /// Whether it serves clients itself: its words mean something else then.
+    direct: bool,
     /// What each of the sockets that come with it is for.
     sockets: Vec<Role>,
 }
@@ -47,8 +56,9 @@ struct Role {
 /// Processes that count differently have nothing to say to each other.
 const PROTOCOL: u64 = 1;
 const READY: &[u8] = b"ready\n";
-/// After it everything that was remembered has been said. No request is like this: its grant would be of the far future.
-const END: [u8; Seen::BYTES] = [u8::MAX; Seen::BYTES];
+/// After it everything that was remembered has been said. No other word is like this: a grant would be of the far
+/// future, and no call is counted in this way.
+const END: Word = [u8::MAX; size_of::<Word>()];
 /// What waits to be told to the other process. When it is full, the other process learns no more.
 const UNTOLD: usize = 1 << 16;
 
@@ -56,7 +66,9 @@ impl Offer {
     fn to_line(&self) -> String {
         let sockets = self.sockets.iter().map(|role| json!([role.service, role.configured.to_string()]));
         let sockets: Vec<_> = sockets.collect();
-        format!("{}\n", json!({ "protocol": PROTOCOL, "process": self.process, "sockets": sockets }))
+        let (process, direct) = (self.process, self.direct);
+        let offer = json!({ "protocol": PROTOCOL, "process": process, "direct": direct, "sockets": sockets });
+        format!("{offer}\n")
     }
 
     fn parse(line: &[u8]) -> Option<Self> {
@@ -67,6 +79,7 @@ impl Offer {
         let sockets = offer.get("sockets")?.as_array()?.iter();
         Some(Self {
             process: offer.get("process")?.as_u64()?.try_into().ok()?,
+            direct: offer.get("direct").and_then(Value::as_bool).unwrap_or(false),
             sockets: sockets.map(Role::parse).collect::<Option<_>>()?,
         })
     }
@@ -80,21 +93,21 @@ impl Role {
 }
 
 /// Learns what the other process has made, until it has ended or has said everything.
-async fn learn(replay: &ReplayCache, from: &mut (impl AsyncRead + Unpin)) -> std::io::Result<()> {
-    let mut bytes = [0; Seen::BYTES];
+async fn learn(state: &State, from: &mut (impl AsyncRead + Unpin)) -> std::io::Result<()> {
+    let mut word = Word::default();
     loop {
-        from.read_exact(&mut bytes).await?;
-        if bytes == END {
+        from.read_exact(&mut word).await?;
+        if word == END {
             return Ok(());
         }
-        replay.learn(Seen::from_bytes(bytes));
+        state.learn(word);
     }
 }
 
 /// Tells the other process what is made here, until it has ended.
-async fn tell(mut made: mpsc::Receiver<Seen>, to: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
-    while let Some(seen) = made.recv().await {
-        to.write_all(&seen.to_bytes()).await?;
+async fn tell(mut made: mpsc::Receiver<Word>, to: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
+    while let Some(word) = made.recv().await {
+        to.write_all(&word).await?;
     }
     Ok(())
 }
@@ -110,7 +123,7 @@ mod tests {
             configured: address.parse().unwrap(),
         };
         let sockets = [("proxy", "127.0.0.1:8080"), ("admin", "[::1]:9090")].map(role).into();
-        let offer = Offer { process: 7, sockets };
+        let offer = Offer { process: 7, direct: true, sockets };
         let line = offer.to_line();
         assert_eq!(Offer::parse(line.as_bytes()), Some(offer));
         for other in [

@@ -14,6 +14,8 @@ use shared::{
 };
 use tokio::sync::mpsc;
 
+use crate::hand_over::Word;
+
 /// Whether a request may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
@@ -30,7 +32,7 @@ pub enum FirstUse {
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
     /// Another process that takes requests of the same grants, while there is one.
-    other: ArcSwapOption<mpsc::Sender<Seen>>,
+    other: ArcSwapOption<mpsc::Sender<Word>>,
 }
 
 /// A request that was made: what one process tells another of it.
@@ -78,7 +80,7 @@ impl ReplayCache {
             .map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now));
         if let (FirstUse::Yes, Some(other)) = (first_use, &*self.other.load()) {
             // One that does not keep up, or is gone, is not waited for.
-            let _told = other.try_send(Seen { request, stretch: grant.issued_at.0 / STRETCH_MS });
+            let _told = other.try_send(Seen { request, stretch: grant.issued_at.0 / STRETCH_MS }.to_bytes());
         }
         first_use
     }
@@ -89,7 +91,7 @@ impl ReplayCache {
     }
 
     /// From now on another process is told of every request; `None` when there is no other any more.
-    pub fn tell(&self, other: Option<mpsc::Sender<Seen>>) {
+    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
         self.other.store(other.map(Arc::new));
     }
 
@@ -178,7 +180,7 @@ impl Shard {
 
 impl Seen {
     /// So many bytes hold one.
-    pub const BYTES: usize = 16;
+    pub const BYTES: usize = size_of::<Word>();
 
     /// As bytes, to be told.
     #[must_use]
@@ -265,7 +267,7 @@ mod tests {
         assert!(grants.iter().all(|grant| new.first_use(grant, NOW) == FirstUse::No));
         let mut late = 0;
         while let Ok(seen) = told.try_recv() {
-            learn(seen);
+            learn(Seen::from_bytes(seen));
             late += 1;
         }
         assert_eq!((late, new.len()), (50, 100));

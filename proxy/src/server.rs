@@ -23,7 +23,7 @@ use tokio::{
 use crate::{
     admin::Admin,
     clock,
-    config::Config,
+    config::{Callers, Config},
     direct::Keeper,
     downstream::Downstream,
     drain::Phase,
@@ -121,7 +121,8 @@ fn hand_over(config: &Config, upgrade: bool) -> io::Result<(Option<Predecessor>,
         }
         return Ok((None, None));
     };
-    let predecessor = if upgrade { Predecessor::meet(place)? } else { None };
+    let predecessor =
+        if upgrade { Predecessor::meet(place, matches!(config.callers, Callers::Clients(_)))? } else { None };
     let door = Door::open(place, predecessor.is_some())?;
     Ok((predecessor, Some(door)))
 }

@@ -1,10 +1,10 @@
 //! Everything the threads share.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use arc_swap::ArcSwap;
 use shared::tool::Tool;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use crate::{
     access_log::AccessLog,
@@ -13,10 +13,11 @@ use crate::{
     direct::Direct,
     drain::Drain,
     guards::Guards,
+    hand_over::Word,
     metrics::Metrics,
     pools::{Pool, Pools},
     reload::Report,
-    replay::ReplayCache,
+    replay::{ReplayCache, Seen},
 };
 
 /// One proxy.
@@ -85,10 +86,55 @@ impl State {
         Arc::clone(self.pools.load().of(tool))
     }
 
-    /// Whether requests should be sent here: every upstream was probed, and the process is not ending.
+    /// Whether requests should be sent here: all is known that is needed for them, and the process is not ending.
     #[must_use]
     pub fn is_ready(&self) -> bool {
+        self.is_prepared() && !self.drain.has_begun()
+    }
+
+    /// Whether every upstream was probed and, in direct mode, it is known which keys were revoked.
+    #[must_use]
+    pub fn is_prepared(&self) -> bool {
         let knows_keys = self.direct.as_ref().is_none_or(|direct| direct.freshness.is_known());
-        self.pools.load().are_known() && knows_keys && !self.drain.has_begun()
+        self.pools.load().are_known() && knows_keys
+    }
+
+    /// From now on another process is told of what is done here that it has to know; `None` when there is none any more.
+    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
+        match &self.direct {
+            Some(direct) => direct.tell(other),
+            None => self.replay.tell(other),
+        }
+    }
+
+    /// Everything that the process which takes over has to know when it begins: as words, or in files that are written
+    /// here. From now on it is told of the rest.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn hand_over(
+        &self,
+        other: mpsc::Sender<Word>,
+    ) -> io::Result<impl Iterator<Item = Vec<Word>> + use<'_>> {
+        match &self.direct {
+            Some(direct) => direct.hand_over(other, clock::now())?,
+            None => self.replay.tell(Some(other)),
+        }
+        Ok(self.replay.remembered().map(|part| part.into_iter().map(Seen::to_bytes).collect()))
+    }
+
+    /// Reads what the process that was taken over from has written.
+    pub fn take_over(&self) {
+        if let (Some(direct), Callers::Clients(config)) = (&self.direct, &self.config.load().callers) {
+            direct.take_over(config);
+        }
+    }
+
+    /// Takes note of what another process has done.
+    pub fn learn(&self, word: Word) {
+        match &self.direct {
+            Some(direct) => direct.ledger.learn_counted(word, clock::now()),
+            None => self.replay.learn(Seen::from_bytes(word)),
+        }
     }
 }

@@ -24,7 +24,10 @@ export function portsFrom(environment) {
   };
 }
 
-/** What keeps these ports from being used, in words, at most one fault for each variable; empty if nothing does. */
+/**
+ * What keeps these ports from being used, in words, at most one fault for each variable; empty if nothing does. A part
+ * without a port is not looked at.
+ */
 export async function portFaults(ports) {
   const wanted = [
     ["the edge", "EDGE_PORT", ports.edge],
@@ -36,7 +39,7 @@ export async function portFaults(ports) {
   const seen = new Map();
   const faults = new Map();
   for (const [part, variable, port] of wanted) {
-    if (faults.has(variable)) continue;
+    if (port === undefined || faults.has(variable)) continue;
     if (seen.has(port)) faults.set(variable, `port ${port} is meant for both ${seen.get(port)} and ${part}: set ${variable}`);
     else if (!(await isFree(port))) {
       faults.set(variable, `port ${port}, for ${part}, is in use${holder(port)}: end that, or set ${variable}`);

@@ -41,10 +41,14 @@ impl Counter {
         if self.free(policy) == 0 {
             return Decision::Deny(self.denial(policy, now), self.standing(policy, now));
         }
-        self.minute.add(now, 1);
-        self.day_used = self.day_used.saturating_add(1);
-        self.last_used = now;
+        self.spend(now);
         Decision::Allow(self.standing(policy, now))
+    }
+
+    /// Counts a call that somebody else has let pass.
+    pub fn count(&mut self, now: UnixMillis) {
+        self.roll(now);
+        self.spend(now);
     }
 
     /// Notes how an admitted call ended. `uncharged` is the day it was admitted on if it is given back to that day;
@@ -90,6 +94,12 @@ impl Counter {
         later.roll(now);
         let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
         later.in_minute() == 0 && later.day_used == 0 && long_ago
+    }
+
+    fn spend(&mut self, now: UnixMillis) {
+        self.minute.add(now, 1);
+        self.day_used = self.day_used.saturating_add(1);
+        self.last_used = now;
     }
 
     /// Forgets what no longer counts at `now`.

@@ -14,7 +14,10 @@ use shared::{
     tool::Tool,
 };
 
-use super::counters::Counters;
+use tokio::sync::mpsc;
+
+use super::{counted::Counted, counters::Counters};
+use crate::hand_over::Word;
 
 /// Everything that is counted and known of keys. At a million keys of few calls each takes about 100 bytes.
 pub struct Ledger {
@@ -41,6 +44,8 @@ struct Shard {
     counters: Counters,
     records: HashMap<KeyId, KeyRecord>,
     changed: bool,
+    /// Another process that counts the same keys, while there is one.
+    other: Option<mpsc::Sender<Word>>,
 }
 
 impl Default for Ledger {
@@ -59,7 +64,10 @@ impl Ledger {
             let now = shard.clock.read(now);
             let (tier, policy) = shard.judge(key, now, |record| (record.tier, record.policy()))?;
             let decision = shard.counters.with(&key.id, |counter| counter.admit(&policy, now));
-            shard.changed |= matches!(decision, Decision::Allow(_));
+            if matches!(decision, Decision::Allow(_)) {
+                shard.changed = true;
+                shard.tell(Counted::Passed(key.id));
+            }
             Ok(Decided { tier, decision, day: now.day() })
         })
     }
@@ -70,7 +78,28 @@ impl Ledger {
             let now = shard.clock.read(now);
             shard.counters.with(id, |counter| counter.ended(tool, status, uncharged, now));
             shard.changed = true;
+            shard.tell(Counted::Ended { id: *id, tool, status, uncharged: uncharged.is_some() });
         });
+    }
+
+    /// Takes note of what another process has counted.
+    pub fn learn_counted(&self, word: Word, now: UnixMillis) {
+        let Some(counted) = Counted::from_word(word) else { return };
+        self.with(counted.id(), |shard| {
+            let now = shard.clock.read(now);
+            shard.counters.with(counted.id(), |counter| match counted {
+                Counted::Passed(_) => counter.count(now),
+                Counted::Ended { tool, status, uncharged, .. } => {
+                    counter.ended(tool, status, uncharged.then(|| now.day()), now);
+                }
+            });
+            shard.changed = true;
+        });
+    }
+
+    /// From now on another process is told of everything that is counted; `None` when there is none any more.
+    pub fn tell(&self, other: Option<&mpsc::Sender<Word>>) {
+        self.shards.iter().for_each(|shard| shard.lock().other = other.cloned());
     }
 
     /// Everything that is known of a key, for its holder.
@@ -153,12 +182,24 @@ impl Ledger {
     /// All that counts still, as bytes for [`Ledger::restore`]. Counters that are over are forgotten by the way.
     #[must_use]
     pub fn write(&self, now: UnixMillis) -> Vec<u8> {
+        self.write_and(now, |_shard| {})
+    }
+
+    /// As [`Ledger::write`]; another process is told of everything that is counted after it was written, and of nothing
+    /// else.
+    #[must_use]
+    pub fn write_and_tell(&self, now: UnixMillis, other: &mpsc::Sender<Word>) -> Vec<u8> {
+        self.write_and(now, |shard| shard.other = Some(other.clone()))
+    }
+
+    fn write_and(&self, now: UnixMillis, then: impl Fn(&mut Shard)) -> Vec<u8> {
         let mut out = Vec::new();
         for shard in &self.shards {
             let mut shard = shard.lock();
             let now = shard.clock.read(now);
             shard.counters.retain(|counter| !counter.is_over(now));
             shard.counters.iter().for_each(|(id, counter)| counter.write(id, now, &mut out));
+            then(&mut shard);
         }
         out
     }
@@ -188,6 +229,13 @@ impl Ledger {
 }
 
 impl Shard {
+    fn tell(&self, counted: Counted) {
+        if let Some(other) = &self.other {
+            // One that does not keep up, or is gone, is not waited for.
+            let _told = other.try_send(counted.to_word());
+        }
+    }
+
     /// What a key's record says of it, if the key may be used; its own text where nobody has said more.
     fn judge<T>(
         &self,

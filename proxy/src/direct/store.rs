@@ -6,12 +6,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use shared::{
-    key::{Cursor, KeyRecord},
-    time::UnixMillis,
-};
+use shared::key::{Cursor, KeyRecord};
 
 use super::{
     envelope::{self, FileFault, Kind},
@@ -22,7 +18,6 @@ use super::{
 pub(super) struct Store {
     counters: PathBuf,
     records: PathBuf,
-    writing: Mutex<()>,
     /// Times that a file could not be written.
     failed: AtomicU64,
     /// Whether the last try to write failed.
@@ -67,7 +62,6 @@ impl Store {
         Ok(Self {
             counters: path.to_owned(),
             records: envelope::with_ending(path, "records"),
-            writing: Mutex::default(),
             failed: AtomicU64::new(0),
             failing: AtomicBool::new(false),
             damaged: AtomicU64::new(0),
@@ -126,15 +120,13 @@ impl Store {
         }
     }
 
-    /// Writes the counters down.
-    pub(super) fn save_counters(&self, ledger: &Ledger, now: UnixMillis) -> bool {
-        let _one_at_a_time = self.writing.lock();
-        self.note(&self.counters, envelope::write(&self.counters, Kind::Counters, &ledger.write(now)))
+    /// Writes counters down, as [`Ledger::write`] makes them.
+    pub(super) fn save_counters(&self, bytes: &[u8]) -> bool {
+        self.note(&self.counters, envelope::write(&self.counters, Kind::Counters, bytes))
     }
 
     /// Writes the records down.
     pub(super) fn save_records(&self, ledger: &Ledger, origin: &Origin) -> bool {
-        let _one_at_a_time = self.writing.lock();
         let lines = ledger.records().into_iter().map(|record| record.to_json());
         // An origin is plain text, which always serialises; an empty line would read as damaged.
         let first = serde_json::to_string(origin).unwrap_or_default();

@@ -21,8 +21,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, learn, pass, tell};
-use crate::{drain::Phase, listen::Socket, replay::Seen, server::Told, state::State};
+use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, learn, pass, tell};
+use crate::{drain::Phase, listen::Socket, server::Told, state::State};
 
 /// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
 pub struct Successors {
@@ -125,12 +125,13 @@ impl Parts {
         &mut self,
         mut stream: UnixStream,
         state: &State,
-    ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf, mpsc::Receiver<Seen>)> {
+    ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf, mpsc::Receiver<Word>)> {
         if stream.peer_cred()?.uid() != geteuid().as_raw() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let offer = Offer {
             process: std::process::id(),
+            direct: state.direct.is_some(),
             sockets: self.sockets.iter().map(|(role, _)| role.clone()).collect(),
         };
         let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
@@ -143,10 +144,12 @@ impl Parts {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let (other, made) = mpsc::channel(UNTOLD);
-        state.replay.tell(Some(other));
-        let all = tell_all(state, &mut stream).await;
+        let all = match state.hand_over(other) {
+            Ok(remembered) => tell_all(remembered, &mut stream).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = all {
-            state.replay.tell(None);
+            state.tell(None);
             return Err(error);
         }
         self.leave(state);
@@ -166,15 +169,14 @@ impl Parts {
     }
 }
 
-async fn tell_all(state: &State, stream: &mut UnixStream) -> io::Result<()> {
-    for part in state.replay.remembered() {
-        let bytes: Vec<u8> = part.into_iter().flat_map(Seen::to_bytes).collect();
-        stream.write_all(&bytes).await?;
+async fn tell_all(remembered: impl Iterator<Item = Vec<Word>>, stream: &mut UnixStream) -> io::Result<()> {
+    for part in remembered {
+        stream.write_all(part.as_flattened()).await?;
     }
     Ok(())
 }
 
 /// Tells the new process what is still made here, and learns what it makes, until this one ends.
-async fn share(state: &State, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, made: mpsc::Receiver<Seen>) {
-    let (_learned, _told) = tokio::join!(learn(&state.replay, &mut from), tell(made, &mut to));
+async fn share(state: &State, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, made: mpsc::Receiver<Word>) {
+    let (_learned, _told) = tokio::join!(learn(state, &mut from), tell(made, &mut to));
 }

@@ -32,11 +32,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const ALL_WITHIN: Duration = Duration::from_secs(30);
 
 impl Predecessor {
-    /// Asks whoever listens at `place` for the sockets; `None` when nobody does.
+    /// Asks whoever listens at `place` for the sockets, a process in `direct` mode or not, as this one; `None` when nobody
+    /// does.
     ///
     /// # Errors
     /// When the one who listens there is not of this user, or does not say what this process understands.
-    pub fn meet(place: &Path) -> io::Result<Option<Self>> {
+    pub fn meet(place: &Path, direct: bool) -> io::Result<Option<Self>> {
         let named = |what: &str| io::Error::other(format!("the upgrade socket {}: {what}", place.display()));
         let stream = match Blocking::connect(place) {
             Ok(stream) => stream,
@@ -49,7 +50,8 @@ impl Predecessor {
         stream.set_read_timeout(Some(ANSWER_WITHIN))?;
         let (line, sockets) = pass::receive(&stream)
             .map_err(|error| named(&format!("the process there does not answer: {error}")))?;
-        let offer = Offer::parse(&line).filter(|offer| offer.sockets.len() == sockets.len());
+        let offer = Offer::parse(&line)
+            .filter(|offer| offer.sockets.len() == sockets.len() && offer.direct == direct);
         let offer =
             offer.ok_or_else(|| named("the process there hands over in another way; restart instead"))?;
         stream.set_nonblocking(true)?;
@@ -75,16 +77,17 @@ impl Predecessor {
     /// tell each other what they make until the old one has ended.
     pub(super) async fn relieve(self, state: &State, begin: impl FnOnce()) {
         const LOOK_EVERY: Duration = Duration::from_millis(10);
-        while !state.pools.load().are_known() {
+        while !state.is_prepared() {
             sleep(LOOK_EVERY).await;
         }
         let (other, made) = mpsc::channel(UNTOLD);
-        state.replay.tell(Some(other));
+        state.tell(Some(other));
         let stream = UnixStream::from_std(self.stream);
         let met = async {
             let (mut from, mut to) = stream?.into_split();
             to.write_all(READY).await?;
-            timeout(ALL_WITHIN, learn(&state.replay, &mut from)).await??;
+            timeout(ALL_WITHIN, learn(state, &mut from)).await??;
+            state.take_over();
             io::Result::Ok((from, to))
         };
         // One that fails now is gone, or soon will be: it does not keep this one from serving.
@@ -95,13 +98,13 @@ impl Predecessor {
                 log::info!("took over from process {}", self.process);
                 tokio::select! {
                     // Either ends with the other process.
-                    _ = learn(&state.replay, &mut from) => (),
+                    _ = learn(state, &mut from) => (),
                     _ = tell(made, &mut to) => (),
                 }
             }
             Err(error) => log::warn!("process {} was lost while it handed over: {error}", self.process),
         }
-        state.replay.tell(None);
+        state.tell(None);
     }
 }
 

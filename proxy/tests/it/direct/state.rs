@@ -6,8 +6,8 @@ use serde_json::json;
 use shared::tier::Tier;
 use tests::keys;
 
-use super::Direct;
-use crate::support::{Manner, proxy::Setup, until};
+use super::{Direct, call, calls_at_once};
+use crate::support::{Client, Manner, proxy::Setup, until};
 
 #[tokio::test]
 async fn a_day_limit_is_exact_over_a_restart() {
@@ -100,4 +100,31 @@ async fn a_state_that_cannot_be_written_any_more_is_told_and_calls_go_on() {
     until("the failure is counted", failed).await;
     assert!(direct.proxy.output().contains("cannot be written"), "{}", direct.proxy.output());
     assert_eq!(direct.pass(&key, 3).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_takes_over_goes_on_counting_where_the_other_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let meeting = format!("upgrade_socket = {:?}\ngrace = \"8s\"", place.path().join("upgrade.sock"));
+    let mut direct = Direct::with(Manner::Describe, |setup| setup.line("server", &meeting)).await;
+    let (pro, _) = keys::fresh(Tier::Pro);
+    assert_eq!(direct.pass(&pro, 40).await, 40);
+    let mut kept = Client::connect(direct.proxy.listen).await;
+    kept.write(&call(&pro).bytes()).await;
+    assert_eq!(kept.answer("GET").await.unwrap().status, 200);
+
+    let new = direct.setup.upgrade();
+    new.says("took over from process").await;
+    let mut old = std::mem::replace(&mut direct.proxy, new);
+    assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 41);
+    kept.write(&call(&pro).bytes()).await;
+    assert_eq!(kept.answer("GET").await.unwrap().status, 200, "one more on a connection that was open");
+    until("the old process's call is told", || async { direct.me(&pro).await["usage"]["day"]["used"] == 42 })
+        .await;
+    until("and how it ended", || async { direct.me(&pro).await["today"]["by_status"]["200"] == 42 }).await;
+    assert!(old.ended().await.success());
+    assert_eq!(calls_at_once(&direct.proxy, &pro, 8, 10).await, (58, 22));
+
+    let direct = direct.restart("-TERM").await;
+    assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 100, "the files are the new process's");
 }
