@@ -3,7 +3,7 @@
 
 mod watch;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -76,6 +76,16 @@ impl Outcome {
             Self::Refused => "refused",
         }
     }
+}
+
+/// From now on SIGHUP does not end the process, which it does until somebody listens for it. One that comes before the
+/// reloader does is lost, and nothing with it: the file was read only just now, and is watched.
+///
+/// # Errors
+/// When signals cannot be received.
+pub fn survive_hangups() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async { signal(SignalKind::hangup()).map(drop) })
 }
 
 impl Reloader {

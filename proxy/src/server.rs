@@ -32,7 +32,7 @@ use crate::{
     listen::{Bound, Socket},
     notify::{Manager, Notifier},
     probe::Prober,
-    reload::{Reloader, Watch},
+    reload::{self, Reloader, Watch},
     state::State,
 };
 
@@ -52,6 +52,7 @@ pub enum Told {
 /// When a socket cannot be bound or taken, or the metrics are at odds with themselves.
 pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let watch = Watch::new(&file, &config.files);
+    reload::survive_hangups()?;
     let (mut predecessor, door) = hand_over(&config, upgrade)?;
     let listen = socket(predecessor.as_mut(), "proxy", config.server.listen)?;
     let admin = socket(predecessor.as_mut(), "admin", config.server.admin)?;

@@ -161,6 +161,25 @@ async fn every_bound_is_answered_and_counted() {
     driven.join_all().await;
 }
 
+#[tokio::test]
+async fn half_of_the_files_are_for_clients_and_the_log_says_so() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).files(128).ready().await;
+    proxy
+        .says("128 files may be open at once (LimitNOFILE), so that 64 connections are taken and not 20000")
+        .await;
+    let mut open = Vec::new();
+    for _ in 0..70 {
+        let mut client = Client::connect(proxy.listen).await;
+        let _written = client.write_some(&call("GET", "/v1/qr/a").bytes()).await;
+        if answer(&mut client).await.is_some() {
+            open.push(client);
+        }
+    }
+    assert_eq!(open.len(), 64);
+    assert_eq!(proxy.metric(r#"utg_bounds_hit_total{bound="connections"}"#).await, Some(6.0));
+}
+
 async fn run_into(row: Row) {
     let tool = FakeTool::start(Manner::Describe).await;
     let mut setup = Setup::new().tool(Tool::Qr, &[&tool]).replay_capacity(1_000);

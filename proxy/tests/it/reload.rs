@@ -99,6 +99,15 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
 }
 
 #[tokio::test]
+async fn a_process_that_has_just_begun_can_be_told_to_reload() {
+    for _ in 0..5 {
+        let proxy = Setup::new().start();
+        proxy.signal("-HUP");
+        until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
+    }
+}
+
+#[tokio::test]
 async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
     let tool = FakeTool::start(Manner::Describe).await;
     let setup = Setup::new().tool(Tool::Qr, &[&tool]);

@@ -26,6 +26,7 @@ pub(crate) struct Setup {
     replay_capacity: usize,
     secret: String,
     variables: Vec<(String, OsString)>,
+    files: Option<u32>,
 }
 
 /// A running proxy. It is killed when it is dropped.
@@ -56,6 +57,7 @@ impl Setup {
             replay_capacity: 100_000,
             secret: SECRET.to_owned(),
             variables: Vec::new(),
+            files: None,
         }
     }
 
@@ -73,6 +75,11 @@ impl Setup {
     pub(crate) fn secret_file(mut self, file: &Path) -> Self {
         self.sections.insert("grants".to_owned(), format!("secret_file = {file:?}\n"));
         self
+    }
+
+    /// How many files the process may open.
+    pub(crate) fn files(self, files: u32) -> Self {
+        Self { files: Some(files), ..self }
     }
 
     /// A variable of the process's environment.
@@ -128,7 +135,15 @@ impl Setup {
     }
 
     fn command(&self, config: &tempfile::NamedTempFile) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
+        let mut command = match self.files {
+            None => Command::new(env!("CARGO_BIN_EXE_proxy")),
+            Some(files) => {
+                let mut shell = Command::new("sh");
+                let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+                shell.args(["-c", &script, env!("CARGO_BIN_EXE_proxy")]);
+                shell
+            }
+        };
         command.arg("-c").arg(config.path()).env("GRANT_SECRET", &self.secret);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env("KEY_SIGNING_SECRET", keys::KEY_SIGNING_SECRET).env("ADMIN_SECRET", keys::ADMIN_SECRET);
