@@ -65,7 +65,7 @@ const SMALL: Shape = Shape { action: "generate", body: 0, close: false };
 const WORKS: [Work; 7] = [
     Work {
         name: "proxied",
-        what: "GET, 96 bytes back, kept connections",
+        what: "GET, 97 bytes back, kept connections",
         shape: SMALL,
         expected: 200,
         connections: 64,

@@ -5,7 +5,7 @@ mod line;
 
 use std::{
     io::Write as _,
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     thread,
     time::Duration,
 };
@@ -81,7 +81,7 @@ impl AccessLog {
 
     /// Adds a line, or counts it as dropped.
     pub fn add(&self, line: &Line<'_>) {
-        let Some(buffer) = self.buffers.get(own_buffer()) else { return };
+        let Some(buffer) = self.buffers.get(crate::thread::own() % BUFFERS) else { return };
         let mut buffer = buffer.lock();
         if buffer.len() >= BUFFER_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -147,15 +147,6 @@ const fn written(config: LogConfig) -> u8 {
         (AccessTarget::Stdout, AccessDetail::Calls) => CALLS,
         (AccessTarget::Stdout, AccessDetail::Timings) => TIMINGS,
     }
-}
-
-/// The buffer of this thread.
-fn own_buffer() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed) % BUFFERS;
-    }
-    OWN.with(|own| *own)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! A connection from a client. It reads the head of each request itself, whole and within bounds, before Pingora gets
-//! to see a byte of it: Pingora bounds neither the time nor, usefully, the size of a head, and answers what it cannot
-//! parse with an empty page.
+//! A connection from a client. It reads the head of each request whole and within bounds before anything is done about
+//! it, and what cannot be a request is told apart as soon as it can be.
 //!
 //! All timers of a connection are one: the moment by which something has to happen, and who is to make it happen. A
 //! wait that is over in time costs no more than a store to an atomic.
+
+mod exchange;
 
 use std::{
     io,
@@ -25,7 +26,6 @@ use pingora_core::protocols::{
     raw_connect::ProxyDigest,
     tls::{ALPN, SslDigest},
 };
-use pingora_proxy::Session;
 use shared::{
     problem::{Code, Problem},
     request::{Head, MAX_HEADER_BYTES},
@@ -38,7 +38,7 @@ use tokio::{
 
 use crate::{config::ClientConfig, http2::PREFACE, metrics::Bound, wire::WireHead};
 
-/// The connection. What was read of a request is played back to Pingora.
+/// The connection. What was read with a request's head is played back to whoever reads its body.
 pub struct ClientStream {
     inner: Stream,
     /// The head of the request and what came with it.
@@ -56,12 +56,6 @@ pub struct ClientStream {
     bounds: Bounds,
     /// Whether a request was read on this connection before.
     used: bool,
-}
-
-/// The connection of a session.
-#[must_use]
-pub fn of(session: &Session) -> Option<&ClientStream> {
-    session.as_downstream().stream()?.as_any().downcast_ref()
 }
 
 /// How long a client may take.
@@ -86,10 +80,12 @@ pub enum Awaited {
     Request = 1,
     /// The tool is to begin its answer.
     Answer = 2,
-    /// The tool is to go on with its answer. Every byte that the client takes starts the time anew.
+    /// The tool is to go on with its answer. Every byte that passes starts the time anew.
     RestOfAnswer = 3,
     /// One server of the tool is to begin its answer; another one could be asked instead.
     Try = 4,
+    /// The client is to take more of what is there for it. Every byte that it takes starts the time anew.
+    Taking = 5,
 }
 
 /// What the wait for a request came to.
@@ -114,6 +110,7 @@ impl Awaited {
             2 => Some(Self::Answer),
             3 => Some(Self::RestOfAnswer),
             4 => Some(Self::Try),
+            5 => Some(Self::Taking),
             _ => None,
         }
     }
@@ -157,6 +154,16 @@ impl ClientStream {
         self.awaited.store(awaited as u8, Ordering::Relaxed);
         self.time.store(millis(time), Ordering::Relaxed);
         self.deadline.store(millis(self.born.elapsed() + time), Ordering::Relaxed);
+    }
+
+    /// From now on the client is to send more of its request.
+    pub fn wait_for_more(&self) {
+        self.wait_for(Awaited::Request, self.bounds.idle);
+    }
+
+    /// From now on the client is to take what is there for it.
+    pub fn wait_for_taking(&self) {
+        self.wait_for(Awaited::Taking, self.bounds.idle);
     }
 
     /// What was waited for too long.
@@ -273,7 +280,7 @@ impl ClientStream {
         }
     }
 
-    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+    pub(crate) fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         loop {
             let awaited = self.awaited.load(Ordering::Relaxed);
             if awaited == NOTHING {
@@ -337,6 +344,7 @@ impl AsyncWrite for ClientStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes));
+        self.progress(Awaited::Taking);
         self.progress(Awaited::RestOfAnswer);
         Poll::Ready(written)
     }
@@ -355,6 +363,7 @@ impl AsyncWrite for ClientStream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write_vectored(context, pieces));
+        self.progress(Awaited::Taking);
         self.progress(Awaited::RestOfAnswer);
         Poll::Ready(written)
     }

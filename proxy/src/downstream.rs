@@ -1,4 +1,4 @@
-//! Connections from clients, on their way into Pingora.
+//! Connections from clients: made safe, bounded, and served one request after another.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -7,11 +7,10 @@ use std::{
 
 use async_trait::async_trait;
 use pingora_core::{
-    apps::{HttpPersistentSettings, HttpServerApp, ServerApp},
-    protocols::{Stream, http::ServerSession},
+    apps::ServerApp,
+    protocols::Stream,
     server::{ShutdownWatch, configuration::ServerConf},
 };
-use pingora_proxy::{HttpProxy, http_proxy};
 use shared::problem::{Code, Problem};
 use tokio::sync::watch;
 
@@ -19,10 +18,10 @@ use crate::{
     client::{Arrival, ClientStream},
     config::Config,
     drain::Phase,
-    gateway::Gateway,
     guards::Counted,
     http2::{self, End, Http2Stream},
     metrics::Bound,
+    relay::{Next, Relay},
     respond,
     state::State,
     tls::Handshake,
@@ -35,9 +34,9 @@ enum Protocol {
     Http2,
 }
 
-/// Pingora's proxy, behind the bounds on connections that it does not have itself.
+/// What Pingora hands the accepted connections to.
 pub struct Downstream {
-    proxy: Arc<HttpProxy<Gateway>>,
+    relay: Relay,
     state: Arc<State>,
     /// Connections beyond these are not taken, whatever the configuration says.
     most: usize,
@@ -47,8 +46,8 @@ impl Downstream {
     /// The proxy of a state, which takes `most` connections at once if its configuration does.
     #[must_use]
     pub fn new(conf: &Arc<ServerConf>, state: &Arc<State>, most: usize) -> Self {
-        let proxy = Arc::new(http_proxy(conf, Gateway(Arc::clone(state))));
-        Self { proxy, state: Arc::clone(state), most }
+        let relay = Relay::new(conf, state.config.load().idle_upstream_connections);
+        Self { relay, state: Arc::clone(state), most }
     }
 
     /// The connection as requests come over it, and how they are told: after its handshake where there is TLS; `None`
@@ -80,37 +79,30 @@ impl Downstream {
     async fn converse(
         &self,
         stream: Stream,
-        more_requests: u32,
+        mut more_requests: u32,
         phase: &mut watch::Receiver<Phase>,
-        shutdown: &ShutdownWatch,
     ) -> Option<Box<ClientStream>> {
         let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
-        let mut settings: Option<HttpPersistentSettings> = None;
         loop {
             match self.await_request(&mut client, phase).await? {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
-            let mut session = ServerSession::new_http1(client);
-            match settings {
-                Some(settings) => settings.apply_to_session(&mut session),
-                None => session.set_keepalive_reuses_remaining(Some(more_requests)),
+            if self.relay.serve(&self.state, &mut client, more_requests == 0).await != Next::Request {
+                return None;
             }
-            let reused = self.proxy.process_new_http(session, shutdown).await?;
-            let (stream, kept) = reused.consume();
-            settings = kept;
-            client = stream.into_any().downcast().ok()?;
+            more_requests = more_requests.saturating_sub(1);
         }
     }
 
     /// Serves a connection in HTTP/2. Its requests are spread over the threads: one connection may bring all there are.
-    async fn converse_http2(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) {
+    async fn converse_http2(self: &Arc<Self>, stream: Stream) {
         let config = self.state.config.load_full();
         let serve = |stream: Http2Stream| {
-            let (this, shutdown) = (Arc::clone(self), shutdown.clone());
+            let this = Arc::clone(self);
             pingora_runtime::current_handle().spawn(async move {
                 let mut phase = this.state.drain.phase();
-                let _ended = this.converse(Box::new(stream), 0, &mut phase, &shutdown).await;
+                let _ended = this.converse(Box::new(stream), 0, &mut phase).await;
             });
         };
         let end = http2::serve(stream, &config.clients, &self.state.drain, serve).await;
@@ -187,7 +179,7 @@ impl Downstream {
 
 #[async_trait]
 impl ServerApp for Downstream {
-    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+    async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
         let _open = self.state.drain.connect();
         let (stream, _counted) = self.admit(stream).await?;
         let mut phase = self.state.drain.phase();
@@ -195,16 +187,12 @@ impl ServerApp for Downstream {
         let http2 = match protocol {
             Protocol::Http1 => {
                 let requests = self.state.config.load().clients.requests_per_connection;
-                self.converse(stream, requests, &mut phase, shutdown).await? as Stream
+                self.converse(stream, requests, &mut phase).await? as Stream
             }
             Protocol::Http2 => stream,
         };
-        Box::pin(self.converse_http2(http2, shutdown)).await;
+        Box::pin(self.converse_http2(http2)).await;
         None
-    }
-
-    async fn cleanup(&self) {
-        self.proxy.cleanup().await;
     }
 }
 

@@ -4,6 +4,5 @@ pub mod admit;
 pub mod answer;
 pub mod body;
 pub mod fail;
-pub mod forward;
 pub mod log;
 pub mod select;

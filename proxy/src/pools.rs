@@ -4,6 +4,7 @@ mod balance;
 mod budget;
 mod ejection;
 mod health;
+mod idle;
 mod trial;
 mod upstream;
 
@@ -14,9 +15,10 @@ use std::sync::{
 
 use budget::Budget;
 pub use health::{Evidence, Health};
+pub use idle::Room;
 use parking_lot::Mutex;
 use shared::{key::KeyId, tool::Tool};
-pub use upstream::{Upstream, UpstreamSeat};
+pub use upstream::{Upstream, UpstreamSeat, Way};
 
 use crate::{
     clock::Monotonic,

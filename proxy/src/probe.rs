@@ -82,6 +82,7 @@ async fn watch(pool: Arc<Pool>, place: usize) {
         let begun = Instant::now();
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         note(&pool, upstream, outcome);
+        upstream.sweep_idle(Monotonic::now());
         // From start to start: a probe that takes its whole timeout must not put off the next.
         let pause = pause(&pool.config.settings.probe).saturating_sub(begun.elapsed());
         upstream.probed_next_at(Monotonic::now().plus(pause));

@@ -6,6 +6,10 @@ use shared::problem::{Code, Problem};
 /// A head that can be read in one way only.
 #[derive(Clone, Copy, Debug)]
 pub struct WireHead<'a> {
+    /// The request line's method, as sent.
+    pub method: &'a str,
+    /// Whether the request is HTTP/1.0.
+    pub is_old: bool,
     /// The request line's target, as sent.
     pub target: &'a str,
     lines: &'a [u8],
@@ -23,10 +27,21 @@ impl<'a> WireHead<'a> {
         let end =
             head.iter().position(|&b| b == b'\n').ok_or_else(|| malformed("there is no request line"))?;
         let (request_line, lines) = head.split_at_checked(end + 1).unwrap_or((head, &[]));
-        let (target, version) = request_line_parts(without_end(request_line))?;
-        let head = Self { target, lines };
+        let (method, target, version) = request_line_parts(without_end(request_line))?;
+        let head = Self { method, is_old: version == "HTTP/1.0", target, lines };
         head.check_lines(version)?;
         Ok(head)
+    }
+
+    /// A head that [`Self::parse`] has accepted, read again without checking it again. Of one that it has not, nothing is
+    /// promised.
+    #[must_use]
+    pub fn again(raw: &'a [u8]) -> Self {
+        let head = raw.strip_suffix(b"\r\n").unwrap_or(raw);
+        let end = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
+        let (request_line, lines) = head.split_at_checked(end).unwrap_or((head, &[]));
+        let (method, target, version) = request_line_parts(without_end(request_line)).unwrap_or_default();
+        Self { method, is_old: version == "HTTP/1.0", target, lines }
     }
 
     /// Each header line: its name and its value without the space around it.
@@ -76,12 +91,14 @@ impl<'a> WireHead<'a> {
     }
 }
 
-fn request_line_parts(line: &[u8]) -> Result<(&str, &str), Problem> {
+fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
     let shape = || malformed("the request line is not method, target and version");
     let text = std::str::from_utf8(line).map_err(|_| shape())?;
     let mut words = text.split(' ');
     match (words.next(), words.next(), words.next(), words.next()) {
-        (Some(_), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0")), None) => Ok((target, version)),
+        (Some(method), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0")), None) => {
+            Ok((method, target, version))
+        }
         (Some(_), Some(_), Some(_), None) => Err(malformed("the version is neither HTTP/1.1 nor HTTP/1.0")),
         _ => Err(shape()),
     }

@@ -14,7 +14,7 @@ pub(super) const BIG_ACTION: &str = "big";
 /// A body of one mebibyte.
 pub(super) const BIG: usize = 1 << 20;
 
-const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 96\r\n\r\n\
+const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 97\r\n\r\n\
     {\"status\":\"done\",\"result\":\"the answer of a tool that has nothing to think about\",\"took_ms\":0.00}\n";
 
 /// Listens on a free port of loopback and answers everything, on tasks of the runtime it is called in.
@@ -77,6 +77,6 @@ mod tests {
     #[test]
     fn the_small_answer_is_as_long_as_it_says() {
         let body = SMALL.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-        assert_eq!(SMALL.len() - body, 96);
+        assert_eq!(SMALL.len() - body, 97);
     }
 }

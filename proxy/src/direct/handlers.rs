@@ -5,8 +5,6 @@ mod pages;
 
 use std::sync::Arc;
 
-use pingora_core::Result;
-use pingora_proxy::Session;
 use shared::{
     problem::{Code, Problem},
     request::Head,
@@ -16,11 +14,12 @@ use shared::{
 
 use super::{Direct, Way};
 use crate::{
-    client, clock,
+    clock,
     config::{Callers, DirectConfig},
     ctx::RequestCtx,
     phases::admit,
-    respond::{self, Written},
+    relay::Incoming,
+    respond::Written,
     state::State,
     wire::WireHead,
 };
@@ -38,45 +37,36 @@ struct Asked<'a> {
     now: UnixMillis,
 }
 
-/// Answers a request that is no call of a tool.
+/// The answer to a request that is no call of a tool.
 ///
 /// # Errors
-/// When the client is gone.
-pub async fn serve(state: &Arc<State>, session: &mut Session, ctx: &mut RequestCtx) -> Result<()> {
-    // The head is kept apart from the session, whose body may have to be read.
-    let raw = client::of(session).map(|client| client.head().to_vec()).unwrap_or_default();
-    match answer(state, session, ctx, &raw).await {
-        Ok(written) => respond::written(session, ctx, state, written).await,
-        Err(problem) => respond::refuse(session, ctx, state, &problem).await,
-    }
-}
-
-async fn answer(
+/// The refusal.
+pub async fn serve(
     state: &Arc<State>,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
-    raw: &[u8],
 ) -> Result<Written, Problem> {
+    // The head is kept apart from the connection, from which the body may have to be read.
+    let raw = incoming.head().to_vec();
     let whole = state.config.load();
     let (Callers::Clients(config), Some(direct)) = (&whole.callers, &state.direct) else {
         return Err(Problem::new(Code::Internal, "the gateway is configured for something else"));
     };
-    let wire = WireHead::parse(raw)?;
+    let wire = WireHead::again(&raw);
     let target = Target::parse(wire.target)?;
     let authorization = wire.lines().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    let address = session.client_addr().and_then(|address| address.as_inet());
     let asked = Asked {
         state,
         direct,
         config,
         head: Head::read(wire.lines())?,
         authorization: authorization.and_then(|(_, value)| std::str::from_utf8(value).ok()),
-        address: address.map(|address| address.ip().to_string()),
+        address: incoming.address().map(|address| address.to_string()),
         query: target.query,
         way: admit::way(wire, &whole, config),
         now: clock::now(),
     };
-    match Route::parse(session.req_header().method.as_str(), target.path)? {
+    match Route::parse(wire.method, target.path)? {
         Route::Health => Ok(Written::health()),
         Route::Status => Ok(Written::json(admit::status(state).to_json())),
         Route::OpenApi => Ok(pages::openapi(&asked)),
@@ -84,14 +74,14 @@ async fn answer(
         Route::ProblemPage(code) => Ok(pages::problem(code)),
         Route::Preflight(methods) => Ok(Written::preflight(methods)),
         Route::ReadOwnKey => keys::read_own(&asked, ctx),
-        Route::RotateOwnKey => keys::rotate_own(&asked, session, ctx).await,
+        Route::RotateOwnKey => keys::rotate_own(&asked, incoming, ctx).await,
         Route::RevokeOwnKey => keys::revoke_own(&asked).await,
-        Route::IssueKey => keys::issue(&asked, session, ctx).await,
+        Route::IssueKey => keys::issue(&asked, incoming, ctx).await,
         Route::ListKeys => keys::list(&asked),
         Route::ReadKey(id) => keys::read(&asked, &id),
-        Route::ChangeKey(id) => keys::patch(&asked, &id, session, ctx).await,
+        Route::ChangeKey(id) => keys::patch(&asked, &id, incoming, ctx).await,
         Route::RevokeKey(id) => keys::revoke(&asked, &id).await,
-        Route::RotateKey(id) => keys::rotate(&asked, &id, session, ctx).await,
+        Route::RotateKey(id) => keys::rotate(&asked, &id, incoming, ctx).await,
         Route::KeyChanges => Err(Problem::new(Code::RouteUnknown, "this gateway has no feed of changes")),
         Route::CallTool(_) => Err(Problem::new(Code::Internal, "a call is not answered here")),
     }

@@ -1,39 +1,38 @@
 //! What clients are told with every answer. Behind an edge the edge tells it.
 
-use http::{HeaderValue, header::HeaderName};
-use pingora_core::{ErrorType, OrErr, Result};
-use pingora_http::ResponseHeader;
-use shared::headers::{CORS, SERVER_TIMING};
+use shared::{
+    headers::{CORS, SERVER_TIMING},
+    quota::Standing,
+};
 
-use crate::ctx::RequestCtx;
+use crate::{ctx::RequestCtx, respond::Written};
 
-/// Adds to a tool's answer what is the gateway's to say.
-///
-/// # Errors
-/// None that can happen: every value is plain text.
-pub fn passed(ctx: &RequestCtx, answer: &mut ResponseHeader) -> Result<()> {
-    for (name, value) in CORS {
-        answer.insert_header(HeaderName::from_static(name), HeaderValue::from_static(value))?;
-    }
-    both(ctx, answer)
+/// Whether a header of a tool's answer gives way to one of the gateway's.
+#[must_use]
+pub fn replaces(name: &str) -> bool {
+    CORS.iter().any(|(ours, _)| ours.eq_ignore_ascii_case(name))
 }
 
-/// Adds to an answer of the gateway's own what is said with every one.
-///
-/// # Errors
-/// None that can happen: every value is plain text.
-pub fn written(ctx: &RequestCtx, answer: &mut ResponseHeader) -> Result<()> {
-    answer.insert_header("x-content-type-options", HeaderValue::from_static("nosniff"))?;
-    both(ctx, answer)
+/// What is the gateway's to say in a tool's answer.
+pub fn passed(ctx: &RequestCtx) -> impl Iterator<Item = (&'static str, String)> {
+    CORS.into_iter().map(|(name, value)| (name, value.to_owned())).chain(both(ctx))
+}
+
+/// An answer of the gateway's own with what is said in every one.
+#[must_use]
+pub fn written(ctx: &RequestCtx, answer: Written) -> Written {
+    unread(answer).with_headers(both(ctx))
+}
+
+/// The same, to a request that could not be read.
+#[must_use]
+pub fn unread(answer: Written) -> Written {
+    answer.with_headers([("x-content-type-options", "nosniff".to_owned())])
 }
 
 /// How the key stands, where that is known, and how long it took.
-fn both(ctx: &RequestCtx, answer: &mut ResponseHeader) -> Result<()> {
-    for (name, value) in ctx.standing.iter().flat_map(shared::quota::Standing::headers) {
-        answer.insert_header(HeaderName::from_static(name), plain(value)?)?;
-    }
-    answer.append_header(SERVER_TIMING, plain(timing(ctx))?)?;
-    Ok(())
+fn both(ctx: &RequestCtx) -> impl Iterator<Item = (&'static str, String)> {
+    ctx.standing.iter().flat_map(Standing::headers).chain([(SERVER_TIMING, timing(ctx))])
 }
 
 /// The gateway's own share, and the tool's. The first is called as the edge calls it, which clients read.
@@ -46,8 +45,4 @@ fn timing(ctx: &RequestCtx) -> String {
         }
         None => format!("edge;dur={}", whole.as_millis()),
     }
-}
-
-fn plain(text: String) -> Result<HeaderValue> {
-    HeaderValue::try_from(text).or_err(ErrorType::InternalError, "a header of our own is not plain")
 }

@@ -5,79 +5,49 @@ mod key;
 
 use std::sync::Arc;
 
-use pingora_core::Result;
-use pingora_proxy::Session;
 use shared::{
     key::KeyId,
     problem::{Code, Problem},
     request::Head,
-    route::{CallMethod, Method, Route, Target, ToolCall},
+    route::{CallMethod, Route, Target, ToolCall},
     status::StatusReport,
 };
 
 use crate::{
-    client,
+    client::ClientStream,
     clock::{self, Monotonic},
     config::{Callers, Config, DirectConfig},
     ctx::{Call, RequestCtx},
-    direct::{self, Way},
+    direct::Way,
     metrics::Bound,
     phases::{fail, select},
-    respond::{self, Written},
+    respond::Written,
     state::State,
     wire::WireHead,
 };
 
 /// What is to be done with an acceptable request.
-enum Admission {
+pub enum Admission {
+    /// Call a tool. The call, its place and its upstream are in the request's context.
     Call,
-    Liveness,
-    Status,
-    Preflight(&'static [Method]),
+    /// Say what the proxy itself knows.
+    Answer(Written),
     /// What direct mode answers itself.
     Direct,
 }
 
-/// Whether the request was answered here.
-pub async fn request(state: &Arc<State>, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
-    bound(state, session);
-    let admission = match client::of(session) {
-        Some(client) => admit(state, session.req_header().method.as_str(), ctx, client.head()),
-        None => Err(Problem::new(Code::Internal, "the connection is not one of ours")),
-    };
-    match admission {
-        Ok(Admission::Call) => return Ok(false),
-        Ok(Admission::Liveness) => respond::written(session, ctx, state, Written::health()).await?,
-        Ok(Admission::Status) => {
-            respond::written(session, ctx, state, Written::json(status(state).to_json())).await?;
-        }
-        Ok(Admission::Preflight(methods)) => {
-            respond::written(session, ctx, state, Written::preflight(methods)).await?;
-        }
-        Ok(Admission::Direct) => direct::serve(state, session, ctx).await?,
-        Err(problem) => {
-            let problem = flood(state, session, problem);
-            respond::refuse(session, ctx, state, &problem).await?;
-        }
-    }
-    Ok(true)
+/// What is to be done with the request whose head a client has sent, or why nothing is.
+///
+/// # Errors
+/// The refusal.
+pub fn admit(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<Admission, Problem> {
+    decide(state, ctx, WireHead::again(client.head())).map_err(|problem| flood(state, client, problem))
 }
 
-/// The bounds of time that Pingora leaves open. Those on reading are the connection's own.
-fn bound(state: &State, session: &mut Session) {
-    session.set_read_timeout(None);
-    session.set_write_timeout(Some(state.config.load().clients.idle_timeout));
-    session.set_ignore_info_resp(true);
-    if state.drain.has_begun() {
-        session.set_keepalive(None);
-    }
-}
-
-fn admit(state: &Arc<State>, method: &str, ctx: &mut RequestCtx, raw: &[u8]) -> Result<Admission, Problem> {
-    let wire = WireHead::parse(raw)?;
+fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Admission, Problem> {
     ctx.expects_continue = wire.only("expect")?.is_some();
     let path = Target::parse(wire.target)?.path;
-    let route = Route::parse(method, path)?;
+    let route = Route::parse(wire.method, path)?;
     let head = Head::read(wire.lines())?;
     if state.direct.is_some() && !matches!(route, Route::CallTool(_)) {
         return Ok(Admission::Direct);
@@ -105,9 +75,9 @@ fn admit(state: &Arc<State>, method: &str, ctx: &mut RequestCtx, raw: &[u8]) -> 
             take_place(state, ctx, &call, &head, key_id)?;
             Ok(Admission::Call)
         }
-        Route::Health => Ok(Admission::Liveness),
-        Route::Status => Ok(Admission::Status),
-        Route::Preflight(methods) => Ok(Admission::Preflight(methods)),
+        Route::Health => Ok(Admission::Answer(Written::health())),
+        Route::Status => Ok(Admission::Answer(Written::json(status(state).to_json()))),
+        Route::Preflight(methods) => Ok(Admission::Answer(Written::preflight(methods))),
         Route::IssueKey
         | Route::ReadOwnKey
         | Route::RotateOwnKey
@@ -145,7 +115,7 @@ pub(crate) fn status(state: &State) -> StatusReport {
 
 /// The call's place among those of its pool and key, and the upstream that is to serve it.
 fn take_place(
-    state: &Arc<State>,
+    state: &State,
     ctx: &mut RequestCtx,
     call: &ToolCall<'_>,
     head: &Head<'_>,
@@ -169,9 +139,8 @@ fn take_place(
 }
 
 /// The same problem, unless the address sends too many requests without a valid grant.
-fn flood(state: &State, session: &Session, problem: Problem) -> Problem {
-    let address = session.client_addr().and_then(|address| address.as_inet()).map(std::net::SocketAddr::ip);
-    match address {
+fn flood(state: &State, client: &ClientStream, problem: Problem) -> Problem {
+    match client.address() {
         Some(address)
             if problem.code() == Code::GrantInvalid
                 && state.guards.is_flood(address, &state.config.load().clients) =>

@@ -3,38 +3,49 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
-use pingora_core::{Error, ErrorType, Result};
-use pingora_proxy::Session;
 use shared::request::too_large;
 
 use crate::{
-    client::{self, Awaited},
+    client::{Awaited, ClientStream},
     clock::Monotonic,
     ctx::RequestCtx,
     phases::fail,
 };
 
-/// Takes note of a piece of the body, and ends the request when there was too much of it.
-pub fn piece(session: &Session, piece: Option<&Bytes>, end: bool, ctx: &mut RequestCtx) -> Result<()> {
+/// More of a body than its pool takes. What to say of it is in the request's context.
+#[derive(Clone, Copy, Debug)]
+pub struct TooMuch;
+
+/// Counts so many bytes of the body.
+pub fn count(ctx: &mut RequestCtx, length: usize) -> Result<(), TooMuch> {
     let Some(call) = &ctx.call else { return Ok(()) };
-    let settings = &call.pool.config.settings;
-    let length = piece.map_or(0, Bytes::len);
     ctx.body = ctx.body.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
-    if ctx.body > settings.max_body {
-        ctx.problem = Some(too_large(settings.max_body));
-        return Err(Error::new_down(ErrorType::Custom("BodyTooLarge")));
-    }
-    if let Some(client) = client::of(session).filter(|_| end) {
-        let complete = *ctx.complete_at.get_or_insert_with(Instant::now);
-        let left = settings.answer_timeout.saturating_sub(complete.elapsed());
-        if fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx) {
-            client.wait_for(Awaited::Try, settings.try_timeout);
-        } else {
-            client.wait_for(Awaited::Answer, left);
-        }
+    let most = call.pool.config.settings.max_body;
+    if ctx.body > most {
+        ctx.problem = Some(too_large(most));
+        return Err(TooMuch);
     }
     Ok(())
+}
+
+/// The whole request was sent: from now on the tool is waited for.
+pub fn complete(client: &ClientStream, ctx: &mut RequestCtx) {
+    let complete = *ctx.complete_at.get_or_insert_with(Instant::now);
+    let Some(call) = &ctx.call else { return };
+    let settings = &call.pool.config.settings;
+    let left = settings.answer_timeout.saturating_sub(complete.elapsed());
+    if fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx) {
+        client.wait_for(Awaited::Try, settings.try_timeout);
+    } else {
+        client.wait_for(Awaited::Answer, left);
+    }
+}
+
+/// The tool takes nothing of a body that is there: it has as long for it as for an answer.
+pub fn wait_for_tool(client: &ClientStream, ctx: &RequestCtx) {
+    if let Some(call) = &ctx.call {
+        client.wait_for(Awaited::Answer, call.pool.config.settings.answer_timeout);
+    }
 }
 
 /// Whether another upstream could be asked in place of this one.

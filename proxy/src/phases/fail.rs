@@ -1,21 +1,17 @@
 //! When a tool cannot serve: another upstream if nothing was sent, else a 503 that says why and until when.
 
-use pingora_core::{Error, ErrorSource, ErrorType, RetryType};
-use pingora_proxy::{FailToProxy, Session};
+use pingora_core::{Error, ErrorType};
 use shared::{
     problem::{Code, Problem},
-    request::stalled,
     route::CallMethod,
 };
 
 use crate::{
-    client::{self, Awaited, ClientStream},
     clock::Monotonic,
     ctx::{Call, RequestCtx},
     metrics::Bound,
-    phases::{answer, select},
+    phases::select,
     pools::{Evidence, Pool},
-    respond,
     state::State,
 };
 
@@ -71,158 +67,113 @@ pub const fn may_be_sent_again(call: &Call) -> bool {
     }
 }
 
-/// Something failed after a connection was there. A GET whose answer has not begun may go to another upstream, within
-/// the budget; a connection that the upstream had closed while it was idle is no failure of the upstream.
-pub fn sent(
-    state: &State,
-    session: &Session,
-    ctx: &mut RequestCtx,
-    mut error: Box<Error>,
-    reused: bool,
-) -> Box<Error> {
-    /// So many idle connections may turn out to be closed before that is a failure like any other.
-    const STALE: u32 = 3;
-    let stale = reused && matches!(error.retry, RetryType::ReusedOnly) && ctx.stale < STALE;
-    error.set_retry(false);
-    if error.context.as_ref().is_some_and(|context| context.as_str().contains("header larger than")) {
-        error.etype = ErrorType::Custom(answer::HEADERS_TOO_LARGE);
-    }
-    let overdue = client::of(session).and_then(ClientStream::overdue);
-    if overdue == Some(Awaited::Try) {
-        state.metrics.hit(Bound::TryTimeout);
-    }
-    let of_the_tool = matches!(overdue, Some(Awaited::Answer | Awaited::Try))
-        || (overdue.is_none() && *error.esource() != ErrorSource::Downstream);
-    if of_the_tool && !stale {
-        ended(state, ctx, true);
-    }
-    let (Some(call), true, None) = (ctx.call.clone(), of_the_tool, ctx.answered_at) else { return error };
-    let repeatable = may_be_sent_again(&call) && !session.as_ref().retry_buffer_truncated();
+/// So many idle connections may turn out to be closed before that is a failure like any other.
+pub const STALE: u32 = 3;
+
+/// Whether a call that failed after it was sent goes to another connection, which is then chosen: it does the same when
+/// the tool gets it twice, its answer has not begun, and time and budget allow.
+pub fn may_try_again(state: &State, ctx: &mut RequestCtx, stale: bool) -> bool {
+    let (Some(call), None) = (ctx.call.clone(), ctx.answered_at) else { return false };
     let pool = &call.pool;
     let since = ctx.complete_at.unwrap_or(ctx.started);
-    if !repeatable || since.elapsed() >= pool.config.settings.answer_timeout {
-        return error;
+    if !may_be_sent_again(&call) || since.elapsed() >= pool.config.settings.answer_timeout {
+        return false;
     }
     if stale {
         ctx.stale += 1;
         state.metrics.retried(call.tool, "stale");
-        error.set_retry(true);
-        return error;
+        return true;
     }
     let mut tried = ctx.tried;
     ctx.place.into_iter().for_each(|place| tried.add(place));
     let now = Monotonic::now();
     if !pool.has_another(tried, now) {
-        return error;
+        return false;
     }
-    if pool.may_retry(now) {
-        ctx.tried = tried;
-        state.metrics.retried(call.tool, "answer");
-        error.set_retry(select::next(pool, ctx, call.key_id));
-    } else {
+    if !pool.may_retry(now) {
         state.metrics.hit(Bound::RetryPercent);
+        return false;
     }
-    error
+    ctx.tried = tried;
+    state.metrics.retried(call.tool, "answer");
+    select::next(pool, ctx, call.key_id)
 }
 
-/// The bound of time that was run into, if one was.
-fn bound_of_time(error: &Error, overdue: Option<Awaited>) -> Option<Bound> {
-    match (overdue, error.esource(), error.etype()) {
-        (Some(Awaited::Request), ..) | (None, ErrorSource::Downstream, ErrorType::WriteTimedout) => {
-            Some(Bound::IdleTimeout)
-        }
-        (Some(Awaited::Answer), ..) => Some(Bound::AnswerTimeout),
-        (Some(Awaited::RestOfAnswer), ..) => Some(Bound::PauseTimeout),
-        // Counted when the next server was to be tried.
-        (Some(Awaited::Try) | None, ..) => None,
-    }
+/// How a tool's server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// No connection was made in time.
+    ConnectTimeout,
+    /// It takes no connections.
+    Refused,
+    /// No way leads to it.
+    NoRoute,
+    /// It cannot prove who it is.
+    Certificate,
+    /// TLS could not be agreed upon.
+    Tls,
+    /// It did not answer in time.
+    Timeout,
+    /// It broke the connection off.
+    Terminated,
+    /// What it says is not HTTP.
+    Malformed,
+    /// Its headers are beyond what clients are sent.
+    HeadersTooLarge,
+    /// Anything else.
+    Unreachable,
 }
 
-/// The end of a request that failed: a problem, if the answer has not begun yet and somebody is there to read it.
-pub async fn proxy(state: &State, session: &mut Session, error: &Error, ctx: &mut RequestCtx) -> FailToProxy {
-    session.set_keepalive(None);
-    let begun = session.response_written().is_some_and(|response| !response.status.is_informational());
-    let overdue = client::of(session).and_then(ClientStream::overdue);
-    if let Some(bound) = bound_of_time(error, overdue) {
-        state.metrics.hit(bound);
-    }
-    let problem = if begun { None } else { problem(ctx, error, overdue) };
-    if let Some(problem) = &problem {
-        log::info!("request {}: {} ({})", ctx.request_id, problem.code().as_str(), error.etype().as_str());
-        if let Err(error) = respond::refuse(session, ctx, state, problem).await {
-            log::debug!("request {}: the client is gone: {}", ctx.request_id, error.etype().as_str());
-        }
-    }
-    FailToProxy { error_code: problem.map_or(0, |problem| problem.status()), can_reuse_downstream: false }
-}
-
-/// What to say of an error; `None` when nobody is left to be told.
-fn problem(ctx: &mut RequestCtx, error: &Error, overdue: Option<Awaited>) -> Option<Problem> {
-    if let Some(problem) = ctx.problem.take() {
-        return Some(problem);
-    }
-    let call = ctx.call.as_ref()?;
-    match overdue {
-        Some(Awaited::Request) => return Some(stalled()),
-        Some(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
-            return Some(failed(&call.pool, &ErrorType::ReadTimedout));
-        }
-        None => {}
-    }
-    match (error.esource(), error.etype()) {
-        (
-            ErrorSource::Downstream,
-            ErrorType::ReadError | ErrorType::WriteError | ErrorType::WriteTimedout,
-        ) => None,
-        (ErrorSource::Downstream, ErrorType::ConnectionClosed) => None,
-        (ErrorSource::Downstream, _) => {
-            Some(Problem::new(Code::HeaderMalformed, "the body's framing is broken"))
-        }
-        (ErrorSource::Upstream | ErrorSource::Internal | ErrorSource::Unset, etype) => {
-            Some(failed(&call.pool, etype))
+impl From<&ErrorType> for Cause {
+    fn from(etype: &ErrorType) -> Self {
+        match etype {
+            ErrorType::ConnectTimedout | ErrorType::TLSHandshakeTimedout => Self::ConnectTimeout,
+            ErrorType::ConnectRefused => Self::Refused,
+            ErrorType::ConnectNoRoute => Self::NoRoute,
+            ErrorType::InvalidCert => Self::Certificate,
+            ErrorType::TLSHandshakeFailure | ErrorType::TLSWantX509Lookup | ErrorType::HandshakeError => {
+                Self::Tls
+            }
+            _ => Self::Unreachable,
         }
     }
 }
 
-/// An upstream failed in a certain way before its answer began. All are 503: to the client it is the tool that is
+/// What to say of an upstream that failed before its answer began. All are 503: to the client it is the tool that is
 /// not there (spec section 7).
-fn failed(pool: &Pool, etype: &ErrorType) -> Problem {
-    let (code, proxy_error, detail) = match etype {
-        ErrorType::ConnectTimedout => {
+#[must_use]
+pub fn failed(pool: &Pool, cause: Cause) -> Problem {
+    let (code, proxy_error, detail) = match cause {
+        Cause::ConnectTimeout => {
             (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
         }
-        ErrorType::ConnectRefused => {
+        Cause::Refused => {
             (Code::ToolUnavailable, "connection_refused", "no server of the tool takes connections")
         }
-        ErrorType::ReadTimedout | ErrorType::WriteTimedout => {
-            (Code::ToolTimeout, "http_response_timeout", "the tool did not answer in time")
-        }
-        ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::WriteError => (
+        Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not answer in time"),
+        Cause::Terminated => (
             Code::ToolUnavailable,
             "connection_terminated",
             "the tool broke the connection off before it answered",
         ),
-        ErrorType::InvalidHTTPHeader | ErrorType::H1Error => {
-            (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP")
-        }
-        ErrorType::Custom(answer::HEADERS_TOO_LARGE) => (
+        Cause::Malformed => (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP"),
+        Cause::HeadersTooLarge => (
             Code::ToolUnavailable,
             "http_response_header_section_size",
             "the headers of the tool's answer are too large",
         ),
-        ErrorType::ConnectNoRoute => {
+        Cause::NoRoute => {
             (Code::ToolUnavailable, "destination_ip_unroutable", "no way leads to the tool's servers")
         }
-        ErrorType::TLSHandshakeTimedout => {
-            (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
-        }
-        ErrorType::InvalidCert => {
+        Cause::Certificate => {
             (Code::ToolUnavailable, "tls_certificate_error", "the tool's server cannot prove who it is")
         }
-        ErrorType::TLSHandshakeFailure | ErrorType::TLSWantX509Lookup | ErrorType::HandshakeError => {
+        Cause::Tls => {
             (Code::ToolUnavailable, "tls_protocol_error", "no safe connection to the tool could be made")
         }
-        _ => (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached"),
+        Cause::Unreachable => {
+            (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached")
+        }
     };
     outage(pool, code, proxy_error, detail)
 }

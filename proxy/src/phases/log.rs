@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pingora_proxy::Session;
+use shared::problem::Problem;
 
 use crate::{
     access_log::{Line, Timings, trace_id},
@@ -11,18 +11,37 @@ use crate::{
     state::State,
 };
 
+/// What a client got.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// The status of its answer; 0 is none.
+    pub status: u16,
+    /// Bytes of the answer's body.
+    pub sent: usize,
+    /// The `traceparent` that it had sent, where it can be told.
+    pub traceparent: Option<&'a [u8]>,
+}
+
+/// Notes why a call was not served.
+pub fn failed(ctx: &RequestCtx, problem: &Problem) {
+    log::info!("request {}: {}", ctx.request_id, problem.code().as_str());
+}
+
+/// Notes that an answer did not come to its end.
+pub fn broken_off(ctx: &RequestCtx, by_the_tool: bool) {
+    let who = if by_the_tool { "the tool" } else { "the client, or its patience," };
+    log::info!("request {}: {who} ended the answer in its middle", ctx.request_id);
+}
+
 /// Counts the request and adds its line to the access log.
-pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
-    let status = session.response_written().map_or(0, |response| response.status.as_u16());
+pub fn line(state: &State, outcome: Outcome<'_>, ctx: &RequestCtx) {
+    let Outcome { status, sent, .. } = outcome;
     if let Some(call) = &ctx.call {
         state.metrics.answered(call.tool, call.tier, status);
         if let (Some(sent), Some(answered)) = (ctx.sent_at, ctx.answered_at) {
             let gateway = sent.duration_since(ctx.started);
             state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
         }
-    }
-    if let Some(direct) = &state.direct {
-        direct.settle(ctx, status);
     }
     if !state.access_log.wants(status, ctx.refusal) {
         return;
@@ -38,18 +57,18 @@ pub fn line(state: &State, session: &Session, ctx: &RequestCtx) {
         upstream: upstream.map(|upstream| upstream.name.as_str()),
         tries: ctx.tries,
         micros: ctx.started.elapsed().as_micros(),
-        sent: session.body_bytes_sent(),
-        timings: state.access_log.wants_timings().then(|| timings(session, ctx)),
+        sent,
+        timings: state.access_log.wants_timings().then(|| timings(outcome, ctx)),
     });
 }
 
-fn timings<'a>(session: &'a Session, ctx: &RequestCtx) -> Timings<'a> {
+fn timings<'a>(outcome: Outcome<'a>, ctx: &RequestCtx) -> Timings<'a> {
     let sent = ctx.sent_at;
     let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from).as_micros());
     Timings {
         gateway_micros: since(ctx.started, sent),
         upstream_micros: sent.and_then(|sent| since(sent, ctx.answered_at)),
         received: ctx.body,
-        trace_id: session.get_header("traceparent").and_then(|value| trace_id(value.to_str().ok()?)),
+        trace_id: outcome.traceparent.and_then(|value| trace_id(std::str::from_utf8(value).ok()?)),
     }
 }

@@ -1,6 +1,5 @@
 //! Which upstream serves the call.
 
-use pingora_core::{Error, ErrorType, Result, upstreams::peer::HttpPeer};
 use shared::{
     key::KeyId,
     problem::{Code, Problem},
@@ -46,16 +45,4 @@ pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Proble
 pub fn next(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> bool {
     (ctx.place, ctx.upstream_seat) = pool.take(key, ctx.tried, Monotonic::now()).unzip();
     ctx.upstream_seat.is_some()
-}
-
-/// How to connect to the chosen upstream.
-pub fn peer(ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
-    let call = ctx.call.as_ref().ok_or_else(|| Error::new_in(ErrorType::InternalError))?;
-    let peer = ctx.place.and_then(|place| call.pool.upstream(place)).and_then(|upstream| upstream.peer());
-    let Some(peer) = peer else {
-        ctx.problem = Some(fail::unavailable(&call.pool, "no server of the tool can be reached"));
-        return Err(Error::new_up(ErrorType::ConnectError));
-    };
-    ctx.tries += 1;
-    Ok(Box::new(HttpPeer::clone(&peer)))
 }

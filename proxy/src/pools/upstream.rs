@@ -11,12 +11,16 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use pingora_core::upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy};
+use pingora_core::{
+    protocols::Stream,
+    upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy, Peer as _},
+};
 
 use super::{
     balance::{self, Candidate},
     ejection::Ejection,
     health::{Evidence, Health, Standing},
+    idle::{Idle, Room},
     trial::{Trial, Turn},
 };
 use crate::{
@@ -33,8 +37,17 @@ pub struct Upstream {
     pub config: UpstreamConfig,
     seed: u64,
     template: HttpPeer,
-    peer: ArcSwapOption<HttpPeer>,
+    way: ArcSwapOption<Way>,
     live: Arc<Live>,
+}
+
+/// How to connect to a server.
+#[derive(Debug)]
+pub struct Way {
+    /// What Pingora wants to know.
+    pub peer: HttpPeer,
+    /// Connections of one identity are as good as each other.
+    identity: u64,
 }
 
 /// What is known of a server. It outlives the configuration that named it.
@@ -51,6 +64,7 @@ struct Live {
     back_at: AtomicU64,
     in_flight: AtomicUsize,
     trial: Trial,
+    idle: Idle,
 }
 
 /// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
@@ -76,7 +90,7 @@ impl Upstream {
             name,
             config: config.clone(),
             template: template(settings),
-            peer: ArcSwapOption::empty(),
+            way: ArcSwapOption::empty(),
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         };
         let before = before.and_then(Self::address);
@@ -89,21 +103,40 @@ impl Upstream {
 
     /// How to connect; `None` until its name was resolved once.
     #[must_use]
-    pub fn peer(&self) -> Option<Arc<HttpPeer>> {
-        self.peer.load_full()
+    pub fn way(&self) -> Option<Arc<Way>> {
+        self.way.load_full()
+    }
+
+    /// A connection made that way before, which waits for work.
+    #[must_use]
+    pub fn take_idle(&self, way: &Way, now: Monotonic) -> Option<Stream> {
+        self.live.idle.take(way.identity, now)
+    }
+
+    /// Keeps a connection over which nothing is under way.
+    pub fn keep_idle(&self, stream: Stream, way: &Way, now: Monotonic, room: &Arc<Room>) {
+        self.live.idle.keep(stream, way.identity, now, room);
+    }
+
+    /// Closes connections that nobody will use any more.
+    pub fn sweep_idle(&self, now: Monotonic) {
+        if let Some(way) = self.way() {
+            self.live.idle.sweep(way.identity, now);
+        }
     }
 
     /// Where calls go now.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
-        self.peer().and_then(|peer| peer._address.as_inet().copied())
+        self.way().and_then(|way| way.peer._address.as_inet().copied())
     }
 
     /// Notes where the upstream's name leads now.
     pub fn resolved(&self, address: SocketAddr) {
-        let same = self.peer.load().as_ref().is_some_and(|peer| peer._address.as_inet() == Some(&address));
+        let same = self.way.load().as_ref().is_some_and(|way| way.peer._address.as_inet() == Some(&address));
         if !same {
-            self.peer.store(Some(Arc::new(HttpPeer { _address: address.into(), ..self.template.clone() })));
+            let peer = HttpPeer { _address: address.into(), ..self.template.clone() };
+            self.way.store(Some(Arc::new(Way { identity: peer.reuse_hash(), peer })));
         }
     }
 
@@ -260,6 +293,7 @@ impl Live {
             back_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             trial: Trial::default(),
+            idle: Idle::default(),
         }
     }
 }

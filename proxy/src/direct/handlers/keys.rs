@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pingora_proxy::Session;
 use shared::{
     caller,
     key::{
@@ -18,11 +17,11 @@ use shared::{
 
 use super::Asked;
 use crate::{
-    client::{self, Awaited, ClientStream},
     clock,
     config::Authority,
     ctx::RequestCtx,
     direct::{authenticate, authority::Subject},
+    relay::{BodyFault, Incoming},
     respond::Written,
 };
 
@@ -39,12 +38,12 @@ pub(super) fn read_own(asked: &Asked<'_>, ctx: &mut RequestCtx) -> Result<Writte
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
     asked: &Asked<'_>,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     let key = own(asked)?;
     let (_, environment) = here(asked)?;
-    renew(asked, Subject::Own(&key), key.issued_tier, environment, session, ctx).await
+    renew(asked, Subject::Own(&key), key.issued_tier, environment, incoming, ctx).await
 }
 
 /// `DELETE /v1/keys/me`
@@ -57,12 +56,12 @@ pub(super) async fn revoke_own(asked: &Asked<'_>) -> Result<Written, Problem> {
 /// `POST /v1/keys/issue`
 pub(super) async fn issue(
     asked: &Asked<'_>,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     let (admin, environment) = administered(asked)?;
     asked.way.check_confidential()?;
-    let body = read_body(asked, session, ctx).await?;
+    let body = read_body(asked, incoming, ctx).await?;
     let request = IssueRequest::read(&body)?;
     if let Some(secret) = request.admin_secret() {
         check(asked, secret, admin)?;
@@ -93,11 +92,11 @@ pub(super) fn read(asked: &Asked<'_>, id: &KeyId) -> Result<Written, Problem> {
 pub(super) async fn patch(
     asked: &Asked<'_>,
     id: &KeyId,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     authorize(asked)?;
-    let body = read_body(asked, session, ctx).await?;
+    let body = read_body(asked, incoming, ctx).await?;
     change(asked, Subject::Named(id), read_change(&body, asked.now)?).await
 }
 
@@ -111,12 +110,12 @@ pub(super) async fn revoke(asked: &Asked<'_>, id: &KeyId) -> Result<Written, Pro
 pub(super) async fn rotate(
     asked: &Asked<'_>,
     id: &KeyId,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     let environment = authorize(asked)?;
     let tier = asked.direct.change(Subject::Named(id), Change::None, asked.now)?.tier;
-    renew(asked, Subject::Named(id), tier, environment, session, ctx).await
+    renew(asked, Subject::Named(id), tier, environment, incoming, ctx).await
 }
 
 fn own(asked: &Asked<'_>) -> Result<VerifiedKey, Problem> {
@@ -129,10 +128,10 @@ async fn renew(
     subject: Subject<'_>,
     tier: Tier,
     environment: KeyEnv,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let body = read_body(asked, session, ctx).await?;
+    let body = read_body(asked, incoming, ctx).await?;
     let grace_ms = read_grace(&body)?;
     let (signing, now) = (&asked.config.signing, asked.now);
     let (key, minted) = ApiKey::mint(environment, *subject.id(), tier, now, draw()?.secret, signing);
@@ -205,33 +204,22 @@ fn draw() -> Result<KeyEntropy, Problem> {
 /// The whole body, which is small.
 async fn read_body(
     asked: &Asked<'_>,
-    session: &mut Session,
+    incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
     asked.head.check_media_type(&[])?;
     asked.head.check_length(limit)?;
     if std::mem::take(&mut ctx.expects_continue) {
-        // When the client is gone, its body does not come either.
-        let _told = session.as_downstream_mut().write_continue_response().await;
+        incoming.tell_to_continue().await;
     }
-    let mut body = Vec::new();
-    loop {
-        match session.read_request_body().await {
-            Ok(Some(piece)) if body.len().saturating_add(piece.len()) > MAX_BODY => {
-                return Err(too_large(limit));
-            }
-            Ok(Some(piece)) => body.extend_from_slice(&piece),
-            Ok(None) => return Ok(body),
-            Err(_) => {
-                session.set_keepalive(None);
-                return Err(match client::of(session).and_then(ClientStream::overdue) {
-                    Some(Awaited::Request) => stalled(),
-                    _ => Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong"),
-                });
-            }
+    incoming.whole(MAX_BODY).await.map_err(|fault| match fault {
+        BodyFault::TooLong => too_large(limit),
+        BodyFault::Stalled => stalled(),
+        BodyFault::Broken => {
+            Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
         }
-    }
+    })
 }
 
 fn unavailable() -> Problem {

@@ -1,0 +1,98 @@
+//! The connection while a call is relayed: the body is read from it, and it is watched while its client only waits.
+
+use std::{
+    io,
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::ClientStream;
+
+/// Of a request that comes before the one at hand is answered, so much is held.
+const MAX_AHEAD: usize = 64 << 10;
+
+impl ClientStream {
+    /// Who is at the other end.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        let digest = self.inner.get_socket_digest()?;
+        Some(digest.peer_addr()?.as_inet()?.ip())
+    }
+
+    /// From here on what is read is the request's body.
+    pub fn begin_body(&mut self) {
+        self.played = self.head_length;
+    }
+
+    /// Takes the bytes that came with the head, without reading.
+    pub fn take_come(&mut self) -> Vec<u8> {
+        let come = self.bytes.get(self.played..).unwrap_or_default().to_vec();
+        self.played = self.bytes.len();
+        come
+    }
+
+    /// Gives back what was read beyond the body's end: the next request begins with it.
+    pub fn give_back(&mut self, bytes: &[u8]) {
+        let head = self.bytes.len().min(self.head_length);
+        let unread = self.bytes.split_off(self.played.clamp(head, self.bytes.len()));
+        self.bytes.truncate(head);
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(&unread);
+        self.played = head;
+    }
+
+    /// Ready when the client has left, or is overdue. What it sends meanwhile is kept for the next request.
+    pub fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        while self.bytes.len().saturating_sub(self.played) < MAX_AHEAD {
+            match ready!(self.poll_more(context)) {
+                Ok(0) => return Poll::Ready(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(error),
+            }
+        }
+        self.poll_overdue(context)
+    }
+
+    /// Reads and drops so many bytes of a body; what came beyond them stays.
+    pub async fn drop_body(&mut self, length: usize) -> io::Result<()> {
+        let mut left = length;
+        std::future::poll_fn(|context| {
+            while left > 0 {
+                let mut space = [0; 4096];
+                let (space, _) = space.split_at_mut(left.min(4096));
+                let mut buffer = ReadBuf::new(space);
+                ready!(Pin::new(&mut *self).poll_read(context, &mut buffer))?;
+                match buffer.filled().len() {
+                    0 => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                    read => left -= read,
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Writes all of these bytes, or fails when the client takes nothing for too long.
+    pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.wait_for_taking();
+        let mut sent = 0;
+        std::future::poll_fn(|context| {
+            while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+                match Pin::new(&mut *self).poll_write(context, rest) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(written)) => sent += written,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return self.poll_overdue(context).map(Err),
+                }
+            }
+            match Pin::new(&mut *self).poll_flush(context) {
+                Poll::Pending => self.poll_overdue(context).map(Err),
+                flushed @ Poll::Ready(_) => flushed,
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,172 @@
+//! Connections to an upstream that wait for the next call. Each thread has its own, since a connection wakes the thread
+//! that has made it; and nothing watches them while they wait, since it costs less to look when one is wanted.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Waker},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use pingora_core::protocols::Stream;
+use tokio::io::{AsyncRead as _, ReadBuf};
+
+use crate::clock::Monotonic;
+
+/// How many connections may wait, towards all upstreams together.
+#[derive(Debug)]
+pub struct Room {
+    most: usize,
+    used: AtomicUsize,
+}
+
+/// The waiting connections to one upstream.
+#[derive(Debug, Default)]
+pub(super) struct Idle {
+    threads: [Mutex<Vec<Kept>>; THREADS],
+}
+
+#[derive(Debug)]
+struct Kept {
+    stream: Stream,
+    to: u64,
+    since: Monotonic,
+    _place: Taken,
+}
+
+#[derive(Debug)]
+struct Taken(Arc<Room>);
+
+/// More threads than this share.
+const THREADS: usize = 16;
+/// Shorter than any server we know waits for the next request.
+const LONGEST: Duration = Duration::from_secs(55);
+
+impl Room {
+    /// Room for so many.
+    #[must_use]
+    pub fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, used: AtomicUsize::new(0) })
+    }
+
+    fn take(self: &Arc<Self>) -> Option<Taken> {
+        let place = Taken(Arc::clone(self));
+        (self.used.fetch_add(1, Ordering::Relaxed) < self.most).then_some(place)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Idle {
+    /// The connection to `to` that was used last, if one is left that the upstream has not closed.
+    pub(super) fn take(&self, to: u64, now: Monotonic) -> Option<Stream> {
+        let mut kept = self.own()?.lock();
+        loop {
+            let mut last = kept.pop()?;
+            if last.is_good(to, now) {
+                return Some(last.stream);
+            }
+        }
+    }
+
+    /// Keeps a connection over which nothing is under way, if there is room.
+    pub(super) fn keep(&self, stream: Stream, to: u64, now: Monotonic, room: &Arc<Room>) {
+        if let (Some(own), Some(place)) = (self.own(), room.take()) {
+            own.lock().push(Kept { stream, to, since: now, _place: place });
+        }
+    }
+
+    /// Closes those that nobody will use any more.
+    pub(super) fn sweep(&self, to: u64, now: Monotonic) {
+        for kept in &self.threads {
+            kept.lock().retain_mut(|kept| kept.is_good(to, now));
+        }
+    }
+
+    fn own(&self) -> Option<&Mutex<Vec<Kept>>> {
+        self.threads.get(crate::thread::own() % THREADS)
+    }
+}
+
+impl Kept {
+    fn is_good(&mut self, to: u64, now: Monotonic) -> bool {
+        let old = self.since.plus(LONGEST) < now;
+        self.to == to && !old && is_quiet(&mut self.stream)
+    }
+}
+
+/// Whether nothing has come: the other end has neither closed the connection nor said what nobody asked for.
+fn is_quiet(stream: &mut Stream) -> bool {
+    let mut byte = [0];
+    let mut context = Context::from_waker(Waker::noop());
+    Pin::new(stream).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_pending()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+
+    use super::*;
+
+    fn connection() -> (DuplexStream, Stream) {
+        let (far, near) = duplex(64);
+        (far, Box::new(near))
+    }
+
+    fn at(millis: u64) -> Monotonic {
+        Monotonic::from_millis(millis)
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_unless_it_is_old_closed_talkative_or_leads_elsewhere() {
+        let (idle, room) = (Idle::default(), Room::new(10));
+        let (_far, near) = connection();
+        idle.keep(near, 1, at(0), &room);
+        assert!(idle.take(1, at(55_000)).is_some());
+        assert!(idle.take(1, at(55_000)).is_none(), "it was taken");
+
+        let (_far, near) = connection();
+        idle.keep(near, 1, at(0), &room);
+        assert!(idle.take(1, at(55_001)).is_none(), "old");
+        let (_far, near) = connection();
+        idle.keep(near, 1, at(0), &room);
+        assert!(idle.take(2, at(1)).is_none(), "elsewhere");
+        let (far, near) = connection();
+        idle.keep(near, 1, at(0), &room);
+        drop(far);
+        assert!(idle.take(1, at(1)).is_none(), "closed");
+        let (mut far, near) = connection();
+        far.write_all(b"HTTP/1.1 408 ").await.unwrap();
+        idle.keep(near, 1, at(0), &room);
+        assert!(idle.take(1, at(1)).is_none(), "talkative");
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_than_there_is_room_for() {
+        let (idle, room) = (Idle::default(), Room::new(2));
+        let ends: Vec<_> = (0..3)
+            .map(|_| {
+                let (far, near) = connection();
+                idle.keep(near, 1, at(0), &room);
+                far
+            })
+            .collect();
+        let taken = std::iter::from_fn(|| idle.take(1, at(1))).count();
+        assert_eq!((ends.len(), taken), (3, 2));
+        let (_far, near) = connection();
+        idle.keep(near, 1, at(0), &room);
+        idle.sweep(1, at(1));
+        assert_eq!(room.used.load(Ordering::Relaxed), 1);
+        idle.sweep(1, at(60_000));
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+    }
+}

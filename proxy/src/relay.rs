@@ -1,0 +1,386 @@
+//! Carries calls out between a client and a tool that both speak HTTP/1.1: the hot path, which is ours. Pingora brings
+//! the connections; its own way of passing a message on goes through two channels, two header maps and a task for every
+//! idle connection, which costs more than all the rest of a call.
+
+mod exchange;
+mod framing;
+mod head;
+mod incoming;
+
+use std::{sync::Arc, time::Instant};
+
+use pingora_core::{
+    connectors::{ConnectorOptions, TransportConnector},
+    protocols::Stream,
+    server::configuration::ServerConf,
+};
+use shared::{
+    problem::{Code, Problem},
+    request::stalled,
+};
+use tokio::time::timeout;
+
+pub use self::incoming::{BodyFault, Incoming};
+
+use self::{
+    exchange::{Broken, Download, Exchange, Upload},
+    framing::{Chunks, Framing},
+};
+use crate::{
+    client::{Awaited, ClientStream},
+    clock::Monotonic,
+    ctx::RequestCtx,
+    direct::{self, told},
+    drain::UnderWay,
+    metrics::Bound,
+    phases::{
+        admit::{self, Admission},
+        answer,
+        fail::{self, Cause},
+        log::{self, Outcome},
+    },
+    pools::{Room, Upstream},
+    respond::{self, LINGER, SMALL_BODY, Written},
+    state::State,
+    wire::WireHead,
+};
+
+/// What connects to the tools.
+pub struct Relay {
+    connector: TransportConnector,
+    room: Arc<Room>,
+}
+
+/// What becomes of the client's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It can serve another request.
+    Request,
+    /// It ends.
+    End,
+    /// It ends once what the client still sends was taken, so that it gets to read its answer.
+    Part,
+}
+
+/// How a request is framed, and whether it is to be the connection's last.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    body: Framing,
+    is_old: bool,
+    is_head: bool,
+    close: bool,
+}
+
+/// How a call ended.
+struct Ended {
+    status: u16,
+    sent: usize,
+    next: Next,
+}
+
+impl Relay {
+    /// A relay that keeps so many connections without work.
+    #[must_use]
+    pub fn new(conf: &ServerConf, idle_connections: usize) -> Self {
+        let connector = TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf)));
+        Self { connector, room: Room::new(idle_connections) }
+    }
+
+    /// Answers the request that has arrived; `last` says that the connection is to serve no other.
+    pub async fn serve(&self, state: &Arc<State>, client: &mut ClientStream, last: bool) -> Next {
+        let mut ctx = RequestCtx::new(state.drain.enter());
+        let mut request = Request::of(WireHead::again(client.head()));
+        request.close |= last || state.drain.has_begun();
+        client.begin_body();
+        let ended = match admit::admit(state, client, &mut ctx) {
+            Ok(Admission::Call) => self.call(state, client, &mut ctx, request).await,
+            Ok(Admission::Answer(answer)) => say(state, client, &ctx, answer, request).await,
+            Ok(Admission::Direct) => self.direct(state, client, &mut ctx, request).await,
+            Err(problem) => refuse(state, client, &mut ctx, &problem, request).await,
+        };
+        let wire = state.access_log.wants_timings().then(|| WireHead::again(client.head()));
+        let traceparent = wire.and_then(|wire| wire.only("traceparent").ok()?);
+        log::line(state, Outcome { status: ended.status, sent: ended.sent, traceparent }, &ctx);
+        if ended.next == Next::Part { self.part(client, ctx.under_way).await } else { ended.next }
+    }
+
+    /// Answers what direct mode answers itself.
+    async fn direct(
+        &self,
+        state: &Arc<State>,
+        client: &mut ClientStream,
+        ctx: &mut RequestCtx,
+        request: Request,
+    ) -> Ended {
+        let mut incoming = Incoming::new(client, request.body);
+        // In a box of its own: calls of tools keep no room for it.
+        let answered = Box::pin(direct::serve(state, &mut incoming, ctx)).await;
+        let request = Request { body: incoming.rest(), ..request };
+        match answered {
+            Ok(written) => say(state, client, ctx, written, request).await,
+            Err(problem) => refuse(state, client, ctx, &problem, request).await,
+        }
+    }
+
+    async fn part(&self, client: &mut ClientStream, _under_way: UnderWay) -> Next {
+        respond::part(client).await;
+        Next::End
+    }
+
+    /// Carries a call out, with one upstream after another as far as that is allowed.
+    async fn call(
+        &self,
+        state: &State,
+        client: &mut ClientStream,
+        ctx: &mut RequestCtx,
+        request: Request,
+    ) -> Ended {
+        let mut upload: Option<Upload> = None;
+        loop {
+            let (mut tool, reused) = match self.connect(state, ctx).await {
+                Ok(connected) => connected,
+                Err(Some(problem)) => {
+                    let request = request.after(upload.as_ref());
+                    return refuse(state, client, ctx, &problem, request).await;
+                }
+                Err(None) => continue,
+            };
+            // The tool is connected, so the client may send. The tool itself is not asked: `Expect` is for one hop.
+            if ctx.expects_continue {
+                ctx.expects_continue = false;
+                if client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
+                    return Ended::nobody();
+                }
+            }
+            let up = Upload::begin(write_head(client, ctx, request), upload.take(), || {
+                let come = if request.body.is_over() { Vec::new() } else { client.take_come() };
+                (request.body, come)
+            });
+            ctx.sent_at = Some(Instant::now());
+            let down = Download::new(request.is_old, request.close);
+            let mut exchange =
+                Exchange { state, ctx: &mut *ctx, client: &mut *client, tool: &mut tool, up, down };
+            let ran = exchange.run().await;
+            let Exchange { up, down, .. } = exchange;
+            let status = down.answer.as_ref().map_or(0, |answer| answer.status);
+            let broken = match ran {
+                Ok(()) => {
+                    if up.is_over() && down.leaves_clean() {
+                        self.keep(ctx, tool);
+                    }
+                    client.give_back(up.beyond());
+                    let next = Next::after(down.close, up.is_over());
+                    return Ended { status, sent: down.passed, next };
+                }
+                Err(broken) => broken,
+            };
+            broken.bound().into_iter().for_each(|bound| state.metrics.hit(bound));
+            drop(tool);
+            if status != 0 {
+                failed_late(state, ctx, &broken);
+                return Ended { status, sent: down.passed, next: Next::End };
+            }
+            match recover(state, ctx, broken, reused, up.again.is_some()) {
+                Recovery::Again => upload = Some(up),
+                Recovery::Gone => return Ended::nobody(),
+                Recovery::Refuse(problem) => {
+                    log::failed(ctx, &problem);
+                    client.give_back(up.beyond());
+                    return refuse(state, client, ctx, &problem, request.after(Some(&up))).await;
+                }
+            }
+        }
+    }
+
+    /// A connection to the chosen upstream, and whether it was used before. `Err(None)`: it could not be made, and
+    /// another upstream was chosen.
+    async fn connect(&self, state: &State, ctx: &mut RequestCtx) -> Result<(Stream, bool), Option<Problem>> {
+        let Some((pool, place)) = ctx.call.as_ref().map(|call| Arc::clone(&call.pool)).zip(ctx.place) else {
+            return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
+        };
+        let way = pool.upstream(place).and_then(Upstream::way);
+        let Some(way) = way else {
+            return Err(Some(fail::unavailable(&pool, "no server of the tool can be reached")));
+        };
+        ctx.tries += 1;
+        let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&way, Monotonic::now()));
+        if let Some(stream) = idle {
+            return Ok((stream, true));
+        }
+        let error = match self.connector.new_stream(&way.peer).await {
+            Ok(stream) => return Ok((stream, false)),
+            Err(error) => fail::connect(state, ctx, error),
+        };
+        if error.retry() {
+            return Err(None);
+        }
+        let problem = fail::failed(&pool, Cause::from(error.etype()));
+        log::failed(ctx, &problem);
+        Err(Some(problem))
+    }
+
+    /// Keeps the connection for the next call.
+    fn keep(&self, ctx: &RequestCtx, tool: Stream) {
+        let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
+        if let Some((upstream, way)) = upstream.and_then(|upstream| Some((upstream, upstream.way()?))) {
+            upstream.keep_idle(tool, &way, Monotonic::now(), &self.room);
+        }
+    }
+}
+
+impl Request {
+    fn of(wire: WireHead<'_>) -> Self {
+        let (mut body, mut close) = (Framing::NONE, wire.is_old);
+        for (name, value) in wire.lines() {
+            if name.eq_ignore_ascii_case("content-length") {
+                let length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                body = Framing::Length(length.unwrap_or(u64::MAX));
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                body = Framing::Chunked(Chunks::Size);
+            } else if name.eq_ignore_ascii_case("connection") {
+                close |= head::tokens(value).any(|token| token.eq_ignore_ascii_case(b"close"));
+            }
+        }
+        Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close }
+    }
+
+    /// The same request, of whose body some was taken.
+    fn after(self, upload: Option<&Upload>) -> Self {
+        upload.map_or(self, |upload| Self {
+            body: if upload.is_read() { Framing::NONE } else { Framing::UntilClose },
+            ..self
+        })
+    }
+}
+
+impl Ended {
+    const fn nobody() -> Self {
+        Self { status: 0, sent: 0, next: Next::End }
+    }
+}
+
+impl Next {
+    const fn after(close: bool, was_read: bool) -> Self {
+        match (close, was_read) {
+            (_, false) => Self::Part,
+            (true, true) => Self::End,
+            (false, true) => Self::Request,
+        }
+    }
+}
+
+impl Broken {
+    /// The bound of time that was run into, if one was.
+    const fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Overdue(Awaited::Request | Awaited::Taking) => Some(Bound::IdleTimeout),
+            Self::Overdue(Awaited::Answer) => Some(Bound::AnswerTimeout),
+            Self::Overdue(Awaited::Try) => Some(Bound::TryTimeout),
+            Self::Overdue(Awaited::RestOfAnswer) => Some(Bound::PauseTimeout),
+            Self::ClientLeft | Self::ClientMalformed | Self::TooLarge | Self::Tool(..) => None,
+        }
+    }
+}
+
+/// What to do about a call that broke off before its answer began.
+enum Recovery {
+    /// Another connection is tried.
+    Again,
+    /// The client is told.
+    Refuse(Problem),
+    /// Nobody is left to be told.
+    Gone,
+}
+
+fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, repeatable: bool) -> Recovery {
+    let (cause, stale) = match broken {
+        Broken::ClientLeft => return Recovery::Gone,
+        Broken::ClientMalformed => {
+            return Recovery::Refuse(Problem::new(Code::HeaderMalformed, "the body's framing is broken"));
+        }
+        Broken::TooLarge => {
+            let problem = ctx.problem.take();
+            return problem.map_or(Recovery::Gone, Recovery::Refuse);
+        }
+        Broken::Overdue(Awaited::Request) => return Recovery::Refuse(stalled()),
+        Broken::Overdue(Awaited::Taking) => return Recovery::Gone,
+        Broken::Overdue(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => (Cause::Timeout, false),
+        Broken::Tool(cause, heard) => {
+            (cause, reused && !heard && cause == Cause::Terminated && ctx.stale < fail::STALE)
+        }
+    };
+    if !stale {
+        fail::ended(state, ctx, true);
+    }
+    if repeatable && fail::may_try_again(state, ctx, stale) {
+        return Recovery::Again;
+    }
+    ctx.call.as_ref().map_or(Recovery::Gone, |call| Recovery::Refuse(fail::failed(&call.pool, cause)))
+}
+
+/// An answer broke off in its middle: the client learns it by the end of the connection.
+fn failed_late(state: &State, ctx: &RequestCtx, broken: &Broken) {
+    let of_the_tool = matches!(broken, Broken::Tool(..));
+    if of_the_tool {
+        fail::ended(state, ctx, true);
+    }
+    log::broken_off(ctx, of_the_tool);
+}
+
+fn write_head(client: &ClientStream, ctx: &RequestCtx, request: Request) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024);
+    let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
+    if let (Some(call), Some(upstream)) = (&ctx.call, upstream) {
+        let wire = WireHead::again(client.head());
+        head::write_request(&mut out, &wire, call, &upstream.name, ctx, request.body);
+    }
+    out
+}
+
+async fn refuse(
+    state: &State,
+    client: &mut ClientStream,
+    ctx: &mut RequestCtx,
+    problem: &Problem,
+    request: Request,
+) -> Ended {
+    let answer = respond::refusal(ctx, state, problem);
+    say(state, client, ctx, answer, request).await
+}
+
+/// Answers with what the proxy has to say itself. A small body that is on its way is taken, so that the connection can
+/// serve the next request.
+async fn say(
+    state: &State,
+    client: &mut ClientStream,
+    ctx: &RequestCtx,
+    answer: Written,
+    request: Request,
+) -> Ended {
+    answer::settle(state, ctx, answer.status);
+    let answer = if state.direct.is_some() { told::written(ctx, answer) } else { answer };
+    let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
+    let close = request.close || !taken;
+    let mut text = answer.encode(ctx.request_id, close);
+    let mut sent = answer.body.len();
+    if request.is_head {
+        text.truncate(text.len() - sent);
+        sent = 0;
+    }
+    match client.send(&text).await {
+        Ok(()) => Ended { status: answer.status, sent, next: Next::after(close, taken) },
+        Err(_) => Ended::nobody(),
+    }
+}
+
+/// Whether nothing of the body is left to come.
+async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
+    match body {
+        Framing::Length(0) => true,
+        Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
+            let dropped = timeout(LINGER, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            dropped.await.is_ok_and(|dropped| dropped.is_ok())
+        }
+        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
+    }
+}

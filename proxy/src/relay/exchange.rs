@@ -1,0 +1,410 @@
+//! One call over two connections: the body goes up and the answer comes down at once, each as fast as its reader takes
+//! it, and neither is ever held whole.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf as _, BytesMut};
+use pingora_core::protocols::Stream;
+use tokio::io::AsyncWrite as _;
+use tokio_util::io::poll_read_buf;
+
+use super::{
+    framing::{self, Framing, LAST_CHUNK},
+    head::{self, Answer, Told},
+};
+use crate::{
+    client::{Awaited, ClientStream},
+    ctx::RequestCtx,
+    phases::{
+        answer,
+        body::{self, TooMuch},
+        fail::{self, Cause},
+    },
+    state::State,
+};
+
+/// A call under way.
+pub(super) struct Exchange<'a> {
+    pub(super) state: &'a State,
+    pub(super) ctx: &'a mut RequestCtx,
+    pub(super) client: &'a mut ClientStream,
+    pub(super) tool: &'a mut Stream,
+    pub(super) up: Upload,
+    pub(super) down: Download,
+}
+
+/// The request on its way to the tool.
+pub(super) struct Upload {
+    body: Framing,
+    chunked: bool,
+    /// What was read and not looked at.
+    read: BytesMut,
+    /// What is to be written.
+    unsent: Vec<u8>,
+    sent: usize,
+    flushed: bool,
+    /// Whether the tool is who is waited for, and not the client.
+    blocked: bool,
+    /// What was sent of the body, if it may have to be sent again.
+    pub(super) again: Option<Vec<u8>>,
+    stage: Stage,
+}
+
+/// The answer on its way to the client.
+pub(super) struct Download {
+    read: BytesMut,
+    unsent: Vec<u8>,
+    sent: usize,
+    flushed: bool,
+    /// Whether the client is who is waited for, and not the tool.
+    blocked: bool,
+    told: Told,
+    pub(super) answer: Option<Answer>,
+    stage: Stage,
+    client_is_old: bool,
+    /// Whether the client is told that this answer is the connection's last.
+    pub(super) close: bool,
+    /// Bytes of the body.
+    pub(super) passed: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    UnderWay,
+    Over,
+    /// The other end takes no more.
+    GivenUp,
+}
+
+/// How a call broke off.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The client has left.
+    ClientLeft,
+    /// The client's body is framed so that it cannot be read.
+    ClientMalformed,
+    /// The client's body is longer than it may be.
+    TooLarge,
+    /// Somebody was waited for too long.
+    Overdue(Awaited),
+    /// The tool failed; whether anything had come from it.
+    Tool(Cause, bool),
+}
+
+const READ: usize = 4 << 10;
+/// Of a body that goes on, more is read at once.
+const READ_MUCH: usize = 64 << 10;
+/// A GET's body of this length is kept to be sent again.
+const MAX_AGAIN: usize = 64 << 10;
+
+impl Upload {
+    /// A request whose head is to be written: one that was begun before, or a new one with its body and what came of it.
+    pub(super) fn begin(
+        head: Vec<u8>,
+        before: Option<Self>,
+        new: impl FnOnce() -> (Framing, Vec<u8>),
+    ) -> Self {
+        let mut upload = before.unwrap_or_else(|| {
+            let (body, come) = new();
+            Self {
+                body,
+                chunked: matches!(body, Framing::Chunked(_)),
+                read: BytesMut::from(come.as_slice()),
+                unsent: Vec::new(),
+                sent: 0,
+                flushed: false,
+                blocked: false,
+                again: Some(Vec::new()),
+                stage: Stage::UnderWay,
+            }
+        });
+        upload.unsent = head;
+        (upload.sent, upload.flushed, upload.blocked, upload.stage) = (0, false, false, Stage::UnderWay);
+        let again = upload.again.as_deref().unwrap_or_default();
+        if upload.chunked {
+            framing::write_chunk(&mut upload.unsent, again);
+            if upload.body.is_over() {
+                upload.unsent.extend_from_slice(LAST_CHUNK);
+            }
+        } else {
+            upload.unsent.extend_from_slice(again);
+        }
+        upload
+    }
+
+    /// Whether the whole body was read.
+    pub(super) const fn is_read(&self) -> bool {
+        self.body.is_over()
+    }
+
+    /// What was read beyond the body's end.
+    pub(super) fn beyond(&self) -> &[u8] {
+        if self.body.is_over() { &self.read } else { &[] }
+    }
+
+    /// Whether the whole request was sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+}
+
+impl Download {
+    pub(super) fn new(client_is_old: bool, close: bool) -> Self {
+        Self {
+            read: BytesMut::new(),
+            unsent: Vec::new(),
+            sent: 0,
+            flushed: true,
+            blocked: false,
+            told: Told::AsSaid,
+            answer: None,
+            stage: Stage::UnderWay,
+            client_is_old,
+            close,
+            passed: 0,
+        }
+    }
+
+    /// Whether the tool's connection can serve another call: all of the answer was read and nothing else came.
+    pub(super) fn leaves_clean(&self) -> bool {
+        self.stage == Stage::Over
+            && self.read.is_empty()
+            && self.answer.as_ref().is_some_and(|answer| answer.lasts)
+    }
+}
+
+impl Exchange<'_> {
+    /// Carries the call out, until the client has the whole answer.
+    pub(super) async fn run(&mut self) -> Result<(), Broken> {
+        // What has come of the body goes out together with the head.
+        self.take_body()?;
+        std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        if self.up.stage == Stage::UnderWay
+            && let Poll::Ready(Err(broken)) = self.poll_up(context)
+        {
+            return Poll::Ready(Err(broken));
+        }
+        if let Poll::Ready(ended) = self.poll_down(context) {
+            return Poll::Ready(ended);
+        }
+        // While the body comes, whoever reads it notices when the client leaves.
+        let left = match self.up.stage {
+            Stage::UnderWay => self.client.poll_overdue(context),
+            Stage::Over | Stage::GivenUp => self.client.poll_left(context),
+        };
+        left.map(|_| Err(self.client_broke()))
+    }
+
+    fn client_broke(&self) -> Broken {
+        self.client.overdue().map_or(Broken::ClientLeft, Broken::Overdue)
+    }
+
+    fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        let polled = self.poll_up_either(context);
+        let blocked = polled.is_pending() && !self.up.flushed;
+        if blocked && !self.up.blocked {
+            body::wait_for_tool(self.client, self.ctx);
+        } else if self.up.blocked && !blocked && polled.is_pending() {
+            self.client.wait_for_more();
+        }
+        self.up.blocked = blocked;
+        polled
+    }
+
+    /// Writes and reads in turn, as far as the tool takes and the client gives.
+    fn poll_up_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        loop {
+            if self.up.sent < self.up.unsent.len() {
+                self.up.flushed = false;
+                let unsent = self.up.unsent.get(self.up.sent..).unwrap_or_default();
+                match ready!(Pin::new(&mut *self.tool).poll_write(context, unsent)) {
+                    Ok(written) if written > 0 => self.up.sent += written,
+                    // The tool may have answered before it closed: what comes down will tell.
+                    Ok(_) | Err(_) => return self.end_up(Stage::GivenUp),
+                }
+                continue;
+            }
+            if !self.up.flushed {
+                if ready!(Pin::new(&mut *self.tool).poll_flush(context)).is_err() {
+                    return self.end_up(Stage::GivenUp);
+                }
+                self.up.flushed = true;
+            }
+            self.up.unsent.clear();
+            self.up.sent = 0;
+            if self.up.body.is_over() {
+                body::complete(self.client, self.ctx);
+                return self.end_up(Stage::Over);
+            }
+            self.up.read.reserve(READ_MUCH);
+            match ready!(poll_read_buf(Pin::new(&mut *self.client), context, &mut self.up.read)) {
+                Ok(0) | Err(_) => return Poll::Ready(Err(self.client_broke())),
+                Ok(_) => {}
+            }
+            if let Err(broken) = self.take_body() {
+                return Poll::Ready(Err(broken));
+            }
+        }
+    }
+
+    fn end_up(&mut self, stage: Stage) -> Poll<Result<(), Broken>> {
+        self.up.stage = stage;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Moves what was read of the body to what is to be written.
+    fn take_body(&mut self) -> Result<(), Broken> {
+        let up = &mut self.up;
+        let was_over = up.body.is_over();
+        let repeatable = self.ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
+        loop {
+            let part = up.body.take(&up.read).map_err(|_| Broken::ClientMalformed)?;
+            up.read.advance(part.skip);
+            let data = up.read.get(..part.data).unwrap_or_default();
+            if data.is_empty() {
+                break;
+            }
+            body::count(self.ctx, data.len()).map_err(|TooMuch| Broken::TooLarge)?;
+            match &mut up.again {
+                Some(again) if repeatable && again.len() + data.len() <= MAX_AGAIN => {
+                    again.extend_from_slice(data)
+                }
+                again => *again = None,
+            }
+            if up.chunked {
+                framing::write_chunk(&mut up.unsent, data);
+            } else {
+                up.unsent.extend_from_slice(data);
+            }
+            up.read.advance(part.data);
+        }
+        if up.chunked && up.body.is_over() && !was_over {
+            up.unsent.extend_from_slice(LAST_CHUNK);
+        }
+        Ok(())
+    }
+
+    fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        let polled = self.poll_down_either(context);
+        let blocked = polled.is_pending() && !self.down.flushed;
+        if blocked && !self.down.blocked {
+            self.client.wait_for_taking();
+        } else if self.down.blocked && !blocked && polled.is_pending() {
+            answer::goes_on(self.client, self.ctx);
+        }
+        self.down.blocked = blocked;
+        polled
+    }
+
+    /// Writes and reads in turn, as far as the client takes and the tool gives.
+    fn poll_down_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        loop {
+            if self.down.sent < self.down.unsent.len() {
+                self.down.flushed = false;
+                let unsent = self.down.unsent.get(self.down.sent..).unwrap_or_default();
+                match ready!(Pin::new(&mut *self.client).poll_write(context, unsent)) {
+                    Ok(written) if written > 0 => self.down.sent += written,
+                    Ok(_) | Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
+                }
+                continue;
+            }
+            self.down.unsent.clear();
+            self.down.sent = 0;
+            let over = self.down.stage == Stage::Over;
+            if over || !self.down.flushed {
+                match ready!(Pin::new(&mut *self.client).poll_flush(context)) {
+                    Ok(()) if over => return Poll::Ready(Ok(())),
+                    Ok(()) => self.down.flushed = true,
+                    Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
+                }
+            }
+            match self.take_answer() {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(broken) => return Poll::Ready(Err(broken)),
+            }
+            let much = self.down.answer.is_some();
+            self.down.read.reserve(if much { READ_MUCH } else { READ });
+            match ready!(poll_read_buf(Pin::new(&mut *self.tool), context, &mut self.down.read)) {
+                Ok(0) if self.may_end_here() => self.end_down(),
+                Ok(0) => return Poll::Ready(Err(self.tool_broke(Cause::Terminated))),
+                Ok(_) => {}
+                Err(_) => return Poll::Ready(Err(self.tool_broke(Cause::Terminated))),
+            }
+        }
+    }
+
+    /// Whether the end of the tool's connection is the end of its answer.
+    fn may_end_here(&self) -> bool {
+        self.down.answer.as_ref().is_some_and(|answer| answer.body == Framing::UntilClose)
+    }
+
+    fn tool_broke(&self, cause: Cause) -> Broken {
+        Broken::Tool(cause, self.down.answer.is_some() || !self.down.read.is_empty())
+    }
+
+    /// Moves what was read of the answer to what is to be written; whether there is something to do now.
+    fn take_answer(&mut self) -> Result<bool, Broken> {
+        let Some(answer) = &mut self.down.answer else { return self.take_head() };
+        let part = match answer.body.take(&self.down.read) {
+            Ok(part) => part,
+            Err(framing::Broken) => return Err(self.tool_broke(Cause::Malformed)),
+        };
+        let over = answer.body.is_over();
+        self.down.read.advance(part.skip);
+        let data = self.down.read.get(..part.data).unwrap_or_default();
+        match self.down.told {
+            Told::Chunks => framing::write_chunk(&mut self.down.unsent, data),
+            Told::AsSaid | Told::Close => self.down.unsent.extend_from_slice(data),
+        }
+        self.down.read.advance(part.data);
+        self.down.passed += part.data;
+        if over {
+            self.end_down();
+        }
+        Ok(over || part.data > 0)
+    }
+
+    fn take_head(&mut self) -> Result<bool, Broken> {
+        if self.down.read.is_empty() {
+            return Ok(false);
+        }
+        let Download { read, unsent, client_is_old, close, told, .. } = &mut self.down;
+        // An answer before the end of the body leaves a rest that nobody will read.
+        *close |= self.up.stage != Stage::Over || self.state.drain.has_begun();
+        let (state, client, ctx) = (self.state, &*self.client, &mut *self.ctx);
+        let found = head::read_answer(read, unsent, |out, answer, response, nominated| {
+            *told = answer.told(*client_is_old);
+            *close |= *told == Told::Close;
+            answer::begun(state, client, ctx, answer.status);
+            head::write_answer(out, response, nominated, *told, *close, ctx, state.direct.is_some());
+        });
+        let answer = match found {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return Ok(false),
+            Err(cause) => return Err(self.tool_broke(cause)),
+        };
+        self.down.read.advance(answer.length);
+        if answer.status >= 200 {
+            let over = answer.body.is_over();
+            self.down.answer = Some(answer);
+            if over {
+                self.end_down();
+            }
+        }
+        Ok(true)
+    }
+
+    fn end_down(&mut self) {
+        if self.down.told == Told::Chunks {
+            self.down.unsent.extend_from_slice(LAST_CHUNK);
+        }
+        self.down.stage = Stage::Over;
+    }
+}

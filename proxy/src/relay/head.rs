@@ -1,0 +1,261 @@
+//! The heads of a relayed call: what the tool is sent, what it answers, and what of that the client gets.
+
+use std::io::Write as _;
+
+use pingora_core::protocols::http::date::get_cached_date;
+use shared::{
+    headers::{KEY_ID, REQUEST_ID, TIER, reaches_client, reaches_tool},
+    request::MAX_HEADER_BYTES,
+};
+
+use super::framing::{Chunks, Framing};
+use crate::{
+    ctx::{Call, RequestCtx},
+    direct::told,
+    phases::fail::Cause,
+    wire::WireHead,
+};
+
+/// Most header lines of a tool's answer.
+const MAX_LINES: usize = 256;
+/// Longest status line.
+const MAX_STATUS_LINE: usize = 1 << 10;
+
+/// The beginning of a request to a tool: everything but the body. Nothing that the client nominated in `Connection` is
+/// passed on, and nothing of ours can be nominated: it is written, not found.
+pub(super) fn write_request(
+    out: &mut Vec<u8>,
+    wire: &WireHead<'_>,
+    call: &Call,
+    host: &str,
+    ctx: &RequestCtx,
+    body: Framing,
+) {
+    let prefix = &call.pool.config.settings.path;
+    let query = wire.target.split_once('?').map(|(_, query)| query);
+    out.extend_from_slice(call.method.method().as_str().as_bytes());
+    for part in [" ", prefix, "/", &call.action] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    if let Some(query) = query {
+        out.push(b'?');
+        out.extend_from_slice(query.as_bytes());
+    }
+    out.extend_from_slice(b" HTTP/1.1\r\nhost: ");
+    out.extend_from_slice(host.as_bytes());
+    let nominated = Nominated::of(
+        wire.lines().filter(|(name, _)| name.eq_ignore_ascii_case("connection")).map(|(_, value)| value),
+    );
+    for (name, value) in wire.lines() {
+        if reaches_tool(name) && !is_framing(name) && !nominated.holds(name) {
+            write_line(out, name.as_bytes(), value);
+        }
+    }
+    // Writing to a vector cannot fail.
+    let _written = write!(
+        out,
+        "\r\n{REQUEST_ID}: {}\r\n{KEY_ID}: {}\r\n{TIER}: {}\r\n",
+        ctx.request_id,
+        call.key_id,
+        call.tier.as_str()
+    );
+    let _written = match body {
+        Framing::Length(0) if wire.only("content-length").is_ok_and(|value| value.is_none()) => {
+            write!(out, "\r\n")
+        }
+        Framing::Length(length) => write!(out, "content-length: {length}\r\n\r\n"),
+        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n\r\n"),
+    };
+}
+
+/// What the head of a tool's answer says.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: Framing,
+    /// Whether the connection can serve another call once the body is over.
+    pub(super) lasts: bool,
+    /// The bytes of the head.
+    pub(super) length: usize,
+}
+
+/// How the client is told where the body of its answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// As the tool said: in a length, or because there is none.
+    AsSaid,
+    /// In chunks.
+    Chunks,
+    /// By the end of the connection.
+    Close,
+}
+
+/// Reads the head of an answer and writes what the client gets of it; `None` while it is not complete. Of an answer that
+/// is only informational nothing is written.
+pub(super) fn read_answer(
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>, &Answer, &httparse::Response<'_, '_>, &Nominated<'_>),
+) -> Result<Option<Answer>, Cause> {
+    let mut lines = [const { std::mem::MaybeUninit::uninit() }; MAX_LINES];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        bytes,
+        &mut lines,
+    );
+    let length = match parsed {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if bytes.len() > MAX_HEADER_BYTES + MAX_STATUS_LINE => {
+            return Err(Cause::HeadersTooLarge);
+        }
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(_) => return Err(Cause::Malformed),
+    };
+    let size: usize = response.headers.iter().map(|line| line.name.len() + line.value.len() + 4).sum();
+    if size > MAX_HEADER_BYTES {
+        return Err(Cause::HeadersTooLarge);
+    }
+    let answer = Answer::of(&response, length)?;
+    if answer.status >= 200 {
+        let connection = response.headers.iter().filter(|line| line.name.eq_ignore_ascii_case("connection"));
+        let nominated = Nominated::of(connection.map(|line| line.value));
+        write(out, &answer, &response, &nominated);
+    }
+    Ok(Some(answer))
+}
+
+impl Answer {
+    fn of(response: &httparse::Response<'_, '_>, length: usize) -> Result<Self, Cause> {
+        let status = response.code.ok_or(Cause::Malformed)?;
+        // Nobody asked for another protocol.
+        if !(100..600).contains(&status) || status == 101 {
+            return Err(Cause::Malformed);
+        }
+        let (mut stated, mut chunked, mut lasts) = (None, false, response.version == Some(1));
+        for line in response.headers.iter() {
+            if line.name.eq_ignore_ascii_case("content-length") {
+                let length = std::str::from_utf8(line.value)
+                    .ok()
+                    .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+                let length: u64 = length.and_then(|text| text.parse().ok()).ok_or(Cause::Malformed)?;
+                if stated.is_some_and(|other| other != length) {
+                    return Err(Cause::Malformed);
+                }
+                stated = Some(length);
+            } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
+                if chunked || !line.value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(Cause::Malformed);
+                }
+                chunked = true;
+            } else if line.name.eq_ignore_ascii_case("connection") {
+                lasts &= !tokens(line.value).any(|token| token.eq_ignore_ascii_case(b"close"));
+            }
+        }
+        let body = match (status, stated, chunked) {
+            (100..200 | 204 | 304, _, _) => Framing::NONE,
+            (_, Some(_), true) => return Err(Cause::Malformed),
+            (_, None, true) => Framing::Chunked(Chunks::Size),
+            (_, Some(length), false) => Framing::Length(length),
+            (_, None, false) => Framing::UntilClose,
+        };
+        Ok(Self { status, body, lasts: lasts && body != Framing::UntilClose, length })
+    }
+
+    /// How the client is told where the body ends.
+    pub(super) const fn told(&self, client_is_old: bool) -> Told {
+        match self.body {
+            Framing::Length(_) => Told::AsSaid,
+            Framing::Chunked(_) | Framing::UntilClose if client_is_old => Told::Close,
+            Framing::Chunked(_) | Framing::UntilClose => Told::Chunks,
+        }
+    }
+}
+
+/// Writes the head of the client's answer.
+pub(super) fn write_answer(
+    out: &mut Vec<u8>,
+    response: &httparse::Response<'_, '_>,
+    nominated: &Nominated<'_>,
+    told: Told,
+    close: bool,
+    ctx: &RequestCtx,
+    direct: bool,
+) {
+    let reason = response.reason.unwrap_or_default();
+    // Writing to a vector cannot fail.
+    let _written = write!(out, "HTTP/1.1 {} {reason}", response.code.unwrap_or_default());
+    let mut dated = false;
+    for line in response.headers.iter() {
+        dated |= line.name.eq_ignore_ascii_case("date");
+        let framing = is_framing(line.name)
+            && !(told == Told::AsSaid && line.name.eq_ignore_ascii_case("content-length"));
+        let ours = direct && told::replaces(line.name);
+        if reaches_client(line.name)
+            && !ours
+            && !framing
+            && !is_of_the_hop(line.name)
+            && !nominated.holds(line.name)
+        {
+            write_line(out, line.name.as_bytes(), line.value);
+        }
+    }
+    let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
+    if direct {
+        for (name, value) in told::passed(ctx) {
+            let _written = write!(out, "{name}: {value}\r\n");
+        }
+    }
+    if !dated {
+        out.extend_from_slice(b"date: ");
+        out.extend_from_slice(get_cached_date().as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    if told == Told::Chunks {
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
+    if close {
+        out.extend_from_slice(b"connection: close\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Begins a new line: the one before has no end yet.
+fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+}
+
+fn is_framing(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
+}
+
+/// What a tool says to the proxy, not to the client.
+fn is_of_the_hop(name: &str) -> bool {
+    ["connection", "proxy-connection", "te", "trailer", "upgrade"]
+        .iter()
+        .any(|hop| name.eq_ignore_ascii_case(hop))
+}
+
+/// The headers that a `Connection` names, which are for this hop only (RFC 9110, section 7.6.1).
+pub(super) struct Nominated<'a>(Vec<&'a [u8]>);
+
+impl<'a> Nominated<'a> {
+    fn of(values: impl Iterator<Item = &'a [u8]>) -> Self {
+        // Two tokens are in nearly every message, and name no header.
+        let usual =
+            |token: &&[u8]| token.eq_ignore_ascii_case(b"close") || token.eq_ignore_ascii_case(b"keep-alive");
+        Self(values.flat_map(tokens).filter(|token| !usual(token)).collect())
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.0.iter().any(|token| token.eq_ignore_ascii_case(name.as_bytes()))
+    }
+}
+
+/// The members of a list in a header.
+pub(super) fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}

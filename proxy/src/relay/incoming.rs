@@ -1,0 +1,107 @@
+//! A request that the proxy answers itself: its body is read whole, for it is small.
+
+use std::{
+    future::poll_fn,
+    net::IpAddr,
+    pin::Pin,
+    task::{Poll, ready},
+};
+
+use tokio::io::{AsyncRead as _, ReadBuf};
+
+use super::framing::Framing;
+use crate::client::{Awaited, ClientStream};
+
+/// A request whose body was not read yet.
+pub struct Incoming<'a> {
+    client: &'a mut ClientStream,
+    body: Framing,
+    broken: bool,
+}
+
+/// Why there is no body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFault {
+    /// It is longer than asked for.
+    TooLong,
+    /// Nothing of it came for too long.
+    Stalled,
+    /// It ends too early, or its framing is wrong.
+    Broken,
+}
+
+impl<'a> Incoming<'a> {
+    pub(super) const fn new(client: &'a mut ClientStream, body: Framing) -> Self {
+        Self { client, body, broken: false }
+    }
+
+    /// What is left of the body.
+    pub(super) const fn rest(&self) -> Framing {
+        if self.broken { Framing::UntilClose } else { self.body }
+    }
+
+    /// The head, as the client sent it.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        self.client.head()
+    }
+
+    /// Who is at the other end.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.client.address()
+    }
+
+    /// Tells a client that waits for it to send its body.
+    pub async fn tell_to_continue(&mut self) {
+        // When the client is gone, its body does not come either.
+        let _told = self.client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        self.client.wait_for_more();
+    }
+
+    /// The whole body, of at most so many bytes.
+    ///
+    /// # Errors
+    /// Why there is none; then the connection can serve no other request.
+    pub async fn whole(&mut self, most: usize) -> Result<Vec<u8>, BodyFault> {
+        let read = self.read(most).await;
+        self.broken = read.is_err();
+        read
+    }
+
+    async fn read(&mut self, most: usize) -> Result<Vec<u8>, BodyFault> {
+        let (mut held, mut whole) = (Vec::new(), Vec::new());
+        loop {
+            let part = self.body.take(&held).map_err(|_| BodyFault::Broken)?;
+            let taken = part.skip + part.data;
+            whole.extend_from_slice(held.get(part.skip..taken).unwrap_or_default());
+            held.drain(..taken.min(held.len()));
+            if whole.len() > most {
+                return Err(BodyFault::TooLong);
+            }
+            if self.body.is_over() {
+                self.client.give_back(&held);
+                return Ok(whole);
+            }
+            if part.data == 0 {
+                self.read_more(&mut held).await?;
+            }
+        }
+    }
+
+    async fn read_more(&mut self, held: &mut Vec<u8>) -> Result<(), BodyFault> {
+        let mut space = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut space);
+        let read = poll_fn(|context| {
+            ready!(Pin::new(&mut *self.client).poll_read(context, &mut buffer))?;
+            Poll::Ready(std::io::Result::Ok(buffer.filled().len()))
+        })
+        .await;
+        match (read, self.client.overdue()) {
+            (Ok(read), _) if read > 0 => held.extend_from_slice(buffer.filled()),
+            (_, Some(Awaited::Request)) => return Err(BodyFault::Stalled),
+            _ => return Err(BodyFault::Broken),
+        }
+        Ok(())
+    }
+}
