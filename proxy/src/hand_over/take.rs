@@ -48,8 +48,15 @@ impl Predecessor {
             return Err(named("it belongs to another user"));
         }
         stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-        let (line, sockets) = pass::receive(&stream)
-            .map_err(|error| named(&format!("the process there does not answer: {error}")))?;
+        let (line, sockets) = pass::receive(&stream).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => named(
+                "the process there does not answer; it is still relieving the one before it, or is stuck",
+            ),
+            _ => named(&format!("the process there does not answer: {error}")),
+        })?;
+        if line.is_empty() {
+            return Err(named("the process there is ending; start again when it has ended"));
+        }
         let offer = Offer::parse(&line)
             .filter(|offer| offer.sockets.len() == sockets.len() && offer.direct == direct);
         let offer =

@@ -7,6 +7,7 @@ use std::{
         net::{UnixListener, UnixStream},
     },
     path::PathBuf,
+    sync::Arc,
 };
 
 use shared::tool::Tool;
@@ -114,6 +115,32 @@ async fn a_connection_is_served_once_more_and_no_grant_is_good_in_both_processes
     // It is told within a moment; there is no way to ask the old process whether it was.
     assert!(refused > 0, "a grant that the new process has made is good in the old one");
     assert!(old.ended().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_waits_until_the_one_before_is_over() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let place = Place::new();
+    let setup = Arc::new(place.setup().tool(Tool::Qr, &[&tool]));
+    let mut first = setup.ready().await;
+    let mut idle = Client::connect(first.listen).await;
+    idle.write(&Request::new("GET", "/healthz").bytes()).await;
+    assert_eq!(idle.answer("GET").await.unwrap().status, 200);
+    let mut second = setup.upgrade();
+    second.says("took over from process").await;
+    let third = tokio::task::spawn_blocking({
+        let setup = Arc::clone(&setup);
+        move || setup.upgrade()
+    });
+    // The first still has a connection, so the second has not got over it.
+    assert_eq!(second.send(call("GET", "/v1/qr/a")).await.status, 200);
+    assert!(!third.is_finished());
+    drop(idle);
+    assert!(first.ended().await.success());
+    let third = third.await.unwrap();
+    third.says("took over from process").await;
+    assert!(second.ended().await.success());
+    assert_eq!(third.send(call("GET", "/v1/qr/a")).await.status, 200);
 }
 
 #[tokio::test]
