@@ -1,0 +1,84 @@
+//! What a key costs in direct mode when there are a million of them. A binary of its own: what is measured is the process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and tells what it has measured"
+)]
+
+use std::{fs, time::Instant};
+
+use mimalloc::MiMalloc;
+use proxy::direct::Ledger;
+use shared::{
+    key::{ApiKey, KeyEnv, KeyId, VerifiedKey},
+    quota::Decision,
+    secret::MacKeys,
+    tier::Tier,
+    time::UnixMillis,
+    tool::Tool,
+};
+
+/// The one that the binary has.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+const KEYS: u64 = 1_000_000;
+/// The figure that the proxy is built for.
+const BYTES_PER_KEY: u64 = 150;
+const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+fn key(number: u64, like: VerifiedKey) -> VerifiedKey {
+    let mut id = [0; 12];
+    // An odd multiplier spreads small numbers over all bits, as random ids are.
+    let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    id[..8].copy_from_slice(&spread);
+    id[8..].copy_from_slice(&spread[1..5]);
+    VerifiedKey { id: KeyId::new(id), ..like }
+}
+
+/// Bytes of memory that the process has.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+}
+
+/// Every key makes a call, which ends. How many nanoseconds one took.
+fn round(ledger: &Ledger, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128 {
+    let statuses = [200, 200, 404];
+    let begun = Instant::now();
+    for (number, status) in (0..keys).zip(statuses.into_iter().cycle()) {
+        let key = key(number, like);
+        let decided = ledger.call(&key, at).unwrap();
+        assert!(matches!(decided.decision, Decision::Allow(_)));
+        ledger.ended(&key.id, if number % 2 == 0 { Tool::Qr } else { Tool::Pdf }, status, None, at.plus(40));
+    }
+    begun.elapsed().as_nanos() / u128::from(keys)
+}
+
+#[test]
+fn a_million_keys_take_at_most_150_bytes_each() {
+    let signing = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+    let (_, like) = ApiKey::mint(KeyEnv::Live, KeyId::new([0; 12]), Tier::Free, NOW, [7; 16], &signing);
+    let few = Ledger::default();
+    let of_few = (0..20).map(|n| round(&few, 1_000, like, NOW.plus(n * 70_000))).min().unwrap();
+    drop(few);
+    let ledger = Ledger::default();
+    let before = resident();
+    // Two calls of each within the minute, in different quarters of a second, then one of a hundred makes many.
+    let first = round(&ledger, KEYS, like, NOW);
+    let again = round(&ledger, KEYS, like, NOW.plus(700));
+    for second in 2..9 {
+        round(&ledger, KEYS / 100, like, NOW.plus(second * 1_000));
+    }
+    let each = (resident() - before) / KEYS;
+    assert_eq!(ledger.len(), usize::try_from(KEYS).unwrap());
+    println!(
+        "{each} bytes for each of {KEYS} keys; a call and its end: {of_few} ns among 1,000 keys, {again} ns among \
+         {KEYS} ({first} ns when they are new)"
+    );
+    assert!(each <= BYTES_PER_KEY, "{each} bytes");
+    let written = ledger.write(NOW.plus(9_000));
+    println!("{} bytes of state for each", written.len() as u64 / KEYS);
+    assert_eq!(Ledger::default().restore(&written), Some(ledger.len()));
+}

@@ -1,0 +1,56 @@
+//! A proxy that serves clients itself and asks the edge which keys have changed.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{
+    http::{Request, Response},
+    keys::ADMIN_SECRET,
+    process::wait_for,
+    stack::{Edge, Proxy, Tools},
+};
+
+/// What is promised of a key that was revoked.
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
+fn administer(edge: &Edge, method: &str, target: &str) -> Response {
+    let request = Request::new(method, target).header("Authorization", &format!("Bearer {ADMIN_SECRET}"));
+    request.send(edge.addr)
+}
+
+#[test]
+fn a_key_of_the_edge_is_good_at_a_proxy_in_direct_mode_until_the_edge_revokes_it() {
+    let tools = Tools::start();
+    let behind = Proxy::start(&tools, "");
+    let edge = Edge::start(&behind.url());
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("keys");
+    let direct = Proxy::start(
+        &tools,
+        &format!(
+            "[keys]\ndirect = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\nbehind_tls = true\n\
+             changes = \"http://{}\"\n",
+            edge.addr
+        ),
+    );
+    let (key, id) = edge.issue("pro");
+    let call = |proxy: &Proxy| Request::get("/v1/qr/generate?url=x").key(&key).send(proxy.listen);
+    let first = call(&direct);
+    assert_eq!(first.header("ratelimit-policy"), Some(r#""minute";q=100;w=60, "day";q=10000;w=86400"#));
+    let limited = Request::post(&format!("/v1/keys/{id}"), &json!({ "limits": { "minute": 7 } }));
+    let limited = Request { method: "PATCH".to_owned(), ..limited };
+    let limited = limited.header("Authorization", &format!("Bearer {ADMIN_SECRET}")).send(edge.addr);
+    assert_eq!(limited.status, 200, "{}", limited.text());
+    wait_for(STOPS_WITHIN, || {
+        call(&direct).header("ratelimit-policy").is_some_and(|policy| policy.contains("q=7;")).then_some(())
+    });
+    assert_eq!(administer(&edge, "POST", &format!("/v1/keys/{id}/revoke")).status, 200);
+    let refused = wait_for(STOPS_WITHIN, || Some(call(&direct)).filter(|answer| answer.status == 401));
+    assert_eq!(refused.code(), "key-revoked");
+
+    drop(edge);
+    assert_eq!(call(&direct).code(), "key-revoked", "what was told holds without the edge");
+    let (another, _) = tests::keys::fresh(shared::tier::Tier::Free);
+    let answer = Request::get("/v1/keys/me").key(&another).send(direct.listen);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
