@@ -27,6 +27,7 @@ pub use pool::{
     Balance, DisabledUntil, Duty, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,
 };
+pub use tls::UpstreamTls;
 
 use crate::{per_tool::PerTool, tls::ServerTls};
 

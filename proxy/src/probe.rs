@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpStream, lookup_host},
     task::JoinSet,
     time::{sleep, timeout},
@@ -123,7 +123,18 @@ async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<Optio
     if let Some(port) = config.port {
         address.set_port(port);
     }
-    let mut stream = TcpStream::connect(address).await?;
+    let stream = TcpStream::connect(address).await?;
+    match upstream.connector() {
+        None => inquire(stream, upstream, config).await,
+        Some(connector) => inquire(connector.secure(stream).await?, upstream, config).await,
+    }
+}
+
+async fn inquire(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    upstream: &Upstream,
+    config: &ProbeConfig,
+) -> std::io::Result<Option<u16>> {
     match config.kind {
         ProbeKind::Tcp => return Ok(None),
         ProbeKind::Http => {}

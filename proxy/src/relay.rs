@@ -7,9 +7,13 @@ mod framing;
 mod head;
 mod incoming;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use pingora_core::{
+    ErrorType,
     connectors::{ConnectorOptions, TransportConnector},
     protocols::Stream,
     server::configuration::ServerConf,
@@ -39,9 +43,10 @@ use crate::{
         fail::{self, Cause},
         log::{self, Outcome},
     },
-    pools::{Room, Upstream},
+    pools::{Room, Upstream, Way},
     respond::{self, LINGER, SMALL_BODY, Written},
     state::State,
+    tls::{Connector, Distrust, Secured},
     wire::WireHead,
 };
 
@@ -207,7 +212,7 @@ impl Relay {
         if let Some(stream) = idle {
             return Ok((stream, true));
         }
-        let error = match self.connector.new_stream(&way.peer).await {
+        let error = match self.make(&way).await {
             Ok(stream) => return Ok((stream, false)),
             Err(error) => fail::connect(state, ctx, error),
         };
@@ -217,6 +222,19 @@ impl Relay {
         let problem = fail::failed(&pool, Cause::from(error.etype()));
         log::failed(ctx, &problem);
         Err(Some(problem))
+    }
+
+    /// A new connection, safe where it has to be.
+    async fn make(&self, way: &Way) -> pingora_core::Result<Stream> {
+        let begun = Instant::now();
+        let stream = self.connector.new_stream(&way.peer).await?;
+        match &way.connector {
+            None => Ok(stream),
+            // In a box of its own: calls of tools without TLS keep no room for it.
+            Some(connector) => {
+                Box::pin(secure(stream, connector, way.time.saturating_sub(begun.elapsed()))).await
+            }
+        }
     }
 
     /// Keeps the connection for the next call.
@@ -316,6 +334,19 @@ fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, re
         return Recovery::Again;
     }
     ctx.call.as_ref().map_or(Recovery::Gone, |call| Recovery::Refuse(fail::failed(&call.pool, cause)))
+}
+
+async fn secure(stream: Stream, connector: &Connector, time: Duration) -> pingora_core::Result<Stream> {
+    let failed = match timeout(time, connector.secure(stream)).await {
+        Ok(Ok(stream)) => return Ok(Box::new(Secured::new(stream.into()))),
+        Ok(Err(error)) => match Distrust::of(&error) {
+            Distrust::Certificate => ErrorType::InvalidCert,
+            Distrust::Protocol => ErrorType::TLSHandshakeFailure,
+            Distrust::Closed => ErrorType::ConnectionClosed,
+        },
+        Err(_elapsed) => ErrorType::TLSHandshakeTimedout,
+    };
+    Err(pingora_core::Error::new_up(failed))
 }
 
 /// An answer broke off in its middle: the client learns it by the end of the connection.

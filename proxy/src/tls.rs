@@ -1,8 +1,9 @@
-//! TLS towards clients: who the proxy is, whom it lets in, and the handshake.
+//! TLS towards clients: who the proxy is, whom it lets in, and the handshake; and towards upstreams: whom it trusts.
 
 pub mod pem;
 mod server;
 mod stream;
+mod upstream;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -14,6 +15,7 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{CertificateError, Error},
 };
+pub use upstream::{Authorities, Connector, Distrust};
 
 /// What a handshake came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ impl ServerTls {
     pub async fn accept(&self, stream: Stream, time: Duration) -> Result<Box<Secured>, Handshake> {
         let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
         match timeout(time, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => Ok(Box::new(Secured::new(stream))),
+            Ok(Ok(stream)) => Ok(Box::new(Secured::new(stream.into()))),
             Ok(Err(error)) => {
                 let outcome = Handshake::of(&error);
                 match error.get_ref().and_then(|cause| cause.downcast_ref()) {

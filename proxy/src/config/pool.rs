@@ -18,6 +18,7 @@ pub use upstream::{Duty, UpstreamConfig};
 use super::{
     read::{duration_in, names},
     section::{Entry, Section},
+    tls::{self, UpstreamTls},
     values,
 };
 
@@ -73,6 +74,8 @@ pub struct PoolSettings {
     pub pause_timeout: Duration,
     /// Calls that may be sent a second time, in percent of all calls.
     pub retry_percent: u64,
+    /// How upstreams are connected to.
+    pub tls: UpstreamTls,
     /// How the pool chooses among its upstreams.
     pub balance: Balance,
     /// How long an upstream that is back takes to get its whole share of the calls.
@@ -97,6 +100,7 @@ impl Default for PoolSettings {
             try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
             retry_percent: 20,
+            tls: UpstreamTls::default(),
             balance: Balance::RoundRobin,
             slow_start: Duration::from_secs(10),
             disabled: None,
@@ -126,6 +130,7 @@ impl PoolSettings {
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
             retry_percent: section
                 .read("retry_percent", inherited.retry_percent, |entry| entry.number(0..=100)),
+            tls: UpstreamTls::read(section, &inherited.tls),
             balance: section.read("balance", inherited.balance, balance),
             slow_start: section.read(
                 "slow_start",
@@ -153,6 +158,15 @@ impl PoolConfig {
             }
         };
         let settings = PoolSettings::read(&mut section, defaults);
+        if settings.tls.on && settings.tls.name.is_none() {
+            for upstream in upstreams.iter().filter(|upstream| !tls::is_name(&upstream.host)) {
+                let fault = format!(
+                    "no certificate could be for `{}`; name what it is for with `tls_name`",
+                    upstream.host
+                );
+                section.fault_at("upstreams", fault);
+            }
+        }
         section.finish();
         Self { tool, upstreams, settings }
     }

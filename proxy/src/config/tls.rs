@@ -1,7 +1,10 @@
-//! `[server.tls]`: certificates are read with the file, so that what is wrong with them is said with all other faults.
+//! TLS towards clients and upstreams. Certificates are read with the file, so that what is wrong with them is said with all
+//! other faults.
+
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::section::{Entry, Section};
-use crate::tls::{MinVersion, ServerTls, pem};
+use crate::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
 
 /// What clients are served with; `None` when the section is left out, or faulty.
 pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
@@ -44,4 +47,56 @@ fn required<T>(
             None
         }
     }
+}
+
+/// How the upstreams of a pool are connected to.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamTls {
+    /// Whether over TLS at all.
+    pub on: bool,
+    /// The name that certificates must be for; that of each upstream when left out.
+    pub name: Option<String>,
+    /// Whose certificates are good; those that browsers trust when left out.
+    authorities: Option<Authorities>,
+}
+
+impl UpstreamTls {
+    /// Reads the settings of a section over those it inherits.
+    pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
+        let tls = Self {
+            on: section.read("tls", inherited.on, Entry::truth),
+            name: section.read("tls_name", inherited.name.clone(), |entry| match entry.text()? {
+                name if is_name(&name) => Ok(Some(name)),
+                name => Err(format!(
+                    "`{name}` is no name that a certificate could have; write one such as tools.internal"
+                )),
+            }),
+            authorities: section.read("tls_ca", inherited.authorities.clone(), |entry| {
+                Authorities::of_file(&entry.path()?).map(Some)
+            }),
+        };
+        if tls.on
+            && tls.authorities.is_none()
+            && let Err(fault) = Authorities::public()
+        {
+            section.fault_at("tls", fault);
+        }
+        tls
+    }
+
+    /// What connections to an upstream of this name are made safe with; `None` without TLS.
+    #[must_use]
+    pub fn connector(&self, host: &str) -> Option<Connector> {
+        let authorities = match &self.authorities {
+            _ if !self.on => None,
+            Some(authorities) => Some(authorities.clone()),
+            None => Authorities::public().ok(),
+        };
+        Connector::new(self.name.as_deref().unwrap_or(host), authorities?)
+    }
+}
+
+/// Whether a certificate could be for this name.
+pub(super) fn is_name(name: &str) -> bool {
+    ServerName::try_from(name).is_ok()
 }

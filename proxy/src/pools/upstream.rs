@@ -1,6 +1,7 @@
 //! One server of a tool.
 
 use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
     sync::{
         Arc,
@@ -26,6 +27,7 @@ use super::{
 use crate::{
     clock::Monotonic,
     config::{Duty, PoolSettings, ProbeConfig, UpstreamConfig},
+    tls::Connector,
 };
 
 /// A server, its health and how to connect to it.
@@ -37,6 +39,8 @@ pub struct Upstream {
     pub config: UpstreamConfig,
     seed: u64,
     template: HttpPeer,
+    connector: Option<Connector>,
+    time: Duration,
     way: ArcSwapOption<Way>,
     live: Arc<Live>,
 }
@@ -46,6 +50,10 @@ pub struct Upstream {
 pub struct Way {
     /// What Pingora wants to know.
     pub peer: HttpPeer,
+    /// What the connection is made safe with, where there is TLS.
+    pub connector: Option<Connector>,
+    /// How long all of it may take.
+    pub time: Duration,
     /// Connections of one identity are as good as each other.
     identity: u64,
 }
@@ -90,6 +98,8 @@ impl Upstream {
             name,
             config: config.clone(),
             template: template(settings),
+            connector: settings.tls.connector(&config.host),
+            time: settings.connect_timeout,
             way: ArcSwapOption::empty(),
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         };
@@ -125,6 +135,12 @@ impl Upstream {
         }
     }
 
+    /// What its connections are made safe with; `None` without TLS.
+    #[must_use]
+    pub const fn connector(&self) -> Option<&Connector> {
+        self.connector.as_ref()
+    }
+
     /// Where calls go now.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
@@ -136,7 +152,12 @@ impl Upstream {
         let same = self.way.load().as_ref().is_some_and(|way| way.peer._address.as_inet() == Some(&address));
         if !same {
             let peer = HttpPeer { _address: address.into(), ..self.template.clone() };
-            self.way.store(Some(Arc::new(Way { identity: peer.reuse_hash(), peer })));
+            // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
+            let mut identity = DefaultHasher::new();
+            (peer.reuse_hash(), &self.connector).hash(&mut identity);
+            let connector = self.connector.clone();
+            let time = self.time;
+            self.way.store(Some(Arc::new(Way { identity: identity.finish(), peer, connector, time })));
         }
     }
 

@@ -1,4 +1,4 @@
-//! A connection from a client that TLS has made safe, as Pingora knows connections.
+//! A connection that TLS has made safe, as Pingora knows connections.
 
 use std::{
     io,
@@ -13,7 +13,7 @@ use pingora_core::protocols::{
     TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio_rustls::server::TlsStream;
+use tokio_rustls::TlsStream;
 
 use super::server::HTTP2;
 
@@ -22,7 +22,7 @@ use super::server::HTTP2;
 pub struct Secured(TlsStream<Stream>);
 
 impl Secured {
-    pub(super) const fn new(stream: TlsStream<Stream>) -> Self {
+    pub(crate) const fn new(stream: TlsStream<Stream>) -> Self {
         Self(stream)
     }
 

@@ -30,5 +30,6 @@ mod shutdown;
 mod support;
 mod tls;
 mod upgrade;
+mod upstream_tls;
 mod vectors;
 mod waits;

@@ -11,12 +11,16 @@ use std::{
 };
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
 use tokio_rustls::{
-    TlsConnector,
+    TlsAcceptor, TlsConnector,
     client::TlsStream,
     rustls::{
-        ClientConfig, RootCertStore, SupportedProtocolVersion,
+        ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion,
         crypto::ring,
         pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
         version::{TLS12, TLS13},
@@ -47,6 +51,12 @@ pub(crate) struct Visitor {
     identity: Option<Identity>,
     versions: Vec<&'static SupportedProtocolVersion>,
     alpn: Vec<Vec<u8>>,
+}
+
+/// A server that speaks TLS before a tool that does not.
+pub(crate) struct Front {
+    pub(crate) address: SocketAddr,
+    task: JoinHandle<()>,
 }
 
 /// What every server here is called.
@@ -84,6 +94,50 @@ impl Authority {
     }
 }
 
+impl Front {
+    /// Before a tool.
+    pub(crate) async fn start(identity: &Identity, tool: SocketAddr) -> Self {
+        Self::serve(identity, move |stream| async move {
+            let (mut stream, mut tool) = (stream, TcpStream::connect(tool).await.expect("the tool"));
+            let _over = tokio::io::copy_bidirectional(&mut stream, &mut tool).await;
+        })
+        .await
+    }
+
+    async fn serve<F: Future<Output = ()> + Send + 'static>(
+        identity: &Identity,
+        converse: impl Fn(tokio_rustls::server::TlsStream<TcpStream>) -> F + Send + 'static,
+    ) -> Self {
+        let chain = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain.collect::<Result<_, _>>().unwrap(), key)
+            .unwrap();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    connections.spawn(converse(stream));
+                }
+            }
+        });
+        Self { address, task }
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 impl Folder {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
@@ -113,7 +167,7 @@ impl Folder {
     }
 }
 
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
 }
 

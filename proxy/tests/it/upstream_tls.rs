@@ -1,0 +1,135 @@
+//! Tools that are called over TLS: who is trusted, and what is said when somebody is not.
+
+use std::time::{Duration, Instant};
+
+use shared::tool::Tool;
+use tokio::{io::AsyncWriteExt, net::TcpListener};
+
+use crate::support::{
+    FakeTool, Manner,
+    grant::{call, post},
+    proxy::{Proxy, Setup},
+    tls::{Authority, Folder, Front, NAME, quoted},
+    until,
+};
+
+/// Lines of a pool that trusts an authority.
+fn trusting(authority: &Authority, folder: &Folder, file: &str) -> String {
+    let ca = quoted(&folder.write(file, &authority.pem));
+    format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}\nanswer_timeout = \"2s\"")
+}
+
+async fn refused(proxy: &Proxy, tool: Tool, error: &str) {
+    for request in [call("GET", &format!("/v1/{tool}/a")), post(&format!("/v1/{tool}/a"), "{}")] {
+        let answer = proxy.send(request).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"), "{error}");
+        let status = answer.header("proxy-status").expect("Proxy-Status");
+        assert_eq!(status, format!("utg-proxy; error={error}"));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_with_a_good_certificate_is_called_and_probed_over_tls() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let tool = FakeTool::start(Manner::Describe).await;
+    let front = Front::start(&authority.identity(NAME), tool.address).await;
+    let by_address = Front::start(&authority.identity("127.0.0.1"), tool.address).await;
+    let lines = trusting(&authority, &folder, "ca.pem");
+    let setup = Setup::new()
+        .upstreams(Tool::Qr, &[&front.address.to_string()])
+        .pool_line(Tool::Qr, &lines)
+        .upstreams(Tool::Pdf, &[&by_address.address.to_string()])
+        .pool_line(Tool::Pdf, &lines.replace("tls_name", "# tls_name"));
+    let proxy = setup.ready().await;
+    for tool in [Tool::Qr, Tool::Pdf] {
+        assert_eq!(proxy.health(tool).await, ["healthy"]);
+        for length in [2, 300_000] {
+            let body = "a".repeat(length);
+            let answer = proxy.send(post(&format!("/v1/{tool}/a"), &body)).await;
+            assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body.as_str())));
+        }
+        assert_eq!(proxy.send(call("GET", &format!("/v1/{tool}/a?b=c"))).await.json()["target"], "/a?b=c");
+    }
+    // The tool's own answer to the probe still counts.
+    tool.set_healthy(false);
+    until("it is unhealthy", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    assert!(proxy.output().contains("its probe was answered with 500"));
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let tool = FakeTool::start(Manner::Describe).await;
+    let lines = trusting(&authority, &folder, "ca.pem");
+    for (why, identity) in [
+        ("of another name", authority.identity("other.test")),
+        ("of another authority", Authority::new().identity(NAME)),
+        ("expired", authority.until(NAME, 2020)),
+    ] {
+        let front = Front::start(&identity, tool.address).await;
+        let setup =
+            Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+        let proxy = setup.ready().await;
+        assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"], "{why}");
+        assert!(proxy.output().contains("its probe failed: invalid peer certificate"), "{}", proxy.output());
+    }
+    assert_eq!(tool.calls(), 0);
+}
+
+#[tokio::test]
+async fn every_failure_of_a_handshake_is_a_503_that_says_which() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    // Probes go elsewhere, and are content, so that calls get to see what is wrong.
+    let (tool, good) = (FakeTool::start(Manner::Describe).await, authority.identity(NAME));
+    let probed = Front::start(&good, tool.address).await;
+    let stranger = Front::start(&Authority::new().identity(NAME), tool.address).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let rude = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let rude_address = rude.local_addr().unwrap();
+    let rudeness = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = rude.accept().await {
+            let _said = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
+        }
+    });
+    let lines = trusting(&authority, &folder, "ca.pem")
+        + &format!("\nconnect_timeout = \"300ms\"\nprobe.port = {}\nprobe.fall = 100", probed.address.port());
+    let plain = tool.address.to_string();
+    let pools = [
+        (Tool::Qr, stranger.address.to_string(), "tls_certificate_error"),
+        (Tool::Pdf, plain, "connection_timeout"),
+        (Tool::Seo, rude_address.to_string(), "tls_protocol_error"),
+        (Tool::Yt, silent.local_addr().unwrap().to_string(), "connection_timeout"),
+        (Tool::Flow, "127.0.0.1:1".to_owned(), "connection_refused"),
+    ];
+    let setup = pools.iter().fold(Setup::new(), |setup, (tool, address, _)| {
+        setup.upstreams(*tool, &[address]).pool_line(*tool, &lines)
+    });
+    let proxy = setup.ready().await;
+    for (tool, _, error) in &pools {
+        let begun = Instant::now();
+        refused(&proxy, *tool, error).await;
+        assert!(begun.elapsed() < Duration::from_secs(3), "{tool}: {:?}", begun.elapsed());
+    }
+    rudeness.abort();
+}
+
+#[tokio::test]
+async fn a_connection_that_was_made_under_other_authorities_is_not_used_again() {
+    let (old, new, folder) = (Authority::new(), Authority::new(), Folder::new());
+    let tool = FakeTool::start(Manner::Describe).await;
+    let front = Front::start(&old.identity(NAME), tool.address).await;
+    let probed = Front::start(&new.identity(NAME), tool.address).await;
+    let lines = trusting(&old, &folder, "ca.pem");
+    let setup = Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+    let proxy = setup.ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    // Only the file changes; probes go to who has a certificate of the new authority.
+    let lines = trusting(&new, &folder, "new.pem") + &format!("\nprobe.port = {}", probed.address.port());
+    let setup = Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+    proxy.reload(&setup);
+    until("the old authority is not trusted any more", || async {
+        proxy.send(call("GET", "/v1/qr/a")).await.status == 503
+    })
+    .await;
+    refused(&proxy, Tool::Qr, "tls_certificate_error").await;
+}
