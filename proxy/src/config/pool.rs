@@ -66,6 +66,8 @@ pub struct PoolSettings {
     pub calls_in_flight: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
+    /// How long a connection may wait for its next call.
+    pub keep_idle: Duration,
     /// How long the tool may take from the last byte of the request until the head of its answer is complete.
     pub answer_timeout: Duration,
     /// How long one upstream may take of that before a GET is tried at another one.
@@ -96,6 +98,7 @@ impl Default for PoolSettings {
             accept: Vec::new(),
             calls_in_flight: 256,
             connect_timeout: Duration::from_secs(1),
+            keep_idle: Duration::from_secs(4),
             answer_timeout: Duration::from_millis(TOOL_ANSWER_MS),
             try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
@@ -125,6 +128,7 @@ impl PoolSettings {
                 usize::try_from(entry.number(1..=1_000_000)?).map_err(|error| error.to_string())
             }),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
+            keep_idle: section.read("keep_idle", inherited.keep_idle, duration_in(TIMEOUT)),
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
             try_timeout: section.read("try_timeout", inherited.try_timeout, duration_in(TIMEOUT)),
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),

@@ -43,8 +43,6 @@ struct Taken(Arc<Room>);
 
 /// More threads than this share.
 const THREADS: usize = 16;
-/// Shorter than any server we know waits for the next request.
-const LONGEST: Duration = Duration::from_secs(55);
 
 impl Room {
     /// Room for so many.
@@ -66,12 +64,13 @@ impl Drop for Taken {
 }
 
 impl Idle {
-    /// The connection to `to` that was used last, if one is left that the upstream has not closed.
-    pub(super) fn take(&self, to: u64, now: Monotonic) -> Option<Stream> {
+    /// The connection to `to` that was used last, if one is left that has waited no longer than the longest time and that
+    /// the upstream has not closed.
+    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<Stream> {
         let mut kept = self.own()?.lock();
         loop {
             let mut last = kept.pop()?;
-            if last.is_good(to, now) {
+            if last.is_good(to, now, longest) {
                 return Some(last.stream);
             }
         }
@@ -85,9 +84,9 @@ impl Idle {
     }
 
     /// Closes those that nobody will use any more.
-    pub(super) fn sweep(&self, to: u64, now: Monotonic) {
+    pub(super) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
         for kept in &self.threads {
-            kept.lock().retain_mut(|kept| kept.is_good(to, now));
+            kept.lock().retain_mut(|kept| kept.is_good(to, now, longest));
         }
     }
 
@@ -97,8 +96,8 @@ impl Idle {
 }
 
 impl Kept {
-    fn is_good(&mut self, to: u64, now: Monotonic) -> bool {
-        let old = self.since.plus(LONGEST) < now;
+    fn is_good(&mut self, to: u64, now: Monotonic, longest: Duration) -> bool {
+        let old = self.since.plus(longest) < now;
         self.to == to && !old && is_quiet(&mut self.stream)
     }
 }
@@ -116,6 +115,8 @@ mod tests {
 
     use super::*;
 
+    const LONGEST: Duration = Duration::from_secs(55);
+
     fn connection() -> (DuplexStream, Stream) {
         let (far, near) = duplex(64);
         (far, Box::new(near))
@@ -130,23 +131,23 @@ mod tests {
         let (idle, room) = (Idle::default(), Room::new(10));
         let (_far, near) = connection();
         idle.keep(near, 1, at(0), &room);
-        assert!(idle.take(1, at(55_000)).is_some());
-        assert!(idle.take(1, at(55_000)).is_none(), "it was taken");
+        assert!(idle.take(1, at(55_000), LONGEST).is_some());
+        assert!(idle.take(1, at(55_000), LONGEST).is_none(), "it was taken");
 
         let (_far, near) = connection();
         idle.keep(near, 1, at(0), &room);
-        assert!(idle.take(1, at(55_001)).is_none(), "old");
+        assert!(idle.take(1, at(55_001), LONGEST).is_none(), "old");
         let (_far, near) = connection();
         idle.keep(near, 1, at(0), &room);
-        assert!(idle.take(2, at(1)).is_none(), "elsewhere");
+        assert!(idle.take(2, at(1), LONGEST).is_none(), "elsewhere");
         let (far, near) = connection();
         idle.keep(near, 1, at(0), &room);
         drop(far);
-        assert!(idle.take(1, at(1)).is_none(), "closed");
+        assert!(idle.take(1, at(1), LONGEST).is_none(), "closed");
         let (mut far, near) = connection();
         far.write_all(b"HTTP/1.1 408 ").await.unwrap();
         idle.keep(near, 1, at(0), &room);
-        assert!(idle.take(1, at(1)).is_none(), "talkative");
+        assert!(idle.take(1, at(1), LONGEST).is_none(), "talkative");
         assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
 
@@ -160,13 +161,13 @@ mod tests {
                 far
             })
             .collect();
-        let taken = std::iter::from_fn(|| idle.take(1, at(1))).count();
+        let taken = std::iter::from_fn(|| idle.take(1, at(1), LONGEST)).count();
         assert_eq!((ends.len(), taken), (3, 2));
         let (_far, near) = connection();
         idle.keep(near, 1, at(0), &room);
-        idle.sweep(1, at(1));
+        idle.sweep(1, at(1), LONGEST);
         assert_eq!(room.used.load(Ordering::Relaxed), 1);
-        idle.sweep(1, at(60_000));
+        idle.sweep(1, at(60_000), LONGEST);
         assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
 }

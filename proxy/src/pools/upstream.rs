@@ -41,6 +41,8 @@ pub struct Upstream {
     template: HttpPeer,
     connector: Option<Connector>,
     time: Duration,
+    /// How long a connection may wait for its next call.
+    keep_idle: Duration,
     way: ArcSwapOption<Way>,
     live: Arc<Live>,
 }
@@ -100,6 +102,7 @@ impl Upstream {
             template: template(settings),
             connector: settings.tls.connector(&config.host),
             time: settings.connect_timeout,
+            keep_idle: settings.keep_idle,
             way: ArcSwapOption::empty(),
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         };
@@ -120,7 +123,7 @@ impl Upstream {
     /// A connection made that way before, which waits for work.
     #[must_use]
     pub fn take_idle(&self, way: &Way, now: Monotonic) -> Option<Stream> {
-        self.live.idle.take(way.identity, now)
+        self.live.idle.take(way.identity, now, self.keep_idle)
     }
 
     /// Keeps a connection over which nothing is under way.
@@ -131,7 +134,7 @@ impl Upstream {
     /// Closes connections that nobody will use any more.
     pub fn sweep_idle(&self, now: Monotonic) {
         if let Some(way) = self.way() {
-            self.live.idle.sweep(way.identity, now);
+            self.live.idle.sweep(way.identity, now, self.keep_idle);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::support::{
     FakeTool, Manner,
     grant::{call, post},
     proxy::{Proxy, Setup},
+    until,
 };
 
 async fn one_of_two_fails(manner: Manner, line: &str) -> (FakeTool, FakeTool, Proxy) {
@@ -77,6 +78,18 @@ async fn all_tries_together_have_the_time_of_one_call() {
     assert!(begun.elapsed() >= Duration::from_millis(600), "{:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     assert_eq!((one.calls(), two.calls()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_connection_without_calls_is_closed_before_the_server_would() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy =
+        Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "keep_idle = \"100ms\"").ready().await;
+    assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    let closed = until("it is closed", || async { tool.callers() == 0 }).await;
+    // By itself it would be kept for four seconds.
+    assert!(closed < Duration::from_secs(2), "{closed:?}");
+    assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
 }
 
 #[tokio::test]

@@ -49,6 +49,8 @@ struct Shared {
     healthy: AtomicBool,
     probe_drip: Mutex<Option<Duration>>,
     calls: AtomicUsize,
+    /// Connections that are open and have brought a call.
+    callers: AtomicUsize,
     received: Mutex<Vec<String>>,
     release: Notify,
 }
@@ -62,6 +64,7 @@ impl FakeTool {
             healthy: AtomicBool::new(true),
             probe_drip: Mutex::default(),
             calls: AtomicUsize::new(0),
+            callers: AtomicUsize::new(0),
             received: Mutex::default(),
             release: Notify::new(),
         });
@@ -86,6 +89,11 @@ impl FakeTool {
     /// Calls that arrived, without probes.
     pub(crate) fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
+    }
+
+    /// Connections that are open and have brought a call.
+    pub(crate) fn callers(&self) -> usize {
+        self.shared.callers.load(Ordering::SeqCst)
     }
 
     /// The heads of the calls that arrived.
@@ -118,6 +126,22 @@ impl FakeTool {
     }
 }
 
+/// A connection that has brought a call, until it is closed.
+struct Caller(Arc<Shared>);
+
+impl Caller {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.callers.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.callers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     // Aborting this task drops the set, and with it every connection.
     let mut connections = JoinSet::new();
@@ -127,7 +151,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
-    let mut unread = Vec::new();
+    let (mut unread, mut caller) = (Vec::new(), None);
     while let Some((head, body)) = read_request(&mut stream, &mut unread).await {
         if head.starts_with("GET /healthz ") {
             let status = if shared.healthy.load(Ordering::SeqCst) { "200 OK" } else { "500 No" };
@@ -142,6 +166,7 @@ async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
             }
             continue;
         }
+        caller.get_or_insert_with(|| Caller::new(&shared));
         shared.calls.fetch_add(1, Ordering::SeqCst);
         shared.received.lock().push(head.clone());
         let released = shared.release.notified();
