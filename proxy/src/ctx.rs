@@ -20,7 +20,7 @@ pub struct RequestCtx {
     pub started: Instant,
     /// The grant's request id; before a grant was verified, one of our own.
     pub request_id: RequestId,
-    /// The call, once it may be made.
+    /// The call, once it is known whose it is.
     pub call: Option<Call>,
     /// How the key stands, in direct mode, as the client is told.
     pub standing: Option<Standing>,

@@ -61,7 +61,7 @@ impl Metrics {
         let register = Register(&registry);
         let calls = register.counters(
             "utg_calls_total",
-            "Calls with a valid grant, by the class of the status answered.",
+            "Calls with a good grant, or in direct mode a good key, by the class of the status answered.",
             &["tool", "tier", "status"],
         )?;
         let refusals = register.counters(

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::time::sleep;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Direct, feed};
 use crate::{clock, state::State};
@@ -24,7 +24,7 @@ const SHARE: u32 = 50;
 impl BackgroundService for Keeper {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let Some(direct) = &self.0.direct else { return };
-        let work = async { tokio::join!(save(direct), feed::follow(&self.0, direct)) };
+        let work = async { tokio::join!(save(&self.0), feed::follow(&self.0, direct)) };
         tokio::pin!(work);
         loop {
             tokio::select! {
@@ -36,17 +36,26 @@ impl BackgroundService for Keeper {
     }
 }
 
-async fn save(direct: &Direct) {
+async fn save(state: &Arc<State>) {
     let mut pause = SAVE_EVERY;
     loop {
         sleep(pause).await;
         let begun = Instant::now();
-        if direct.ledger.take_changed() && !direct.save_counters(clock::now()) {
-            direct.ledger.set_changed();
-        }
-        if direct.records_changed.load(Ordering::Relaxed) {
-            direct.save_records();
+        // On a thread of its own: a slow disk must not keep the edge from being asked.
+        let state = Arc::clone(state);
+        let saved = spawn_blocking(move || state.direct.as_ref().map(save_changed)).await;
+        if saved.is_err() {
+            log::error!("what is counted could not be written down");
         }
         pause = SAVE_EVERY.max(begun.elapsed() * SHARE);
+    }
+}
+
+fn save_changed(direct: &Direct) {
+    if direct.ledger.take_changed() && !direct.save_counters(clock::now()) {
+        direct.ledger.set_changed();
+    }
+    if direct.records_changed.load(Ordering::Relaxed) {
+        direct.save_records();
     }
 }

@@ -56,12 +56,12 @@ fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Adm
         Route::CallTool(call) => {
             let pool = state.pool(call.tool);
             let config = state.config.load();
-            let (key_id, tier) = match (&config.callers, &state.direct) {
+            let (key_id, tier, denied) = match (&config.callers, &state.direct) {
                 (Callers::Edge(grants), _) => {
                     let place = &config.server.data_centre;
                     let grant = grant::verify(state, wire, &call, place, &grants.keys)?;
                     ctx.request_id = grant.request_id;
-                    (grant.key_id, grant.tier)
+                    (grant.key_id, grant.tier, None)
                 }
                 (Callers::Clients(keys), Some(direct)) => {
                     key::admit(direct, keys, ctx, &head, way(wire, &config, keys), &pool)?
@@ -72,6 +72,10 @@ fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Adm
             };
             let action = call.action.as_str().into();
             ctx.call = Some(Call { method: call.method, tool: call.tool, pool, action, key_id, tier });
+            // Only now: whose call was denied is for operators to see.
+            if let Some(problem) = denied {
+                return Err(problem);
+            }
             take_place(state, ctx, &call, &head, key_id)?;
             Ok(Admission::Call)
         }

@@ -4,16 +4,22 @@ mod changes;
 mod issuing;
 mod state;
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use serde_json::Value;
-use shared::{tier::Tier, tool::Tool};
+use shared::{
+    key::{ApiKey, KeyEnv, KeyId},
+    secret::MacKeys,
+    tier::Tier,
+    tool::Tool,
+};
 use tempfile::TempDir;
 use tests::keys;
 
 use crate::support::{
     Answer, Client, FakeTool, Manner, Request,
     proxy::{Proxy, Setup},
+    until,
 };
 
 /// A proxy in direct mode with one tool, and the folder with its state.
@@ -196,4 +202,45 @@ async fn pages_and_preflights_are_the_edges() {
     assert_eq!(get("/v1/status").await.status, 200);
     let preflight = direct.proxy.send(Request::new("OPTIONS", "/v1/keys/me")).await;
     assert_eq!((preflight.status, preflight.header("allow")), (204, Some("GET, DELETE, OPTIONS")));
+}
+
+#[tokio::test]
+async fn a_denied_call_is_in_the_log_and_in_the_counters_with_its_key() {
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, id) = keys::fresh(Tier::Free);
+    direct.pass(&key, 11).await;
+    let line = format!("\"key_id\":\"{id}\"");
+    let lines = || direct.proxy.output().lines().filter(|own| own.contains(&line)).count();
+    until("all calls are in the log", || async { lines() == 11 }).await;
+    assert!(direct.proxy.output().lines().any(|own| own.contains(&line) && own.contains("quota-exceeded")));
+    let series = |status: &str| format!("utg_calls_total{{status=\"{status}\",tier=\"free\",tool=\"qr\"}}");
+    assert_eq!(direct.proxy.metric(&series("4xx")).await, Some(1.0));
+    assert_eq!(direct.proxy.metric(&series("2xx")).await, Some(10.0));
+}
+
+#[tokio::test]
+async fn the_signing_secret_can_be_changed_while_calls_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("signing");
+    fs::write(&file, keys::KEY_SIGNING_SECRET).unwrap();
+    let named = |setup: Setup| {
+        let text =
+            setup.text().replace("secret = \"${KEY_SIGNING_SECRET}\"", &format!("secret_file = {file:?}"));
+        let keys = text.split_once("[keys]\n").unwrap().1.split_once("\n[").unwrap().0.to_owned();
+        setup.section("keys", &format!("{keys}\n"))
+    };
+    let direct = Direct::with(Manner::Describe, named).await;
+    let (old, _) = keys::fresh(Tier::Pro);
+    let new_secret = "another-key-signing-secret-of-the-tests";
+    let both = format!("2:{new_secret},1:{}", keys::KEY_SIGNING_SECRET);
+    let signing = MacKeys::parse(&both).unwrap();
+    let (new, _) = ApiKey::mint(KeyEnv::Live, KeyId::new([9; 12]), Tier::Pro, keys::now(), [8; 16], &signing);
+    let new = new.reveal();
+    assert_eq!((direct.call(&old).await.status, direct.call(&new).await.status), (200, 401));
+    fs::write(&file, both).unwrap();
+    until("the new secret is taken", || async { direct.call(&new).await.status == 200 }).await;
+    assert_eq!(direct.call(&old).await.status, 200);
+    fs::write(&file, format!("2:{new_secret}")).unwrap();
+    until("the old secret is gone", || async { direct.call(&old).await.status == 401 }).await;
+    assert_eq!(direct.call(&new).await.status, 200);
 }

@@ -10,7 +10,7 @@ use crate::{
     pools::Pool,
 };
 
-/// Whose call it is, if it may be made. From here on it is counted.
+/// Whose call it is, and why it is denied if it is. One that is not is counted from here on.
 pub(super) fn admit(
     direct: &Direct,
     config: &DirectConfig,
@@ -18,7 +18,7 @@ pub(super) fn admit(
     head: &Head<'_>,
     way: Way<'_>,
     pool: &Pool,
-) -> Result<(KeyId, Tier), Problem> {
+) -> Result<(KeyId, Tier, Option<Problem>), Problem> {
     let key = direct::authenticate(head, way, &config.signing)?;
     head.check_length(pool.config.settings.max_body)?;
     let decided = direct.call(&key, clock::now())?;
@@ -26,11 +26,11 @@ pub(super) fn admit(
         Decision::Allow(standing) => {
             ctx.standing = Some(standing);
             ctx.charged = Some(decided.day);
-            Ok((key.id, decided.tier))
+            Ok((key.id, decided.tier, None))
         }
         Decision::Deny(denial, standing) => {
             ctx.standing = Some(standing);
-            Err(denial.problem(&standing))
+            Ok((key.id, decided.tier, Some(denial.problem(&standing))))
         }
     }
 }
