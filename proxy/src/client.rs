@@ -5,27 +5,19 @@
 //! wait that is over in time costs no more than a store to an atomic.
 
 mod exchange;
+mod known;
 
 use std::{
     io,
     mem::MaybeUninit,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU8, AtomicU64, Ordering},
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use async_trait::async_trait;
 use memchr::{memchr_iter, memmem};
-use pingora_core::protocols::{
-    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
-    TimingDigest, UniqueID, UniqueIDType,
-    raw_connect::ProxyDigest,
-    tls::{ALPN, SslDigest},
-};
+use pingora_core::protocols::{Stream, UniqueID};
 use shared::{
     problem::{Code, Problem},
     request::{Head, MAX_HEADER_BYTES},
@@ -372,49 +364,6 @@ impl AsyncWrite for ClientStream {
         self.inner.is_write_vectored()
     }
 }
-
-#[async_trait]
-impl Shutdown for ClientStream {
-    async fn shutdown(&mut self) {
-        Shutdown::shutdown(&mut *self.inner).await;
-    }
-}
-
-impl UniqueID for ClientStream {
-    fn id(&self) -> UniqueIDType {
-        self.inner.id()
-    }
-}
-
-impl Ssl for ClientStream {
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.inner.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.inner.selected_alpn_proto()
-    }
-}
-
-impl GetTimingDigest for ClientStream {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.inner.get_timing_digest()
-    }
-}
-
-impl GetProxyDigest for ClientStream {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.inner.get_proxy_digest()
-    }
-}
-
-impl GetSocketDigest for ClientStream {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.inner.get_socket_digest()
-    }
-}
-
-impl Peek for ClientStream {}
 
 impl std::fmt::Debug for ClientStream {
     /// Without the bytes: they hold keys.

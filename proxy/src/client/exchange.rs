@@ -22,6 +22,12 @@ impl ClientStream {
         Some(digest.peer_addr()?.as_inet()?.ip())
     }
 
+    /// Whether nobody between the client and the proxy can read along.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        self.inner.selected_alpn_proto().is_some()
+    }
+
     /// From here on what is read is the request's body.
     pub fn begin_body(&mut self) {
         self.played = self.head_length;

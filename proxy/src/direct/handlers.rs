@@ -63,7 +63,7 @@ pub async fn serve(
         authorization: authorization.and_then(|(_, value)| std::str::from_utf8(value).ok()),
         address: incoming.address().map(|address| address.to_string()),
         query: target.query,
-        way: admit::way(wire, &whole, config),
+        way: admit::way(wire, incoming.is_safe(), config),
         now: clock::now(),
     };
     match Route::parse(wire.method, target.path)? {

@@ -13,7 +13,7 @@ use h2::{RecvStream, server::SendResponse};
 use http::Method;
 use pingora_core::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
-    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest,
+    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::ALPN,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -33,11 +33,16 @@ pub struct Http2Stream {
 pub(super) struct Peer {
     id: UniqueIDType,
     socket: Option<Arc<SocketDigest>>,
+    protocol: Option<ALPN>,
 }
 
 impl Peer {
     pub(super) fn of(connection: &Stream) -> Arc<Self> {
-        Arc::new(Self { id: connection.id(), socket: connection.get_socket_digest() })
+        Arc::new(Self {
+            id: connection.id(),
+            socket: connection.get_socket_digest(),
+            protocol: connection.selected_alpn_proto(),
+        })
     }
 }
 
@@ -115,7 +120,12 @@ impl UniqueID for Http2Stream {
     }
 }
 
-impl Ssl for Http2Stream {}
+impl Ssl for Http2Stream {
+    /// Of a connection without TLS it is none.
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.peer.protocol.clone()
+    }
+}
 
 impl GetTimingDigest for Http2Stream {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {

@@ -16,7 +16,7 @@ use shared::{
 use crate::{
     client::ClientStream,
     clock::{self, Monotonic},
-    config::{Callers, Config, DirectConfig},
+    config::{Callers, DirectConfig},
     ctx::{Call, RequestCtx},
     direct::Way,
     metrics::Bound,
@@ -41,10 +41,16 @@ pub enum Admission {
 /// # Errors
 /// The refusal.
 pub fn admit(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<Admission, Problem> {
-    decide(state, ctx, WireHead::again(client.head())).map_err(|problem| flood(state, client, problem))
+    let wire = WireHead::again(client.head());
+    decide(state, ctx, wire, client.is_safe()).map_err(|problem| flood(state, client, problem))
 }
 
-fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Admission, Problem> {
+fn decide(
+    state: &State,
+    ctx: &mut RequestCtx,
+    wire: WireHead<'_>,
+    is_safe: bool,
+) -> Result<Admission, Problem> {
     ctx.expects_continue = wire.only("expect")?.is_some();
     let path = Target::parse(wire.target)?.path;
     let route = Route::parse(wire.method, path)?;
@@ -64,7 +70,7 @@ fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Adm
                     (grant.key_id, grant.tier, None)
                 }
                 (Callers::Clients(keys), Some(direct)) => {
-                    key::admit(direct, keys, ctx, &head, way(wire, &config, keys), &pool)?
+                    key::admit(direct, keys, ctx, &head, way(wire, is_safe, keys), &pool)?
                 }
                 (Callers::Clients(_), None) => {
                     return Err(Problem::new(Code::Internal, "what is kept of keys was not opened"));
@@ -102,10 +108,10 @@ fn decide(state: &State, ctx: &mut RequestCtx, wire: WireHead<'_>) -> Result<Adm
 }
 
 /// How a request came. What came in the clear may have come over TLS to somebody before this proxy.
-pub(crate) fn way<'a>(wire: WireHead<'a>, config: &Config, keys: &DirectConfig) -> Way<'a> {
+pub(crate) fn way<'a>(wire: WireHead<'a>, is_safe: bool, keys: &DirectConfig) -> Way<'a> {
     let host = wire.lines().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = host.and_then(|(_, value)| std::str::from_utf8(value).ok()).unwrap_or("");
-    Way { secure: config.server.tls.is_some() || keys.behind_tls, host }
+    Way { secure: is_safe || keys.behind_tls, host }
 }
 
 /// Which tools a call would find a server of. It tells nothing that calling them would not, and needs no grant.

@@ -52,6 +52,12 @@ impl<'a> Incoming<'a> {
         self.client.address()
     }
 
+    /// Whether nobody between the client and the proxy can read along.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        self.client.is_safe()
+    }
+
     /// Tells a client that waits for it to send its body.
     pub async fn tell_to_continue(&mut self) {
         // When the client is gone, its body does not come either.

@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use pingora_core::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
-    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest,
+    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::ALPN,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::TlsStream;
@@ -91,7 +91,12 @@ impl UniqueID for Secured {
     }
 }
 
-impl Ssl for Secured {}
+impl Ssl for Secured {
+    /// Of a connection without TLS it is none.
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        Some(if self.speaks_http2() { ALPN::H2 } else { ALPN::H1 })
+    }
+}
 
 impl GetTimingDigest for Secured {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {

@@ -475,3 +475,18 @@ async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop() {
     assert!(statuses.contains(&429) && statuses.contains(&401), "{statuses:?}");
     assert_eq!(client.send(&call("GET", "/v1/qr/a")).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_connection_that_agreed_on_it_and_says_nothing_is_cut_within_the_time_for_headers() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let setup = Setup::new()
+        .line("clients", "header_timeout = \"300ms\"")
+        .section("server.tls", &folder.server(&authority.identity(NAME)));
+    let proxy = setup.ready().await;
+    let since = Instant::now();
+    let mut silent = Client::over(Visitor::new(&authority).alpn("h2").stream(proxy.listen).await.unwrap());
+    // It greets, and hears nothing back.
+    while silent.head().await.is_some() {}
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    ended(&proxy, "timeout", 1.0).await;
+}

@@ -14,6 +14,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use crate::support::{
     Client, FakeTool, Manner, Request,
     grant::{call, post},
+    h2::Http2,
     proxy::{Proxy, Setup},
     tls::{Authority, Folder, NAME, Visitor},
     until,
@@ -70,11 +71,7 @@ async fn what_is_no_tls_is_cut_and_counted() {
     let gone = Client::connect(proxy.listen).await;
     drop(gone);
     counted(&proxy, "closed", 1.0).await;
-    let output = proxy.output();
-    assert!(
-        output.contains("a TLS handshake failed: not-tls") && !output.contains("127.0.0.1:0"),
-        "{output}"
-    );
+    until("the log says why", || async { proxy.output().contains("a TLS handshake failed: not-tls") }).await;
 }
 
 #[tokio::test]
@@ -146,11 +143,9 @@ async fn with_an_authority_for_clients_only_those_it_knows_get_in() {
         edge.write(&call("GET", "/v1/qr/generate").bytes()).await;
         assert_eq!(edge.answer("GET").await.expect("an answer").status, 200);
     }
-    let output = proxy.output();
-    assert!(
-        output.contains("its issuer is not one of client_ca") && output.contains("it has expired"),
-        "{output}"
-    );
+    for why in ["its issuer is not one of client_ca", "it has expired"] {
+        until("the log says why", || async { proxy.output().contains(why) }).await;
+    }
 }
 
 #[tokio::test]
@@ -224,4 +219,28 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
     );
     ending.store(true, Ordering::Relaxed);
     assert!(load.await.expect("no call fails") > 0);
+}
+
+#[tokio::test]
+async fn keys_are_taken_over_connections_that_are_safe_and_not_over_those_made_before() {
+    let (authority, folder, state) = (Authority::new(), Folder::new(), tempfile::tempdir().unwrap());
+    let tool = FakeTool::start(Manner::Describe).await;
+    let state = state.path().join("keys");
+    let keys = format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\n");
+    let plain = || Setup::new().tool(Tool::Qr, &[&tool]).section("keys", &keys);
+    let proxy = plain().ready().await;
+    let (key, _) = tests::keys::fresh(shared::tier::Tier::Pro);
+    let call = Request::new("GET", "/v1/qr/a").header("X-API-Key", &key);
+    let mut before = Client::connect(proxy.listen).await;
+    before.write(&call.bytes()).await;
+    assert_eq!(before.answer("GET").await.expect("an answer").status, 403);
+
+    proxy.reload(&plain().section("server.tls", &folder.server(&authority.identity(NAME))));
+    until("TLS has begun", || async { Visitor::new(&authority).stream(proxy.listen).await.is_ok() }).await;
+    let mut safe = Visitor::new(&authority).connect(proxy.listen).await;
+    safe.write(&call.bytes()).await;
+    assert_eq!(safe.answer("GET").await.expect("an answer").status, 200);
+    assert_eq!(Http2::safe(Visitor::new(&authority), proxy.listen).await.send(&call).await.status, 200);
+    before.write(&call.bytes()).await;
+    assert_eq!(before.answer("GET").await.expect("an answer").status, 403);
 }

@@ -15,6 +15,7 @@ use shared::tool::Tool;
 use crate::support::{
     Client, FakeTool, Manner, PATIENCE, Request,
     grant::{SECRET, call, post},
+    h2::Http2,
     load::Load,
     proxy::Setup,
     tls::{Authority, Folder, NAME, Visitor},
@@ -225,4 +226,27 @@ async fn what_a_reload_cannot_change_an_upgrade_can() {
     assert_eq!(new.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert!(old.ended().await.success());
     assert!(tokio::net::TcpStream::connect(old.listen).await.is_err());
+}
+
+#[tokio::test]
+async fn connections_in_http2_are_told_to_come_anew_and_lose_nothing() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let place = Place::new();
+    let setup = place.setup().tool(Tool::Qr, &[&tool]).line("clients", "h2c = true");
+    let mut old = setup.ready().await;
+    let client = Http2::plain(old.listen).await;
+    let request = call("GET", "/v1/qr/a");
+    let under_way = client.send(&request);
+    let upgrading = async {
+        until("the call is under way", || async { tool.calls() == 1 }).await;
+        let new = setup.upgrade();
+        new.says("took over from process").await;
+        tool.release();
+        new
+    };
+    let (answer, new) = futures_util::future::join(under_way, upgrading).await;
+    assert_eq!((answer.status, answer.complete), (200, true));
+    assert!(client.ended().await.is_ok(), "it was told, and not cut");
+    assert!(old.ended().await.success());
+    assert_eq!(Http2::plain(new.listen).await.send(&post("/v1/qr/a", "{}")).await.status, 200);
 }
