@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Processor for the peers; calls and server run wherever this program was put.
     #[arg(long, default_value_t = 0)]
     processor: usize,
-    /// Only these peers: bare, "bare tuned", utg, nginx, haproxy.
+    /// Only these peers: bare, "bare tuned", utg, "utg direct", nginx, haproxy.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Only these works: proxied, upload, download, connect, unknown, spent, rate.
