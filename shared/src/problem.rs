@@ -4,6 +4,7 @@ mod code;
 
 use std::borrow::Cow;
 
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
 pub use code::Code;
@@ -121,17 +122,31 @@ impl Problem {
     }
 
     fn body(&self, request_id: &RequestId) -> String {
-        let mut body = Map::new();
-        body.insert("type".to_owned(), Value::from(self.code.type_uri()));
-        body.insert("title".to_owned(), Value::from(self.code.title()));
-        body.insert("status".to_owned(), Value::from(self.status()));
-        body.insert("detail".to_owned(), Value::from(self.detail.as_ref()));
-        body.insert("code".to_owned(), Value::from(self.code.as_str()));
-        body.insert("request_id".to_owned(), Value::from(request_id.to_string()));
-        for (name, value) in &self.members {
-            body.insert((*name).to_owned(), value.clone());
+        // Plain strings and numbers always serialise.
+        serde_json::to_string(&Body { problem: self, request_id }).unwrap_or_default()
+    }
+}
+
+/// The members of a problem's body, written as they are: refusals come in floods.
+struct Body<'a> {
+    problem: &'a Problem,
+    request_id: &'a RequestId,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { problem, request_id } = self;
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("type", &problem.code.type_uri())?;
+        body.serialize_entry("title", problem.code.title())?;
+        body.serialize_entry("status", &problem.status())?;
+        body.serialize_entry("detail", &problem.detail)?;
+        body.serialize_entry("code", problem.code.as_str())?;
+        body.serialize_entry("request_id", &format_args!("{request_id}"))?;
+        for (name, value) in &problem.members {
+            body.serialize_entry(name, value)?;
         }
-        Value::from(body).to_string()
+        body.end()
     }
 }
 
