@@ -18,7 +18,9 @@ use tests::keys;
 
 use crate::support::{
     Answer, Client, FakeTool, Manner, Request,
+    h2::Http2,
     proxy::{Proxy, Setup},
+    tls::{Authority, Folder, NAME, Visitor},
     until,
 };
 
@@ -73,6 +75,13 @@ impl Direct {
         self.proxy.ended().await;
         Self { proxy: self.setup.ready().await, ..self }
     }
+}
+
+/// The same with nobody before it who ends TLS.
+fn without_terminator(setup: Setup) -> Setup {
+    let text = setup.text();
+    let state = text.lines().find(|line| line.starts_with("state = ")).unwrap();
+    setup.section("keys", &format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\n{state}\n"))
 }
 
 fn call(key: &str) -> Request {
@@ -170,12 +179,7 @@ async fn what_the_gateway_refuses_and_a_tool_that_is_away_do_not_use_up_the_day(
 
 #[tokio::test]
 async fn a_key_that_came_in_the_clear_is_refused_unless_it_came_from_this_machine() {
-    let without = |setup: Setup| {
-        let text = setup.text();
-        let state = text.lines().find(|line| line.starts_with("state = ")).unwrap();
-        setup.section("keys", &format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\n{state}\n"))
-    };
-    let direct = Direct::with(Manner::Describe, without).await;
+    let direct = Direct::with(Manner::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);
     let refused = direct.call(&key).await;
     assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("https-required")));
@@ -243,4 +247,24 @@ async fn the_signing_secret_can_be_changed_while_calls_go_on() {
     fs::write(&file, format!("2:{new_secret}")).unwrap();
     until("the old secret is gone", || async { direct.call(&old).await.status == 401 }).await;
     assert_eq!(direct.call(&new).await.status, 200);
+}
+
+#[tokio::test]
+async fn keys_come_over_tls_in_both_versions_of_http() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let tls = folder.server(&authority.identity(NAME));
+    let direct =
+        Direct::with(Manner::Describe, |setup| without_terminator(setup).section("server.tls", &tls)).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    let mut client = Visitor::new(&authority).connect(direct.proxy.listen).await;
+    client.write(&call(&key).bytes()).await;
+    let answer = client.answer("GET").await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert!(limits(&answer).1.starts_with(r#""minute";r=99;"#), "{answer:?}");
+    let http2 = Http2::safe(Visitor::new(&authority), direct.proxy.listen).await;
+    let answer = http2.send(&call(&key)).await;
+    assert_eq!(answer.status, 200);
+    assert!(limits(&answer).1.starts_with(r#""minute";r=98;"#), "{answer:?}");
+    let me = http2.send(&Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
+    assert_eq!(me.json()["usage"]["day"]["used"], 2);
 }

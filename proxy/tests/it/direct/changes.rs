@@ -10,7 +10,12 @@ use shared::{
 use tests::keys;
 
 use super::{Direct, call};
-use crate::support::{FakeEdge, Manner, Request, proxy::Setup, until};
+use crate::support::{
+    FakeEdge, Manner, Request,
+    proxy::Setup,
+    tls::{Authority, Front},
+    until,
+};
 
 /// What the edge has of a key, in this version.
 fn record(key: &str, version: u64) -> KeyRecord {
@@ -92,4 +97,16 @@ async fn a_proxy_that_never_knew_which_keys_are_revoked_lets_no_call_pass() {
     until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
     let away = proxy.send(call(&key)).await;
     assert_eq!(away.json()["code"], "tool-unavailable", "{away:?}");
+}
+
+#[tokio::test]
+async fn an_edge_that_cannot_prove_who_it_is_is_not_believed() {
+    let edge = FakeEdge::start(Vec::new()).await;
+    let front = Front::start(&Authority::new().identity("127.0.0.1"), edge.address).await;
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup::new().direct(&folder.path().join("keys"));
+    let proxy = setup.line("keys", &format!("changes = \"https://{}\"", front.address)).start();
+    until("it is said", || async { proxy.output().contains("no safe connection can be made") }).await;
+    assert_eq!(edge.asked(), 0, "nothing was told to it");
+    assert_eq!(proxy.metric("utg_key_changes_known").await, Some(0.0));
 }
