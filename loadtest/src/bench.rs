@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Only these works: proxied, upload, download, connect, unknown, spent, rate.
     #[arg(long, value_delimiter = ',')]
     works: Vec<String>,
+    /// Keys that call our proxy in direct mode.
+    #[arg(long, default_value_t = 20_000)]
+    keys: usize,
     /// Calls a second of the work `rate`.
     #[arg(long, default_value_t = 5_000)]
     rate: u32,
@@ -133,8 +136,13 @@ pub async fn run(arguments: Arguments) -> io::Result<ExitCode> {
     let folder = std::env::temp_dir().join(format!("utg-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let upstream = upstream::start().await?;
-    let place =
-        Place { programs: &arguments.programs, folder: &folder, upstream, processor: arguments.processor };
+    let place = Place {
+        programs: &arguments.programs,
+        folder: &folder,
+        upstream,
+        processor: arguments.processor,
+        keys: arguments.keys,
+    };
     let measured = match place.start(&arguments.peers).await {
         Ok(peers) => measure(&arguments, &peers).await,
         Err(error) => Err(error),

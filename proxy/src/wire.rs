@@ -46,7 +46,10 @@ impl<'a> WireHead<'a> {
 
     /// Each header line: its name and its value without the space around it.
     pub fn lines(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        self.raw_lines().filter_map(split_line)
+        self.raw_lines().filter_map(|line| {
+            let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
+            Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
+        })
     }
 
     /// The value of a header that may be there once.
@@ -120,24 +123,39 @@ fn without_end(line: &[u8]) -> &[u8] {
 
 /// Line ends are CR LF together, and nothing else is a control character save the tab.
 fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
-    let mut after_cr = false;
-    for &byte in raw {
-        let allowed = match byte {
-            b'\n' => after_cr,
-            _ if after_cr => false,
-            b'\r' | b'\t' => true,
-            other => !other.is_ascii_control(),
-        };
-        if !allowed {
-            return Err(malformed("the headers hold a control character or a bare line end"));
-        }
-        after_cr = byte == b'\r';
+    let plain = raw
+        .iter()
+        .fold(true, |plain, &byte| plain & (byte >= b' ' || byte == b'\t' || byte == b'\r' || byte == b'\n'));
+    let whole = |line: &[u8]| {
+        let end = line.strip_suffix(b"\r\n");
+        end.is_some_and(|line| memchr::memchr(b'\r', line).is_none())
+    };
+    if plain && !raw.contains(&0x7f) && raw.split_inclusive(|&byte| byte == b'\n').all(whole) {
+        return Ok(());
     }
-    Ok(())
+    Err(malformed("the headers hold a control character or a bare line end"))
 }
 
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+/// RFC 9110, section 5.6.2.
+const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
 }
 
 fn malformed(detail: &'static str) -> Problem {

@@ -3,8 +3,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -37,15 +37,14 @@ pub(super) struct Place<'a> {
     pub(super) folder: &'a Path,
     pub(super) upstream: SocketAddr,
     pub(super) processor: usize,
+    /// Keys that call in direct mode.
+    pub(super) keys: usize,
 }
 
 /// What the other peers know: keys as long as ours, each allowed so many calls a minute.
 const KEYS: usize = 1_000;
+const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-0123";
 const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
-const SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-01234";
-const ADMIN_SECRET: &str = "admin-secret-of-the-bench-0123456789";
-/// Keys that call in turn in direct mode: so many that none comes to its 500 calls a minute.
-const DIRECT_KEYS: u64 = 20_000;
 const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
 
@@ -62,7 +61,7 @@ impl Place<'_> {
                 "bare" => peers.push(self.bare(name, &[]).await.map_err(named)?),
                 "bare tuned" => peers.push(self.bare(name, &["tuned"]).await.map_err(named)?),
                 "utg" => peers.push(self.utg(name).await.map_err(named)?),
-                "utg direct" => peers.push(self.utg_direct(name).await.map_err(named)?),
+                "utg direct" => peers.push(self.direct(name).await.map_err(named)?),
                 program if !is_installed(program) => {
                     writeln!(io::stderr(), "{program} is not installed: left out")?;
                 }
@@ -82,54 +81,61 @@ impl Place<'_> {
         self.ready(Peer { name, process, address, good: Credential::None, unknown: None, spent: None }).await
     }
 
+    /// Our proxy behind an edge: it checks a grant for every call.
     async fn utg(&self, name: &'static str) -> io::Result<Peer> {
-        let (address, admin) = (free_address()?, free_address()?);
-        let callers = "[grants]\nsecret = \"${GRANT_SECRET}\"\n";
-        let file = self.write("utg.toml", &self.utg_config(address, admin, callers))?;
-        let secret = [("GRANT_SECRET", GRANT_SECRET)];
-        let process =
-            self.process(name, self.programs.join("proxy"), &[OsStr::new("-c"), file.as_os_str()], &secret)?;
-        let keys = MacKeys::parse(GRANT_SECRET).map_err(|fault| io::Error::other(format!("{fault:?}")))?;
-        let (good, unknown) = (Credential::Grants(Rc::new(keys)), Some(Credential::None));
-        self.ready(Peer { name, process, address, good, unknown, spent: None }).await
+        let mut peer = self.ours(name, "utg.toml", "[grants]\nsecret = \"${GRANT_SECRET}\"\n").await?;
+        peer.good = Credential::Grants(Rc::new(secret(GRANT_SECRET)?));
+        peer.unknown = Some(Credential::None);
+        Ok(peer)
     }
 
-    /// The same without an edge: it checks keys and keeps their quotas.
-    async fn utg_direct(&self, name: &'static str) -> io::Result<Peer> {
-        let (address, admin) = (free_address()?, free_address()?);
-        let callers = format!(
-            "[keys]\ndirect = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nadmin_secret = \"${{ADMIN_SECRET}}\"\n\
-             state = {:?}\nbehind_tls = true\n",
-            self.folder.join("utg-keys")
+    /// Our proxy without an edge: it checks keys and keeps their quotas. The keys are more than the others', since each
+    /// may make a few hundred calls a minute.
+    async fn direct(&self, name: &'static str) -> io::Result<Peer> {
+        let state = self.folder.join("keys");
+        let section = format!(
+            "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n",
+            state.display()
         );
-        let file = self.write("utg-direct.toml", &self.utg_config(address, admin, &callers))?;
-        let secrets = [("KEY_SIGNING_SECRET", SIGNING_SECRET), ("ADMIN_SECRET", ADMIN_SECRET)];
-        let arguments = [OsStr::new("-c"), file.as_os_str()];
-        let process = self.process(name, self.programs.join("proxy"), &arguments, &secrets)?;
-        let keys = MacKeys::parse(SIGNING_SECRET).map_err(|fault| io::Error::other(format!("{fault:?}")))?;
-        let good: Vec<String> = (0..DIRECT_KEYS).map(|number| enterprise_key(number, &keys)).collect();
-        let strangers =
-            MacKeys::parse(GRANT_SECRET).map_err(|fault| io::Error::other(format!("{fault:?}")))?;
-        let (good, unknown) =
-            (Credential::Keys(good.into()), Credential::Keys([enterprise_key(0, &strangers)].into()));
-        let peer = Peer { name, process, address, good, unknown: Some(unknown), spent: None };
-        let peer = self.ready(peer).await?;
-        let spent = Credential::Keys([issue_for_one_call(address)?].into());
-        Ok(Peer { spent: Some(spent), ..peer })
+        let mut peer = self.ours(name, "direct.toml", &section).await?;
+        let signing = secret(KEY_SIGNING_SECRET)?;
+        let key = |tier: Tier, number: usize, signing: &MacKeys| {
+            // Spread over all bits, as the random ids of real keys are.
+            let spread =
+                (number as u128 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835).to_le_bytes();
+            let mut id = [0; 12];
+            id.iter_mut().zip(spread.into_iter().rev()).for_each(|(byte, of)| *byte = of);
+            let (key, _) = ApiKey::mint(
+                KeyEnv::Live,
+                KeyId::new(id),
+                tier,
+                UnixMillis(1_763_000_000_000),
+                [7; 16],
+                signing,
+            );
+            key.reveal()
+        };
+        peer.good =
+            Credential::Keys((0..self.keys).map(|number| key(Tier::Enterprise, number, &signing)).collect());
+        peer.unknown = Some(Credential::Keys([key(Tier::Pro, 0, &secret(GRANT_SECRET)?)].into()));
+        peer.spent = Some(Credential::Keys([key(Tier::Free, usize::MAX, &signing)].into()));
+        Ok(peer)
     }
 
-    /// Ours, with bounds that nobody hits; `callers` is the section that says who may call.
-    fn utg_config(&self, address: SocketAddr, admin: SocketAddr, callers: &str) -> String {
-        let mut config = format!(
+    async fn ours(&self, name: &'static str, file: &str, callers: &str) -> io::Result<Peer> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let pools = Tool::ALL.map(|tool| format!("{tool}.upstreams = [\"{}\"]\n", self.upstream)).concat();
+        let config = format!(
             "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = 1\n\n{callers}\n\
-             [clients]\nrequests_per_connection = 1_000_000_000\nrefusals_per_second = 1_000_000\n\
-             connections = 1_000_000\nconnections_per_address = 1_000_000\n\n\
-             [defaults]\nmax_body = \"2GiB\"\n\n[pools]\n"
+             [clients]\nconnections_per_address = 10_000\nrequests_per_connection = 1_000_000_000\n\
+             refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}"
         );
-        for tool in Tool::ALL {
-            config.push_str(&format!("{tool}.upstreams = [\"{}\"]\n", self.upstream));
-        }
-        config
+        let file = self.write(file, &config)?;
+        let secrets = [("GRANT_SECRET", GRANT_SECRET), ("KEY_SIGNING_SECRET", KEY_SIGNING_SECRET)];
+        let arguments = [OsStr::new("-c"), file.as_os_str()];
+        let mut process = self.process(name, self.programs.join("proxy"), &arguments, &secrets)?;
+        process.answers(admin, "/readyz").await?;
+        self.ready(Peer { name, process, address, good: Credential::None, unknown: None, spent: None }).await
     }
 
     async fn nginx(&self, name: &'static str) -> io::Result<Peer> {
@@ -200,37 +206,8 @@ impl Place<'_> {
     }
 }
 
-/// A key as if it had just been issued.
-fn enterprise_key(number: u64, keys: &MacKeys) -> String {
-    let mut id = [0; 12];
-    // Spread over all bits, as random ids are.
-    let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-    for (place, byte) in id.iter_mut().zip(spread.iter().chain(&spread)) {
-        *place = *byte;
-    }
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let now = UnixMillis(u64::try_from(since.as_millis()).unwrap_or_default());
-    ApiKey::mint(KeyEnv::Live, KeyId::new(id), Tier::Enterprise, now, [7; 16], keys).0.reveal()
-}
-
-/// A key that may make one call a day.
-fn issue_for_one_call(address: SocketAddr) -> io::Result<String> {
-    let body = format!(
-        r#"{{"admin_secret":"{ADMIN_SECRET}","email":"bench@example.com","name":"Bench","tier":"free","limits":{{"minute":1,"day":1}}}}"#
-    );
-    let mut stream = TcpStream::connect(address)?;
-    let length = body.len();
-    write!(
-        stream,
-        "POST /v1/keys/issue HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let issued: serde_json::Value = serde_json::from_str(body)?;
-    let key = issued.get("key").and_then(serde_json::Value::as_str);
-    key.map(str::to_owned).ok_or_else(|| io::Error::other("no key was issued"))
+fn secret(text: &str) -> io::Result<MacKeys> {
+    MacKeys::parse(text).map_err(|fault| io::Error::other(fault.to_string()))
 }
 
 fn with_keys(name: &'static str, process: Process, address: SocketAddr) -> Peer {

@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
+
+use super::message::status;
 
 /// A running peer, with the processes it has started itself. It ends when this is dropped.
 pub(super) struct Process {
@@ -54,6 +57,23 @@ impl Process {
             sleep(LOOK_EVERY).await;
         }
         Ok(())
+    }
+
+    /// Waits until a path at an address is answered with 200.
+    pub(super) async fn answers(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
+        self.listens(address).await?;
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n").as_bytes()).await?;
+            let mut line = [0; "HTTP/1.1 200".len()];
+            stream.read_exact(&mut line).await?;
+            if status(&line) == 200 {
+                return Ok(());
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        Err(io::Error::other(format!("{path} is not answered with 200")))
     }
 
     /// The time its threads have spent on a processor, in user and kernel mode.

@@ -44,15 +44,23 @@ pub struct Timings<'a> {
     pub trace_id: Option<&'a str>,
 }
 
+/// Text that is added to bytes.
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
 impl Line<'_> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let mut text = String::with_capacity(320);
-        // Writing to a string cannot fail.
-        let _written = self.write_to(&mut text);
-        out.extend_from_slice(text.as_bytes());
+        // Writing to memory cannot fail.
+        let _written = self.write_to(&mut Text(out));
     }
 
-    fn write_to(&self, out: &mut String) -> fmt::Result {
+    fn write_to(&self, out: &mut Text<'_>) -> fmt::Result {
         write!(out, r#"{{"at":{},"request_id":"{}""#, self.at, self.request_id)?;
         if let Some(call) = self.call {
             let method = call.method.method();
@@ -78,7 +86,7 @@ impl Line<'_> {
 }
 
 impl Timings<'_> {
-    fn write_to(&self, out: &mut String) -> fmt::Result {
+    fn write_to(&self, out: &mut Text<'_>) -> fmt::Result {
         if let Some(micros) = self.gateway_micros {
             write!(out, r#","gateway_ms":{}"#, Millis(micros))?;
         }

@@ -351,7 +351,11 @@ impl Exchange<'_> {
 
     /// Moves what was read of the answer to what is to be written; whether there is something to do now.
     fn take_answer(&mut self) -> Result<bool, Broken> {
-        let Some(answer) = &mut self.down.answer else { return self.take_head() };
+        if self.down.answer.is_none() && (!self.take_head()? || self.down.stage == Stage::Over) {
+            return Ok(self.down.stage == Stage::Over);
+        }
+        let Some(answer) = &mut self.down.answer else { return Ok(true) };
+        let begun = !self.down.unsent.is_empty();
         let part = match answer.body.take(&self.down.read) {
             Ok(part) => part,
             Err(framing::Broken) => return Err(self.tool_broke(Cause::Malformed)),
@@ -368,7 +372,7 @@ impl Exchange<'_> {
         if over {
             self.end_down();
         }
-        Ok(over || part.data > 0)
+        Ok(begun || over || part.data > 0)
     }
 
     fn take_head(&mut self) -> Result<bool, Broken> {
