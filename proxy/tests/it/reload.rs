@@ -143,7 +143,7 @@ async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
     assert_eq!(proxy.configuration().await["needs_restart"], needs_restart);
     assert_eq!(proxy.metric("utg_configuration_needs_restart").await, Some(2.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
-    assert!(proxy.output().contains("needs a restart to be taken: server.listen, grants.replay_capacity"));
+    proxy.says("needs a restart to be taken: server.listen, grants.replay_capacity").await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(tools.map(|tool| tool.calls()), [0, 1]);
 }
