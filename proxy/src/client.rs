@@ -179,9 +179,11 @@ impl ClientStream {
     /// Reads the head of the next request. While nothing has come, nothing is held for it.
     pub async fn arrival(&mut self) -> Arrival {
         self.forget_request();
-        let first = if self.used { self.bounds.idle } else { self.bounds.header };
+        // A request of which some has come is waited for like any other that has begun.
+        let mut begun = !self.bytes.is_empty();
+        let first = if self.used && !begun { self.bounds.idle } else { self.bounds.header };
         self.wait_for(Awaited::Request, first);
-        let arrival = std::future::poll_fn(|context| self.poll_head(context)).await;
+        let arrival = std::future::poll_fn(|context| self.poll_head(context, &mut begun)).await;
         self.used = true;
         match arrival {
             // Its requests have times of their own.
@@ -207,14 +209,14 @@ impl ClientStream {
         self.overdue.store(NOTHING, Ordering::Relaxed);
     }
 
-    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Arrival> {
+    /// `begun`: something of the request has come, if only an empty line before it, so that its time runs.
+    fn poll_head(&mut self, context: &mut Context<'_>, begun: &mut bool) -> Poll<Arrival> {
         loop {
             if let Some(arrival) = self.look() {
                 return Poll::Ready(arrival);
             }
-            let begun = !self.bytes.is_empty();
             match ready!(self.poll_more(context)) {
-                Ok(0) | Err(_) if begun && self.overdue().is_some() => {
+                Ok(0) | Err(_) if *begun && self.overdue().is_some() => {
                     let problem = Problem::new(Code::RequestTimeout, "the headers were not complete in time");
                     return Poll::Ready(Arrival::Refused(Box::new(problem)));
                 }
@@ -222,7 +224,9 @@ impl ClientStream {
                     return Poll::Ready(Arrival::Silent(self.first_bound()));
                 }
                 Ok(0) | Err(_) => return Poll::Ready(Arrival::Nobody),
-                Ok(_) if !begun => self.wait_for(Awaited::Request, self.bounds.header),
+                Ok(_) if !std::mem::replace(begun, true) => {
+                    self.wait_for(Awaited::Request, self.bounds.header);
+                }
                 Ok(_) => {}
             }
         }
@@ -325,6 +329,7 @@ impl AsyncRead for ClientStream {
         }
         ready!(this.poll_inner(context, buffer))?;
         this.progress(Awaited::Request);
+        this.progress(Awaited::RestOfAnswer);
         Poll::Ready(Ok(()))
     }
 }

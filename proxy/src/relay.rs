@@ -35,7 +35,6 @@ use crate::{
     clock::Monotonic,
     ctx::RequestCtx,
     direct::{self, told},
-    drain::UnderWay,
     metrics::Bound,
     phases::{
         admit::{self, Admission},
@@ -76,6 +75,13 @@ struct Request {
     close: bool,
 }
 
+/// A connection to a tool, how it was made, and whether it had served before.
+struct Connected {
+    tool: Stream,
+    way: Arc<Way>,
+    reused: bool,
+}
+
 /// How a call ended.
 struct Ended {
     status: u16,
@@ -106,7 +112,13 @@ impl Relay {
         let wire = state.access_log.wants_timings().then(|| WireHead::again(client.head()));
         let traceparent = wire.and_then(|wire| wire.only("traceparent").ok()?);
         log::line(state, Outcome { status: ended.status, sent: ended.sent, traceparent }, &ctx);
-        if ended.next == Next::Part { self.part(client, ctx.under_way).await } else { ended.next }
+        if ended.next != Next::Part {
+            return ended.next;
+        }
+        // The call is over; what is left is for the client to read its answer.
+        (ctx.seat, ctx.upstream_seat, ctx.key_guard) = (None, None, None);
+        respond::part(client).await;
+        Next::End
     }
 
     /// Answers what direct mode answers itself.
@@ -127,11 +139,6 @@ impl Relay {
         }
     }
 
-    async fn part(&self, client: &mut ClientStream, _under_way: UnderWay) -> Next {
-        respond::part(client).await;
-        Next::End
-    }
-
     /// Carries a call out, with one upstream after another as far as that is allowed.
     async fn call(
         &self,
@@ -142,21 +149,28 @@ impl Relay {
     ) -> Ended {
         let mut upload: Option<Upload> = None;
         loop {
-            let (mut tool, reused) = match self.connect(state, ctx).await {
+            let Connected { mut tool, way, reused } = match self.connect(state, ctx).await {
                 Ok(connected) => connected,
                 Err(Some(problem)) => {
+                    if let Some(upload) = &upload {
+                        client.give_back(upload.beyond());
+                    }
                     let request = request.after(upload.as_ref());
                     return refuse(state, client, ctx, &problem, request).await;
                 }
                 Err(None) => continue,
             };
             // The tool is connected, so the client may send. The tool itself is not asked: `Expect` is for one hop.
-            if ctx.expects_continue {
-                ctx.expects_continue = false;
-                if client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
-                    return Ended::nobody();
-                }
+            let told = if std::mem::take(&mut ctx.expects_continue) && !request.is_old {
+                client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await
+            } else {
+                Ok(())
+            };
+            if told.is_err() {
+                return Ended::nobody();
             }
+            // Whatever was waited for before: now it is the body.
+            client.wait_for_more();
             let up = Upload::begin(write_head(client, ctx, request), upload.take(), || {
                 let come = if request.body.is_over() { Vec::new() } else { client.take_come() };
                 (request.body, come)
@@ -171,10 +185,12 @@ impl Relay {
             let broken = match ran {
                 Ok(()) => {
                     if up.is_over() && down.leaves_clean() {
-                        self.keep(ctx, tool);
+                        self.keep(ctx, tool, &way);
                     }
                     client.give_back(up.beyond());
-                    let next = Next::after(down.close, up.is_over());
+                    // Over TLS, an end that is not said looks like one that was cut off.
+                    let whole = up.is_over() && !down.is_told_by_close();
+                    let next = Next::after(down.close, whole);
                     return Ended { status, sent: down.passed, next };
                 }
                 Err(broken) => broken,
@@ -199,7 +215,7 @@ impl Relay {
 
     /// A connection to the chosen upstream, and whether it was used before. `Err(None)`: it could not be made, and
     /// another upstream was chosen.
-    async fn connect(&self, state: &State, ctx: &mut RequestCtx) -> Result<(Stream, bool), Option<Problem>> {
+    async fn connect(&self, state: &State, ctx: &mut RequestCtx) -> Result<Connected, Option<Problem>> {
         let Some((pool, place)) = ctx.call.as_ref().map(|call| Arc::clone(&call.pool)).zip(ctx.place) else {
             return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
         };
@@ -208,12 +224,16 @@ impl Relay {
             return Err(Some(fail::unavailable(&pool, "no server of the tool can be reached")));
         };
         ctx.tries += 1;
+        if !ctx.call.as_ref().is_some_and(fail::may_be_sent_again) {
+            // What cannot be sent again is not sent over a connection whose end this thread has not heard of yet.
+            tokio::task::yield_now().await;
+        }
         let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&way, Monotonic::now()));
-        if let Some(stream) = idle {
-            return Ok((stream, true));
+        if let Some(tool) = idle {
+            return Ok(Connected { tool, way, reused: true });
         }
         let error = match self.make(&way).await {
-            Ok(stream) => return Ok((stream, false)),
+            Ok(tool) => return Ok(Connected { tool, way, reused: false }),
             Err(error) => fail::connect(state, ctx, error),
         };
         if error.retry() {
@@ -237,11 +257,10 @@ impl Relay {
         }
     }
 
-    /// Keeps the connection for the next call.
-    fn keep(&self, ctx: &RequestCtx, tool: Stream) {
-        let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
-        if let Some((upstream, way)) = upstream.and_then(|upstream| Some((upstream, upstream.way()?))) {
-            upstream.keep_idle(tool, &way, Monotonic::now(), &self.room);
+    /// Keeps the connection for the next call that goes the same way.
+    fn keep(&self, ctx: &RequestCtx, tool: Stream, way: &Way) {
+        if let Some(upstream) = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place)) {
+            upstream.keep_idle(tool, way, Monotonic::now(), &self.room);
         }
     }
 }
@@ -407,7 +426,7 @@ async fn say(
 /// Whether nothing of the body is left to come.
 async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
     match body {
-        Framing::Length(0) => true,
+        body if body.is_over() => true,
         Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
             let dropped = timeout(LINGER, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
             dropped.await.is_ok_and(|dropped| dropped.is_ok())

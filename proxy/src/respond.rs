@@ -44,12 +44,13 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
 /// Ends a connection over which something may still come: it is taken for a while, so that the client gets to read its
 /// answer. Closing on unread bytes can destroy it on its way.
 pub async fn part(stream: &mut ClientStream) {
-    if AsyncWriteExt::shutdown(stream).await.is_ok() {
-        let mut dropped = tokio::io::sink();
-        let mut rest = stream.take(LINGER_BYTES);
-        let rest = tokio::io::copy(&mut rest, &mut dropped);
-        let _over = tokio::time::timeout(LINGER, rest).await;
-    }
+    let take = async {
+        if AsyncWriteExt::shutdown(stream).await.is_ok() {
+            // Whatever it comes to, the connection ends.
+            let _taken = tokio::io::copy(&mut stream.take(LINGER_BYTES), &mut tokio::io::sink()).await;
+        }
+    };
+    let _over = tokio::time::timeout(LINGER, take).await;
 }
 
 /// A request's name where no grant names it. It has to be unlikely to repeat, not hard to guess.

@@ -9,7 +9,7 @@ use crate::{
     client::{Awaited, ClientStream},
     clock::Monotonic,
     ctx::RequestCtx,
-    phases::fail,
+    phases::{answer, fail},
 };
 
 /// More of a body than its pool takes. What to say of it is in the request's context.
@@ -28,13 +28,17 @@ pub fn count(ctx: &mut RequestCtx, length: usize) -> Result<(), TooMuch> {
     Ok(())
 }
 
-/// The whole request was sent: from now on the tool is waited for.
-pub fn complete(client: &ClientStream, ctx: &mut RequestCtx) {
+/// The whole request was sent: from now on the tool is waited for. `again` says whether all of it is there to be sent
+/// again.
+pub fn complete(client: &ClientStream, ctx: &mut RequestCtx, again: bool) {
     let complete = *ctx.complete_at.get_or_insert_with(Instant::now);
+    if ctx.answered_at.is_some() {
+        return answer::goes_on(client, ctx);
+    }
     let Some(call) = &ctx.call else { return };
     let settings = &call.pool.config.settings;
     let left = settings.answer_timeout.saturating_sub(complete.elapsed());
-    if fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx) {
+    if again && fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx) {
         client.wait_for(Awaited::Try, settings.try_timeout);
     } else {
         client.wait_for(Awaited::Answer, left);
@@ -43,8 +47,20 @@ pub fn complete(client: &ClientStream, ctx: &mut RequestCtx) {
 
 /// The tool takes nothing of a body that is there: it has as long for it as for an answer.
 pub fn wait_for_tool(client: &ClientStream, ctx: &RequestCtx) {
+    if ctx.answered_at.is_some() {
+        return answer::goes_on(client, ctx);
+    }
     if let Some(call) = &ctx.call {
         client.wait_for(Awaited::Answer, call.pool.config.settings.answer_timeout);
+    }
+}
+
+/// The tool takes the body again: what is waited for is more of it, or more of an answer that has begun.
+pub fn wait_for_client(client: &ClientStream, ctx: &RequestCtx) {
+    if ctx.answered_at.is_some() {
+        answer::goes_on(client, ctx);
+    } else {
+        client.wait_for_more();
     }
 }
 

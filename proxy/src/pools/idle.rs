@@ -2,7 +2,8 @@
 //! that has made it; and nothing watches them while they wait, since it costs less to look when one is wanted.
 
 use std::{
-    pin::Pin,
+    future::poll_fn,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,7 +14,10 @@ use std::{
 
 use parking_lot::Mutex;
 use pingora_core::protocols::Stream;
-use tokio::io::{AsyncRead as _, ReadBuf};
+use tokio::{
+    io::{AsyncRead as _, ReadBuf},
+    task::unconstrained,
+};
 
 use crate::clock::Monotonic;
 
@@ -105,8 +109,10 @@ impl Kept {
 /// Whether nothing has come: the other end has neither closed the connection nor said what nobody asked for.
 fn is_quiet(stream: &mut Stream) -> bool {
     let mut byte = [0];
-    let mut context = Context::from_waker(Waker::noop());
-    Pin::new(stream).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_pending()
+    let mut buffer = ReadBuf::new(&mut byte);
+    // Not held to the task's budget, which would make everything look quiet once it is spent.
+    let read = unconstrained(poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut buffer)));
+    pin!(read).poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
 
 #[cfg(test)]

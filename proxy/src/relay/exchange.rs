@@ -48,6 +48,8 @@ pub(super) struct Upload {
     flushed: bool,
     /// Whether the tool is who is waited for, and not the client.
     blocked: bool,
+    /// Whether the tool has taken something since that was looked at.
+    moved: bool,
     /// What was sent of the body, if it may have to be sent again.
     pub(super) again: Option<Vec<u8>>,
     stage: Stage,
@@ -117,6 +119,7 @@ impl Upload {
                 sent: 0,
                 flushed: false,
                 blocked: false,
+                moved: false,
                 again: Some(Vec::new()),
                 stage: Stage::UnderWay,
             }
@@ -159,13 +162,18 @@ impl Download {
             sent: 0,
             flushed: true,
             blocked: false,
-            told: Told::AsSaid,
+            told: Told::AsSaid(None),
             answer: None,
             stage: Stage::UnderWay,
             client_is_old,
             close,
             passed: 0,
         }
+    }
+
+    /// Whether the client can tell the end of its answer only by the end of the connection.
+    pub(super) fn is_told_by_close(&self) -> bool {
+        self.told == Told::Close
     }
 
     /// Whether the tool's connection can serve another call: all of the answer was read and nothing else came.
@@ -208,10 +216,11 @@ impl Exchange<'_> {
     fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let polled = self.poll_up_either(context);
         let blocked = polled.is_pending() && !self.up.flushed;
-        if blocked && !self.up.blocked {
+        let moved = std::mem::take(&mut self.up.moved);
+        if blocked && (moved || !self.up.blocked) {
             body::wait_for_tool(self.client, self.ctx);
         } else if self.up.blocked && !blocked && polled.is_pending() {
-            self.client.wait_for_more();
+            body::wait_for_client(self.client, self.ctx);
         }
         self.up.blocked = blocked;
         polled
@@ -224,7 +233,10 @@ impl Exchange<'_> {
                 self.up.flushed = false;
                 let unsent = self.up.unsent.get(self.up.sent..).unwrap_or_default();
                 match ready!(Pin::new(&mut *self.tool).poll_write(context, unsent)) {
-                    Ok(written) if written > 0 => self.up.sent += written,
+                    Ok(written) if written > 0 => {
+                        self.up.sent += written;
+                        self.up.moved = true;
+                    }
                     // The tool may have answered before it closed: what comes down will tell.
                     Ok(_) | Err(_) => return self.end_up(Stage::GivenUp),
                 }
@@ -239,7 +251,7 @@ impl Exchange<'_> {
             self.up.unsent.clear();
             self.up.sent = 0;
             if self.up.body.is_over() {
-                body::complete(self.client, self.ctx);
+                body::complete(self.client, self.ctx, self.up.again.is_some());
                 return self.end_up(Stage::Over);
             }
             self.up.read.reserve(READ_MUCH);
@@ -254,6 +266,9 @@ impl Exchange<'_> {
     }
 
     fn end_up(&mut self, stage: Stage) -> Poll<Result<(), Broken>> {
+        if stage == Stage::GivenUp {
+            body::wait_for_tool(self.client, self.ctx);
+        }
         self.up.stage = stage;
         Poll::Ready(Ok(()))
     }
@@ -365,7 +380,7 @@ impl Exchange<'_> {
         let data = self.down.read.get(..part.data).unwrap_or_default();
         match self.down.told {
             Told::Chunks => framing::write_chunk(&mut self.down.unsent, data),
-            Told::AsSaid | Told::Close => self.down.unsent.extend_from_slice(data),
+            Told::AsSaid(_) | Told::Close => self.down.unsent.extend_from_slice(data),
         }
         self.down.read.advance(part.data);
         self.down.passed += part.data;
@@ -381,11 +396,11 @@ impl Exchange<'_> {
         }
         let Download { read, unsent, client_is_old, close, told, .. } = &mut self.down;
         // An answer before the end of the body leaves a rest that nobody will read.
-        *close |= self.up.stage != Stage::Over || self.state.drain.has_begun();
+        let last = self.up.stage != Stage::Over || self.state.drain.has_begun();
         let (state, client, ctx) = (self.state, &*self.client, &mut *self.ctx);
         let found = head::read_answer(read, unsent, |out, answer, response, nominated| {
             *told = answer.told(*client_is_old);
-            *close |= *told == Told::Close;
+            *close |= last || *told == Told::Close;
             answer::begun(state, client, ctx, answer.status);
             head::write_answer(out, response, nominated, *told, *close, ctx, state.direct.is_some());
         });

@@ -6,6 +6,7 @@ use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
     headers::{KEY_ID, REQUEST_ID, TIER, reaches_client, reaches_tool},
     request::MAX_HEADER_BYTES,
+    route::CallMethod,
 };
 
 use super::framing::{Chunks, Framing};
@@ -60,7 +61,10 @@ pub(super) fn write_request(
         call.tier.as_str()
     );
     let _written = match body {
-        Framing::Length(0) if wire.only("content-length").is_ok_and(|value| value.is_none()) => {
+        Framing::Length(0)
+            if call.method == CallMethod::Get
+                && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
+        {
             write!(out, "\r\n")
         }
         Framing::Length(length) => write!(out, "content-length: {length}\r\n\r\n"),
@@ -73,6 +77,8 @@ pub(super) fn write_request(
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: Framing,
+    /// The length that is stated, where one may be: of a 304 it is that of what is not sent.
+    stated: Option<u64>,
     /// Whether the connection can serve another call once the body is over.
     pub(super) lasts: bool,
     /// The bytes of the head.
@@ -82,8 +88,8 @@ pub(super) struct Answer {
 /// How the client is told where the body of its answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// As the tool said: in a length, or because there is none.
-    AsSaid,
+    /// As the tool said: in this length, or because there is no body.
+    AsSaid(Option<u64>),
     /// In chunks.
     Chunks,
     /// By the end of the connection.
@@ -159,13 +165,14 @@ impl Answer {
             (_, Some(length), false) => Framing::Length(length),
             (_, None, false) => Framing::UntilClose,
         };
-        Ok(Self { status, body, lasts: lasts && body != Framing::UntilClose, length })
+        let stated = stated.filter(|_| status != 204);
+        Ok(Self { status, body, stated, lasts: lasts && body != Framing::UntilClose, length })
     }
 
     /// How the client is told where the body ends.
     pub(super) const fn told(&self, client_is_old: bool) -> Told {
         match self.body {
-            Framing::Length(_) => Told::AsSaid,
+            Framing::Length(_) => Told::AsSaid(self.stated),
             Framing::Chunked(_) | Framing::UntilClose if client_is_old => Told::Close,
             Framing::Chunked(_) | Framing::UntilClose => Told::Chunks,
         }
@@ -188,12 +195,10 @@ pub(super) fn write_answer(
     let mut dated = false;
     for line in response.headers.iter() {
         dated |= line.name.eq_ignore_ascii_case("date");
-        let framing = is_framing(line.name)
-            && !(told == Told::AsSaid && line.name.eq_ignore_ascii_case("content-length"));
         let ours = direct && told::replaces(line.name);
         if reaches_client(line.name)
             && !ours
-            && !framing
+            && !is_framing(line.name)
             && !is_of_the_hop(line.name)
             && !nominated.holds(line.name)
         {
@@ -211,9 +216,11 @@ pub(super) fn write_answer(
         out.extend_from_slice(get_cached_date().as_bytes());
         out.extend_from_slice(b"\r\n");
     }
-    if told == Told::Chunks {
-        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
-    }
+    let _written = match told {
+        Told::AsSaid(Some(length)) => write!(out, "content-length: {length}\r\n"),
+        Told::Chunks => write!(out, "transfer-encoding: chunked\r\n"),
+        Told::AsSaid(None) | Told::Close => Ok(()),
+    };
     if close {
         out.extend_from_slice(b"connection: close\r\n");
     }

@@ -22,6 +22,7 @@ mod health;
 mod http2;
 mod operations;
 mod pools;
+mod relay;
 mod reload;
 mod retries;
 mod routing;
