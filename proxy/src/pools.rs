@@ -230,6 +230,12 @@ impl Pool {
         Some(seat)
     }
 
+    /// Whether the budget has a retry left.
+    #[must_use]
+    pub fn has_retry(&self, now: Monotonic) -> bool {
+        self.live.budget.lock().after_retry(now).is_some()
+    }
+
     /// Takes a retry from the budget, if there is one.
     #[must_use]
     pub fn may_retry(&self, now: Monotonic) -> bool {

@@ -45,6 +45,17 @@ pub fn complete(client: &ClientStream, ctx: &mut RequestCtx, again: bool) {
     }
 }
 
+/// Whether an upstream that has used up its try gets the rest of the call's time, since no other may be asked instead.
+pub fn has_to_wait_on(client: &ClientStream, ctx: &RequestCtx) -> bool {
+    let (Some(call), Some(complete)) = (&ctx.call, ctx.complete_at) else { return false };
+    if client.overdue() != Some(Awaited::Try) || call.pool.has_retry(Monotonic::now()) {
+        return false;
+    }
+    let settings = &call.pool.config.settings;
+    client.wait_for(Awaited::Answer, settings.answer_timeout.saturating_sub(complete.elapsed()));
+    true
+}
+
 /// The tool takes nothing of a body that is there: it has as long for it as for an answer.
 pub fn wait_for_tool(client: &ClientStream, ctx: &RequestCtx) {
     if ctx.answered_at.is_some() {

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     client::{Awaited, ClientStream},
     ctx::RequestCtx,
+    metrics::Bound,
     phases::{
         answer,
         body::{self, TooMuch},
@@ -206,6 +207,10 @@ impl Exchange<'_> {
             Stage::UnderWay => self.client.poll_overdue(context),
             Stage::Over | Stage::GivenUp => self.client.poll_left(context),
         };
+        if left.is_ready() && body::has_to_wait_on(self.client, self.ctx) {
+            self.state.metrics.hit(Bound::RetryPercent);
+            return self.client.poll_overdue(context).map(|_| Err(self.client_broke()));
+        }
         left.map(|_| Err(self.client_broke()))
     }
 

@@ -105,3 +105,20 @@ async fn retries_stay_within_their_budget() {
     let retried = bad.calls() - refused;
     assert!(refused > 0 && retried >= 10 && retried <= floor, "{retried} retried, {refused} refused");
 }
+
+#[tokio::test]
+async fn without_a_retry_to_spend_the_first_server_has_the_time_of_the_whole_call() {
+    let said = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    // The answer's head takes longer than one try and less than a call.
+    let slow = || Manner::Drip(said.to_vec(), Duration::from_millis(8));
+    let (one, two) = (FakeTool::start(slow()).await, FakeTool::start(slow()).await);
+    let line = "answer_timeout = \"5s\"\ntry_timeout = \"100ms\"\nretry_percent = 0\neject_percent = 0";
+    let proxy = Setup::new().tool(Tool::Qr, &[&one, &two]).pool_line(Tool::Qr, line).ready().await;
+    // More at once than the budget has retries for.
+    let calls = (0..60).map(|_| proxy.send(call("GET", "/v1/qr/generate")));
+    let answers = futures_util::future::join_all(calls).await;
+    let statuses: Vec<_> =
+        answers.iter().map(|answer| answer.status).filter(|&status| status != 200).collect();
+    assert!(statuses.is_empty(), "{statuses:?}");
+    assert!(proxy.metric(r#"utg_bounds_hit_total{bound="retry_percent"}"#).await > Some(0.0));
+}
