@@ -199,6 +199,9 @@ async fn run_into(row: Row) {
         _ => {}
     }
     let stage = Stage { proxy: Arc::new(setup.ready().await), tool: Arc::new(tool) };
+    // All rows start at once: on a busy machine a first probe may have been too slow.
+    let healthy = || async { stage.proxy.health(Tool::Qr).await.iter().all(|health| health == "healthy") };
+    until("its servers are healthy", healthy).await;
     let series = format!(r#"utg_bounds_hit_total{{bound="{}"}}"#, row.bound.as_str());
     assert_eq!(stage.proxy.metric(&series).await, Some(0.0), "{series}");
     let got = (row.drive)(stage.clone()).await;
