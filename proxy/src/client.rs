@@ -10,6 +10,7 @@ mod known;
 use std::{
     io,
     mem::MaybeUninit,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::atomic::{AtomicU8, AtomicU64, Ordering},
     task::{Context, Poll, ready},
@@ -48,6 +49,13 @@ pub struct ClientStream {
     bounds: Bounds,
     /// Whether a request was read on this connection before.
     used: bool,
+}
+
+/// Who is at the other end of a connection.
+#[must_use]
+pub fn address(stream: &Stream) -> Option<IpAddr> {
+    let digest = stream.get_socket_digest()?;
+    digest.peer_addr()?.as_inet().map(SocketAddr::ip)
 }
 
 /// How long a client may take.

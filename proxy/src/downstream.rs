@@ -1,9 +1,6 @@
 //! Connections from clients: made safe, bounded, and served one request after another.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use pingora_core::{
@@ -15,7 +12,7 @@ use shared::problem::{Code, Problem};
 use tokio::sync::watch;
 
 use crate::{
-    client::{Arrival, ClientStream},
+    client::{self, Arrival, ClientStream},
     config::Config,
     drain::Phase,
     guards::Counted,
@@ -156,7 +153,7 @@ impl Downstream {
             state.metrics.hit(Bound::Connections);
             return None;
         }
-        let Some(address) = address(&stream) else { return Some((stream, None)) };
+        let Some(address) = client::address(&stream) else { return Some((stream, None)) };
         let counted = state.guards.connect(address, &config.clients);
         if counted.is_some() {
             return Some((stream, counted));
@@ -194,9 +191,4 @@ impl ServerApp for Downstream {
         Box::pin(self.converse_http2(http2)).await;
         None
     }
-}
-
-fn address(stream: &Stream) -> Option<IpAddr> {
-    let digest = stream.get_socket_digest()?;
-    digest.peer_addr()?.as_inet().map(SocketAddr::ip)
 }

@@ -6,6 +6,7 @@ mod exchange;
 mod framing;
 mod head;
 mod incoming;
+mod outbox;
 
 use std::{
     sync::Arc,
@@ -161,12 +162,8 @@ impl Relay {
                 Err(None) => continue,
             };
             // The tool is connected, so the client may send. The tool itself is not asked: `Expect` is for one hop.
-            let told = if std::mem::take(&mut ctx.expects_continue) && !request.is_old {
-                client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await
-            } else {
-                Ok(())
-            };
-            if told.is_err() {
+            let expects = std::mem::take(&mut ctx.expects_continue) && !request.is_old;
+            if expects && client.tell_to_continue().await.is_err() {
                 return Ended::nobody();
             }
             // Whatever was waited for before: now it is the body.

@@ -18,8 +18,7 @@ impl ClientStream {
     /// Who is at the other end.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
-        let digest = self.inner.get_socket_digest()?;
-        Some(digest.peer_addr()?.as_inet()?.ip())
+        super::address(&self.inner)
     }
 
     /// Whether nobody between the client and the proxy can read along.
@@ -79,6 +78,13 @@ impl ClientStream {
             Poll::Ready(Ok(()))
         })
         .await
+    }
+
+    /// Tells a client that waits for it to send its body, and waits for that.
+    pub async fn tell_to_continue(&mut self) -> io::Result<()> {
+        let told = self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        self.wait_for_more();
+        told
     }
 
     /// Writes all of these bytes, or fails when the client takes nothing for too long.

@@ -8,12 +8,12 @@ use std::{
 
 use bytes::{Buf as _, BytesMut};
 use pingora_core::protocols::Stream;
-use tokio::io::AsyncWrite as _;
 use tokio_util::io::poll_read_buf;
 
 use super::{
     framing::{self, Framing, LAST_CHUNK},
     head::{self, Answer, Told},
+    outbox::Outbox,
 };
 use crate::{
     client::{Awaited, ClientStream},
@@ -43,14 +43,9 @@ pub(super) struct Upload {
     chunked: bool,
     /// What was read and not looked at.
     read: BytesMut,
-    /// What is to be written.
-    unsent: Vec<u8>,
-    sent: usize,
-    flushed: bool,
+    unsent: Outbox,
     /// Whether the tool is who is waited for, and not the client.
     blocked: bool,
-    /// Whether the tool has taken something since that was looked at.
-    moved: bool,
     /// What was sent of the body, if it may have to be sent again.
     pub(super) again: Option<Vec<u8>>,
     stage: Stage,
@@ -59,9 +54,7 @@ pub(super) struct Upload {
 /// The answer on its way to the client.
 pub(super) struct Download {
     read: BytesMut,
-    unsent: Vec<u8>,
-    sent: usize,
-    flushed: bool,
+    unsent: Outbox,
     /// Whether the client is who is waited for, and not the tool.
     blocked: bool,
     told: Told,
@@ -116,25 +109,21 @@ impl Upload {
                 body,
                 chunked: matches!(body, Framing::Chunked(_)),
                 read: BytesMut::from(come.as_slice()),
-                unsent: Vec::new(),
-                sent: 0,
-                flushed: false,
+                unsent: Outbox::default(),
                 blocked: false,
-                moved: false,
                 again: Some(Vec::new()),
                 stage: Stage::UnderWay,
             }
         });
-        upload.unsent = head;
-        (upload.sent, upload.flushed, upload.blocked, upload.stage) = (0, false, false, Stage::UnderWay);
+        (upload.unsent, upload.blocked, upload.stage) = (Outbox::new(head), false, Stage::UnderWay);
         let again = upload.again.as_deref().unwrap_or_default();
         if upload.chunked {
-            framing::write_chunk(&mut upload.unsent, again);
+            framing::write_chunk(&mut upload.unsent.bytes, again);
             if upload.body.is_over() {
-                upload.unsent.extend_from_slice(LAST_CHUNK);
+                upload.unsent.bytes.extend_from_slice(LAST_CHUNK);
             }
         } else {
-            upload.unsent.extend_from_slice(again);
+            upload.unsent.bytes.extend_from_slice(again);
         }
         upload
     }
@@ -159,9 +148,7 @@ impl Download {
     pub(super) fn new(client_is_old: bool, close: bool) -> Self {
         Self {
             read: BytesMut::new(),
-            unsent: Vec::new(),
-            sent: 0,
-            flushed: true,
+            unsent: Outbox::default(),
             blocked: false,
             told: Told::AsSaid(None),
             answer: None,
@@ -220,8 +207,8 @@ impl Exchange<'_> {
 
     fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let polled = self.poll_up_either(context);
-        let blocked = polled.is_pending() && !self.up.flushed;
-        let moved = std::mem::take(&mut self.up.moved);
+        let blocked = polled.is_pending() && self.up.unsent.is_stuck();
+        let moved = self.up.unsent.has_moved();
         if blocked && (moved || !self.up.blocked) {
             body::wait_for_tool(self.client, self.ctx);
         } else if self.up.blocked && !blocked && polled.is_pending() {
@@ -234,27 +221,10 @@ impl Exchange<'_> {
     /// Writes and reads in turn, as far as the tool takes and the client gives.
     fn poll_up_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         loop {
-            if self.up.sent < self.up.unsent.len() {
-                self.up.flushed = false;
-                let unsent = self.up.unsent.get(self.up.sent..).unwrap_or_default();
-                match ready!(Pin::new(&mut *self.tool).poll_write(context, unsent)) {
-                    Ok(written) if written > 0 => {
-                        self.up.sent += written;
-                        self.up.moved = true;
-                    }
-                    // The tool may have answered before it closed: what comes down will tell.
-                    Ok(_) | Err(_) => return self.end_up(Stage::GivenUp),
-                }
-                continue;
+            if ready!(self.up.unsent.poll_empty(self.tool, context)).is_err() {
+                // The tool may have answered before it closed: what comes down will tell.
+                return self.end_up(Stage::GivenUp);
             }
-            if !self.up.flushed {
-                if ready!(Pin::new(&mut *self.tool).poll_flush(context)).is_err() {
-                    return self.end_up(Stage::GivenUp);
-                }
-                self.up.flushed = true;
-            }
-            self.up.unsent.clear();
-            self.up.sent = 0;
             if self.up.body.is_over() {
                 body::complete(self.client, self.ctx, self.up.again.is_some());
                 return self.end_up(Stage::Over);
@@ -298,21 +268,21 @@ impl Exchange<'_> {
                 again => *again = None,
             }
             if up.chunked {
-                framing::write_chunk(&mut up.unsent, data);
+                framing::write_chunk(&mut up.unsent.bytes, data);
             } else {
-                up.unsent.extend_from_slice(data);
+                up.unsent.bytes.extend_from_slice(data);
             }
             up.read.advance(part.data);
         }
         if up.chunked && up.body.is_over() && !was_over {
-            up.unsent.extend_from_slice(LAST_CHUNK);
+            up.unsent.bytes.extend_from_slice(LAST_CHUNK);
         }
         Ok(())
     }
 
     fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let polled = self.poll_down_either(context);
-        let blocked = polled.is_pending() && !self.down.flushed;
+        let blocked = polled.is_pending() && self.down.unsent.is_stuck();
         if blocked && !self.down.blocked {
             self.client.wait_for_taking();
         } else if self.down.blocked && !blocked && polled.is_pending() {
@@ -325,24 +295,10 @@ impl Exchange<'_> {
     /// Writes and reads in turn, as far as the client takes and the tool gives.
     fn poll_down_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         loop {
-            if self.down.sent < self.down.unsent.len() {
-                self.down.flushed = false;
-                let unsent = self.down.unsent.get(self.down.sent..).unwrap_or_default();
-                match ready!(Pin::new(&mut *self.client).poll_write(context, unsent)) {
-                    Ok(written) if written > 0 => self.down.sent += written,
-                    Ok(_) | Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
-                }
-                continue;
-            }
-            self.down.unsent.clear();
-            self.down.sent = 0;
-            let over = self.down.stage == Stage::Over;
-            if over || !self.down.flushed {
-                match ready!(Pin::new(&mut *self.client).poll_flush(context)) {
-                    Ok(()) if over => return Poll::Ready(Ok(())),
-                    Ok(()) => self.down.flushed = true,
-                    Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
-                }
+            match ready!(self.down.unsent.poll_empty(self.client, context)) {
+                Ok(()) if self.down.stage == Stage::Over => return Poll::Ready(Ok(())),
+                Ok(()) => {}
+                Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
             }
             match self.take_answer() {
                 Ok(true) => continue,
@@ -375,7 +331,7 @@ impl Exchange<'_> {
             return Ok(self.down.stage == Stage::Over);
         }
         let Some(answer) = &mut self.down.answer else { return Ok(true) };
-        let begun = !self.down.unsent.is_empty();
+        let begun = !self.down.unsent.bytes.is_empty();
         let part = match answer.body.take(&self.down.read) {
             Ok(part) => part,
             Err(framing::Broken) => return Err(self.tool_broke(Cause::Malformed)),
@@ -384,8 +340,8 @@ impl Exchange<'_> {
         self.down.read.advance(part.skip);
         let data = self.down.read.get(..part.data).unwrap_or_default();
         match self.down.told {
-            Told::Chunks => framing::write_chunk(&mut self.down.unsent, data),
-            Told::AsSaid(_) | Told::Close => self.down.unsent.extend_from_slice(data),
+            Told::Chunks => framing::write_chunk(&mut self.down.unsent.bytes, data),
+            Told::AsSaid(_) | Told::Close => self.down.unsent.bytes.extend_from_slice(data),
         }
         self.down.read.advance(part.data);
         self.down.passed += part.data;
@@ -403,7 +359,7 @@ impl Exchange<'_> {
         // An answer before the end of the body leaves a rest that nobody will read.
         let last = self.up.stage != Stage::Over || self.state.drain.has_begun();
         let (state, client, ctx) = (self.state, &*self.client, &mut *self.ctx);
-        let found = head::read_answer(read, unsent, |out, answer, response, nominated| {
+        let found = head::read_answer(read, &mut unsent.bytes, |out, answer, response, nominated| {
             *told = answer.told(*client_is_old);
             *close |= last || *told == Told::Close;
             answer::begun(state, client, ctx, answer.status);
@@ -427,7 +383,7 @@ impl Exchange<'_> {
 
     fn end_down(&mut self) {
         if self.down.told == Told::Chunks {
-            self.down.unsent.extend_from_slice(LAST_CHUNK);
+            self.down.unsent.bytes.extend_from_slice(LAST_CHUNK);
         }
         self.down.stage = Stage::Over;
     }

@@ -61,8 +61,7 @@ impl<'a> Incoming<'a> {
     /// Tells a client that waits for it to send its body.
     pub async fn tell_to_continue(&mut self) {
         // When the client is gone, its body does not come either.
-        let _told = self.client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
-        self.client.wait_for_more();
+        let _told = self.client.tell_to_continue().await;
     }
 
     /// The whole body, of at most so many bytes.

@@ -85,13 +85,7 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
         }
         generation = proxy.later_than(generation).await;
     }
-    let (made, failed) = load.end().await;
-    assert!(
-        failed.is_empty(),
-        "{} of {made} calls failed: {:#?}",
-        failed.len(),
-        &failed[..failed.len().min(5)]
-    );
+    let made = load.lost_nothing().await;
     assert!(made > 500, "{made} calls");
     assert!(tools.iter().all(|tool| tool.calls() > made / 10));
     assert!(proxy.metric(r#"utg_reloads_total{outcome="taken"}"#).await >= Some(f64::from(RELOADS)));

@@ -71,13 +71,7 @@ async fn five_upgrades_under_load_lose_no_call() {
         assert!(old.ended().await.success());
         old = new;
     }
-    let (made, failed) = load.end().await;
-    assert!(
-        failed.is_empty(),
-        "{} of {made} calls failed: {:#?}",
-        failed.len(),
-        &failed[..failed.len().min(5)]
-    );
+    let made = load.lost_nothing().await;
     assert!(made > 200, "{made} calls");
 }
 
