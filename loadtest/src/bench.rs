@@ -8,9 +8,12 @@ mod caller;
 mod message;
 mod peers;
 mod process;
+mod share;
 mod table;
 mod upstream;
+mod work;
 
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,10 +21,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::caller::Calls;
-use self::message::{Credential, Shape};
 use self::peers::{Peer, Place};
+use self::share::Share;
 use self::table::{Cell, Table};
+use self::work::{FULL, Pace, WORKS, Work};
 
 /// The options of `loadtest bench-proxy`.
 #[derive(Args, Debug)]
@@ -41,7 +44,7 @@ pub struct Arguments {
     /// Only these peers: bare, "bare tuned", utg, "utg direct", nginx, haproxy.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only these works: proxied, upload, download, connect, unknown, spent, rate.
+    /// Only these works: proxied, upload, download, connect, unknown, spent, rate, half (and proxied, of which it is half).
     #[arg(long, value_delimiter = ',')]
     works: Vec<String>,
     /// Keys that call our proxy in direct mode.
@@ -52,81 +55,12 @@ pub struct Arguments {
     rate: u32,
 }
 
-/// What is asked of a peer in a slice.
-#[derive(Clone, Copy, Debug)]
-struct Work {
-    name: &'static str,
-    what: &'static str,
-    shape: Shape,
-    expected: u16,
-    connections: usize,
-    at_rate: bool,
-}
-
-const SMALL: Shape = Shape { action: "generate", body: 0, close: false };
-
-const WORKS: [Work; 7] = [
-    Work {
-        name: "proxied",
-        what: "GET, 97 bytes back, kept connections",
-        shape: SMALL,
-        expected: 200,
-        connections: 64,
-        at_rate: false,
-    },
-    Work {
-        name: "upload",
-        what: "POST of 64 KiB",
-        shape: Shape { body: 64 << 10, ..SMALL },
-        expected: 200,
-        connections: 64,
-        at_rate: false,
-    },
-    Work {
-        name: "download",
-        what: "GET, 1 MiB back",
-        shape: Shape { action: upstream::BIG_ACTION, ..SMALL },
-        expected: 200,
-        connections: 16,
-        at_rate: false,
-    },
-    Work {
-        name: "connect",
-        what: "GET, a connection for each call",
-        shape: Shape { close: true, ..SMALL },
-        expected: 200,
-        connections: 32,
-        at_rate: false,
-    },
-    Work { name: "unknown", what: "401", shape: SMALL, expected: 401, connections: 64, at_rate: false },
-    Work { name: "spent", what: "429", shape: SMALL, expected: 429, connections: 64, at_rate: false },
-    Work {
-        name: "rate",
-        what: "GET at a fixed rate",
-        shape: SMALL,
-        expected: 200,
-        connections: 64,
-        at_rate: true,
-    },
-];
-
 /// Connections held open while memory is read.
 const IDLE_CONNECTIONS: usize = 1_000;
 /// One body, streamed through while memory is read.
 const STREAMED: u64 = 1 << 30;
-
-impl Work {
-    /// The calls it makes to a peer; `None` when the peer has no such work.
-    fn calls(&self, peer: &Peer) -> Option<Calls> {
-        let credential: &Credential = match self.expected {
-            401 => peer.unknown.as_ref()?,
-            429 => peer.spent.as_ref()?,
-            _ => &peer.good,
-        };
-        let Self { shape, expected, connections, .. } = *self;
-        Some(Calls { address: peer.address, credential: credential.clone(), shape, expected, connections })
-    }
-}
+/// What the gateway itself is to take at most, in microseconds.
+const OWN_SHARE: f64 = 200.0;
 
 /// Runs the bench and prints its tables.
 ///
@@ -152,73 +86,128 @@ pub async fn run(arguments: Arguments) -> io::Result<ExitCode> {
 }
 
 async fn measure(arguments: &Arguments, peers: &[Peer]) -> io::Result<()> {
-    let works: Vec<&Work> = WORKS
-        .iter()
-        .filter(|work| arguments.works.is_empty() || arguments.works.iter().any(|name| name == work.name))
-        .collect();
+    let works: Vec<&Work> = WORKS.iter().filter(|work| work.is_among(&arguments.works)).collect();
     let mut out = io::stdout();
     writeln!(out, "{}", memory(peers).await?)?;
-    let mut tables: Vec<(Table, Table)> =
-        works.iter().map(|work| work_tables(work, arguments.rate)).collect();
+    let mut tables: Vec<Tables> = works.iter().map(|work| Tables::of(work, arguments.rate)).collect();
+    let mut full = HashMap::new();
     for round in 0..usize::from(arguments.rounds) {
-        for (work, (cost, pace)) in works.iter().zip(&mut tables) {
+        for (work, tables) in works.iter().zip(&mut tables) {
             for turn in 0..peers.len() {
                 let Some(peer) = peers.get((turn + round) % peers.len()) else { continue };
-                slice(arguments, work, peer, cost, pace).await.map_err(|error| {
+                slice(arguments, work, peer, &mut full, tables).await.map_err(|error| {
                     io::Error::new(error.kind(), format!("{}, {}: {error}", peer.name, work.name))
                 })?;
             }
         }
     }
-    for (cost, pace) in tables {
+    for Tables { cost, pace } in tables {
         writeln!(out, "{cost}\n{pace}")?;
     }
     Ok(())
 }
 
-fn work_tables(work: &Work, rate: u32) -> (Table, Table) {
-    let cost = format!("{} ({}): processor time per call, µs", work.name, work.what);
-    let pace = if work.at_rate {
-        format!("{}: {rate}/s, µs until the answer", work.name)
-    } else {
-        format!("{}: calls a second on one processor", work.name)
-    };
-    (Table::new(cost), Table::new(pace))
+/// What is told of a work.
+struct Tables {
+    cost: Table,
+    pace: Table,
 }
 
+impl Tables {
+    fn of(work: &Work, rate: u32) -> Self {
+        let Work { name, what, .. } = work;
+        let pace = match work.pace {
+            Pace::Answers => format!("{name}: calls a second on one processor"),
+            Pace::Rate => format!("{name}: {rate}/s, µs until the answer"),
+            Pace::Half => {
+                format!("{name}: what the gateway itself took of the time, by its own histogram, µs")
+            }
+        };
+        let cost = format!("{name} ({what}): processor time per call, µs");
+        Self { cost: Table::new(cost), pace: Table::new(pace) }
+    }
+}
+
+/// What was seen of a peer at one moment. Looking costs the peer some time, which is not counted: what it had used is
+/// asked before and after.
+struct Look {
+    used_before: Duration,
+    share: Option<Share>,
+    used_after: Duration,
+}
+
+impl Look {
+    async fn at(peer: &Peer, pace: Pace) -> io::Result<Self> {
+        let used_before = peer.process.processor_time()?;
+        if pace != Pace::Half {
+            return Ok(Self { used_before, share: None, used_after: used_before });
+        }
+        let share = peer.share().await?;
+        Ok(Self { used_before, share, used_after: peer.process.processor_time()? })
+    }
+}
+
+/// `full`: the calls that each peer answered in a second of its processor's time.
 async fn slice(
     arguments: &Arguments,
     work: &Work,
     peer: &Peer,
-    cost: &mut Table,
-    pace: &mut Table,
+    full: &mut HashMap<&'static str, f64>,
+    Tables { cost, pace }: &mut Tables,
 ) -> io::Result<()> {
-    let Some(calls) = work.calls(peer) else { return Ok(()) };
-    let mut marks = Vec::with_capacity(2);
-    let rate = work.at_rate.then_some(arguments.rate);
+    let Some(calls) = work.calls(peer) else {
+        cost.name(peer.name);
+        pace.name(peer.name);
+        return Ok(());
+    };
+    let gap = match work.pace {
+        Pace::Answers => None,
+        Pace::Rate => Some(Duration::from_secs(1) / arguments.rate),
+        Pace::Half => {
+            let full = full.get(peer.name).ok_or_else(|| io::Error::other("its whole load is not known"))?;
+            Some(Duration::from_secs_f64(2.0 / full))
+        }
+    };
+    let mut looks = Vec::with_capacity(2);
     let time = Duration::from_millis(arguments.slice);
     let slice = calls
-        .run(time, rate, || {
-            marks.push(peer.process.processor_time()?);
+        .run(time, gap, async || {
+            looks.push(Look::at(peer, work.pace).await?);
             Ok(())
         })
         .await?;
-    let used = match marks.as_slice() {
-        [before, after] => after.saturating_sub(*before),
-        _ => Duration::ZERO,
-    };
+    let [before, after] = looks.as_slice() else { return Err(io::Error::other("was not looked at twice")) };
+    let used = after.used_before.saturating_sub(before.used_after);
     let answered = slice.answered.max(1) as f64;
     cost.add(peer.name, "cpu", Cell::Micros(used.as_secs_f64() * 1e6 / answered));
-    if work.at_rate {
-        for (name, part) in [("p50", 50), ("p99", 99)] {
-            let place = slice.latencies.len() * part / 100;
-            let micros = slice.latencies.get(place).copied().unwrap_or_default();
-            pace.add(peer.name, name, Cell::Micros(f64::from(micros)));
+    match work.pace {
+        Pace::Answers => {
+            // A second of the peer's processor, not of the clock: its neighbours may have taken some of it.
+            let rate = answered / used.as_secs_f64().max(1e-9);
+            if work.name == FULL {
+                full.insert(peer.name, rate);
+            }
+            pace.add(peer.name, "calls/s", Cell::Count(rate));
+            let busy = used.as_secs_f64() / slice.time.as_secs_f64() * 100.0;
+            pace.add(peer.name, "busy %", Cell::Count(busy));
         }
-    } else {
-        // A second of the peer's processor, not of the clock: its neighbours may have taken some of it.
-        pace.add(peer.name, "calls/s", Cell::Count(answered / used.as_secs_f64().max(1e-9)));
-        pace.add(peer.name, "busy %", Cell::Count(used.as_secs_f64() / slice.time.as_secs_f64() * 100.0));
+        Pace::Rate => {
+            for (name, part) in [("p50", 50), ("p99", 99)] {
+                let place = slice.latencies.len() * part / 100;
+                let micros = slice.latencies.get(place).copied().unwrap_or_default();
+                pace.add(peer.name, name, Cell::Micros(f64::from(micros)));
+            }
+        }
+        Pace::Half => {
+            let Some((before, after)) = before.share.as_ref().zip(after.share.as_ref()) else {
+                return Ok(());
+            };
+            let share = after.since(before);
+            pace.add(peer.name, "calls/s", Cell::Count(answered / slice.time.as_secs_f64()));
+            pace.add(peer.name, "p50", Cell::AtMost(share.within_which(50)));
+            pace.add(peer.name, "p99", Cell::AtMost(share.within_which(99)));
+            pace.add(peer.name, "within 200 µs", Cell::Percent(share.percent_within(OWN_SHARE)));
+        }
     }
     Ok(())
 }

@@ -51,21 +51,21 @@ pub(super) struct Slice {
 const WARM_UP: Duration = Duration::from_millis(150);
 
 impl Calls {
-    /// Calls for a slice of time, warm-up apart; `observe` is called when it begins and when it ends. With a rate, calls
-    /// are due at that rate whatever the answers do.
+    /// Calls for a slice of time, warm-up apart; `observe` is called when it begins and when it ends, while calls go on.
+    /// With a gap, calls are due that far apart whatever the answers do.
     ///
     /// # Errors
     /// The first answer that was not the expected one, or the first connection that failed.
     pub(super) async fn run(
         &self,
         time: Duration,
-        rate: Option<u32>,
-        mut observe: impl FnMut() -> io::Result<()>,
+        gap: Option<Duration>,
+        mut observe: impl AsyncFnMut() -> io::Result<()>,
     ) -> io::Result<Slice> {
         let tasks = LocalSet::new();
-        let due = rate.map(|rate| {
+        let due = gap.map(|gap| {
             let (sender, receiver) = async_channel::unbounded();
-            tasks.spawn_local(pace(Duration::from_secs(1) / rate, sender));
+            tasks.spawn_local(pace(gap, sender));
             receiver
         });
         let common = Rc::new(Common { due, ..Common::default() });
@@ -81,15 +81,15 @@ impl Calls {
             .run_until(async {
                 sleep(WARM_UP).await;
                 common.begun.set(true);
-                observe()?;
+                observe().await?;
                 common.latencies.borrow_mut().clear();
                 let (before, begun) = (common.answered.get(), Instant::now());
                 sleep(time).await;
-                observe()?;
                 let (answered, time) = (common.answered.get() - before, begun.elapsed());
+                let mut latencies = common.latencies.take();
+                observe().await?;
                 common.over.set(true);
                 let _was_open = common.due.as_ref().map(Receiver::close);
-                let mut latencies = common.latencies.take();
                 latencies.sort_unstable();
                 Ok::<_, io::Error>(Slice { answered, time, latencies })
             })

@@ -16,13 +16,16 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 
 use super::message::Credential;
-use super::process::Process;
+use super::process::{self, Process};
+use super::share::Share;
 
 /// One of the proxies, running.
 pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) process: Process,
     pub(super) address: SocketAddr,
+    /// Where it tells its metrics, if it is ours.
+    pub(super) admin: Option<SocketAddr>,
     /// What good calls present.
     pub(super) good: Credential,
     /// What calls present that are to be answered 401; `None` where there is no such answer.
@@ -47,6 +50,21 @@ const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-0123";
 const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
 const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
+
+impl Peer {
+    /// A peer that asks for nothing and refuses nothing.
+    const fn new(name: &'static str, process: Process, address: SocketAddr) -> Self {
+        Self { name, process, address, admin: None, good: Credential::None, unknown: None, spent: None }
+    }
+
+    /// What the gateway's own share of its calls was until now; `None` of a peer that is not ours.
+    pub(super) async fn share(&self) -> io::Result<Option<Share>> {
+        let Some(admin) = self.admin else { return Ok(None) };
+        let answer = process::get(admin, "/metrics").await?;
+        let share = Share::parse(&String::from_utf8_lossy(&answer));
+        share.map(Some).ok_or_else(|| io::Error::other("the metrics do not tell the gateway's own share"))
+    }
+}
 
 impl Place<'_> {
     /// Starts every peer that there is on this machine; those that are not installed are named.
@@ -78,7 +96,7 @@ impl Place<'_> {
         let arguments: Vec<&OsStr> =
             [listen.as_str(), &upstream].into_iter().chain(words.iter().copied()).map(OsStr::new).collect();
         let process = self.process(name, self.programs.join("examples/bare"), &arguments, &[])?;
-        self.ready(Peer { name, process, address, good: Credential::None, unknown: None, spent: None }).await
+        self.ready(Peer::new(name, process, address)).await
     }
 
     /// Our proxy behind an edge: it checks a grant for every call.
@@ -135,7 +153,7 @@ impl Place<'_> {
         let arguments = [OsStr::new("-c"), file.as_os_str()];
         let mut process = self.process(name, self.programs.join("proxy"), &arguments, &secrets)?;
         process.answers(admin, "/readyz").await?;
-        self.ready(Peer { name, process, address, good: Credential::None, unknown: None, spent: None }).await
+        self.ready(Peer { admin: Some(admin), ..Peer::new(name, process, address) }).await
     }
 
     async fn nginx(&self, name: &'static str) -> io::Result<Peer> {
@@ -212,12 +230,10 @@ fn secret(text: &str) -> io::Result<MacKeys> {
 
 fn with_keys(name: &'static str, process: Process, address: SocketAddr) -> Peer {
     Peer {
-        name,
-        process,
-        address,
         good: Credential::Keys(keys().collect()),
         unknown: Some(Credential::Keys([key_text("unknown", 0)].into())),
         spent: Some(Credential::Keys([spent()].into())),
+        ..Peer::new(name, process, address)
     }
 }
 

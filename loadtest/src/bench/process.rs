@@ -64,11 +64,7 @@ impl Process {
         self.listens(address).await?;
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let mut stream = TcpStream::connect(address).await?;
-            stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n").as_bytes()).await?;
-            let mut line = [0; "HTTP/1.1 200".len()];
-            stream.read_exact(&mut line).await?;
-            if status(&line) == 200 {
+            if status(&get(address, path).await?) == 200 {
                 return Ok(());
             }
             sleep(LOOK_EVERY).await;
@@ -112,6 +108,16 @@ impl Process {
         let all = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         Ok(all.filter(of_group).collect())
     }
+}
+
+/// What a path at an address is answered with, head and all.
+pub(super) async fn get(address: SocketAddr, path: &str) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    Ok(answer)
 }
 
 impl Drop for Process {

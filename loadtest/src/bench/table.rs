@@ -5,6 +5,7 @@ use std::fmt;
 /// Peers by columns; each value once for every round.
 pub(super) struct Table {
     title: String,
+    peers: Vec<&'static str>,
     rows: Vec<Row>,
 }
 
@@ -12,30 +13,54 @@ struct Row {
     peer: &'static str,
     column: &'static str,
     values: Vec<f64>,
-    decimals: usize,
+    form: Form,
 }
 
-/// A value, by how many decimals mean something.
+/// A value, by how it is told.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell {
+    /// Next to the first peer's.
     Count(f64),
+    /// Next to the first peer's.
     Micros(f64),
+    /// A bound, which is not compared.
+    AtMost(f64),
+    /// Of a hundred, which is not compared.
+    Percent(f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// With so many decimals, and the ratio to the first peer.
+    Compared(usize),
+    AtMost,
+    Percent,
 }
 
 impl Table {
     pub(super) fn new(title: String) -> Self {
-        Self { title, rows: Vec::new() }
+        Self { title, peers: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Names a peer, which is told to have no values where none are added.
+    pub(super) fn name(&mut self, peer: &'static str) {
+        if !self.peers.contains(&peer) {
+            self.peers.push(peer);
+        }
     }
 
     /// Adds a round's value.
     pub(super) fn add(&mut self, peer: &'static str, column: &'static str, cell: Cell) {
-        let (value, decimals) = match cell {
-            Cell::Count(value) => (value, 0),
-            Cell::Micros(value) => (value, 1),
+        self.name(peer);
+        let (value, form) = match cell {
+            Cell::Count(value) => (value, Form::Compared(0)),
+            Cell::Micros(value) => (value, Form::Compared(1)),
+            Cell::AtMost(value) => (value, Form::AtMost),
+            Cell::Percent(value) => (value, Form::Percent),
         };
         match self.rows.iter_mut().find(|row| row.peer == peer && row.column == column) {
             Some(row) => row.values.push(value),
-            None => self.rows.push(Row { peer, column, values: vec![value], decimals }),
+            None => self.rows.push(Row { peer, column, values: vec![value], form }),
         }
     }
 
@@ -50,12 +75,7 @@ impl Table {
     }
 
     fn peers(&self) -> Vec<&'static str> {
-        let mut peers = Vec::new();
-        for row in &self.rows {
-            if !peers.contains(&row.peer) {
-                peers.push(row.peer);
-            }
-        }
+        let mut peers = self.peers.clone();
         peers.sort_by_key(|peer| !peer.starts_with("bare"));
         peers
     }
@@ -80,17 +100,28 @@ impl fmt::Display for Table {
         for &peer in &peers {
             write!(f, "{peer:12}")?;
             for column in &columns {
-                let cell = self.values(peer, column).map_or_else(String::new, |row| {
-                    let median = median(&row.values);
-                    let first = peers.first().and_then(|first| self.values(first, column));
-                    let ratios = first.map(|first| ratios(&row.values, &first.values)).unwrap_or_default();
-                    format!("{median:.*} ({:.2})", row.decimals, self::median(&ratios))
-                });
+                let first = peers.iter().find_map(|first| self.values(first, column));
+                let row = self.values(peer, column).zip(first);
+                let cell = row.map_or_else(|| "–".to_owned(), |(row, first)| row.told(first));
                 write!(f, " {cell:>28}")?;
             }
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+impl Row {
+    /// The median, and where it is compared the median of each round's ratio to the first peer.
+    fn told(&self, first: &Self) -> String {
+        let value = median(&self.values);
+        match self.form {
+            Form::Compared(decimals) => {
+                format!("{value:.decimals$} ({:.2})", median(&ratios(&self.values, &first.values)))
+            }
+            Form::AtMost => format!("≤ {value:.0}"),
+            Form::Percent => format!("{value:.2} %"),
+        }
     }
 }
 
@@ -121,5 +152,26 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].starts_with("bare") && lines[2].ends_with("12.0 (1.00)"), "{text}");
         assert!(lines[3].starts_with("utg") && lines[3].ends_with("8.0 (0.80)"), "{text}");
+    }
+
+    #[test]
+    fn a_peer_without_values_is_told_to_have_none_and_none_is_compared_with_it() {
+        let mut table = Table::new("share".to_owned());
+        table.name("bare");
+        table.name("bare");
+        for (peer, rate, bound, part) in [("utg", 20.0, 25.0, 99.996), ("direct", 30.0, f64::INFINITY, 98.0)]
+        {
+            table.add(peer, "calls/s", Cell::Count(rate));
+            table.add(peer, "p99", Cell::AtMost(bound));
+            table.add(peer, "part", Cell::Percent(part));
+        }
+        let text = table.to_string();
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows = [
+            vec!["bare", "–", "–", "–"],
+            vec!["utg", "20", "(1.00)", "≤", "25", "100.00", "%"],
+            vec!["direct", "30", "(1.50)", "≤", "inf", "98.00", "%"],
+        ];
+        assert_eq!(lines[2..], rows, "{text}");
     }
 }
