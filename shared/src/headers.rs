@@ -21,8 +21,8 @@ pub const SERVER_TIMING: &str = "server-timing";
 
 const RESERVED_PREFIX: &str = "x-gateway-";
 
-/// Names that mean something to the hop or to the gateway only, beside [`RESERVED_PREFIX`] and `cf-`.
-const WITHHELD: [&str; 20] = [
+/// What of a client's means something to the hop or to the gateway only, beside [`RESERVED_PREFIX`] and `cf-`.
+const WITHHELD_FROM_TOOLS: [&str; 20] = [
     API_KEY,
     REQUEST_ID,
     "authorization",
@@ -45,27 +45,48 @@ const WITHHELD: [&str; 20] = [
     "x-real-ip",
 ];
 
+/// What of a tool's means something to the hop only (RFC 9110 section 7.6.1), or is ours to write, beside
+/// [`RESERVED_PREFIX`].
+const WITHHELD_FROM_CLIENTS: [&str; 10] = [
+    REQUEST_ID,
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "ratelimit",
+    "ratelimit-policy",
+    "te",
+    "trailer",
+    "upgrade",
+];
+
 /// Whether a client's header may reach a tool: end-to-end ones only, none that carries a credential, none that
 /// we reserve, and none with an underscore (servers read `X_Api_Key` as `X-Api-Key`). `name` in any case.
 ///
 /// Framing (`content-length`, `transfer-encoding`) is left to the shell, which writes its own.
 #[must_use]
 pub fn reaches_tool(name: &str) -> bool {
-    let begins =
-        |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     !name.contains('_')
-        && !begins(RESERVED_PREFIX)
-        && !begins("cf-")
-        && !WITHHELD.iter().any(|withheld| withheld.eq_ignore_ascii_case(name))
+        && !begins(name, RESERVED_PREFIX)
+        && !begins(name, "cf-")
+        && !is_among(&WITHHELD_FROM_TOOLS, name)
 }
 
-/// Whether a tool's header may reach the client: not the hop's, not one that we reserve or write ourselves.
+/// Whether a tool's header may reach the client: not the hop's, not one that we reserve or write ourselves. `name` in any
+/// case.
+///
+/// Framing is left to the shell here too, and so are the names that a `Connection` holds.
 #[must_use]
 pub fn reaches_client(name: &str) -> bool {
-    const OURS: [&str; 5] = [REQUEST_ID, "ratelimit", "ratelimit-policy", "keep-alive", "proxy-authenticate"];
-    let reserved =
-        name.get(..RESERVED_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(RESERVED_PREFIX));
-    !reserved && !OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+    !begins(name, RESERVED_PREFIX) && !is_among(&WITHHELD_FROM_CLIENTS, name)
+}
+
+fn begins(name: &str, prefix: &str) -> bool {
+    name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+fn is_among<const N: usize>(names: &[&str; N], name: &str) -> bool {
+    names.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
 /// What lets a browser on any site read every answer. The key is no cookie, so any origin may call.
@@ -110,8 +131,6 @@ mod tests {
             "X-Request-Id",
             "CF-Connecting-IP",
             "Forwarded",
-            "Upgrade",
-            "TE",
         ] {
             assert!(!reaches_tool(name), "{name}");
         }
@@ -130,5 +149,14 @@ mod tests {
         assert!(
             reaches_client("Content-Type") && reaches_client("Retry-After") && reaches_client("Set-Cookie")
         );
+    }
+
+    #[test]
+    fn what_one_hop_says_to_the_next_goes_no_further_in_either_direction() {
+        for name in
+            ["Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "UPGRADE", "Proxy-Authenticate"]
+        {
+            assert!(!reaches_tool(name) && !reaches_client(name), "{name}");
+        }
     }
 }

@@ -196,12 +196,7 @@ pub(super) fn write_answer(
     for line in response.headers.iter() {
         dated |= line.name.eq_ignore_ascii_case("date");
         let ours = direct && told::replaces(line.name);
-        if reaches_client(line.name)
-            && !ours
-            && !is_framing(line.name)
-            && !is_of_the_hop(line.name)
-            && !nominated.holds(line.name)
-        {
+        if reaches_client(line.name) && !ours && !is_framing(line.name) && !nominated.holds(line.name) {
             write_line(out, line.name.as_bytes(), line.value);
         }
     }
@@ -237,13 +232,6 @@ fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
-}
-
-/// What a tool says to the proxy, not to the client.
-fn is_of_the_hop(name: &str) -> bool {
-    ["connection", "proxy-connection", "te", "trailer", "upgrade"]
-        .iter()
-        .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
 /// The headers that a `Connection` names, which are for this hop only (RFC 9110, section 7.6.1).
