@@ -1,21 +1,21 @@
 //! Route → handler.
 
 use shared::{
+    docs,
     endpoint::Endpoint,
     meter::Change,
     problem::{Code, Problem},
     request::Head,
     route::{Route, Target},
     transport::Address,
+    written::Written,
 };
 use worker::{Context, Env};
 
 use crate::{
     bindings::Bindings,
     edge::Edge,
-    handlers::{
-        call_tool, change_key, issue_key, key_changes, list_keys, pages, preflight, read_own_key, status,
-    },
+    handlers::{call_tool, change_key, issue_key, key_changes, list_keys, pages, read_own_key, status},
     incoming::Incoming,
     log::Line,
     respond::Answer,
@@ -35,16 +35,16 @@ pub(crate) async fn dispatch(
     let head = Head::read(incoming.lines())?;
     let bindings = Bindings::from_env(env)?;
     let edge = Edge { incoming, address, head, bindings: &bindings, ctx };
-    match route {
-        Route::CallTool(call) => call_tool::handle(&edge, &call, line).await,
+    let written = match route {
+        Route::CallTool(call) => return call_tool::handle(&edge, &call, line).await,
         Route::IssueKey => issue_key::handle(&edge, line).await,
         Route::ReadOwnKey => read_own_key::handle(&edge, line).await,
-        Route::Health => Ok(status::health()),
+        Route::Health => Ok(Written::health()),
         Route::Status => status::tools(&edge).await,
         Route::OpenApi => Ok(pages::openapi(&edge)),
         Route::Docs => Ok(pages::docs(&edge)),
-        Route::ProblemPage(code) => Ok(pages::problem(code)),
-        Route::Preflight(methods) => Ok(preflight::answer(methods)),
+        Route::ProblemPage(code) => Ok(docs::problem_page(code)),
+        Route::Preflight(methods) => Ok(Written::preflight(methods)),
         Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
         Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
         Route::ListKeys => list_keys::handle(&edge, target.query).await,
@@ -53,7 +53,8 @@ pub(crate) async fn dispatch(
         Route::RevokeKey(id) => change_key::named(&edge, &id, Change::Revoke, line).await,
         Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
         Route::KeyChanges => key_changes::handle(&edge, target.query, line).await,
-    }
+    };
+    written.map(Answer::Written)
 }
 
 fn unreadable() -> Problem {

@@ -6,6 +6,5 @@ pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;
 pub(crate) mod pages;
-pub(crate) mod preflight;
 pub(crate) mod read_own_key;
 pub(crate) mod status;

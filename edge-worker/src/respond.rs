@@ -1,36 +1,16 @@
 //! Outcome → response: the only place that builds one for a client.
 
-use shared::{
-    headers,
-    problem::{Problem, Rendered},
-};
+use shared::{headers, problem::Problem, written::Written};
 use worker::web_sys;
 
 use crate::{clock, incoming::Incoming, log::Line};
 
-/// What a handler answers.
+/// What a client is answered.
 pub(crate) enum Answer {
     /// A text of the gateway's own.
-    Written { status: u16, headers: Vec<(&'static str, String)>, body: String },
+    Written(Written),
     /// A tool's answer: its body is handed on as the stream it is.
     Passed { response: web_sys::Response, headers: Vec<(&'static str, String)> },
-}
-
-impl Answer {
-    /// A JSON text with status 200, not to be cached.
-    pub(crate) fn json(body: String) -> Self {
-        let headers =
-            vec![("content-type", "application/json".to_owned()), ("cache-control", "no-store".to_owned())];
-        Self::Written { status: 200, headers, body }
-    }
-
-    /// The same answer with more headers; names in lower case.
-    pub(crate) fn with_headers(mut self, more: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        match &mut self {
-            Self::Written { headers, .. } | Self::Passed { headers, .. } => headers.extend(more),
-        }
-        self
-    }
 }
 
 /// The response to send. It fails only if the runtime refuses to build it.
@@ -41,11 +21,10 @@ pub(crate) fn render(
 ) -> worker::Result<web_sys::Response> {
     let answer = outcome.unwrap_or_else(|problem| {
         line.code = Some(problem.code().as_str());
-        let Rendered { status, headers, body } = problem.render(&incoming.id);
-        Answer::Written { status, headers, body }
+        Answer::Written(problem.render(&incoming.id))
     });
     let response = match answer {
-        Answer::Written { status, headers, body } => written(status, &headers, &body)?,
+        Answer::Written(text) => written(&text)?,
         Answer::Passed { response, headers } => passed(&response, &headers)?,
     };
     line.status = response.status();
@@ -58,14 +37,14 @@ pub(crate) fn render(
     Ok(response)
 }
 
-fn written(status: u16, headers: &[(&'static str, String)], body: &str) -> worker::Result<web_sys::Response> {
+fn written(text: &Written) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
-    init.set_status(status);
+    init.set_status(text.status);
     // A 204 has no body, not even an empty one.
-    let body = (!body.is_empty()).then_some(body);
+    let body = (!text.body.is_empty()).then_some(text.body.as_str());
     let response = web_sys::Response::new_with_opt_str_and_init(body, &init)?;
     response.headers().set("x-content-type-options", "nosniff")?;
-    set_all(&response, headers)?;
+    set_all(&response, &text.headers)?;
     Ok(response)
 }
 

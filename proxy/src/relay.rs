@@ -22,6 +22,7 @@ use pingora_core::{
 use shared::{
     problem::{Code, Problem},
     request::stalled,
+    written::Written,
 };
 use tokio::time::timeout;
 
@@ -44,7 +45,7 @@ use crate::{
         log::{self, Outcome},
     },
     pools::{Room, Upstream, Way},
-    respond::{self, LINGER, SMALL_BODY, Written},
+    respond::{self, LINGER, SMALL_BODY},
     state::State,
     tls::{Connector, Distrust, Secured},
     wire::WireHead,
@@ -408,7 +409,7 @@ async fn say(
     let answer = if state.direct.is_some() { told::written(ctx, answer) } else { answer };
     let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
     let close = request.close || !taken;
-    let mut text = answer.encode(ctx.request_id, close);
+    let mut text = respond::encode(&answer, ctx.request_id, close);
     let mut sent = answer.body.len();
     if request.is_head {
         text.truncate(text.len() - sent);

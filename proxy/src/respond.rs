@@ -2,12 +2,11 @@
 
 use std::{io::Write as _, time::Duration};
 
-use bytes::Bytes;
 use shared::{
     headers::{self, CORS},
     problem::Problem,
     request_id::RequestId,
-    route::Method,
+    written::Written,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -26,7 +25,7 @@ const NO_CONTENT: u16 = 204;
 pub fn refusal(ctx: &mut RequestCtx, state: &State, problem: &Problem) -> Written {
     ctx.refusal = Some(problem.code());
     state.metrics.refused(problem.code());
-    Written::problem(problem, ctx.request_id, state)
+    self::problem(problem, ctx.request_id, state)
 }
 
 /// Answers a client whose request could not be read, and ends the connection.
@@ -34,9 +33,9 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
-    let written = Written::problem(problem, request_id, state);
+    let written = self::problem(problem, request_id, state);
     let written = if state.direct.is_some() { told::unread(written) } else { written };
-    if stream.send(&written.encode(request_id, true)).await.is_ok() {
+    if stream.send(&encode(&written, request_id, true)).await.is_ok() {
         part(stream).await;
     }
 }
@@ -63,72 +62,29 @@ fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
 }
 
-/// A text of the proxy's own.
-pub struct Written {
-    /// The HTTP status.
-    pub status: u16,
-    /// Names in lower case.
-    pub headers: Vec<(&'static str, String)>,
-    /// The text.
-    pub body: Bytes,
+/// A problem, in place of the tool's answer.
+fn problem(problem: &Problem, request_id: RequestId, state: &State) -> Written {
+    let mark = state.direct.is_none().then(|| (headers::REFUSAL, problem.code().as_str().to_owned()));
+    problem.render(&request_id).with_headers(mark)
 }
 
-impl Written {
-    /// The answer to a liveness check.
-    #[must_use]
-    pub fn health() -> Self {
-        Self::json(r#"{"status":"ok"}"#.to_owned())
-    }
-
-    /// A JSON text that is good for this moment only.
-    #[must_use]
-    pub fn json(body: String) -> Self {
-        let headers =
-            vec![("content-type", "application/json".to_owned()), ("cache-control", "no-store".to_owned())];
-        Self { status: 200, headers, body: body.into() }
-    }
-
-    /// The answer to a preflight.
-    #[must_use]
-    pub fn preflight(methods: &[Method]) -> Self {
-        Self { status: 204, headers: headers::preflight(methods).into(), body: Bytes::new() }
-    }
-
-    /// A problem, in place of the tool's answer.
-    fn problem(problem: &Problem, request_id: RequestId, state: &State) -> Self {
-        let rendered = problem.render(&request_id);
-        let mut headers = rendered.headers;
-        if state.direct.is_none() {
-            headers.push((headers::REFUSAL, problem.code().as_str().to_owned()));
+/// As HTTP/1.1 has it; `close` says that it is the connection's last.
+#[must_use]
+pub fn encode(answer: &Written, request_id: RequestId, close: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024 + answer.body.len());
+    // Writing to a vector cannot fail.
+    let _written = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
+    let named = answer.headers.iter().map(|(name, value)| (*name, value.as_str()));
+    for (name, value) in named.chain(CORS) {
+        for part in [name, ": ", value, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
         }
-        Self { status: rendered.status, headers, body: rendered.body.into() }
     }
-
-    /// As HTTP/1.1 has it; `close` says that it is the connection's last.
-    #[must_use]
-    pub fn encode(&self, request_id: RequestId, close: bool) -> Vec<u8> {
-        let mut out = Vec::with_capacity(1_024 + self.body.len());
-        // Writing to a vector cannot fail.
-        let _written = write!(out, "HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
-        let named = self.headers.iter().map(|(name, value)| (*name, value.as_str()));
-        for (name, value) in named.chain(CORS) {
-            for part in [name, ": ", value, "\r\n"] {
-                out.extend_from_slice(part.as_bytes());
-            }
-        }
-        let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);
-        if self.status != NO_CONTENT {
-            let _written = write!(out, "content-length: {}\r\n", self.body.len());
-        }
-        out.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
-        out.extend_from_slice(&self.body);
-        out
+    let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);
+    if answer.status != NO_CONTENT {
+        let _written = write!(out, "content-length: {}\r\n", answer.body.len());
     }
-
-    /// The same with more headers.
-    #[must_use]
-    pub fn with_headers(mut self, more: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        self.headers.extend(more);
-        self
-    }
+    out.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
+    out.extend_from_slice(answer.body.as_bytes());
+    out
 }

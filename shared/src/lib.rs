@@ -35,3 +35,4 @@ pub mod tier;
 pub mod time;
 pub mod tool;
 pub mod transport;
+pub mod written;

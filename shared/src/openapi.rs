@@ -14,6 +14,7 @@ use crate::{
     problem::{Code, MEDIA_TYPE, Problem},
     request_id::RequestId,
     tool::Tool,
+    written::Written,
 };
 
 use outcome::{Group, HEADERS};
@@ -23,6 +24,12 @@ pub const VERSION: &str = "1.0.0";
 
 /// Stands for the server's address in a description that is made before the address is known.
 pub const SERVER: &str = "https://server.invalid";
+
+/// `GET /openapi.json`, from the text of a [`document`] that was made for [`SERVER`].
+#[must_use]
+pub fn answer(description: &str, server: &str) -> Written {
+    Written::public("application/json", description.replace(SERVER, server))
+}
 
 /// The description, with `server` (such as `https://api.example.com`) as its one server.
 #[must_use]

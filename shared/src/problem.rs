@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 pub use code::Code;
 
-use crate::request_id::RequestId;
+use crate::{request_id::RequestId, written::Written};
 
 /// The media type of a rendered problem (RFC 9457 section 6.1).
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -32,17 +32,6 @@ pub struct Fault {
     pub pointer: String,
     /// What is wrong with it and what would be right.
     pub detail: String,
-}
-
-/// A problem ready to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
-    /// The HTTP status.
-    pub status: u16,
-    /// Headers to set, `Content-Type` among them; names in lower case.
-    pub headers: Vec<(&'static str, String)>,
-    /// The body.
-    pub body: String,
 }
 
 impl Problem {
@@ -110,15 +99,10 @@ impl Problem {
 
     /// The answer's status, headers and body. `status` in the body always equals the HTTP status.
     #[must_use]
-    pub fn render(&self, request_id: &RequestId) -> Rendered {
-        let mut headers = Vec::with_capacity(self.headers.len() + 3);
-        headers.push(("content-type", MEDIA_TYPE.to_owned()));
-        headers.push(("cache-control", "no-store".to_owned()));
-        if let Some(challenge) = self.code.challenge() {
-            headers.push(("www-authenticate", challenge));
-        }
-        headers.extend(self.headers.iter().cloned());
-        Rendered { status: self.status(), headers, body: self.body(request_id) }
+    pub fn render(&self, request_id: &RequestId) -> Written {
+        let challenge = self.code.challenge().map(|challenge| ("www-authenticate", challenge));
+        Written::new(self.status(), MEDIA_TYPE, "no-store", self.body(request_id))
+            .with_headers(challenge.into_iter().chain(self.headers.iter().cloned()))
     }
 
     fn body(&self, request_id: &RequestId) -> String {

@@ -39,14 +39,14 @@ pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: edge.incoming.id, issued_at };
             let outcome = origin::forward(&Passage { edge, call, grant: &grant }, line).await;
             meter::ended(edge, &key, call.tool, end(&outcome, line), charge);
-            outcome.map(|response| Answer::Passed { response, headers: Vec::new() })
+            outcome
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
             Err(refusal(&admission))
         }
     };
     match outcome {
-        Ok(answer) => Ok(answer.with_headers(told)),
+        Ok(response) => Ok(Answer::Passed { response, headers: told }),
         Err(problem) => {
             Err(told.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
         }

@@ -10,10 +10,11 @@ use shared::{
     },
     meter::Change,
     problem::Problem,
+    written::Written,
 };
 
 use super::issue_key::draw;
-use crate::{admin, authenticate::authenticate, body, edge::Edge, log::Line, meter, respond::Answer};
+use crate::{admin, authenticate::authenticate, body, edge::Edge, log::Line, meter};
 
 /// `GET /v1/keys/{id}` and `POST /v1/keys/{id}/revoke`: the key after a change that needs no body.
 pub(crate) async fn named(
@@ -21,36 +22,36 @@ pub(crate) async fn named(
     id: &KeyId,
     wanted: Change,
     line: &mut Line,
-) -> Result<Answer, Problem> {
+) -> Result<Written, Problem> {
     admin::authorize(edge).await?;
     let record = change(edge, Subject::Named(id), wanted, line).await?;
-    Ok(Answer::json(describe(&record).to_string()))
+    Ok(Written::json(describe(&record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
-pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
     admin::authorize(edge).await?;
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let wanted = read_change(&body, edge.incoming.now)?;
     let record = change(edge, Subject::Named(id), wanted, line).await?;
-    Ok(Answer::json(describe(&record).to_string()))
+    Ok(Written::json(describe(&record).to_string()))
 }
 
 /// `POST /v1/keys/{id}/rotate`
-pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
     admin::authorize(edge).await?;
     renew(edge, Subject::Named(id), line).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
     let record = change(edge, Subject::Own(&key), Change::Revoke, line).await?;
-    Ok(Answer::json(describe(&record).to_string()))
+    Ok(Written::json(describe(&record).to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
-pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
     renew(edge, Subject::Own(&key), line).await
 }
@@ -65,7 +66,7 @@ pub(crate) enum Subject<'a> {
 }
 
 /// Puts a new secret in the place of the old one, under the same id. The new text says the tier of today.
-async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result<Answer, Problem> {
+async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result<Written, Problem> {
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let grace_ms = read_grace(&body)?;
     let drawn = draw(edge)?.secret;
@@ -73,7 +74,7 @@ async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result
     let record = change(edge, subject, wanted, line).await?;
     let (bindings, now) = (edge.bindings, edge.incoming.now);
     let (key, _) = ApiKey::mint(bindings.key_env, record.id, record.tier, now, drawn, &bindings.signing);
-    Ok(Answer::json(describe_rotated(&record, &key).to_string()))
+    Ok(Written::json(describe_rotated(&record, &key).to_string()))
 }
 
 async fn change(

@@ -3,11 +3,12 @@
 use shared::{
     key::{IssueRequest, KeyEntropy, MAX_BODY},
     problem::{Code, Problem},
+    written::Written,
 };
 
-use crate::{admin, body, edge::Edge, entropy, key_changes, key_store, log, log::Line, respond::Answer};
+use crate::{admin, body, edge::Edge, entropy, key_changes, key_store, log, log::Line};
 
-pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let request = IssueRequest::read(&body)?;
@@ -23,12 +24,7 @@ pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Answer, P
         key_changes::note_issued(edge, &issued.record).await?;
     }
     key_store::store(&edge.bindings.keys, &issued.record, edge.incoming).await?;
-    let headers = vec![
-        ("content-type", "application/json".to_owned()),
-        ("cache-control", "no-store".to_owned()),
-        ("location", format!("/v1/keys/{}", issued.record.id)),
-    ];
-    Ok(Answer::Written { status: 201, headers, body: issued.to_json().to_string() })
+    Ok(issued.answer())
 }
 
 /// Fresh randomness for a key.

@@ -1,14 +1,18 @@
 //! `GET /internal/keys/changes`: what proxies that verify keys by themselves have to know.
 
-use shared::{key::ChangesRequest, origin_token::OriginToken, problem::Problem};
+use shared::{key::ChangesRequest, origin_token::OriginToken, problem::Problem, written::Written};
 
-use crate::{edge::Edge, key_changes, log::Line, respond::Answer};
+use crate::{edge::Edge, key_changes, log::Line};
 
-pub(crate) async fn handle(edge: &Edge<'_>, query: Option<&str>, line: &mut Line) -> Result<Answer, Problem> {
+pub(crate) async fn handle(
+    edge: &Edge<'_>,
+    query: Option<&str>,
+    line: &mut Line,
+) -> Result<Written, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
     let header = edge.incoming.header("authorization");
     let token = OriginToken::verify(header, &edge.bindings.grants, edge.incoming.now)?;
     line.origin = Some(token.data_centre);
     let asked = ChangesRequest::read(query)?;
-    Ok(Answer::json(key_changes::read(edge, asked).await?))
+    Ok(Written::json(key_changes::read(edge, asked).await?))
 }

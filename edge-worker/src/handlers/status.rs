@@ -1,19 +1,14 @@
-//! `GET /healthz` and `GET /v1/status`.
+//! `GET /v1/status`.
 
-use shared::{origin::Failure, problem::Problem};
+use shared::{origin::Failure, problem::Problem, written::Written};
 
-use crate::{edge::Edge, origin, respond::Answer};
-
-/// The worker runs and is configured; nothing else is asked.
-pub(crate) fn health() -> Answer {
-    Answer::json(r#"{"status":"ok"}"#.to_owned())
-}
+use crate::{edge::Edge, origin};
 
 /// Which tools are available, as the first origin that answers sees it.
 ///
 /// # Errors
 /// `tool-unavailable` when none does: then nothing is known.
-pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Written, Problem> {
     let report = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem())?;
-    Ok(Answer::json(report.to_json()))
+    Ok(Written::json(report.to_json()))
 }

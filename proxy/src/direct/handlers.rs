@@ -6,10 +6,12 @@ mod pages;
 use std::sync::Arc;
 
 use shared::{
+    docs,
     problem::{Code, Problem},
     request::Head,
     route::{Route, Target},
     time::UnixMillis,
+    written::Written,
 };
 
 use super::{Direct, Way};
@@ -19,7 +21,6 @@ use crate::{
     ctx::RequestCtx,
     phases::admit,
     relay::Incoming,
-    respond::Written,
     state::State,
     wire::WireHead,
 };
@@ -71,7 +72,7 @@ pub async fn serve(
         Route::Status => Ok(Written::json(admit::status(state).to_json())),
         Route::OpenApi => Ok(pages::openapi(&asked)),
         Route::Docs => Ok(pages::docs(&asked)),
-        Route::ProblemPage(code) => Ok(pages::problem(code)),
+        Route::ProblemPage(code) => Ok(docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Written::preflight(methods)),
         Route::ReadOwnKey => keys::read_own(&asked, ctx),
         Route::RotateOwnKey => keys::rotate_own(&asked, incoming, ctx).await,

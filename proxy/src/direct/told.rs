@@ -3,9 +3,10 @@
 use shared::{
     headers::{CORS, SERVER_TIMING},
     quota::Standing,
+    written::Written,
 };
 
-use crate::{ctx::RequestCtx, respond::Written};
+use crate::ctx::RequestCtx;
 
 /// Whether a header of a tool's answer gives way to one of the gateway's.
 #[must_use]

@@ -11,6 +11,7 @@ use shared::{
     request::Head,
     route::{CallMethod, Route, Target, ToolCall},
     status::StatusReport,
+    written::Written,
 };
 
 use crate::{
@@ -21,7 +22,6 @@ use crate::{
     direct::Way,
     metrics::Bound,
     phases::{fail, select},
-    respond::Written,
     state::State,
     wire::WireHead,
 };

@@ -3,13 +3,13 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::secret::sha256;
+use crate::{secret::sha256, written::Written};
 
 const STYLE: &str = include_str!("style.css");
 
 /// A whole page.
-pub(super) fn page(title: &str, description: &str, content: &Markup) -> String {
-    html! {
+pub(super) fn page(title: &str, description: &str, content: &Markup) -> Written {
+    let html = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -33,8 +33,11 @@ pub(super) fn page(title: &str, description: &str, content: &Markup) -> String {
                 main id="main" { (content) }
             }
         }
-    }
-    .into_string()
+    };
+    Written::public("text/html; charset=utf-8", html.into_string()).with_headers([
+        ("content-security-policy", content_security_policy()),
+        ("referrer-policy", "no-referrer".to_owned()),
+    ])
 }
 
 /// A command or a message, which scrolls rather than wraps; reachable by keyboard for that.
@@ -45,8 +48,7 @@ pub(super) fn sample(label: &str, text: &str) -> Markup {
 }
 
 /// `Content-Security-Policy` of the pages: their own style and nothing else.
-#[must_use]
-pub fn content_security_policy() -> String {
+fn content_security_policy() -> String {
     let digest = STANDARD.encode(sha256(&[STYLE.as_bytes()]));
     format!(
         "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -12,11 +12,12 @@ use crate::{
     route::MAX_TARGET,
     tier::Tier,
     tool::Tool,
+    written::Written,
 };
 
 /// The page `/docs`; `server` is the address that the samples call, such as `https://api.example.com`.
 #[must_use]
-pub fn reference(server: &str) -> String {
+pub fn reference(server: &str) -> Written {
     let content = html! {
         h1 { "One key, " (Tool::ALL.len()) " tools" }
         p.lead {

@@ -11,6 +11,7 @@ use crate::{
     secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
+    written::Written,
 };
 
 /// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
@@ -122,12 +123,12 @@ impl NewKey {
 impl Issued {
     /// The answer to the issue request: the only answer that ever holds a key.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        let mut answer = describe(&self.record);
-        if let Some(members) = answer.as_object_mut() {
+    pub fn answer(&self) -> Written {
+        let mut body = describe(&self.record);
+        if let Some(members) = body.as_object_mut() {
             members.insert("key".to_owned(), Value::from(self.key.reveal()));
         }
-        answer
+        Written::created(body.to_string(), format!("/v1/keys/{}", self.record.id))
     }
 }
 
@@ -240,7 +241,8 @@ mod tests {
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": "s"});
         let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
         let issued = check(body).unwrap().issue(KeyEnv::Live, entropy, &keys, NOW);
-        let text = issued.to_json()["key"].as_str().unwrap().to_owned();
+        let text =
+            serde_json::from_str::<Value>(&issued.answer().body).unwrap()["key"].as_str().unwrap().to_owned();
         let verified = ApiKey::parse(&text).unwrap().verify(&keys).unwrap();
         assert_eq!(issued.record.check(&verified, NOW), Ok(()));
         assert!(!issued.record.to_json().contains(&text[9..40]), "the record must not hold the key");

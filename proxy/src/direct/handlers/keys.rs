@@ -13,6 +13,7 @@ use shared::{
     request::{stalled, too_large},
     secret::AdminSecret,
     tier::Tier,
+    written::Written,
 };
 
 use super::Asked;
@@ -22,7 +23,6 @@ use crate::{
     ctx::RequestCtx,
     direct::{authenticate, authority::Subject},
     relay::{BodyFault, Incoming},
-    respond::Written,
 };
 
 /// `GET /v1/keys/me`
@@ -70,8 +70,7 @@ pub(super) async fn issue(
     let issued = new.issue(environment, draw()?, &asked.config.signing, asked.now);
     asked.direct.ledger.learn(issued.record.clone());
     store(asked).await?;
-    let location = ("location", format!("/v1/keys/{}", issued.record.id));
-    Ok(Written { status: 201, ..Written::json(issued.to_json().to_string()).with_headers([location]) })
+    Ok(issued.answer())
 }
 
 /// `GET /v1/keys`

@@ -3,39 +3,20 @@
 use std::borrow::Cow;
 
 use once_cell::sync::Lazy;
-use shared::{docs, openapi, problem::Code, transport::Address};
+use shared::{docs, openapi, transport::Address, written::Written};
 
 use super::Asked;
-use crate::respond::Written;
 
 static DESCRIPTION: Lazy<String> = Lazy::new(|| openapi::document(openapi::SERVER).to_string());
 
 /// `GET /openapi.json`
 pub(super) fn openapi(asked: &Asked<'_>) -> Written {
-    cacheable("application/json", DESCRIPTION.replace(openapi::SERVER, &public_url(asked)))
+    openapi::answer(&DESCRIPTION, &public_url(asked))
 }
 
 /// `GET /docs`
 pub(super) fn docs(asked: &Asked<'_>) -> Written {
-    page(docs::reference(&public_url(asked)))
-}
-
-/// `GET /problems/{code}`
-pub(super) fn problem(code: Code) -> Written {
-    page(docs::problem_page(code))
-}
-
-fn page(html: String) -> Written {
-    cacheable("text/html; charset=utf-8", html).with_headers([
-        ("content-security-policy", docs::content_security_policy()),
-        ("referrer-policy", "no-referrer".to_owned()),
-    ])
-}
-
-fn cacheable(media_type: &str, body: String) -> Written {
-    let headers =
-        vec![("content-type", media_type.to_owned()), ("cache-control", "public, max-age=300".to_owned())];
-    Written { status: 200, headers, body: body.into() }
+    docs::reference(&public_url(asked))
 }
 
 /// The address that clients are told to call: the configured one, else the one that was called. It is plain: what would
