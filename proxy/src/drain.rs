@@ -60,7 +60,7 @@ impl Drain {
         self.count(What::Connection)
     }
 
-    /// Counts a connection as having something to send that nobody else waits for, until the result is dropped.
+    /// Counts what somebody still has to be sent and nobody else waits for, until the result is dropped.
     #[must_use]
     pub fn sending(self: &Arc<Self>) -> UnderWay {
         self.count(What::Sending)

@@ -20,7 +20,7 @@ mod give;
 mod pass;
 mod take;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, pin::pin};
 
 pub use door::Door;
 pub use give::Successors;
@@ -104,12 +104,27 @@ async fn learn(state: &State, from: &mut (impl AsyncRead + Unpin)) -> std::io::R
     }
 }
 
-/// Tells the other process what is made here, until it has ended.
-async fn tell(mut made: mpsc::Receiver<Word>, to: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
-    while let Some(word) = made.recv().await {
-        to.write_all(&word).await?;
+/// Tells the other process what is made here, until it has ended, or until `last` is over and all that was made before it
+/// was said.
+async fn tell(
+    mut made: mpsc::Receiver<Word>,
+    to: &mut (impl AsyncWrite + Unpin),
+    last: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let mut last = pin!(last);
+    let mut is_over = false;
+    loop {
+        tokio::select! {
+            word = made.recv() => match word {
+                Some(word) => to.write_all(&word).await?,
+                None => return Ok(()),
+            },
+            () = &mut last, if !is_over => {
+                is_over = true;
+                made.close();
+            }
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -136,5 +151,24 @@ mod tests {
         ] {
             assert_eq!(Offer::parse(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_was_made_is_said_to_the_last_word_before_it_ends() {
+        // Room for one word: the others are on their way when the last was made.
+        let (mut here, mut there) = tokio::io::duplex(size_of::<Word>());
+        let (make, made) = mpsc::channel(UNTOLD);
+        let words: Vec<Word> = (0..100).map(|n| [n; 16]).collect();
+        for word in &words {
+            make.try_send(*word).unwrap();
+        }
+        let told = tokio::spawn(async move {
+            tell(made, &mut here, std::future::ready(())).await.unwrap();
+        });
+        let mut said = Vec::new();
+        there.read_to_end(&mut said).await.unwrap();
+        assert_eq!(said, words.as_flattened());
+        told.await.unwrap();
+        assert!(make.try_send([0; 16]).is_err(), "nobody is there to say it any more");
     }
 }

@@ -155,7 +155,7 @@ fn end(state: &State, told: Told, told_again: &mpsc::Receiver<Told>) {
     if told == Told::Left {
         // Each connection that is open may bring one more request, and is closed with its answer: closing it now could
         // meet a request that is on its way.
-        let is_done = || state.drain.is_done() && state.drain.connections() == 0;
+        let is_done = || state.drain.under_way() == 0 && state.drain.connections() == 0;
         let _told = wait_until(is_done, deadline(), told_again);
         state.drain.begin();
     }

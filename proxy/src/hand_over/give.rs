@@ -13,16 +13,18 @@ use pingora_core::{server::ShutdownWatch, services::background::BackgroundServic
 use rustix::process::geteuid;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
-    net::{
-        UnixListener, UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    net::{UnixListener, UnixStream},
     sync::{mpsc, watch},
     time::{sleep, timeout},
 };
 
 use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, learn, pass, tell};
-use crate::{drain::Phase, listen::Socket, server::Told, state::State};
+use crate::{
+    drain::{Phase, UnderWay},
+    listen::Socket,
+    server::Told,
+    state::State,
+};
 
 /// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
 pub struct Successors {
@@ -37,6 +39,15 @@ struct Parts {
     sockets: Vec<(Role, OwnedFd)>,
     open: watch::Sender<bool>,
     told: std_mpsc::Sender<Told>,
+}
+
+/// The process that takes the connections now.
+struct Successor {
+    stream: UnixStream,
+    /// What is made here.
+    made: mpsc::Receiver<Word>,
+    /// Keeps this process from its end until it has said all of that.
+    untold: UnderWay,
 }
 
 /// A new process is ready once it has probed its upstreams, or something is wrong with it.
@@ -69,19 +80,24 @@ impl Successors {
 #[async_trait]
 impl BackgroundService for Successors {
     async fn start(&self, _shutdown: ShutdownWatch) {
-        let Some(parts) = self.parts.lock().take() else { return };
+        let Some(mut parts) = self.parts.lock().take() else { return };
         let mut phase = self.state.drain.phase();
-        tokio::select! {
-            () = parts.run(&self.state) => (),
+        let successor = tokio::select! {
+            successor = parts.run(&self.state) => successor,
             // The sockets are closed with it: a process that ends takes no connections.
-            _ = phase.wait_for(|phase| *phase == Phase::Ending) => (),
+            _ = phase.wait_for(|phase| *phase == Phase::Ending) => None,
+        };
+        // What is done until the end is told too, so that this does not end with the phase.
+        if let Some(successor) = successor {
+            successor.share(&self.state).await;
         }
     }
 }
 
 impl Parts {
-    /// One process at a time: no other is met before the one that is relieved has ended, and what it made is known.
-    async fn run(mut self, state: &State) {
+    /// The process that has relieved this one. One at a time: no other is met before the one that is relieved has ended,
+    /// and what it made is known.
+    async fn run(&mut self, state: &State) -> Option<Successor> {
         let predecessor = self.predecessor.take();
         match predecessor {
             Some(predecessor) => predecessor.relieve(state, || self.begin()).await,
@@ -89,8 +105,11 @@ impl Parts {
         }
         let successors = self.door.listener().try_clone().and_then(UnixListener::from_std);
         match successors {
-            Ok(successors) => self.wait_for(successors, state).await,
-            Err(error) => log::error!("no process can relieve this one: {error}"),
+            Ok(successors) => Some(self.wait_for(successors, state).await),
+            Err(error) => {
+                log::error!("no process can relieve this one: {error}");
+                None
+            }
         }
     }
 
@@ -102,7 +121,7 @@ impl Parts {
         }
     }
 
-    async fn wait_for(mut self, successors: UnixListener, state: &State) {
+    async fn wait_for(&mut self, successors: UnixListener, state: &State) -> Successor {
         const PAUSE: Duration = Duration::from_secs(1);
         loop {
             let met = match successors.accept().await {
@@ -113,7 +132,7 @@ impl Parts {
                 }
             };
             match met {
-                Ok((from, to, made)) => return share(state, from, to, made).await,
+                Ok(successor) => return successor,
                 Err(error) => log::warn!("a process came to relieve this one, and did not: {error}"),
             }
         }
@@ -121,11 +140,7 @@ impl Parts {
 
     /// Gives a new process what it needs and lets it take the connections. Until it has said that it is ready and all that
     /// is remembered was said to it, nothing has changed here.
-    async fn hand_over(
-        &mut self,
-        mut stream: UnixStream,
-        state: &State,
-    ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf, mpsc::Receiver<Word>)> {
+    async fn hand_over(&mut self, mut stream: UnixStream, state: &State) -> io::Result<Successor> {
         if stream.peer_cred()?.uid() != geteuid().as_raw() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -152,10 +167,9 @@ impl Parts {
             state.tell(None);
             return Err(error);
         }
+        let successor = Successor { stream, made, untold: state.drain.sending() };
         self.leave(state);
-        let (from, mut to) = stream.into_split();
-        to.write_all(&END).await?;
-        Ok((from, to, made))
+        Ok(successor)
     }
 
     /// From now on no connection is taken here. What the new process has to find when it begins is written here.
@@ -176,7 +190,27 @@ async fn tell_all(remembered: impl Iterator<Item = Vec<Word>>, stream: &mut Unix
     Ok(())
 }
 
-/// Tells the new process what is still made here, and learns what it makes, until this one ends.
-async fn share(state: &State, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, made: mpsc::Receiver<Word>) {
-    let (_learned, _told) = tokio::join!(learn(state, &mut from), tell(made, &mut to));
+impl Successor {
+    /// Tells the new process what is still made here, and learns what it makes, until this one ends.
+    async fn share(self, state: &State) {
+        let Self { stream, made, untold } = self;
+        let (mut from, mut to) = stream.into_split();
+        let told = async move {
+            let _untold = untold;
+            to.write_all(&END).await?;
+            tell(made, &mut to, last_call(state)).await
+        };
+        let (_learned, _told) = tokio::join!(learn(state, &mut from), told);
+    }
+}
+
+/// Waits until the process is ending and no call is left of which the other one has to know.
+async fn last_call(state: &State) {
+    const LOOK_EVERY: Duration = Duration::from_millis(10);
+    let mut phase = state.drain.phase();
+    // It cannot fail: the state has the other end.
+    drop(phase.wait_for(|phase| *phase == Phase::Ending).await);
+    while state.drain.under_way() > 0 {
+        sleep(LOOK_EVERY).await;
+    }
 }

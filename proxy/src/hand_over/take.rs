@@ -1,6 +1,7 @@
 //! The new process's side.
 
 use std::{
+    future::pending,
     io,
     net::SocketAddr,
     os::{fd::OwnedFd, unix::net::UnixStream as Blocking},
@@ -103,10 +104,15 @@ impl Predecessor {
         match met {
             Ok((mut from, mut to)) => {
                 log::info!("took over from process {}", self.process);
+                let told = async {
+                    // One that hears nothing any more may still have said what is to be learnt.
+                    let _told = tell(made, &mut to, pending()).await;
+                    pending::<()>().await;
+                };
                 tokio::select! {
-                    // Either ends with the other process.
+                    // It ends with the other process.
                     _ = learn(state, &mut from) => (),
-                    _ = tell(made, &mut to) => (),
+                    () = told => (),
                 }
             }
             Err(error) => log::warn!("process {} was lost while it handed over: {error}", self.process),
