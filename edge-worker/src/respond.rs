@@ -10,7 +10,7 @@ pub(crate) enum Answer {
     /// A text of the gateway's own.
     Written(Written),
     /// A tool's answer: its body is handed on as the stream it is.
-    Passed { response: web_sys::Response, headers: Vec<(&'static str, String)> },
+    Passed { response: web_sys::Response, headers: Vec<Header> },
 }
 
 /// The response to send. It fails only if the runtime refuses to build it.
@@ -49,10 +49,7 @@ fn written(text: &Written) -> worker::Result<web_sys::Response> {
 }
 
 /// The tool's status, headers and body, less what may not reach the client.
-fn passed(
-    answer: &web_sys::Response,
-    headers: &[(&'static str, String)],
-) -> worker::Result<web_sys::Response> {
+fn passed(answer: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
     init.set_status(answer.status());
     init.set_status_text(&answer.status_text());
@@ -66,7 +63,7 @@ fn passed(
     Ok(response)
 }
 
-fn set_all(response: &web_sys::Response, headers: &[(&'static str, String)]) -> worker::Result<()> {
+fn set_all(response: &web_sys::Response, headers: &[Header]) -> worker::Result<()> {
     headers.iter().try_for_each(|(name, value)| Ok(response.headers().set(name, value)?))
 }
 

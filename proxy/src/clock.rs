@@ -14,6 +14,23 @@ pub fn now() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// The same moment on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The time of day.
+    pub time: UnixMillis,
+    /// What durations are measured from.
+    pub instant: Instant,
+}
+
+impl Moment {
+    /// This moment.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { time: now(), instant: Instant::now() }
+    }
+}
+
 /// A moment, in milliseconds since the process looked at the clock first. It never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Monotonic(u64);
@@ -22,7 +39,13 @@ impl Monotonic {
     /// This moment.
     #[must_use]
     pub fn now() -> Self {
-        Self(u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX))
+        Self::at(Instant::now())
+    }
+
+    /// The moment of an instant; one before the process looked at the clock first is that.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        Self(u64::try_from(instant.duration_since(*START).as_millis()).unwrap_or(u64::MAX))
     }
 
     /// What [`Self::millis`] was taken of.

@@ -9,15 +9,20 @@ use shared::{
 };
 
 use crate::{
+    access_log::trace_id,
+    clock::Moment,
     drain::UnderWay,
     pools::{Place, Pool, PoolSeat, Tried, UpstreamSeat},
     respond,
+    wire::WireHead,
 };
 
 /// One request, from its headers to its log line.
 pub struct RequestCtx {
     /// When its headers were complete.
-    pub started: Instant,
+    pub started: Moment,
+    /// The client's trace, where it is to be told.
+    pub trace_id: Option<Box<str>>,
     /// The grant's request id; before a grant was verified, one of our own.
     pub request_id: RequestId,
     /// The call, once it is known whose it is.
@@ -80,7 +85,8 @@ impl RequestCtx {
     #[must_use]
     pub fn new(under_way: UnderWay) -> Self {
         Self {
-            started: Instant::now(),
+            started: Moment::now(),
+            trace_id: None,
             request_id: respond::random_id(),
             call: None,
             standing: None,
@@ -101,5 +107,12 @@ impl RequestCtx {
             key_guard: None,
             under_way,
         }
+    }
+
+    /// Notes the client's trace (W3C Trace Context), if it is in one.
+    pub fn traced(&mut self, wire: &WireHead<'_>) {
+        let parent =
+            wire.only("traceparent").ok().flatten().and_then(|value| std::str::from_utf8(value).ok());
+        self.trace_id = parent.and_then(trace_id).map(Box::from);
     }
 }

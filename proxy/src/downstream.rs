@@ -1,6 +1,9 @@
 //! Connections from clients: made safe, bounded, and served one request after another.
 
-use std::sync::Arc;
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use pingora_core::{
@@ -80,8 +83,10 @@ impl Downstream {
         phase: &mut watch::Receiver<Phase>,
     ) -> Option<Box<ClientStream>> {
         let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
+        // One for all requests: to begin to listen costs each of them more than to go on.
+        let mut ending = pin!(phase.wait_for(|phase| *phase == Phase::Ending));
         loop {
-            match self.await_request(&mut client, phase).await? {
+            match self.await_request(&mut client, ending.as_mut()).await? {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
@@ -118,14 +123,14 @@ impl Downstream {
     async fn await_request(
         &self,
         client: &mut ClientStream,
-        phase: &mut watch::Receiver<Phase>,
+        ending: Pin<&mut impl Future>,
     ) -> Option<Protocol> {
         client.keep_within(&self.state.config.load().clients);
         let arrival = tokio::select! {
             // What has come already is served, also at the end.
             biased;
             arrival = client.arrival() => arrival,
-            _ = phase.wait_for(|phase| *phase == Phase::Ending) => Arrival::Nobody,
+            _ = ending => Arrival::Nobody,
         };
         match arrival {
             Arrival::Request => Some(Protocol::Http1),

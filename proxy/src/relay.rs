@@ -21,7 +21,7 @@ use pingora_core::{
 };
 use shared::{
     problem::{Code, Problem},
-    request::stalled,
+    request::{Head, stalled},
     written::Written,
 };
 use tokio::time::timeout;
@@ -84,6 +84,18 @@ struct Connected {
     reused: bool,
 }
 
+/// What is to be done with a request whose head was read.
+enum Opened {
+    /// Call a tool: the beginning of what it is asked.
+    Call(Vec<u8>),
+    /// Say what the proxy itself knows.
+    Answer(Written),
+    /// What direct mode answers itself.
+    Direct,
+    /// Say why nothing else is done.
+    Refuse(Problem),
+}
+
 /// How a call ended.
 struct Ended {
     status: u16,
@@ -102,18 +114,22 @@ impl Relay {
     /// Answers the request that has arrived; `last` says that the connection is to serve no other.
     pub async fn serve(&self, state: &Arc<State>, client: &mut ClientStream, last: bool) -> Next {
         let mut ctx = RequestCtx::new(state.drain.enter());
-        let mut request = Request::of(WireHead::again(client.head()));
+        let (mut request, opened) = match open(state, client, &mut ctx) {
+            Ok(opened) => opened,
+            Err(problem) => {
+                respond::refuse_unread(client, state, &problem).await;
+                return Next::End;
+            }
+        };
         request.close |= last || state.drain.has_begun();
         client.begin_body();
-        let ended = match admit::admit(state, client, &mut ctx) {
-            Ok(Admission::Call) => self.call(state, client, &mut ctx, request).await,
-            Ok(Admission::Answer(answer)) => say(state, client, &ctx, answer, request).await,
-            Ok(Admission::Direct) => self.direct(state, client, &mut ctx, request).await,
-            Err(problem) => refuse(state, client, &mut ctx, &problem, request).await,
+        let ended = match opened {
+            Opened::Call(head) => self.call(state, client, &mut ctx, request, &head).await,
+            Opened::Answer(answer) => say(state, client, &ctx, answer, request).await,
+            Opened::Direct => self.direct(state, client, &mut ctx, request).await,
+            Opened::Refuse(problem) => refuse(state, client, &mut ctx, &problem, request).await,
         };
-        let wire = state.access_log.wants_timings().then(|| WireHead::again(client.head()));
-        let traceparent = wire.and_then(|wire| wire.only("traceparent").ok()?);
-        log::line(state, Outcome { status: ended.status, sent: ended.sent, traceparent }, &ctx);
+        log::line(state, Outcome { status: ended.status, sent: ended.sent }, &ctx);
         if ended.next != Next::Part {
             return ended.next;
         }
@@ -148,6 +164,7 @@ impl Relay {
         client: &mut ClientStream,
         ctx: &mut RequestCtx,
         request: Request,
+        head: &[u8],
     ) -> Ended {
         let mut upload: Option<Upload> = None;
         loop {
@@ -169,7 +186,7 @@ impl Relay {
             }
             // Whatever was waited for before: now it is the body.
             client.wait_for_more();
-            let up = Upload::begin(write_head(client, ctx, request), upload.take(), || {
+            let up = Upload::begin(addressed(head, ctx), upload.take(), || {
                 let come = if request.body.is_over() { Vec::new() } else { client.take_come() };
                 (request.body, come)
             });
@@ -264,7 +281,7 @@ impl Relay {
 }
 
 impl Request {
-    fn of(wire: WireHead<'_>) -> Self {
+    fn of(wire: &WireHead<'_>) -> Self {
         let (mut body, mut close) = (Framing::NONE, wire.is_old);
         for (name, value) in wire.lines() {
             if name.eq_ignore_ascii_case("content-length") {
@@ -345,7 +362,7 @@ fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, re
         }
     };
     if !stale {
-        fail::ended(state, ctx, true);
+        fail::ended(state, ctx, true, Monotonic::now());
     }
     if repeatable && fail::may_try_again(state, ctx, stale) {
         return Recovery::Again;
@@ -370,19 +387,33 @@ async fn secure(stream: Stream, connector: &Connector, time: Duration) -> pingor
 fn failed_late(state: &State, ctx: &RequestCtx, broken: &Broken) {
     let of_the_tool = matches!(broken, Broken::Tool(..));
     if of_the_tool {
-        fail::ended(state, ctx, true);
+        fail::ended(state, ctx, true, Monotonic::now());
     }
     log::broken_off(ctx, of_the_tool);
 }
 
-fn write_head(client: &ClientStream, ctx: &RequestCtx, request: Request) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1_024);
-    let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
-    if let (Some(call), Some(upstream)) = (&ctx.call, upstream) {
-        let wire = WireHead::again(client.head());
-        head::write_request(&mut out, &wire, call, &upstream.name, ctx, request.body);
+/// Reads the head of a request, once, and decides on it. A head that cannot be read in one way only is a problem that ends
+/// the connection: nobody knows where its request ends.
+fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(Request, Opened), Problem> {
+    let wire = WireHead::parse(client.head())?;
+    let head = Head::read(wire.lines())?;
+    let request = Request::of(&wire);
+    if state.access_log.wants_timings() {
+        ctx.traced(&wire);
     }
-    out
+    let opened = match admit::admit(state, client, ctx, &wire, &head) {
+        Ok(Admission::Call) => Opened::Call(head::begin_request(&wire, ctx, request.body)),
+        Ok(Admission::Answer(answer)) => Opened::Answer(answer),
+        Ok(Admission::Direct) => Opened::Direct,
+        Err(problem) => Opened::Refuse(problem),
+    };
+    Ok((request, opened))
+}
+
+/// A request's head, with the server that it goes to.
+fn addressed(head: &[u8], ctx: &RequestCtx) -> Vec<u8> {
+    let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
+    upstream.map_or_else(Vec::new, |upstream| head::address_request(head, &upstream.name))
 }
 
 async fn refuse(
@@ -406,10 +437,13 @@ async fn say(
     request: Request,
 ) -> Ended {
     answer::settle(state, ctx, answer.status);
-    let answer = if state.direct.is_some() { told::written(ctx, answer) } else { answer };
     let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
     let close = request.close || !taken;
-    let mut text = respond::encode(&answer, ctx.request_id, close);
+    let mut text = respond::encode(&answer, ctx.request_id, close, |out| {
+        if state.direct.is_some() {
+            told::of_ours(out, ctx);
+        }
+    });
     let mut sent = answer.body.len();
     if request.is_head {
         text.truncate(text.len() - sent);

@@ -33,9 +33,12 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
-    let written = self::problem(problem, request_id, state);
-    let written = if state.direct.is_some() { told::unread(written) } else { written };
-    if stream.send(&encode(&written, request_id, true)).await.is_ok() {
+    let text = encode(&self::problem(problem, request_id, state), request_id, true, |out| {
+        if state.direct.is_some() {
+            told::unread(out);
+        }
+    });
+    if stream.send(&text).await.is_ok() {
         part(stream).await;
     }
 }
@@ -64,17 +67,22 @@ fn reason(status: u16) -> &'static str {
 
 /// A problem, in place of the tool's answer.
 fn problem(problem: &Problem, request_id: RequestId, state: &State) -> Written {
-    let mark = state.direct.is_none().then(|| (headers::REFUSAL, problem.code().as_str().to_owned()));
+    let mark = state.direct.is_none().then(|| (headers::REFUSAL, problem.code().as_str()));
     problem.render(&request_id).with_headers(mark)
 }
 
-/// As HTTP/1.1 has it; `close` says that it is the connection's last.
+/// As HTTP/1.1 has it; `close` says that it is the connection's last, and `more` writes lines of its own to the head.
 #[must_use]
-pub fn encode(answer: &Written, request_id: RequestId, close: bool) -> Vec<u8> {
+pub fn encode(
+    answer: &Written,
+    request_id: RequestId,
+    close: bool,
+    more: impl FnOnce(&mut Vec<u8>),
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024 + answer.body.len());
     // Writing to a vector cannot fail.
     let _written = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
-    let named = answer.headers.iter().map(|(name, value)| (*name, value.as_str()));
+    let named = answer.headers.iter().map(|(name, value)| (*name, &**value));
     for (name, value) in named.chain(CORS) {
         for part in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(part.as_bytes());
@@ -84,6 +92,7 @@ pub fn encode(answer: &Written, request_id: RequestId, close: bool) -> Vec<u8> {
     if answer.status != NO_CONTENT {
         let _written = write!(out, "content-length: {}\r\n", answer.body.len());
     }
+    more(&mut out);
     out.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
     out.extend_from_slice(answer.body.as_bytes());
     out

@@ -1,10 +1,11 @@
 //! The head of an HTTP/1 request as it came over the wire. Pingora's parser repairs what it can and drops what
 //! contradicts itself; what another parser might read differently is refused here instead.
 
+use memchr::memchr;
 use shared::problem::{Code, Problem};
 
-/// A head that can be read in one way only.
-#[derive(Clone, Copy, Debug)]
+/// A head that can be read in one way only, in its parts.
+#[derive(Clone, Debug)]
 pub struct WireHead<'a> {
     /// The request line's method, as sent.
     pub method: &'a str,
@@ -12,8 +13,11 @@ pub struct WireHead<'a> {
     pub is_old: bool,
     /// The request line's target, as sent.
     pub target: &'a str,
-    lines: &'a [u8],
+    lines: Vec<(&'a str, &'a [u8])>,
 }
+
+/// Requests of most clients have no more header lines.
+const USUAL_LINES: usize = 24;
 
 impl<'a> WireHead<'a> {
     /// Reads the head with its empty line. Values may hold bytes above ASCII; nothing else may.
@@ -23,42 +27,37 @@ impl<'a> WireHead<'a> {
     /// second Host and any transfer encoding but `chunked`.
     pub fn parse(raw: &'a [u8]) -> Result<Self, Problem> {
         check_bytes(raw)?;
-        let head = raw.strip_suffix(b"\r\n").ok_or_else(|| malformed("the headers do not end"))?;
-        let end =
-            head.iter().position(|&b| b == b'\n').ok_or_else(|| malformed("there is no request line"))?;
-        let (request_line, lines) = head.split_at_checked(end + 1).unwrap_or((head, &[]));
-        let (method, target, version) = request_line_parts(without_end(request_line))?;
-        let head = Self { method, is_old: version == "HTTP/1.0", target, lines };
-        head.check_lines(version)?;
+        let mut rest = raw.strip_suffix(b"\r\n").ok_or_else(|| malformed("the headers do not end"))?;
+        let request_line = next_line(&mut rest)?.ok_or_else(|| malformed("there is no request line"))?;
+        let (method, target, version) = request_line_parts(request_line)?;
+        let mut head =
+            Self { method, is_old: version == "HTTP/1.0", target, lines: Vec::with_capacity(USUAL_LINES) };
+        while let Some(line) = next_line(&mut rest)? {
+            head.lines.push(
+                split_line(line)
+                    .ok_or_else(|| malformed("a header line is folded, or has no proper name and colon"))?,
+            );
+        }
+        head.check_lines()?;
         Ok(head)
     }
 
-    /// A head that [`Self::parse`] has accepted, read again without checking it again. Of one that it has not, nothing is
-    /// promised.
-    #[must_use]
-    pub fn again(raw: &'a [u8]) -> Self {
-        let head = raw.strip_suffix(b"\r\n").unwrap_or(raw);
-        let end = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
-        let (request_line, lines) = head.split_at_checked(end).unwrap_or((head, &[]));
-        let (method, target, version) = request_line_parts(without_end(request_line)).unwrap_or_default();
-        Self { method, is_old: version == "HTTP/1.0", target, lines }
+    /// Each header line: its name and its value without the space around it.
+    pub fn lines(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.lines.iter().copied()
     }
 
-    /// Each header line: its name and its value without the space around it.
-    pub fn lines(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        self.raw_lines().filter_map(|line| {
-            let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
-            Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
-        })
+    /// The values of a header, in the order of its lines.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.lines().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// The value of a header that may be there once.
     ///
     /// # Errors
     /// `header-malformed` when it is there twice.
-    pub fn only(self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
-        let mut values =
-            self.lines().filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    pub fn only(&self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
+        let mut values = self.all(name);
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
             (_, Some(_)) => {
@@ -67,31 +66,36 @@ impl<'a> WireHead<'a> {
         }
     }
 
-    fn raw_lines(self) -> impl Iterator<Item = &'a [u8]> {
-        self.lines.split_inclusive(|&b| b == b'\n').map(without_end)
-    }
-
-    fn check_lines(self, version: &str) -> Result<(), Problem> {
+    fn check_lines(&self) -> Result<(), Problem> {
         let (mut hosts, mut codings) = (0, 0);
-        for line in self.raw_lines() {
-            let Some((name, value)) = split_line(line) else {
-                return Err(malformed("a header line is folded, or has no proper name and colon"));
-            };
+        for (name, value) in self.lines() {
             if name.eq_ignore_ascii_case("host") {
                 hosts += 1;
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 codings += 1;
-                if codings > 1 || version == "HTTP/1.0" || !value.eq_ignore_ascii_case(b"chunked") {
+                if codings > 1 || self.is_old || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(malformed("the only transfer encoding is `chunked`, once, in HTTP/1.1"));
                 }
             }
         }
-        match (version, hosts) {
-            (_, 1) | ("HTTP/1.0", 0) => Ok(()),
+        match (self.is_old, hosts) {
+            (_, 1) | (true, 0) => Ok(()),
             (_, 0) => Err(malformed("Host is missing")),
             _ => Err(malformed("Host is sent more than once")),
         }
     }
+}
+
+/// Takes a line from the beginning of `rest`, without its end; `None` when nothing is left.
+fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let bare = || malformed("the headers hold a control character or a bare line end");
+    let (line, after) = rest.split_at_checked(memchr(b'\n', rest).ok_or_else(bare)? + 1).ok_or_else(bare)?;
+    *rest = after;
+    let line = line.strip_suffix(b"\r\n").ok_or_else(bare)?;
+    if memchr(b'\r', line).is_some() { Err(bare()) } else { Ok(Some(line)) }
 }
 
 fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
@@ -117,20 +121,12 @@ fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
 }
 
-fn without_end(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r\n").unwrap_or(line)
-}
-
-/// Line ends are CR LF together, and nothing else is a control character save the tab.
+/// Nothing is a control character save the tab and line ends, which are looked at where lines are told apart.
 fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
-    let plain = raw
-        .iter()
-        .fold(true, |plain, &byte| plain & (byte >= b' ' || byte == b'\t' || byte == b'\r' || byte == b'\n'));
-    let whole = |line: &[u8]| {
-        let end = line.strip_suffix(b"\r\n");
-        end.is_some_and(|line| memchr::memchr(b'\r', line).is_none())
-    };
-    if plain && !raw.contains(&0x7f) && raw.split_inclusive(|&byte| byte == b'\n').all(whole) {
+    let end_or_tab = |byte: u8| (byte == b'\t') | (byte == b'\r') | (byte == b'\n');
+    let plain = |byte: u8| ((byte >= b' ') & (byte != 0x7f)) | end_or_tab(byte);
+    // Without an early end, so that it is done for many bytes at once.
+    if raw.iter().fold(true, |all, &byte| all & plain(byte)) {
         return Ok(());
     }
     Err(malformed("the headers hold a control character or a bare line end"))
@@ -138,24 +134,19 @@ fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
 
 /// RFC 9110, section 5.6.2.
 const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
+    byte.is_ascii() && TOKEN >> byte & 1 == 1
+}
+
+/// A bit for each byte that may be part of a token.
+const TOKEN: u128 = bits(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+const fn bits(mut bytes: &[u8]) -> u128 {
+    let mut bits = 0;
+    while let [byte, rest @ ..] = bytes {
+        bits |= 1 << *byte;
+        bytes = rest;
+    }
+    bits
 }
 
 fn malformed(detail: &'static str) -> Problem {
@@ -196,6 +187,8 @@ mod tests {
             "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
             "GET / HTTP/1.2\r\nHost: x\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
+            "PRI * HTTP/2.0\r\n\r\n",
+            "x\r\n\r\n",
         ] {
             let code = WireHead::parse(raw.as_bytes()).err().map(|problem| problem.code());
             assert_eq!(code, Some(Code::HeaderMalformed), "{raw:?}");

@@ -90,10 +90,13 @@ impl Counter {
     /// that call is lost with the counter.
     #[must_use]
     pub fn is_over(&self, now: UnixMillis) -> bool {
+        let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
+        if !long_ago {
+            return false;
+        }
         let mut later = self.clone();
         later.roll(now);
-        let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
-        later.in_minute() == 0 && later.day_used == 0 && long_ago
+        later.in_minute() == 0 && later.day_used == 0
     }
 
     fn spend(&mut self, now: UnixMillis) {

@@ -1,6 +1,11 @@
 //! Header names the gateway gives a meaning to, spelled once, in lower case, and what passes through it.
 
+use std::borrow::Cow;
+
 use crate::route::{self, Method};
+
+/// A header of an answer: its name in lower case, and its value.
+pub type Header = (&'static str, Cow<'static, str>);
 
 /// Carries the client's key (spec section 5).
 pub const API_KEY: &str = "x-api-key";
@@ -18,6 +23,11 @@ pub const REFUSAL: &str = "x-gateway-refusal";
 pub const DEGRADED: &str = "x-gateway-degraded";
 /// The gateway's own share of the time (W3C Server Timing).
 pub const SERVER_TIMING: &str = "server-timing";
+
+/// Names the quotas of a key, on every answer to it.
+pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+/// Tells what is left of them.
+pub const RATE_LIMIT: &str = "ratelimit";
 
 const RESERVED_PREFIX: &str = "x-gateway-";
 
@@ -53,8 +63,8 @@ const WITHHELD_FROM_CLIENTS: [&str; 10] = [
     "keep-alive",
     "proxy-authenticate",
     "proxy-connection",
-    "ratelimit",
-    "ratelimit-policy",
+    RATE_LIMIT,
+    RATE_LIMIT_POLICY,
     "te",
     "trailer",
     "upgrade",
@@ -100,17 +110,17 @@ pub const CORS: [(&str, &str); 2] = [
 
 /// The headers of a preflight's 204 (Fetch standard): what the route takes, good for a day.
 #[must_use]
-pub fn preflight(methods: &[Method]) -> [(&'static str, String); 4] {
-    let allow = route::allow(methods);
+pub fn preflight(methods: &[Method]) -> [Header; 4] {
+    let allow = Cow::from(route::allow(methods));
     [
         ("allow", allow.clone()),
         ("access-control-allow-methods", allow),
         (
             "access-control-allow-headers",
             "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, Tracestate, X-API-Key"
-                .to_owned(),
+                .into(),
         ),
-        ("access-control-max-age", "86400".to_owned()),
+        ("access-control-max-age", "86400".into()),
     ]
 }
 

@@ -9,10 +9,13 @@ use serde_json::{Map, Value};
 
 pub use code::Code;
 
-use crate::{request_id::RequestId, written::Written};
+use crate::{headers::Header, request_id::RequestId, written::Written};
 
 /// The media type of a rendered problem (RFC 9457 section 6.1).
 pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Bytes that hold most bodies.
+const USUAL_BODY: usize = 384;
 
 /// An answer that is a refusal or a failure: its code, what helps the caller, and the headers that belong to it.
 ///
@@ -21,7 +24,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 pub struct Problem {
     code: Code,
     detail: Cow<'static, str>,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<Header>,
     members: Vec<(&'static str, Value)>,
 }
 
@@ -61,7 +64,7 @@ impl Problem {
 
     /// The same problem with a header of its own; the name in lower case.
     #[must_use]
-    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn with_header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
@@ -106,8 +109,10 @@ impl Problem {
     }
 
     fn body(&self, request_id: &RequestId) -> String {
-        // Plain strings and numbers always serialise.
-        serde_json::to_string(&Body { problem: self, request_id }).unwrap_or_default()
+        let mut text = Vec::with_capacity(USUAL_BODY);
+        // Plain strings and numbers always serialise, as text.
+        let _written = serde_json::to_writer(&mut text, &Body { problem: self, request_id });
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 

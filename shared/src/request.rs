@@ -40,7 +40,7 @@ impl<'a> Head<'a> {
         let mut bounds = Bounds::default();
         for (name, value) in lines {
             bounds.add(name, value)?;
-            if name.contains('_') {
+            if name.bytes().any(|byte| byte == b'_') {
                 return Err(malformed(format!("the header name `{}` has an underscore", shown(name))));
             }
             if name.eq_ignore_ascii_case(headers::API_KEY) {

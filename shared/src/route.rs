@@ -391,7 +391,7 @@ mod tests {
             let rendered =
                 Route::parse(method, path).unwrap_err().render(&crate::request_id::RequestId([0; 16]));
             assert_eq!(rendered.status, 405);
-            assert!(rendered.headers.contains(&("allow", allow.to_owned())), "{method} {path}");
+            assert!(rendered.headers.contains(&("allow", allow.to_owned().into())), "{method} {path}");
         }
     }
 

@@ -1,14 +1,19 @@
 //! Answers of the gateway's own, the same from the edge and from the proxy. What every answer has (its request's name,
 //! what browsers need, how long it took) is added by the shell that sends it.
 
-use crate::{headers, route::Method};
+use std::borrow::Cow;
+
+use crate::{
+    headers::{self, Header},
+    route::Method,
+};
 
 /// A text that is ready to be sent. It may hold a key, and is not to be printed.
 pub struct Written {
     /// The HTTP status.
     pub status: u16,
     /// Headers to set, `Content-Type` among them; names in lower case.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<Header>,
     /// The body. A 204 has none.
     pub body: String,
 }
@@ -39,21 +44,24 @@ impl Written {
     }
 
     /// A text that is the same for everybody and may be kept for five minutes.
-    pub(crate) fn public(media_type: &str, body: String) -> Self {
+    pub(crate) fn public(media_type: &'static str, body: String) -> Self {
         Self::new(200, media_type, "public, max-age=300", body)
     }
 
-    pub(crate) fn new(status: u16, media_type: &str, cache: &str, body: String) -> Self {
+    pub(crate) fn new(status: u16, media_type: &'static str, cache: &'static str, body: String) -> Self {
         // With room for what refusals have beside these: they come in floods.
         let mut headers = Vec::with_capacity(6);
-        headers.extend([("content-type", media_type.to_owned()), ("cache-control", cache.to_owned())]);
+        headers.extend([("content-type", media_type.into()), ("cache-control", cache.into())]);
         Self { status, headers, body }
     }
 
     /// The same with more headers.
     #[must_use]
-    pub fn with_headers(mut self, more: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        self.headers.extend(more);
+    pub fn with_headers<V: Into<Cow<'static, str>>>(
+        mut self,
+        more: impl IntoIterator<Item = (&'static str, V)>,
+    ) -> Self {
+        self.headers.extend(more.into_iter().map(|(name, value)| (name, value.into())));
         self
     }
 }
@@ -64,7 +72,7 @@ mod tests {
     use crate::{docs, openapi, problem::Code};
 
     fn header<'a>(written: &'a Written, name: &str) -> Option<&'a str> {
-        written.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str())
+        written.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
     }
 
     #[test]

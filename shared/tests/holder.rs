@@ -290,7 +290,7 @@ fn without_the_meter_a_free_key_waits_and_a_paid_one_goes_on_to_a_quarter_of_its
     assert_eq!(refused, Admission::Unavailable { retry_ms: 1_000 });
     let rendered = refused.problem().unwrap().render(&shared::request_id::RequestId([0; 16]));
     assert_eq!(rendered.status, 503);
-    assert!(rendered.headers.contains(&("retry-after", "1".to_owned())));
+    assert!(rendered.headers.contains(&("retry-after", "1".into())));
 
     let mut pro = Pair::new(Tier::Pro);
     let ask = pro.asks(0);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use shared::{
-    headers,
+    headers::{self, Header},
     key::{ApiKey, KeyEnv, KeyFault, KeyId},
     problem::Problem,
     request::{Head, MAX_BODY_BYTES},
@@ -35,13 +35,13 @@ fn answer(row: &Vector, live: &str) -> Response {
         }
     };
     let always = headers::CORS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned()));
     let named = std::iter::once((headers::REQUEST_ID.to_owned(), id.to_string()));
     Response { status, headers: named.chain(always).chain(own).collect(), body: body.into_bytes() }
 }
 
 /// What both shells do in this order. The headers of a preflight, or nothing for a call that goes on to a tool.
-fn decide(request: &Request) -> Result<Vec<(&'static str, String)>, Problem> {
+fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
     let target = Target::parse(&request.target)?;
     let route = Route::parse(&request.method, target.path)?;
     let head = Head::read(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))?;

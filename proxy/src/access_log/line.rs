@@ -1,6 +1,6 @@
 //! What one line of the access log says.
 
-use std::fmt::{self, Write as _};
+use std::{fmt, io::Write as _};
 
 use shared::{problem::Code, request_id::RequestId};
 
@@ -24,7 +24,7 @@ pub struct Line<'a> {
     /// Connections that were tried.
     pub tries: u32,
     /// From the end of the request's headers to the end of the answer.
-    pub micros: u128,
+    pub micros: u64,
     /// Bytes of the answer's body.
     pub sent: usize,
     /// Where its time went; only at the highest level of detail.
@@ -35,68 +35,90 @@ pub struct Line<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Timings<'a> {
     /// From the end of the request's headers until the tool was asked; `None` when it was not.
-    pub gateway_micros: Option<u128>,
+    pub gateway_micros: Option<u64>,
     /// From then until the tool's answer began.
-    pub upstream_micros: Option<u128>,
+    pub upstream_micros: Option<u64>,
     /// Bytes of the request's body.
     pub received: u64,
     /// The client's trace, from `traceparent`.
     pub trace_id: Option<&'a str>,
 }
 
-/// Text that is added to bytes.
-struct Text<'a>(&'a mut Vec<u8>);
+/// A line that is being written. Every request has one, so that it is put together from its parts; only what has no text
+/// of its own is formatted.
+struct Out<'a>(&'a mut Vec<u8>);
 
-impl fmt::Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+impl Out<'_> {
+    fn text(&mut self, text: &str) -> &mut Self {
         self.0.extend_from_slice(text.as_bytes());
-        Ok(())
+        self
+    }
+
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.text(itoa::Buffer::new().format(number))
+    }
+
+    fn shown(&mut self, value: impl fmt::Display) -> &mut Self {
+        // Writing to memory cannot fail.
+        let _written = write!(self.0, "{value}");
+        self
+    }
+
+    /// Microseconds, as milliseconds.
+    fn millis(&mut self, micros: u64) -> &mut Self {
+        let (millis, rest) = (micros / 1_000, micros % 1_000);
+        self.number(millis).text(".");
+        self.text(if rest < 10 {
+            "00"
+        } else if rest < 100 {
+            "0"
+        } else {
+            ""
+        })
+        .number(rest)
     }
 }
 
 impl Line<'_> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // Writing to memory cannot fail.
-        let _written = self.write_to(&mut Text(out));
-    }
-
-    fn write_to(&self, out: &mut Text<'_>) -> fmt::Result {
-        write!(out, r#"{{"at":{},"request_id":"{}""#, self.at, self.request_id)?;
+        let mut out = Out(out);
+        out.text(r#"{"at":"#).number(self.at);
+        out.text(r#","request_id":""#).shown(self.request_id).text("\"");
         if let Some(call) = self.call {
-            let method = call.method.method();
-            write!(
-                out,
-                r#","key_id":"{}","tier":"{}","tool":"{}","action":"{}","method":"{method}""#,
-                call.key_id, call.tier, call.tool, call.action
-            )?;
+            out.text(r#","key_id":""#).shown(call.key_id);
+            out.text(r#"","tier":""#).text(call.tier.as_str());
+            out.text(r#"","tool":""#).text(call.tool.as_str());
+            out.text(r#"","action":""#).text(&call.action);
+            out.text(r#"","method":""#).text(call.method.method().as_str()).text("\"");
         }
-        write!(out, r#","status":{}"#, self.status)?;
+        out.text(r#","status":"#).number(self.status.into());
         if let Some(code) = self.refusal {
-            write!(out, r#","refusal":"{}""#, code.as_str())?;
+            out.text(r#","refusal":""#).text(code.as_str()).text("\"");
         }
         if let Some(upstream) = self.upstream {
-            write!(out, r#","upstream":"{upstream}","tries":{}"#, self.tries)?;
+            out.text(r#","upstream":""#).text(upstream).text(r#"","tries":"#).number(self.tries.into());
         }
-        write!(out, r#","ms":{},"bytes":{}"#, Millis(self.micros), self.sent)?;
+        out.text(r#","ms":"#).millis(self.micros);
+        out.text(r#","bytes":"#).number(u64::try_from(self.sent).unwrap_or(u64::MAX));
         if let Some(timings) = &self.timings {
-            timings.write_to(out)?;
+            timings.write(&mut out);
         }
-        out.write_str("}\n")
+        out.text("}\n");
     }
 }
 
 impl Timings<'_> {
-    fn write_to(&self, out: &mut Text<'_>) -> fmt::Result {
+    fn write(&self, out: &mut Out<'_>) {
         if let Some(micros) = self.gateway_micros {
-            write!(out, r#","gateway_ms":{}"#, Millis(micros))?;
+            out.text(r#","gateway_ms":"#).millis(micros);
         }
         if let Some(micros) = self.upstream_micros {
-            write!(out, r#","upstream_ms":{}"#, Millis(micros))?;
+            out.text(r#","upstream_ms":"#).millis(micros);
         }
         if let Some(trace_id) = self.trace_id {
-            write!(out, r#","trace_id":"{trace_id}""#)?;
+            out.text(r#","trace_id":""#).text(trace_id).text("\"");
         }
-        write!(out, r#","received":{}"#, self.received)
+        out.text(r#","received":"#).number(self.received);
     }
 }
 
@@ -107,15 +129,6 @@ pub fn trace_id(traceparent: &str) -> Option<&str> {
     let (_version, id) = (parts.next()?, parts.next()?);
     let well_formed = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     (well_formed && id.bytes().any(|b| b != b'0')).then_some(id)
-}
-
-/// Microseconds, shown as milliseconds.
-struct Millis(u128);
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
-    }
 }
 
 #[cfg(test)]

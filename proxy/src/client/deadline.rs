@@ -1,5 +1,5 @@
-//! All timers of a connection as one: the moment by which something has to happen, and who is to make it happen. A wait
-//! that is over in time costs no more than a store to an atomic.
+//! All timers of a connection as one: the moment by which something has to happen, and who is to make it happen. What
+//! happens without a wait costs no look at the clock, and a wait that is over in time only one.
 
 use std::{
     io,
@@ -29,9 +29,9 @@ pub enum Awaited {
 
 /// When what is awaited has to have happened.
 pub(super) struct Deadline {
-    /// In milliseconds since the connection was made.
+    /// In milliseconds since the connection was made; [`NOT_BEGUN`] until somebody has to wait.
     moment: AtomicU64,
-    /// What it was at first, in milliseconds from its beginning.
+    /// How long is waited, in milliseconds.
     time: AtomicU64,
     born: Instant,
     awaited: AtomicU8,
@@ -41,6 +41,7 @@ pub(super) struct Deadline {
 
 /// Not an [`Awaited`].
 const NOTHING: u8 = 0;
+const NOT_BEGUN: u64 = u64::MAX;
 
 impl Awaited {
     const fn from_number(number: u8) -> Option<Self> {
@@ -59,7 +60,7 @@ impl Deadline {
     /// Nothing is awaited on a connection that was made now.
     pub(super) fn new() -> Self {
         Self {
-            moment: AtomicU64::new(0),
+            moment: AtomicU64::new(NOT_BEGUN),
             time: AtomicU64::new(0),
             born: Instant::now(),
             awaited: AtomicU8::new(NOTHING),
@@ -68,13 +69,12 @@ impl Deadline {
         }
     }
 
-    /// From now on this is waited for, so long; each call replaces the one before.
+    /// From now on this is waited for, so long from when it has to be; each call replaces the one before.
     pub(super) fn wait_for(&self, awaited: Awaited, time: Duration) {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.forgive();
         self.awaited.store(awaited as u8, Ordering::Relaxed);
         self.time.store(millis(time), Ordering::Relaxed);
-        self.moment.store(millis(self.born.elapsed() + time), Ordering::Relaxed);
+        self.moment.store(NOT_BEGUN, Ordering::Relaxed);
     }
 
     /// From now on nothing is waited for.
@@ -85,7 +85,8 @@ impl Deadline {
     /// Starts the time anew if this is what is waited for.
     pub(super) fn progress(&self, awaited: Awaited) {
         if self.awaited.load(Ordering::Relaxed) == awaited as u8 {
-            self.wait_for(awaited, Duration::from_millis(self.time.load(Ordering::Relaxed)));
+            self.forgive();
+            self.moment.store(NOT_BEGUN, Ordering::Relaxed);
         }
     }
 
@@ -99,6 +100,17 @@ impl Deadline {
         self.overdue.store(NOTHING, Ordering::Relaxed);
     }
 
+    /// By when it has to happen, in milliseconds since the connection was made. The time begins when this is asked first.
+    fn moment(&self) -> u64 {
+        let moment = self.moment.load(Ordering::Relaxed);
+        if moment != NOT_BEGUN {
+            return moment;
+        }
+        let moment = millis(self.born.elapsed()).saturating_add(self.time.load(Ordering::Relaxed));
+        self.moment.store(moment, Ordering::Relaxed);
+        moment
+    }
+
     /// Ready once what is awaited is overdue, and then not again.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         loop {
@@ -106,7 +118,7 @@ impl Deadline {
             if awaited == NOTHING {
                 return Poll::Pending;
             }
-            let moment = self.born + Duration::from_millis(self.moment.load(Ordering::Relaxed));
+            let moment = self.born + Duration::from_millis(self.moment());
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(moment)));
             // A timer that goes off too early is set again; only one that is too late has to be moved beforehand.
             if sleep.deadline() > moment {
@@ -123,6 +135,10 @@ impl Deadline {
             return Poll::Ready(io::ErrorKind::TimedOut.into());
         }
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -53,18 +53,18 @@ pub async fn serve(
     let (Callers::Clients(config), Some(direct)) = (&whole.callers, &state.direct) else {
         return Err(Problem::new(Code::Internal, "the gateway is configured for something else"));
     };
-    let wire = WireHead::again(&raw);
+    let wire = WireHead::parse(&raw)?;
     let target = Target::parse(wire.target)?;
-    let authorization = wire.lines().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let authorization = wire.all("authorization").next();
     let asked = Asked {
         state,
         direct,
         config,
         head: Head::read(wire.lines())?,
-        authorization: authorization.and_then(|(_, value)| std::str::from_utf8(value).ok()),
+        authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
         address: incoming.address().map(|address| address.to_string()),
         query: target.query,
-        way: admit::way(wire, incoming.is_safe(), config),
+        way: admit::way(&wire, incoming.is_safe(), config),
         now: clock::now(),
     };
     match Route::parse(wire.method, target.path)? {

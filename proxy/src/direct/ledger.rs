@@ -243,14 +243,7 @@ impl Shard {
         now: UnixMillis,
         say: impl FnOnce(&KeyRecord) -> T,
     ) -> Result<T, KeyFault> {
-        let provisional;
-        let record = match self.records.get(&key.id) {
-            Some(record) => record,
-            None => {
-                provisional = KeyRecord::provisional(key);
-                &provisional
-            }
-        };
+        let Some(record) = self.records.get(&key.id) else { return Ok(say(&KeyRecord::provisional(key))) };
         record.check(key, now)?;
         Ok(say(record))
     }

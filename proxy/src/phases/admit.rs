@@ -40,21 +40,26 @@ pub enum Admission {
 ///
 /// # Errors
 /// The refusal.
-pub fn admit(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<Admission, Problem> {
-    let wire = WireHead::again(client.head());
-    decide(state, ctx, wire, client.is_safe()).map_err(|problem| flood(state, client, problem))
+pub fn admit(
+    state: &State,
+    client: &ClientStream,
+    ctx: &mut RequestCtx,
+    wire: &WireHead<'_>,
+    head: &Head<'_>,
+) -> Result<Admission, Problem> {
+    decide(state, ctx, wire, head, client.is_safe()).map_err(|problem| flood(state, client, problem))
 }
 
 fn decide(
     state: &State,
     ctx: &mut RequestCtx,
-    wire: WireHead<'_>,
+    wire: &WireHead<'_>,
+    head: &Head<'_>,
     is_safe: bool,
 ) -> Result<Admission, Problem> {
     ctx.expects_continue = wire.only("expect")?.is_some();
     let path = Target::parse(wire.target)?.path;
     let route = Route::parse(wire.method, path)?;
-    let head = Head::read(wire.lines())?;
     if state.direct.is_some() && !matches!(route, Route::CallTool(_)) {
         return Ok(Admission::Direct);
     }
@@ -65,12 +70,12 @@ fn decide(
             let (key_id, tier, denied) = match (&config.callers, &state.direct) {
                 (Callers::Edge(grants), _) => {
                     let place = &config.server.data_centre;
-                    let grant = grant::verify(state, wire, &call, place, &grants.keys)?;
+                    let grant = grant::verify(state, ctx.started.time, wire, &call, place, &grants.keys)?;
                     ctx.request_id = grant.request_id;
                     (grant.key_id, grant.tier, None)
                 }
                 (Callers::Clients(keys), Some(direct)) => {
-                    key::admit(direct, keys, ctx, &head, way(wire, is_safe, keys), &pool)?
+                    key::admit(direct, keys, ctx, head, way(wire, is_safe, keys), &pool)?
                 }
                 (Callers::Clients(_), None) => {
                     return Err(Problem::new(Code::Internal, "what is kept of keys was not opened"));
@@ -82,7 +87,7 @@ fn decide(
             if let Some(problem) = denied {
                 return Err(problem);
             }
-            take_place(state, ctx, &call, &head, key_id)?;
+            take_place(state, ctx, &call, head, key_id)?;
             Ok(Admission::Call)
         }
         Route::Health => Ok(Admission::Answer(Written::health())),
@@ -108,9 +113,8 @@ fn decide(
 }
 
 /// How a request came. What came in the clear may have come over TLS to somebody before this proxy.
-pub(crate) fn way<'a>(wire: WireHead<'a>, is_safe: bool, keys: &DirectConfig) -> Way<'a> {
-    let host = wire.lines().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    let host = host.and_then(|(_, value)| std::str::from_utf8(value).ok()).unwrap_or("");
+pub(crate) fn way<'a>(wire: &WireHead<'a>, is_safe: bool, keys: &DirectConfig) -> Way<'a> {
+    let host = wire.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
     Way { secure: is_safe || keys.behind_tls, host }
 }
 
@@ -133,7 +137,7 @@ fn take_place(
 ) -> Result<(), Problem> {
     let pool = ctx.call.as_ref().map_or_else(|| state.pool(call.tool), |call| Arc::clone(&call.pool));
     let settings = &pool.config.settings;
-    select::enabled(settings, clock::now())?;
+    select::enabled(settings, ctx.started.time)?;
     head.check_length(settings.max_body)?;
     if call.method == CallMethod::Post {
         head.check_media_type(&settings.accept)?;

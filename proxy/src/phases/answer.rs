@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::{
     client::{Awaited, ClientStream},
+    clock::Monotonic,
     ctx::RequestCtx,
     phases::fail,
     state::State,
@@ -11,9 +12,10 @@ use crate::{
 
 /// The tool has begun: from now on it is to go on. What its answer costs the key is settled before the client has it.
 pub fn begun(state: &State, client: &ClientStream, ctx: &mut RequestCtx, status: u16) {
-    ctx.answered_at = Some(Instant::now());
+    let now = Instant::now();
+    ctx.answered_at = Some(now);
     goes_on(client, ctx);
-    fail::ended(state, ctx, false);
+    fail::ended(state, ctx, false, Monotonic::at(now));
     settle(state, ctx, status);
 }
 

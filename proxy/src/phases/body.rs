@@ -31,14 +31,15 @@ pub fn count(ctx: &mut RequestCtx, length: usize) -> Result<(), TooMuch> {
 /// The whole request was sent: from now on the tool is waited for. `again` says whether all of it is there to be sent
 /// again.
 pub fn complete(client: &ClientStream, ctx: &mut RequestCtx, again: bool) {
-    let complete = *ctx.complete_at.get_or_insert_with(Instant::now);
+    let now = Instant::now();
+    let complete = *ctx.complete_at.get_or_insert(now);
     if ctx.answered_at.is_some() {
         return answer::goes_on(client, ctx);
     }
     let Some(call) = &ctx.call else { return };
     let settings = &call.pool.config.settings;
-    let left = settings.answer_timeout.saturating_sub(complete.elapsed());
-    if again && fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx) {
+    let left = settings.answer_timeout.saturating_sub(now.duration_since(complete));
+    if again && fail::may_be_sent_again(call) && settings.try_timeout < left && has_another(ctx, now) {
         client.wait_for(Awaited::Try, settings.try_timeout);
     } else {
         client.wait_for(Awaited::Answer, left);
@@ -76,10 +77,10 @@ pub fn wait_for_client(client: &ClientStream, ctx: &RequestCtx) {
 }
 
 /// Whether another upstream could be asked in place of this one.
-fn has_another(ctx: &RequestCtx) -> bool {
+fn has_another(ctx: &RequestCtx, now: Instant) -> bool {
     let mut tried = ctx.tried;
     if let Some(place) = ctx.place {
         tried.add(place);
     }
-    ctx.call.as_ref().is_some_and(|call| call.pool.has_another(tried, Monotonic::now()))
+    ctx.call.as_ref().is_some_and(|call| call.pool.has_another(tried, Monotonic::at(now)))
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream.
 pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Box<Error> {
-    ended(state, ctx, true);
+    ended(state, ctx, true, Monotonic::now());
     let (Some(call), Some(place)) = (ctx.call.clone(), ctx.place.take()) else { return error };
     let pool = &call.pool;
     if let Some(upstream) = pool.upstream(place) {
@@ -32,8 +32,8 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Bo
         }
     }
     ctx.tried.add(place);
-    let found = select::next(pool, ctx, call.key_id);
-    let in_time = ctx.started.elapsed() < pool.config.settings.answer_timeout;
+    let found = select::next(pool, ctx, call.key_id, Monotonic::now());
+    let in_time = ctx.started.instant.elapsed() < pool.config.settings.answer_timeout;
     let again = found && in_time;
     if again {
         state.metrics.retried(call.tool, "connect");
@@ -43,10 +43,9 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Bo
 }
 
 /// An upstream's call came to its end, as far as it says something of the upstream.
-pub fn ended(state: &State, ctx: &RequestCtx, failed: bool) {
+pub fn ended(state: &State, ctx: &RequestCtx, failed: bool, now: Monotonic) {
     let Some(call) = &ctx.call else { return };
     let Some(upstream) = ctx.place.and_then(|place| call.pool.upstream(place)) else { return };
-    let now = Monotonic::now();
     if call.pool.call_ended(upstream, failed, now) {
         state.metrics.ejected(call.tool, &upstream.name);
         log::warn!(
@@ -75,7 +74,7 @@ pub const STALE: u32 = 3;
 pub fn may_try_again(state: &State, ctx: &mut RequestCtx, stale: bool) -> bool {
     let (Some(call), None) = (ctx.call.clone(), ctx.answered_at) else { return false };
     let pool = &call.pool;
-    let since = ctx.complete_at.unwrap_or(ctx.started);
+    let since = ctx.complete_at.unwrap_or(ctx.started.instant);
     if !may_be_sent_again(&call) || since.elapsed() >= pool.config.settings.answer_timeout {
         return false;
     }
@@ -96,7 +95,7 @@ pub fn may_try_again(state: &State, ctx: &mut RequestCtx, stale: bool) -> bool {
     }
     ctx.tried = tried;
     state.metrics.retried(call.tool, "answer");
-    select::next(pool, ctx, call.key_id)
+    select::next(pool, ctx, call.key_id, now)
 }
 
 /// How a tool's server failed.

@@ -1,25 +1,22 @@
 //! The end of a request: counted, and written down in one line.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shared::problem::Problem;
 
 use crate::{
-    access_log::{Line, Timings, trace_id},
-    clock,
+    access_log::{Line, Timings},
     ctx::RequestCtx,
     state::State,
 };
 
 /// What a client got.
 #[derive(Clone, Copy, Debug)]
-pub struct Outcome<'a> {
+pub struct Outcome {
     /// The status of its answer; 0 is none.
     pub status: u16,
     /// Bytes of the answer's body.
     pub sent: usize,
-    /// The `traceparent` that it had sent, where it can be told.
-    pub traceparent: Option<&'a [u8]>,
 }
 
 /// Notes why a call was not served.
@@ -34,41 +31,50 @@ pub fn broken_off(ctx: &RequestCtx, by_the_tool: bool) {
 }
 
 /// Counts the request and adds its line to the access log.
-pub fn line(state: &State, outcome: Outcome<'_>, ctx: &RequestCtx) {
-    let Outcome { status, sent, .. } = outcome;
+pub fn line(state: &State, outcome: Outcome, ctx: &RequestCtx) {
+    let Outcome { status, sent } = outcome;
     if let Some(call) = &ctx.call {
         state.metrics.answered(call.tool, call.tier, status);
         if let (Some(sent), Some(answered)) = (ctx.sent_at, ctx.answered_at) {
-            let gateway = sent.duration_since(ctx.started);
+            let gateway = sent.duration_since(ctx.started.instant);
             state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
         }
     }
     if !state.access_log.wants(status, ctx.refusal) {
         return;
     }
+    let took = ctx.started.instant.elapsed();
     let pool = ctx.call.as_ref().map(|call| &call.pool);
     let upstream = ctx.place.and_then(|place| pool?.upstream(place)).filter(|_| ctx.tries > 0);
     state.access_log.add(&Line {
-        at: clock::now().0,
+        at: ctx.started.time.plus(millis(took)).0,
         request_id: ctx.request_id,
         call: ctx.call.as_ref(),
         status,
         refusal: ctx.refusal,
         upstream: upstream.map(|upstream| upstream.name.as_str()),
         tries: ctx.tries,
-        micros: ctx.started.elapsed().as_micros(),
+        micros: micros(took),
         sent,
-        timings: state.access_log.wants_timings().then(|| timings(outcome, ctx)),
+        timings: state.access_log.wants_timings().then(|| timings(ctx)),
     });
 }
 
-fn timings<'a>(outcome: Outcome<'a>, ctx: &RequestCtx) -> Timings<'a> {
+fn timings(ctx: &RequestCtx) -> Timings<'_> {
     let sent = ctx.sent_at;
-    let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from).as_micros());
+    let since = |from: Instant, to: Option<Instant>| to.map(|to| micros(to.duration_since(from)));
     Timings {
-        gateway_micros: since(ctx.started, sent),
+        gateway_micros: since(ctx.started.instant, sent),
         upstream_micros: sent.and_then(|sent| since(sent, ctx.answered_at)),
         received: ctx.body,
-        trace_id: outcome.traceparent.and_then(|value| trace_id(std::str::from_utf8(value).ok()?)),
+        trace_id: ctx.trace_id.as_deref(),
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

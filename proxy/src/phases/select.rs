@@ -35,14 +35,14 @@ pub fn enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> 
 
 /// Chooses the first upstream; none that can take the call is a refusal at once.
 pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Problem> {
-    if next(pool, ctx, key) {
+    if next(pool, ctx, key, Monotonic::at(ctx.started.instant)) {
         return Ok(());
     }
     Err(fail::unavailable(pool, "no server of the tool is healthy"))
 }
 
 /// Chooses an upstream that was not tried; whether there is one.
-pub fn next(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> bool {
-    (ctx.place, ctx.upstream_seat) = pool.take(key, ctx.tried, Monotonic::now()).unzip();
+pub fn next(pool: &Pool, ctx: &mut RequestCtx, key: KeyId, now: Monotonic) -> bool {
+    (ctx.place, ctx.upstream_seat) = pool.take(key, ctx.tried, now).unzip();
     ctx.upstream_seat.is_some()
 }

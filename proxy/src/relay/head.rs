@@ -22,16 +22,25 @@ const MAX_LINES: usize = 256;
 /// Longest status line.
 const MAX_STATUS_LINE: usize = 1 << 10;
 
-/// The beginning of a request to a tool: everything but the body. Nothing that the client nominated in `Connection` is
-/// passed on, and nothing of ours can be nominated: it is written, not found.
-pub(super) fn write_request(
-    out: &mut Vec<u8>,
-    wire: &WireHead<'_>,
-    call: &Call,
-    host: &str,
-    ctx: &RequestCtx,
-    body: Framing,
-) {
+/// The beginning of a request to a tool: everything but the server and the body. Nothing that the client nominated in
+/// `Connection` is passed on, and nothing of ours can be nominated: it is written, not found.
+pub(super) fn begin_request(wire: &WireHead<'_>, ctx: &RequestCtx, body: Framing) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    if let Some(call) = &ctx.call {
+        write_request(&mut out, wire, call, ctx, body);
+    }
+    out
+}
+
+/// The same with the server that it goes to, whole.
+pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
+    let parts = [head, b"host: ", host.as_bytes(), b"\r\n\r\n"];
+    let mut out = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+    out
+}
+
+fn write_request(out: &mut Vec<u8>, wire: &WireHead<'_>, call: &Call, ctx: &RequestCtx, body: Framing) {
     let prefix = &call.pool.config.settings.path;
     let query = wire.target.split_once('?').map(|(_, query)| query);
     out.extend_from_slice(call.method.method().as_str().as_bytes());
@@ -42,11 +51,8 @@ pub(super) fn write_request(
         out.push(b'?');
         out.extend_from_slice(query.as_bytes());
     }
-    out.extend_from_slice(b" HTTP/1.1\r\nhost: ");
-    out.extend_from_slice(host.as_bytes());
-    let nominated = Nominated::of(
-        wire.lines().filter(|(name, _)| name.eq_ignore_ascii_case("connection")).map(|(_, value)| value),
-    );
+    out.extend_from_slice(b" HTTP/1.1");
+    let nominated = Nominated::of(wire.all("connection"));
     for (name, value) in wire.lines() {
         if reaches_tool(name) && !is_framing(name) && !nominated.holds(name) {
             write_line(out, name.as_bytes(), value);
@@ -65,10 +71,10 @@ pub(super) fn write_request(
             if call.method == CallMethod::Get
                 && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
         {
-            write!(out, "\r\n")
+            Ok(())
         }
-        Framing::Length(length) => write!(out, "content-length: {length}\r\n\r\n"),
-        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n\r\n"),
+        Framing::Length(length) => write!(out, "content-length: {length}\r\n"),
+        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n"),
     };
 }
 
@@ -202,9 +208,7 @@ pub(super) fn write_answer(
     }
     let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
     if direct {
-        for (name, value) in told::passed(ctx) {
-            let _written = write!(out, "{name}: {value}\r\n");
-        }
+        told::of_a_tool(out, ctx);
     }
     if !dated {
         out.extend_from_slice(b"date: ");

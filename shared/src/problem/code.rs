@@ -1,5 +1,7 @@
 //! The table of problem codes: their status, their title, and the page that explains each.
 
+use std::borrow::Cow;
+
 /// What kind of problem an answer is. Clients switch on [`Code::as_str`], never on the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table below explains each one")]
@@ -127,25 +129,23 @@ impl Code {
     /// The problem's `type`: our own page, relative to the address that was called, or IANA's type where one
     /// is registered (draft-ietf-httpapi-ratelimit-headers).
     #[must_use]
-    pub fn type_uri(self) -> String {
+    pub fn type_uri(self) -> Cow<'static, str> {
         match self {
-            Self::QuotaExceeded => {
-                "https://iana.org/assignments/http-problem-types#quota-exceeded".to_owned()
-            }
-            other => format!("/problems/{}", other.as_str()),
+            Self::QuotaExceeded => "https://iana.org/assignments/http-problem-types#quota-exceeded".into(),
+            other => format!("/problems/{}", other.as_str()).into(),
         }
     }
 
     /// `WWW-Authenticate` for a 401 (RFC 9110 section 11.6.1 demands one); `None` for any other status.
     #[must_use]
-    pub fn challenge(self) -> Option<String> {
+    pub fn challenge(self) -> Option<Cow<'static, str>> {
         match (self.status(), self) {
-            (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.to_owned()),
-            (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.to_owned()),
-            (401, Self::OriginTokenInvalid) => Some(r#"Bearer realm="origins""#.to_owned()),
-            (401, other) => {
-                Some(format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, other.as_str()))
-            }
+            (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.into()),
+            (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.into()),
+            (401, Self::OriginTokenInvalid) => Some(r#"Bearer realm="origins""#.into()),
+            (401, other) => Some(
+                format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, other.as_str()).into(),
+            ),
             _ => None,
         }
     }

@@ -1,10 +1,11 @@
 //! How a key stands against its quotas, and how that is told to the client.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    headers::{Header, RATE_LIMIT, RATE_LIMIT_POLICY},
     policy::{Policy, Window},
     problem::{Code, Problem},
 };
@@ -56,20 +57,31 @@ impl Standing {
         Self { minute: more(self.minute), day: self.day.map(more) }
     }
 
-    /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11): Lists of String Items. A
-    /// quota without limit is left out.
+    /// `RateLimit-Policy` and `RateLimit`.
     #[must_use]
-    pub fn headers(&self) -> [(&'static str, String); 2] {
-        // Writing to a string cannot fail; 96 characters hold any two items.
-        let (mut policy, mut limit) = (String::with_capacity(96), String::with_capacity(96));
-        let day = self.day.map(|left| (Window::Day, left));
-        for (window, left) in std::iter::once((Window::Minute, self.minute)).chain(day) {
-            let comma = if limit.is_empty() { "" } else { ", " };
-            let (name, reset) = (window.as_str(), left.reset_ms.div_ceil(1000));
-            let _written = write!(policy, r#"{comma}"{name}";q={};w={}"#, left.limit, window.seconds());
-            let _written = write!(limit, r#"{comma}"{name}";r={};t={reset}"#, left.remaining);
-        }
-        [("ratelimit-policy", policy), ("ratelimit", limit)]
+    pub fn headers(&self) -> [Header; 2] {
+        let text = |value: &dyn fmt::Display| {
+            // Writing to a string cannot fail; 96 characters hold any two items.
+            let mut text = String::with_capacity(96);
+            let _written = write!(text, "{value}");
+            text.into()
+        };
+        [(RATE_LIMIT_POLICY, text(&self.policy())), (RATE_LIMIT, text(&self.limit()))]
+    }
+
+    /// The value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11): a List of String Items. A quota without
+    /// limit is left out.
+    pub fn policy(&self) -> impl fmt::Display {
+        list(*self, |f, window, left| {
+            write!(f, r#""{}";q={};w={}"#, window.as_str(), left.limit, window.seconds())
+        })
+    }
+
+    /// The value of `RateLimit`, in the same form.
+    pub fn limit(&self) -> impl fmt::Display {
+        list(*self, |f, window, left| {
+            write!(f, r#""{}";r={};t={}"#, window.as_str(), left.remaining, left.reset_ms.div_ceil(1000))
+        })
     }
 
     /// The standing of a key that has used nothing.
@@ -78,6 +90,19 @@ impl Standing {
         let whole = |limit: u32| Left { limit, remaining: limit, reset_ms: 0 };
         Self { minute: whole(policy.minute.get()), day: policy.day.map(|day| whole(day.get())) }
     }
+}
+
+/// An item for each quota.
+fn list(
+    standing: Standing,
+    item: impl Fn(&mut fmt::Formatter<'_>, Window, Left) -> fmt::Result,
+) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        item(f, Window::Minute, standing.minute)?;
+        let Some(day) = standing.day else { return Ok(()) };
+        f.write_str(", ")?;
+        item(f, Window::Day, day)
+    })
 }
 
 impl Denial {
@@ -109,8 +134,8 @@ mod tests {
             day: Some(Left { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
         };
         let [policy, limit] = standing.headers();
-        assert_eq!(policy, ("ratelimit-policy", r#""minute";q=10;w=60, "day";q=100;w=86400"#.to_owned()));
-        assert_eq!(limit, ("ratelimit", r#""minute";r=7;t=41, "day";r=93;t=51234"#.to_owned()));
+        assert_eq!(policy, (RATE_LIMIT_POLICY, r#""minute";q=10;w=60, "day";q=100;w=86400"#.into()));
+        assert_eq!(limit, (RATE_LIMIT, r#""minute";r=7;t=41, "day";r=93;t=51234"#.into()));
         let [policy, _] = Standing::whole(&Policy::for_tier(Tier::Enterprise)).headers();
         assert_eq!(policy.1, r#""minute";q=500;w=60"#);
     }
@@ -121,7 +146,7 @@ mod tests {
         let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&standing);
         let rendered = problem.render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 429);
-        assert!(rendered.headers.contains(&("retry-after", "41".to_owned())));
+        assert!(rendered.headers.contains(&("retry-after", "41".into())));
         assert!(rendered.body.contains(r#""violated-policies":["minute"]"#), "{}", rendered.body);
         assert!(rendered.body.contains("iana.org/assignments/http-problem-types#quota-exceeded"));
     }

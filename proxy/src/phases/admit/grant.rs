@@ -6,20 +6,21 @@ use shared::{
     problem::Problem,
     route::ToolCall,
     secret::MacKeys,
+    time::UnixMillis,
 };
 
-use crate::{clock, metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
+use crate::{metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
 
 /// The grant of a call, good for this place and unused until now.
 pub(super) fn verify(
     state: &State,
-    wire: WireHead<'_>,
+    now: UnixMillis,
+    wire: &WireHead<'_>,
     call: &ToolCall<'_>,
     place: &str,
     keys: &MacKeys,
 ) -> Result<Grant, Problem> {
     let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
-    let now = clock::now();
     let grant = Grant::verify(text, call, wire.target, place, keys, now)?;
     match state.replay.first_use(&grant, now) {
         FirstUse::Yes => Ok(grant),

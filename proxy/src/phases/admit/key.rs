@@ -3,7 +3,6 @@
 use shared::{key::KeyId, problem::Problem, quota::Decision, request::Head, tier::Tier};
 
 use crate::{
-    clock,
     config::DirectConfig,
     ctx::RequestCtx,
     direct::{self, Direct, Way},
@@ -21,7 +20,7 @@ pub(super) fn admit(
 ) -> Result<(KeyId, Tier, Option<Problem>), Problem> {
     let key = direct::authenticate(head, way, &config.signing)?;
     head.check_length(pool.config.settings.max_body)?;
-    let decided = direct.call(&key, clock::now())?;
+    let decided = direct.call(&key, ctx.started.time)?;
     match decided.decision {
         Decision::Allow(standing) => {
             ctx.standing = Some(standing);
