@@ -1,19 +1,32 @@
-//! A table of counters that is small for each of them, and finds one with little more than a look at it.
+//! A table of counters that is small for each of them, and finds one with few looks at what nothing has touched since the
+//! key's last call.
+
+use std::num::NonZeroU32;
 
 use shared::{counter::Counter, key::KeyId};
 
-/// Counters in the places of one vector, each at the first free place from where its id points to. A table of places
-/// beside the counters, or control bytes as general tables have, would be another part of memory that nothing has
-/// touched since the key's last call.
+/// Counters in pieces of one size, and where each is. A table with the counters in itself would copy them all each time
+/// it grows, and leave what it was as holes in memory; one that does not tell most keys apart by itself would look at the
+/// counters of others.
 #[derive(Default)]
 pub(super) struct Counters {
-    places: Vec<Option<(KeyId, Counter)>>,
+    /// Each at the first free place from where its id points to.
+    places: Vec<Option<Place>>,
+    pieces: Vec<Vec<(KeyId, Counter)>>,
     used: usize,
 }
 
-/// Of so many places at most this part is used: beyond it, looks grow longer.
+/// Where a counter is, and what its key has that few others have.
+#[derive(Clone, Copy)]
+struct Place {
+    tag: u32,
+    number: NonZeroU32,
+}
+
+const PIECE: usize = 64;
+/// Of the places at most this part is used: beyond it, looks grow longer.
 const FULL: (usize, usize) = (4, 5);
-/// By a quarter, since what is added is empty at first: so a table of some size is never less than 62 % full.
+/// By a quarter, since what is added is empty at first.
 const GROWTH: usize = 4;
 const LEAST: usize = 8;
 
@@ -23,62 +36,114 @@ impl Counters {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &(KeyId, Counter)> {
-        self.places.iter().flatten()
+        self.pieces.iter().flatten()
     }
 
     /// The counter of a key, if it has one.
     pub(super) fn find(&self, id: &KeyId) -> Option<&Counter> {
-        self.places.get(self.place(id)?)?.as_ref().map(|(_, counter)| counter)
+        let (piece, within) = self.place(id)?.parts();
+        self.pieces.get(piece)?.get(within).map(|(_, counter)| counter)
     }
 
     /// Has `work` done on the counter of a key, a new one if it has none.
     pub(super) fn with<T>(&mut self, id: &KeyId, work: impl FnOnce(&mut Counter) -> T) -> T {
-        if self.find(id).is_none() {
-            self.make_room();
-            self.used += 1;
-        }
-        match self.place(id).and_then(|place| self.places.get_mut(place)) {
-            Some(own) => work(&mut own.get_or_insert_with(|| (*id, Counter::default())).1),
-            // A table that is never full has a place.
+        let place = self.place(id).or_else(|| self.push(*id, Counter::default()));
+        let counter = place.and_then(|place| {
+            let (piece, within) = place.parts();
+            self.pieces.get_mut(piece)?.get_mut(within)
+        });
+        match counter {
+            Some((_, counter)) => work(counter),
+            // Nobody has four thousand million keys, and the table names no place where nothing is.
             None => work(&mut Counter::default()),
         }
     }
 
     /// Drops the counters that are not to be kept.
     pub(super) fn retain(&mut self, keep: impl Fn(&Counter) -> bool) {
-        let kept = self.iter().filter(|(_, counter)| keep(counter)).count();
-        if kept < self.used {
-            self.rebuild(kept * FULL.1 / FULL.0 + LEAST, keep);
+        if self.iter().all(|(_, counter)| keep(counter)) {
+            return;
         }
-    }
-
-    fn make_room(&mut self) {
-        let places = self.places.len();
-        if self.used >= places * FULL.0 / FULL.1 {
-            self.rebuild(places + places / GROWTH + LEAST, |_| true);
-        }
-    }
-
-    fn rebuild(&mut self, size: usize, keep: impl Fn(&Counter) -> bool) {
-        let mut places = Vec::new();
-        places.resize_with(size, || None);
-        let before = std::mem::replace(self, Self { places, used: 0 });
-        for (id, counter) in before.places.into_iter().flatten().filter(|(_, counter)| keep(counter)) {
-            self.used += 1;
-            if let Some(place) = self.place(&id).and_then(|place| self.places.get_mut(place)) {
-                *place = Some((id, counter));
+        for (id, counter) in std::mem::take(self).pieces.into_iter().flatten() {
+            if keep(&counter) {
+                self.push(id, counter);
             }
         }
     }
 
-    /// Where the key's counter is, or is to be; `None` in a table without places.
-    fn place(&self, id: &KeyId) -> Option<usize> {
-        let first = home(id, self.places.len());
-        let ends = |place: &usize| {
-            self.places.get(*place).is_some_and(|own| own.as_ref().is_none_or(|(own, _)| own == id))
+    fn place(&self, id: &KeyId) -> Option<Place> {
+        let tag = Place::tag(id);
+        let is_own = |place: &Place| {
+            let (piece, within) = place.parts();
+            place.tag == tag
+                && self
+                    .pieces
+                    .get(piece)
+                    .and_then(|piece| piece.get(within))
+                    .is_some_and(|(own, _)| own == id)
         };
-        (first..self.places.len()).chain(0..first).find(ends)
+        from(&self.places, home(id, self.places.len())).map_while(|place| *place).find(is_own)
     }
+
+    fn push(&mut self, id: KeyId, counter: Counter) -> Option<Place> {
+        if self.used >= self.places.len() * FULL.0 / FULL.1 {
+            self.grow();
+        }
+        self.used += 1;
+        let place = Place { tag: Place::tag(&id), number: NonZeroU32::new(u32::try_from(self.used).ok()?)? };
+        match self.pieces.last_mut().filter(|piece| piece.len() < PIECE) {
+            Some(piece) => piece.push((id, counter)),
+            None => {
+                let mut piece = Vec::with_capacity(PIECE);
+                piece.push((id, counter));
+                self.pieces.push(piece);
+            }
+        }
+        self.note(&id, place);
+        Some(place)
+    }
+
+    fn grow(&mut self) {
+        let size = self.places.len() + self.places.len() / GROWTH + LEAST;
+        self.places = vec![None; size];
+        for number in 1..=self.used {
+            let number = u32::try_from(number).ok().and_then(NonZeroU32::new);
+            let Some(place) = number.map(|number| Place { tag: 0, number }) else { return };
+            let (piece, within) = place.parts();
+            if let Some(&(id, _)) = self.pieces.get(piece).and_then(|piece| piece.get(within)) {
+                self.note(&id, Place { tag: Place::tag(&id), ..place });
+            }
+        }
+    }
+
+    /// Notes where the counter of a key is that was not noted before. There is a free place.
+    fn note(&mut self, id: &KeyId, place: Place) {
+        let first = home(id, self.places.len());
+        let (before, after) = self.places.split_at_mut(first);
+        if let Some(free) = after.iter_mut().chain(before).find(|place| place.is_none()) {
+            *free = Some(place);
+        }
+    }
+}
+
+impl Place {
+    /// Other bytes of the id than [`home`] goes by.
+    const fn tag(id: &KeyId) -> u32 {
+        let [_, _, _, _, e, f, g, h, ..] = *id.as_bytes();
+        u32::from_be_bytes([e, f, g, h])
+    }
+
+    /// The number of the piece, and of the counter in it.
+    fn parts(self) -> (usize, usize) {
+        let number = usize::try_from(self.number.get() - 1).unwrap_or(usize::MAX);
+        (number / PIECE, number % PIECE)
+    }
+}
+
+/// All of the places, in turn, from one of them on.
+fn from<T>(places: &[T], first: usize) -> impl Iterator<Item = &T> {
+    let (before, after) = places.split_at_checked(first).unwrap_or((places, &[]));
+    after.iter().chain(before)
 }
 
 /// The part of the table that the id points to. Ids are random and under the key's MAC, so that nobody can choose some
@@ -141,12 +206,12 @@ mod tests {
         assert_eq!(counters.len(), 200);
         assert!((0..200).all(|n| counters.find(&last(n)).is_some()) && counters.find(&last(200)).is_none());
         counters.retain(|_| false);
-        assert_eq!((counters.len(), counters.places.len()), (0, LEAST));
+        assert_eq!((counters.len(), counters.places.len()), (0, 0));
     }
 
     #[test]
     fn a_table_is_never_much_larger_than_what_is_in_it() {
-        assert_eq!(size_of::<Option<(KeyId, Counter)>>(), 88);
+        assert_eq!((size_of::<Option<Place>>(), size_of::<(KeyId, Counter)>()), (8, 88));
         let mut counters = Counters::default();
         for n in 0..100_000 {
             counters.with(&id(n), |counter| counter.count(NOW));
