@@ -1,6 +1,10 @@
 //! Outcome → response: the only place that builds one for a client.
 
-use shared::{headers, problem::Problem, written::Written};
+use shared::{
+    headers::{self, Header},
+    problem::Problem,
+    written::Written,
+};
 use worker::web_sys;
 
 use crate::{clock, incoming::Incoming, log::Line};

@@ -35,7 +35,7 @@ pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             line.degraded = degraded;
-            told.extend(degraded.then(|| (headers::DEGRADED, "meter".to_owned())));
+            told.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: edge.incoming.id, issued_at };
             let outcome = origin::forward(&Passage { edge, call, grant: &grant }, line).await;
             meter::ended(edge, &key, call.tool, end(&outcome, line), charge);
