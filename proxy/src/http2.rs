@@ -2,7 +2,10 @@
 //! requests strictly, keeps time and answers is there once, and holds for both.
 
 mod answer;
+mod head;
+mod receiving;
 mod request;
+mod sending;
 mod stream;
 mod streams;
 

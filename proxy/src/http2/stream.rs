@@ -17,12 +17,12 @@ use pingora_core::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{answer::Answer, request::Request, streams::Begun};
+use super::{answer::Answer, receiving::Receiving, request, streams::Begun};
 
 /// A request and its answer, in HTTP/1.1, for which there is only one of each. Dropped before the answer is complete, it resets the stream.
 #[derive(Debug)]
 pub struct Http2Stream {
-    request: Request,
+    request: Receiving,
     answer: Answer,
     peer: Arc<Peer>,
     begun: Begun,
@@ -55,7 +55,7 @@ impl Http2Stream {
     ) -> Self {
         let (head, body) = request.into_parts();
         let answer = Answer::new(respond, head.method == Method::HEAD);
-        Self { request: Request::new(&head, body), answer, peer, begun }
+        Self { request: request::receiving(&head, body), answer, peer, begun }
     }
 }
 

@@ -1,0 +1,106 @@
+//! Heads of HTTP/1.1 in the terms of HTTP/2, and the other way round.
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use super::sending::Framing;
+
+/// No head of ours is longer: requests and answers are held to 64 KiB of headers.
+pub(super) const MAX_HEAD: usize = 128 << 10;
+
+/// What a head ends with.
+const END: &[u8] = b"\r\n\r\n";
+
+/// Adds bytes up to the end of the head, if it is among them; how many.
+pub(super) fn take(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    let before = head.len();
+    head.extend_from_slice(bytes);
+    let from = before.saturating_sub(END.len() - 1);
+    let end = head.get(from..).and_then(|rest| memchr::memmem::find(rest, END));
+    if let Some(end) = end {
+        head.truncate(from + end + END.len());
+    }
+    head.len() - before
+}
+
+/// Whether the head is there up to its end.
+pub(super) fn is_complete(head: &[u8]) -> bool {
+    head.ends_with(END)
+}
+
+/// The first line of a head, and the other ones.
+pub(super) fn lines(head: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
+    let line = |line| <[u8]>::strip_suffix(line, b"\r").unwrap_or(line);
+    let mut lines = head.strip_suffix(END)?.split(|byte| *byte == b'\n').map(line);
+    Some((lines.next()?, lines))
+}
+
+/// The headers without what is of HTTP/1.1 alone, and how they tell the body's end.
+pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderMap, Framing)> {
+    let (mut headers, mut length, mut chunks) = (HeaderMap::new(), None, false);
+    for line in lines {
+        let colon = memchr::memchr(b':', line)?;
+        let (name, value) = line.split_at_checked(colon)?;
+        let (name, value) =
+            (HeaderName::from_bytes(name).ok()?, HeaderValue::from_bytes(value.get(1..)?.trim_ascii()).ok()?);
+        if name == header::TRANSFER_ENCODING {
+            chunks = true;
+        }
+        if name == header::CONTENT_LENGTH {
+            length = value.to_str().ok()?.parse().ok();
+        }
+        if !is_of_one_hop(&name) {
+            headers.append(name, value);
+        }
+    }
+    let framing = match (chunks, length) {
+        (true, _) => Framing::Chunks,
+        (false, Some(length)) => Framing::Length(length),
+        (false, None) => Framing::Rest,
+    };
+    Some((headers, framing))
+}
+
+/// Headers that HTTP/2 forbids (RFC 9113, section 8.2.2).
+fn is_of_one_hop(name: &HeaderName) -> bool {
+    matches!(*name, header::CONNECTION | header::TRANSFER_ENCODING | header::UPGRADE | header::TE)
+        || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+/// Adds a header line.
+pub(super) fn write(text: &mut Vec<u8>, name: &str, value: &[u8]) {
+    text.extend_from_slice(name.as_bytes());
+    text.extend_from_slice(b": ");
+    text.extend_from_slice(value);
+    text.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_taken_up_to_its_end_in_whatever_pieces_it_comes() {
+        let whole = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody";
+        for size in 1..whole.len() {
+            let (mut head, mut taken) = (Vec::new(), 0);
+            for piece in whole.chunks(size) {
+                if !is_complete(&head) {
+                    taken += take(&mut head, piece);
+                }
+            }
+            assert_eq!((head.as_slice(), taken), (&whole[..whole.len() - 4], whole.len() - 4), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_one_hop_alone_is_left_out() {
+        let head =
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nX-A: b\r\nTE: trailers\r\nx-a: c\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let (first, lines) = lines(head).unwrap();
+        assert_eq!(first, b"HTTP/1.1 200 OK");
+        let (headers, framing) = read(lines).unwrap();
+        assert_eq!(framing, Framing::Chunks);
+        assert_eq!(headers.len(), 2);
+        assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), ["b", "c"]);
+    }
+}
