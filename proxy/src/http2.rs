@@ -8,6 +8,7 @@ mod request;
 mod sending;
 mod stream;
 mod streams;
+pub mod tools;
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 

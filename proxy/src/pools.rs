@@ -18,6 +18,7 @@ use budget::Budget;
 pub use choice::{Place, Tried};
 pub use health::{Evidence, Health};
 pub use idle::Room;
+pub(crate) use idle::Taken;
 use parking_lot::Mutex;
 use shared::tool::Tool;
 pub use upstream::{Upstream, UpstreamSeat, Way};

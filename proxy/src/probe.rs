@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use http::uri::Scheme;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -18,8 +19,10 @@ use tokio::{
 use crate::{
     clock::Monotonic,
     config::{Duty, ProbeConfig, ProbeKind},
+    http2::tools,
     pools::{Evidence, Health, Pool, Pools, Upstream},
     state::State,
+    tls,
 };
 
 /// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
@@ -125,13 +128,24 @@ async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<Optio
     }
     let stream = TcpStream::connect(address).await?;
     match upstream.connector() {
-        None => inquire(stream, upstream, config).await,
-        Some(connector) => inquire(connector.secure(stream).await?, upstream, config).await,
+        None => {
+            let http2 = upstream.speaks_http2().then_some(Scheme::HTTP);
+            inquire(stream, http2, upstream, config).await
+        }
+        Some(connector) => {
+            let stream = connector.secure(stream).await?;
+            let http2 = tls::speaks_http2(stream.get_ref().1).then_some(Scheme::HTTPS);
+            inquire(stream, http2, upstream, config).await
+        }
     }
 }
 
+/// What a probe says it is.
+const AGENT: &str = "unified-tool-gateway-probe";
+
 async fn inquire(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    http2: Option<Scheme>,
     upstream: &Upstream,
     config: &ProbeConfig,
 ) -> std::io::Result<Option<u16>> {
@@ -139,8 +153,11 @@ async fn inquire(
         ProbeKind::Tcp => return Ok(None),
         ProbeKind::Http => {}
     }
+    if let Some(scheme) = http2 {
+        return tools::ask(stream, scheme, &upstream.name, &config.path, AGENT).await.map(Some);
+    }
     let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: unified-tool-gateway-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         config.path, upstream.name
     );
     stream.write_all(request.as_bytes()).await?;

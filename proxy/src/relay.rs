@@ -2,23 +2,16 @@
 //! the connections; its own way of passing a message on goes through two channels, two header maps and a task for every
 //! idle connection, which costs more than all the rest of a call.
 
+mod dial;
 mod exchange;
 mod framing;
 mod head;
 mod incoming;
 mod outbox;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
-use pingora_core::{
-    ErrorType,
-    connectors::{ConnectorOptions, TransportConnector},
-    protocols::Stream,
-    server::configuration::ServerConf,
-};
+use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
     problem::{Code, Problem},
     request::{Head, stalled},
@@ -29,6 +22,7 @@ use tokio::time::timeout;
 pub use self::incoming::{BodyFault, Incoming};
 
 use self::{
+    dial::Dialer,
     exchange::{Broken, Download, Exchange, Upload},
     framing::{Chunks, Framing},
 };
@@ -37,23 +31,23 @@ use crate::{
     clock::Monotonic,
     ctx::RequestCtx,
     direct::{self, told},
+    http2::tools::Carrier,
     metrics::Bound,
     phases::{
         admit::{self, Admission},
         answer,
-        fail::{self, Cause},
+        fail::{self, Cause, Failure},
         log::{self, Outcome},
     },
     pools::{Room, Upstream, Way},
     respond::{self, LINGER, SMALL_BODY},
     state::State,
-    tls::{Connector, Distrust, Secured},
     wire::WireHead,
 };
 
 /// What connects to the tools.
 pub struct Relay {
-    connector: TransportConnector,
+    dialer: Arc<Dialer>,
     room: Arc<Room>,
 }
 
@@ -82,6 +76,8 @@ struct Connected {
     tool: Stream,
     way: Arc<Way>,
     reused: bool,
+    /// Whether other calls share it, so that the tool can tell which of them it has not looked at.
+    shared: bool,
 }
 
 /// What is to be done with a request whose head was read.
@@ -107,8 +103,7 @@ impl Relay {
     /// A relay that keeps so many connections without work.
     #[must_use]
     pub fn new(conf: &ServerConf, idle_connections: usize) -> Self {
-        let connector = TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf)));
-        Self { connector, room: Room::new(idle_connections) }
+        Self { dialer: Arc::new(Dialer::new(conf)), room: Room::new(idle_connections) }
     }
 
     /// Answers the request that has arrived; `last` says that the connection is to serve no other.
@@ -168,7 +163,7 @@ impl Relay {
     ) -> Ended {
         let mut upload: Option<Upload> = None;
         loop {
-            let Connected { mut tool, way, reused } = match self.connect(state, ctx).await {
+            let Connected { mut tool, way, reused, shared } = match self.connect(state, ctx).await {
                 Ok(connected) => connected,
                 Err(Some(problem)) => {
                     if let Some(upload) = &upload {
@@ -192,8 +187,9 @@ impl Relay {
             });
             ctx.sent_at = Some(Instant::now());
             let down = Download::new(request.is_old, request.close);
+            let (whose, from) = (&mut *ctx, &mut *client);
             let mut exchange =
-                Exchange { state, ctx: &mut *ctx, client: &mut *client, tool: &mut tool, up, down };
+                Exchange { state, ctx: whose, client: from, tool: &mut tool, shared, up, down };
             let ran = exchange.run().await;
             let Exchange { up, down, .. } = exchange;
             let status = down.answer.as_ref().map_or(0, |answer| answer.status);
@@ -245,10 +241,17 @@ impl Relay {
         }
         let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&way, Monotonic::now()));
         if let Some(tool) = idle {
-            return Ok(Connected { tool, way, reused: true });
+            return Ok(Connected { tool, way, reused: true, shared: false });
         }
-        let error = match self.make(&way).await {
-            Ok(tool) => return Ok(Connected { tool, way, reused: false }),
+        let made = match pool.upstream(place) {
+            // In a box of its own: calls in HTTP/1.1 keep no room for it.
+            Some(upstream) if way.http2 => Box::pin(self.share(upstream, way)).await,
+            _ => {
+                self.dialer.make(&way).await.map(|tool| Connected { tool, way, reused: false, shared: false })
+            }
+        };
+        let error = match made {
+            Ok(connected) => return Ok(connected),
             Err(error) => fail::connect(state, ctx, error),
         };
         if error.retry() {
@@ -259,16 +262,20 @@ impl Relay {
         Err(Some(problem))
     }
 
-    /// A new connection, safe where it has to be.
-    async fn make(&self, way: &Way) -> pingora_core::Result<Stream> {
-        let begun = Instant::now();
-        let stream = self.connector.new_stream(&way.peer).await?;
-        match &way.connector {
-            None => Ok(stream),
-            // In a box of its own: calls of tools without TLS keep no room for it.
-            Some(connector) => {
-                Box::pin(secure(stream, connector, way.time.saturating_sub(begun.elapsed()))).await
+    /// A connection to a server that may speak HTTP/2: a part of one that others have a part of too, or all of one in
+    /// HTTP/1.1.
+    async fn share(&self, upstream: &Upstream, way: Arc<Way>) -> pingora_core::Result<Connected> {
+        let (lines, to, longest) = upstream.lines(&way);
+        let make = || {
+            let (dialer, way) = (Arc::clone(&self.dialer), Arc::clone(&way));
+            async move { dialer.agree(&way).await }
+        };
+        match lines.carrier(to, longest, &self.room, make).await {
+            Ok(Carrier::Shared(stream, reused)) => {
+                Ok(Connected { tool: Box::new(stream), way, reused, shared: true })
             }
+            Ok(Carrier::Alone(tool)) => Ok(Connected { tool, way, reused: false, shared: false }),
+            Err(error) => Err(pingora_core::Error::new_up(error)),
         }
     }
 
@@ -329,7 +336,11 @@ impl Broken {
             Self::Overdue(Awaited::Answer) => Some(Bound::AnswerTimeout),
             Self::Overdue(Awaited::Try) => Some(Bound::TryTimeout),
             Self::Overdue(Awaited::RestOfAnswer) => Some(Bound::PauseTimeout),
-            Self::ClientLeft | Self::ClientMalformed | Self::TooLarge | Self::Tool(..) => None,
+            Self::ClientLeft
+            | Self::ClientMalformed
+            | Self::TooLarge
+            | Self::Tool(..)
+            | Self::Unprocessed => None,
         }
     }
 }
@@ -345,7 +356,7 @@ enum Recovery {
 }
 
 fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, repeatable: bool) -> Recovery {
-    let (cause, stale) = match broken {
+    let (cause, failure) = match broken {
         Broken::ClientLeft => return Recovery::Gone,
         Broken::ClientMalformed => {
             return Recovery::Refuse(Problem::new(Code::HeaderMalformed, "the body's framing is broken"));
@@ -356,36 +367,27 @@ fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, re
         }
         Broken::Overdue(Awaited::Request) => return Recovery::Refuse(stalled()),
         Broken::Overdue(Awaited::Taking) => return Recovery::Gone,
-        Broken::Overdue(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => (Cause::Timeout, false),
-        Broken::Tool(cause, heard) => {
-            (cause, reused && !heard && cause == Cause::Terminated && ctx.stale < fail::STALE)
+        Broken::Overdue(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
+            (Cause::Timeout, Failure::Failed)
         }
+        Broken::Tool(cause, heard) if reused && !heard && cause == Cause::Terminated => {
+            (cause, Failure::Stale)
+        }
+        Broken::Tool(cause, _) => (cause, Failure::Failed),
+        Broken::Unprocessed => (Cause::Terminated, Failure::Unprocessed),
     };
-    if !stale {
+    if !failure.costs_nothing(ctx) {
         fail::ended(state, ctx, true, Monotonic::now());
     }
-    if repeatable && fail::may_try_again(state, ctx, stale) {
+    if repeatable && fail::may_try_again(state, ctx, failure) {
         return Recovery::Again;
     }
     ctx.call.as_ref().map_or(Recovery::Gone, |call| Recovery::Refuse(fail::failed(&call.pool, cause)))
 }
 
-async fn secure(stream: Stream, connector: &Connector, time: Duration) -> pingora_core::Result<Stream> {
-    let failed = match timeout(time, connector.secure(stream)).await {
-        Ok(Ok(stream)) => return Ok(Box::new(Secured::new(stream.into()))),
-        Ok(Err(error)) => match Distrust::of(&error) {
-            Distrust::Certificate => ErrorType::InvalidCert,
-            Distrust::Protocol => ErrorType::TLSHandshakeFailure,
-            Distrust::Closed => ErrorType::ConnectionClosed,
-        },
-        Err(_elapsed) => ErrorType::TLSHandshakeTimedout,
-    };
-    Err(pingora_core::Error::new_up(failed))
-}
-
 /// An answer broke off in its middle: the client learns it by the end of the connection.
 fn failed_late(state: &State, ctx: &RequestCtx, broken: &Broken) {
-    let of_the_tool = matches!(broken, Broken::Tool(..));
+    let of_the_tool = matches!(broken, Broken::Tool(..) | Broken::Unprocessed);
     if of_the_tool {
         fail::ended(state, ctx, true, Monotonic::now());
     }

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// What each thread has to itself is shared by threads beyond so many.
+pub const THREADS: usize = 16;
+
 /// A small number that no other thread has.
 #[must_use]
 pub fn own() -> usize {

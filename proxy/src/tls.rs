@@ -13,7 +13,7 @@ pub use stream::Secured;
 use tokio::time::timeout;
 use tokio_rustls::{
     TlsAcceptor,
-    rustls::{CertificateError, Error},
+    rustls::{CertificateError, CommonState, Error},
 };
 pub use upstream::{Authorities, Connector, Distrust};
 
@@ -115,6 +115,12 @@ impl ServerTls {
             }
         }
     }
+}
+
+/// Whether both ends of a connection have agreed on HTTP/2.
+#[must_use]
+pub fn speaks_http2(connection: &CommonState) -> bool {
+    connection.alpn_protocol() == Some(server::HTTP2)
 }
 
 fn fault_of(fault: &CertificateError) -> &'static str {

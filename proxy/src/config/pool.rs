@@ -78,6 +78,8 @@ pub struct PoolSettings {
     pub retry_percent: u64,
     /// How upstreams are connected to.
     pub tls: UpstreamTls,
+    /// Whether upstreams are spoken to in HTTP/2: over TLS if they choose it, else unasked.
+    pub http2: bool,
     /// How the pool chooses among its upstreams.
     pub balance: Balance,
     /// How long an upstream that is back takes to get its whole share of the calls.
@@ -104,6 +106,7 @@ impl Default for PoolSettings {
             pause_timeout: Duration::from_secs(60),
             retry_percent: 20,
             tls: UpstreamTls::default(),
+            http2: false,
             balance: Balance::RoundRobin,
             slow_start: Duration::from_secs(10),
             disabled: None,
@@ -135,6 +138,7 @@ impl PoolSettings {
             retry_percent: section
                 .read("retry_percent", inherited.retry_percent, |entry| entry.number(0..=100)),
             tls: UpstreamTls::read(section, &inherited.tls),
+            http2: section.read("http2", inherited.http2, Entry::truth),
             balance: section.read("balance", inherited.balance, balance),
             slow_start: section.read(
                 "slow_start",

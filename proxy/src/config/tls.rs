@@ -84,15 +84,16 @@ impl UpstreamTls {
         tls
     }
 
-    /// What connections to an upstream of this name are made safe with; `None` without TLS.
+    /// What connections to an upstream of this name, which may choose HTTP/2 or not, are made safe with; `None` without
+    /// TLS.
     #[must_use]
-    pub fn connector(&self, host: &str) -> Option<Connector> {
+    pub fn connector(&self, host: &str, http2: bool) -> Option<Connector> {
         let authorities = match &self.authorities {
             _ if !self.on => None,
             Some(authorities) => Some(authorities.clone()),
             None => Authorities::public().ok(),
         };
-        Connector::new(self.name.as_deref().unwrap_or(host), authorities?)
+        Connector::new(self.name.as_deref().unwrap_or(host), authorities?, http2)
     }
 }
 

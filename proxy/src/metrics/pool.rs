@@ -4,7 +4,12 @@ use prometheus::{Error, Histogram, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
 use super::register::Register;
-use crate::{clock::Monotonic, config::Duty, per_tool::PerTool, pools::Pools};
+use crate::{
+    clock::Monotonic,
+    config::Duty,
+    per_tool::PerTool,
+    pools::{Pools, Upstream},
+};
 
 pub(super) struct PoolMetrics {
     pub(super) seconds: PerTool<Histogram>,
@@ -12,13 +17,14 @@ pub(super) struct PoolMetrics {
     retries: IntCounterVec,
     ejections: IntCounterVec,
     healthy: IntGaugeVec,
+    shared: IntGaugeVec,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
 }
 
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
 
-const RETRIED_AFTER: [&str; 3] = ["connect", "stale", "answer"];
+const RETRIED_AFTER: [&str; 4] = ["connect", "stale", "unprocessed", "answer"];
 
 impl PoolMetrics {
     /// All at zero, with the series of every upstream present.
@@ -38,7 +44,7 @@ impl PoolMetrics {
             )?,
             retries: register.counters(
                 "utg_upstream_retries_total",
-                "Calls that went on to another connection after a failure, by its kind: connect, stale or answer.",
+                "Calls that went on to another connection after a failure, by its kind: connect, stale, unprocessed or answer.",
                 &["tool", "after"],
             )?,
             ejections: register.counters(
@@ -50,6 +56,11 @@ impl PoolMetrics {
                 "utg_upstream_healthy",
                 "1 when an upstream gets calls, else 0. None for one that is to get none.",
                 &["tool", "upstream"],
+            )?,
+            shared: register.gauges(
+                "utg_upstream_http2_connections",
+                "Connections in HTTP/2 that calls of a tool share.",
+                &["tool"],
             )?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls under way.", &["tool"])?,
             in_flight_limit: register.gauges(
@@ -112,6 +123,8 @@ impl PoolMetrics {
         for pool in pools.iter() {
             let tool = pool.config.tool.as_str();
             self.in_flight.with_label_values(&[tool]).set(super::signed(pool.in_flight()));
+            let shared = pool.upstreams.iter().map(Upstream::shared_connections).sum();
+            self.shared.with_label_values(&[tool]).set(super::signed(shared));
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(super::signed(limit));
             // One that is to get no calls is not missed.

@@ -66,21 +66,53 @@ pub const fn may_be_sent_again(call: &Call) -> bool {
     }
 }
 
-/// So many idle connections may turn out to be closed before that is a failure like any other.
-pub const STALE: u32 = 3;
+/// How a call broke off before its answer began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Its server failed.
+    Failed,
+    /// The connection had waited, and turned out to be closed.
+    Stale,
+    /// Its server says that it has not looked at the request.
+    Unprocessed,
+}
 
-/// Whether a call that failed after it was sent goes to another connection, which is then chosen: it does the same when
-/// the tool gets it twice, its answer has not begun, and time and budget allow.
-pub fn may_try_again(state: &State, ctx: &mut RequestCtx, stale: bool) -> bool {
+/// So many times a failure that is not the server's may happen to a call before it is one like any other.
+const STALE: u32 = 3;
+
+impl Failure {
+    /// Whether the server is not to blame, and the call goes to it again at once.
+    #[must_use]
+    pub const fn costs_nothing(self, ctx: &RequestCtx) -> bool {
+        match self {
+            Self::Failed => false,
+            Self::Stale | Self::Unprocessed => ctx.stale < STALE,
+        }
+    }
+
+    /// Its name in metrics.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "answer",
+            Self::Stale => "stale",
+            Self::Unprocessed => "unprocessed",
+        }
+    }
+}
+
+/// Whether a call that failed after it was sent goes to another connection, which is then chosen: the tool has not looked
+/// at it, or it does the same when the tool gets it twice; its answer has not begun, and time and budget allow.
+pub fn may_try_again(state: &State, ctx: &mut RequestCtx, failure: Failure) -> bool {
     let (Some(call), None) = (ctx.call.clone(), ctx.answered_at) else { return false };
     let pool = &call.pool;
     let since = ctx.complete_at.unwrap_or(ctx.started.instant);
-    if !may_be_sent_again(&call) || since.elapsed() >= pool.config.settings.answer_timeout {
+    let safe = failure == Failure::Unprocessed || may_be_sent_again(&call);
+    if !safe || since.elapsed() >= pool.config.settings.answer_timeout {
         return false;
     }
-    if stale {
+    if failure.costs_nothing(ctx) {
         ctx.stale += 1;
-        state.metrics.retried(call.tool, "stale");
+        state.metrics.retried(call.tool, failure.as_str());
         return true;
     }
     let mut tried = ctx.tried;
@@ -94,7 +126,7 @@ pub fn may_try_again(state: &State, ctx: &mut RequestCtx, stale: bool) -> bool {
         return false;
     }
     ctx.tried = tried;
-    state.metrics.retried(call.tool, "answer");
+    state.metrics.retried(call.tool, Failure::Failed.as_str());
     select::next(pool, ctx, call.key_id, now)
 }
 
@@ -129,6 +161,7 @@ impl From<&ErrorType> for Cause {
             ErrorType::ConnectTimedout | ErrorType::TLSHandshakeTimedout => Self::ConnectTimeout,
             ErrorType::ConnectRefused => Self::Refused,
             ErrorType::ConnectNoRoute => Self::NoRoute,
+            ErrorType::InvalidH2 => Self::Malformed,
             ErrorType::InvalidCert => Self::Certificate,
             ErrorType::TLSHandshakeFailure | ErrorType::TLSWantX509Lookup | ErrorType::HandshakeError => {
                 Self::Tls

@@ -19,7 +19,10 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::clock::Monotonic;
+use crate::{
+    clock::Monotonic,
+    thread::{self, THREADS},
+};
 
 /// How many connections may wait, towards all upstreams together.
 #[derive(Debug)]
@@ -42,11 +45,9 @@ struct Kept {
     _place: Taken,
 }
 
+/// A place among those that may wait. It is free again when this is dropped.
 #[derive(Debug)]
-struct Taken(Arc<Room>);
-
-/// More threads than this share.
-const THREADS: usize = 16;
+pub(crate) struct Taken(Arc<Room>);
 
 impl Room {
     /// Room for so many.
@@ -55,7 +56,8 @@ impl Room {
         Arc::new(Self { most, used: AtomicUsize::new(0) })
     }
 
-    fn take(self: &Arc<Self>) -> Option<Taken> {
+    /// A place, if one is left.
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Taken> {
         let place = Taken(Arc::clone(self));
         (self.used.fetch_add(1, Ordering::Relaxed) < self.most).then_some(place)
     }
@@ -95,7 +97,7 @@ impl Idle {
     }
 
     fn own(&self) -> Option<&Mutex<Vec<Kept>>> {
-        self.threads.get(crate::thread::own() % THREADS)
+        self.threads.get(thread::own() % THREADS)
     }
 }
 

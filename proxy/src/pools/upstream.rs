@@ -4,7 +4,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -27,6 +27,7 @@ use super::{
 use crate::{
     clock::Monotonic,
     config::{Duty, PoolSettings, ProbeConfig, UpstreamConfig},
+    http2::tools::Lines,
     tls::Connector,
 };
 
@@ -40,6 +41,7 @@ pub struct Upstream {
     seed: u64,
     template: HttpPeer,
     connector: Option<Connector>,
+    http2: bool,
     time: Duration,
     /// How long a connection may wait for its next call.
     keep_idle: Duration,
@@ -54,6 +56,8 @@ pub struct Way {
     pub peer: HttpPeer,
     /// What the connection is made safe with, where there is TLS.
     pub connector: Option<Connector>,
+    /// Whether HTTP/2 is spoken: with TLS where the server chooses it, without TLS unasked.
+    pub http2: bool,
     /// How long all of it may take.
     pub time: Duration,
     /// Connections of one identity are as good as each other.
@@ -75,6 +79,8 @@ struct Live {
     in_flight: AtomicUsize,
     trial: Trial,
     idle: Idle,
+    /// Those that are shared, where HTTP/2 is spoken.
+    lines: OnceLock<Arc<Lines>>,
 }
 
 /// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
@@ -100,7 +106,8 @@ impl Upstream {
             name,
             config: config.clone(),
             template: template(settings),
-            connector: settings.tls.connector(&config.host),
+            connector: settings.tls.connector(&config.host, settings.http2),
+            http2: settings.http2,
             time: settings.connect_timeout,
             keep_idle: settings.keep_idle,
             way: ArcSwapOption::empty(),
@@ -131,10 +138,26 @@ impl Upstream {
         self.live.idle.keep(stream, way.identity, now, room);
     }
 
+    /// The connections to it that calls share, with what tells which of them lead that way and how long they may wait for
+    /// work.
+    #[must_use]
+    pub fn lines(&self, way: &Way) -> (&Arc<Lines>, u64, Duration) {
+        (self.live.lines.get_or_init(Lines::new), way.identity, self.keep_idle)
+    }
+
+    /// How many connections to it are shared.
+    #[must_use]
+    pub fn shared_connections(&self) -> usize {
+        self.live.lines.get().map_or(0, |lines| lines.count())
+    }
+
     /// Closes connections that nobody will use any more.
     pub fn sweep_idle(&self, now: Monotonic) {
         if let Some(way) = self.way() {
             self.live.idle.sweep(way.identity, now, self.keep_idle);
+            if let Some(lines) = self.live.lines.get() {
+                lines.sweep(way.identity, now, self.keep_idle);
+            }
         }
     }
 
@@ -142,6 +165,12 @@ impl Upstream {
     #[must_use]
     pub const fn connector(&self) -> Option<&Connector> {
         self.connector.as_ref()
+    }
+
+    /// Whether it is to be spoken to in HTTP/2.
+    #[must_use]
+    pub const fn speaks_http2(&self) -> bool {
+        self.http2
     }
 
     /// Where calls go now.
@@ -157,10 +186,10 @@ impl Upstream {
             let peer = HttpPeer { _address: address.into(), ..self.template.clone() };
             // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
             let mut identity = DefaultHasher::new();
-            (peer.reuse_hash(), &self.connector).hash(&mut identity);
-            let connector = self.connector.clone();
-            let time = self.time;
-            self.way.store(Some(Arc::new(Way { identity: identity.finish(), peer, connector, time })));
+            (peer.reuse_hash(), &self.connector, self.http2).hash(&mut identity);
+            let (identity, connector) = (identity.finish(), self.connector.clone());
+            let (http2, time) = (self.http2, self.time);
+            self.way.store(Some(Arc::new(Way { identity, peer, connector, http2, time })));
         }
     }
 
@@ -318,6 +347,7 @@ impl Live {
             in_flight: AtomicUsize::new(0),
             trial: Trial::default(),
             idle: Idle::default(),
+            lines: OnceLock::new(),
         }
     }
 }

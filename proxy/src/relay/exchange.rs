@@ -2,6 +2,7 @@
 //! it, and neither is ever held whole.
 
 use std::{
+    io,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -18,6 +19,7 @@ use super::{
 use crate::{
     client::{Awaited, ClientStream},
     ctx::RequestCtx,
+    http2::tools::Fault,
     metrics::Bound,
     phases::{
         answer,
@@ -33,6 +35,8 @@ pub(super) struct Exchange<'a> {
     pub(super) ctx: &'a mut RequestCtx,
     pub(super) client: &'a mut ClientStream,
     pub(super) tool: &'a mut Stream,
+    /// Whether the tool may tell that it has not looked at the request, which can then be sent again.
+    pub(super) shared: bool,
     pub(super) up: Upload,
     pub(super) down: Download,
 }
@@ -88,12 +92,14 @@ pub(super) enum Broken {
     Overdue(Awaited),
     /// The tool failed; whether anything had come from it.
     Tool(Cause, bool),
+    /// The tool has not looked at the request, and says so.
+    Unprocessed,
 }
 
 const READ: usize = 4 << 10;
 /// Of a body that goes on, more is read at once.
 const READ_MUCH: usize = 64 << 10;
-/// A GET's body of this length is kept to be sent again.
+/// A body of this length is kept to be sent again: that of a GET, or of any request that a tool may refuse unread.
 const MAX_AGAIN: usize = 64 << 10;
 
 impl Upload {
@@ -252,7 +258,7 @@ impl Exchange<'_> {
     fn take_body(&mut self) -> Result<(), Broken> {
         let up = &mut self.up;
         let was_over = up.body.is_over();
-        let repeatable = self.ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
+        let repeatable = self.shared || self.ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
         loop {
             let part = up.body.take(&up.read).map_err(|_| Broken::ClientMalformed)?;
             up.read.advance(part.skip);
@@ -311,7 +317,7 @@ impl Exchange<'_> {
                 Ok(0) if self.may_end_here() => self.end_down(),
                 Ok(0) => return Poll::Ready(Err(self.tool_broke(Cause::Terminated))),
                 Ok(_) => {}
-                Err(_) => return Poll::Ready(Err(self.tool_broke(Cause::Terminated))),
+                Err(error) => return Poll::Ready(Err(self.tool_failed(&error))),
             }
         }
     }
@@ -323,6 +329,17 @@ impl Exchange<'_> {
 
     fn tool_broke(&self, cause: Cause) -> Broken {
         Broken::Tool(cause, self.down.answer.is_some() || !self.down.read.is_empty())
+    }
+
+    /// What an error of reading from the tool says.
+    fn tool_failed(&self, error: &io::Error) -> Broken {
+        match Fault::behind(error) {
+            None | Some(Fault::Lost) => self.tool_broke(Cause::Terminated),
+            Some(Fault::Unprocessed) => Broken::Unprocessed,
+            // The tool has said so: the connection is well.
+            Some(Fault::Reset) => Broken::Tool(Cause::Terminated, true),
+            Some(Fault::Malformed) => Broken::Tool(Cause::Malformed, true),
+        }
     }
 
     /// Moves what was read of the answer to what is to be written; whether there is something to do now.

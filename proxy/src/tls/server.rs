@@ -30,7 +30,7 @@ pub enum MinVersion {
 
 /// HTTP/2 as it is called in a handshake (RFC 7301).
 pub(super) const HTTP2: &[u8] = b"h2";
-const HTTP1: &[u8] = b"http/1.1";
+pub(super) const HTTP1: &[u8] = b"http/1.1";
 const TLS12_UP: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 const TLS13_UP: &[&SupportedProtocolVersion] = &[&TLS13];
 

@@ -15,8 +15,6 @@ use pingora_core::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::TlsStream;
 
-use super::server::HTTP2;
-
 /// The connection, after its handshake.
 #[derive(Debug)]
 pub struct Secured(TlsStream<Stream>);
@@ -26,10 +24,10 @@ impl Secured {
         Self(stream)
     }
 
-    /// Whether client and proxy have agreed on HTTP/2.
+    /// Whether both ends have agreed on HTTP/2.
     #[must_use]
     pub fn speaks_http2(&self) -> bool {
-        self.0.get_ref().1.alpn_protocol() == Some(HTTP2)
+        super::speaks_http2(self.0.get_ref().1)
     }
 
     fn socket(&self) -> &Stream {

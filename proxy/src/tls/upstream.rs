@@ -16,12 +16,17 @@ use tokio_rustls::{
     rustls::{ClientConfig, Error, RootCertStore, crypto::ring, pki_types::ServerName},
 };
 
-use super::pem;
+use super::{
+    pem,
+    server::{HTTP1, HTTP2},
+};
 
 /// Authorities whose certificates upstreams may have.
 #[derive(Clone)]
 pub struct Authorities {
     client: Arc<ClientConfig>,
+    /// The same, for servers that may choose HTTP/2.
+    http2: Arc<ClientConfig>,
     /// Tells these from others.
     identity: u64,
 }
@@ -31,6 +36,8 @@ pub struct Authorities {
 pub struct Connector {
     name: ServerName<'static>,
     authorities: Authorities,
+    /// Whether the server may choose HTTP/2.
+    http2: bool,
 }
 
 /// Why a connection to an upstream could not be made safe.
@@ -75,8 +82,10 @@ impl Authorities {
             .map_err(|error| error.to_string())?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        client.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { client: Arc::new(client), identity: hasher.finish() })
+        client.alpn_protocols = vec![HTTP1.to_vec()];
+        let mut http2 = client.clone();
+        http2.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+        Ok(Self { client: Arc::new(client), http2: Arc::new(http2), identity: hasher.finish() })
     }
 }
 
@@ -93,10 +102,10 @@ impl fmt::Debug for Authorities {
 }
 
 impl Connector {
-    /// For a server of this name; `None` when no certificate could have that.
+    /// For a server of this name, which may choose HTTP/2 or not; `None` when no certificate could have that name.
     #[must_use]
-    pub fn new(name: &str, authorities: Authorities) -> Option<Self> {
-        Some(Self { name: ServerName::try_from(name.to_owned()).ok()?, authorities })
+    pub fn new(name: &str, authorities: Authorities, http2: bool) -> Option<Self> {
+        Some(Self { name: ServerName::try_from(name.to_owned()).ok()?, authorities, http2 })
     }
 
     /// Makes a connection safe.
@@ -104,7 +113,8 @@ impl Connector {
         &self,
         stream: T,
     ) -> io::Result<TlsStream<T>> {
-        let connector = TlsConnector::from(Arc::clone(&self.authorities.client));
+        let Authorities { client, http2, .. } = &self.authorities;
+        let connector = TlsConnector::from(Arc::clone(if self.http2 { http2 } else { client }));
         connector.connect(self.name.clone(), stream).await
     }
 }

@@ -31,6 +31,7 @@ mod shutdown;
 mod support;
 mod tls;
 mod upgrade;
+mod upstream_http2;
 mod upstream_tls;
 mod vectors;
 mod waits;

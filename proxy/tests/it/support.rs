@@ -4,6 +4,7 @@ pub(crate) mod client;
 pub(crate) mod edge;
 pub(crate) mod grant;
 pub(crate) mod h2;
+pub(crate) mod http2_tool;
 pub(crate) mod load;
 pub(crate) mod proxy;
 pub(crate) mod tls;

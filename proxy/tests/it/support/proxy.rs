@@ -168,7 +168,11 @@ impl Setup {
             .entry("grants".to_owned())
             .or_default()
             .push_str(&format!("replay_capacity = {}\n", self.replay_capacity));
-        let sections = sections.into_iter().map(|(name, text)| format!("[{name}]\n{text}"));
+        let sections = sections.into_iter().map(|(name, text)| match name.as_str() {
+            // What stands before all sections.
+            "" => text,
+            name => format!("[{name}]\n{text}"),
+        });
         let pools = self.pools.iter().map(|(tool, text)| format!("[pools.{tool}]\n{text}"));
         sections.chain(pools).collect::<Vec<_>>().join("\n")
     }

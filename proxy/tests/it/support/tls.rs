@@ -94,11 +94,36 @@ impl Authority {
     }
 }
 
+/// What makes connections from clients safe, and takes these protocols.
+pub(crate) fn acceptor(identity: &Identity, protocols: &[&str]) -> TlsAcceptor {
+    let chain = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain.collect::<Result<_, _>>().unwrap(), key)
+        .unwrap();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
 impl Front {
     /// Before a tool.
     pub(crate) async fn start(identity: &Identity, tool: SocketAddr) -> Self {
-        Self::serve(identity, move |stream| async move {
+        Self::serve(identity, &["http/1.1"], move |stream| async move {
             let (mut stream, mut tool) = (stream, TcpStream::connect(tool).await.expect("the tool"));
+            let _over = tokio::io::copy_bidirectional(&mut stream, &mut tool).await;
+        })
+        .await
+    }
+
+    /// Before two, of whom one speaks HTTP/2: the client chooses, if it can.
+    pub(crate) async fn of_both(identity: &Identity, http2: SocketAddr, http1: SocketAddr) -> Self {
+        Self::serve(identity, &["h2", "http/1.1"], move |stream| async move {
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            let mut tool = TcpStream::connect(if is_http2 { http2 } else { http1 }).await.expect("the tool");
+            let mut stream = stream;
             let _over = tokio::io::copy_bidirectional(&mut stream, &mut tool).await;
         })
         .await
@@ -106,18 +131,10 @@ impl Front {
 
     async fn serve<F: Future<Output = ()> + Send + 'static>(
         identity: &Identity,
+        protocols: &[&str],
         converse: impl Fn(tokio_rustls::server::TlsStream<TcpStream>) -> F + Send + 'static,
     ) -> Self {
-        let chain = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
-        let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain.collect::<Result<_, _>>().unwrap(), key)
-            .unwrap();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let acceptor = acceptor(identity, protocols);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(async move {

@@ -1,0 +1,160 @@
+//! The connections in HTTP/2 to one server. Each thread has its own, since a connection wakes the thread that has made it:
+//! no call waits for another thread, and all calls of a thread share as few connections as carry them.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use pingora_core::{ErrorType, protocols::Stream};
+use tokio::sync::oneshot;
+
+use super::{
+    connection::{MOST_STREAMS, Open, Seat},
+    flight::{Flight, Landed, Made, Making},
+    stream::ToolStream,
+};
+use crate::{
+    clock::Monotonic,
+    pools::Room,
+    thread::{self, THREADS},
+};
+
+/// The connections to one server.
+#[derive(Debug)]
+pub struct Lines {
+    threads: [Mutex<Own>; THREADS],
+}
+
+/// Those of one thread.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// Those that calls can be made over.
+    pub(super) open: Vec<Open>,
+    /// Those that are being made.
+    pub(super) flights: Vec<Flight>,
+    begun: u64,
+    /// How many calls the connection that was made last carries at once.
+    pub(super) streams: usize,
+    /// Where the server has chosen HTTP/1.1 when it was asked last.
+    pub(super) in_http1: Option<u64>,
+}
+
+/// What a call is carried by.
+pub enum Carrier {
+    /// A part of a connection in HTTP/2; whether that has served before.
+    Shared(ToolStream, bool),
+    /// A connection in HTTP/1.1 that was just made.
+    Alone(Stream),
+}
+
+/// As often a call waits for a connection that then has no place left for it, or is closed again.
+const FLIGHTS: usize = 8;
+
+/// What a call does to get a connection.
+enum Turn {
+    /// It has one.
+    Go(Seat),
+    /// Somebody makes one.
+    Wait(oneshot::Receiver<Landed>),
+    /// It makes one, for others as well.
+    Make(Making, oneshot::Receiver<Landed>),
+}
+
+impl Lines {
+    /// None so far.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { threads: std::array::from_fn(|_| Mutex::new(Own::default())) })
+    }
+
+    /// A connection to `to` for one call: a part of one that there is, or a new one, which `make` makes and others may be
+    /// waiting for. It is made to its end whether or not this is waited for.
+    ///
+    /// # Errors
+    /// Why none could be made.
+    pub(crate) async fn carrier<F>(
+        self: &Arc<Self>,
+        to: u64,
+        longest: Duration,
+        room: &Arc<Room>,
+        make: impl Fn() -> F,
+    ) -> Result<Carrier, ErrorType>
+    where
+        F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
+    {
+        for _ in 0..FLIGHTS {
+            let landing = match self.turn(to, longest, room) {
+                Turn::Go(seat) => return Ok(Carrier::shared(seat)),
+                Turn::Wait(landing) => landing,
+                Turn::Make(making, landing) => {
+                    tokio::spawn(making.make(make()));
+                    landing
+                }
+            };
+            match landing.await {
+                Ok(Landed::Seat(seat)) => return Ok(Carrier::shared(seat)),
+                Ok(Landed::Stream(stream)) => return Ok(Carrier::Alone(stream)),
+                Ok(Landed::Again) => {}
+                Ok(Landed::Failed(error)) => return Err(error),
+                // Whoever made it has ended without a word.
+                Err(_) => return Err(ErrorType::InternalError),
+            }
+        }
+        Err(ErrorType::ConnectionClosed)
+    }
+
+    fn turn(self: &Arc<Self>, to: u64, longest: Duration, room: &Arc<Room>) -> Turn {
+        let share = thread::own() % THREADS;
+        let Some(own) = self.share(share) else { return Turn::Wait(oneshot::channel().1) };
+        let (mut own, now) = (own.lock(), Monotonic::now());
+        own.open.retain_mut(|open| open.is_good(to, now, longest));
+        if let Some(seat) = own.open.iter_mut().find_map(Open::seat) {
+            return Turn::Go(seat);
+        }
+        let (tell, landing) = oneshot::channel();
+        let joined = own.flights.iter_mut().position(|flight| flight.has_room(to));
+        if let Some(flight) = joined.and_then(|place| own.flights.get_mut(place)) {
+            flight.join(tell);
+            return Turn::Wait(landing);
+        }
+        let seats = if own.in_http1 == Some(to) { 1 } else { own.streams };
+        own.begun += 1;
+        let flight = Flight::new(own.begun, to, seats, tell);
+        let making = Making::new(self, share, &flight, room);
+        own.flights.push(flight);
+        Turn::Make(making, landing)
+    }
+
+    pub(super) fn share(&self, share: usize) -> Option<&Mutex<Own>> {
+        self.threads.get(share)
+    }
+
+    /// Closes those that nobody will use any more.
+    pub(crate) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
+        for own in &self.threads {
+            own.lock().open.retain_mut(|open| open.is_good(to, now, longest));
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.iter().map(|own| own.lock().open.len()).sum()
+    }
+}
+
+impl Carrier {
+    fn shared(seat: Seat) -> Self {
+        let reused = seat.reused;
+        Self::Shared(ToolStream::new(seat), reused)
+    }
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self {
+            open: Vec::new(),
+            flights: Vec::new(),
+            begun: 0,
+            streams: MOST_STREAMS as usize,
+            in_http1: None,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! New connections to tools: made, made safe where they have to be, and in the protocol that both ends speak.
+
+use std::time::{Duration, Instant};
+
+use http::uri::Scheme;
+use pingora_core::{
+    Error, ErrorType, Result,
+    connectors::{ConnectorOptions, TransportConnector},
+    protocols::{Stream, tls::ALPN},
+    server::configuration::ServerConf,
+};
+use tokio::time::timeout;
+
+use crate::{
+    http2::tools::{self, Made, Unfriendly},
+    pools::Way,
+    tls::{Connector, Distrust, Secured},
+};
+
+/// What makes connections.
+pub(super) struct Dialer(TransportConnector);
+
+/// As often a server is greeted that leaves at once.
+const GREETINGS: usize = 3;
+
+impl Dialer {
+    pub(super) fn new(conf: &ServerConf) -> Self {
+        Self(TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf))))
+    }
+
+    /// A new connection, safe where it has to be.
+    pub(super) async fn make(&self, way: &Way) -> Result<Stream> {
+        let begun = Instant::now();
+        let stream = self.0.new_stream(&way.peer).await?;
+        match &way.connector {
+            None => Ok(stream),
+            // In a box of its own: calls of tools without TLS keep no room for it.
+            Some(connector) => {
+                Box::pin(secure(stream, connector, way.time.saturating_sub(begun.elapsed()))).await
+            }
+        }
+    }
+
+    /// A new connection in HTTP/2, unless TLS is spoken and the server chooses HTTP/1.1. A server that speaks HTTP/2 and ends
+    /// the connection at once, as one does that begins anew, is asked again.
+    pub(super) async fn agree(&self, way: &Way) -> Result<Made, ErrorType> {
+        let begun = Instant::now();
+        for _ in 0..GREETINGS {
+            let stream = self.make(way).await.map_err(|error| error.etype().clone())?;
+            let scheme = match &way.connector {
+                None => Scheme::HTTP,
+                Some(_) if stream.selected_alpn_proto() == Some(ALPN::H2) => Scheme::HTTPS,
+                Some(_) => return Ok(Made::Http1(stream)),
+            };
+            let left = way.time.saturating_sub(begun.elapsed());
+            match timeout(left, tools::greet(stream, scheme)).await {
+                Ok(Ok(made)) => return Ok(made),
+                Ok(Err(Unfriendly::Left)) => {}
+                Ok(Err(Unfriendly::Closed)) => break,
+                Ok(Err(Unfriendly::Malformed)) => return Err(ErrorType::InvalidH2),
+                Err(_elapsed) => return Err(ErrorType::ConnectTimedout),
+            }
+        }
+        Err(ErrorType::ConnectionClosed)
+    }
+}
+
+async fn secure(stream: Stream, connector: &Connector, time: Duration) -> Result<Stream> {
+    let failed = match timeout(time, connector.secure(stream)).await {
+        Ok(Ok(stream)) => return Ok(Box::new(Secured::new(stream.into()))),
+        Ok(Err(error)) => match Distrust::of(&error) {
+            Distrust::Certificate => ErrorType::InvalidCert,
+            Distrust::Protocol => ErrorType::TLSHandshakeFailure,
+            Distrust::Closed => ErrorType::ConnectionClosed,
+        },
+        Err(_elapsed) => ErrorType::TLSHandshakeTimedout,
+    };
+    Err(Error::new_up(failed))
+}

@@ -1,0 +1,195 @@
+//! Tools that are called over HTTP/2: as those over HTTP/1.1, with fewer connections.
+
+mod failures;
+mod sharing;
+
+use bytes::Bytes;
+use shared::tool::Tool;
+
+use crate::support::{
+    Client, FakeTool, Manner,
+    grant::{call, post},
+    http2_tool::{Conduct, End, Http2Tool},
+    proxy::{Proxy, Setup},
+    tls::{Authority, Folder, Front, NAME, quoted},
+    until,
+};
+
+/// One tool in HTTP/2; `lines` are further ones of its pool.
+fn setup(tool: &Http2Tool, lines: &str) -> Setup {
+    Setup::new()
+        .upstreams(Tool::Qr, &[&tool.address.to_string()])
+        .pool_line(Tool::Qr, &format!("http2 = true\n{lines}"))
+}
+
+async fn calling(conduct: Conduct, lines: &str) -> (Http2Tool, Proxy) {
+    let tool = Http2Tool::start(conduct).await;
+    let proxy = setup(&tool, lines).ready().await;
+    (tool, proxy)
+}
+
+/// A request whose body's length is not stated.
+fn chunked(body: &str) -> Vec<u8> {
+    let request = call("POST", "/v1/qr/a")
+        .header("Content-Type", "application/json")
+        .header("Transfer-Encoding", "chunked");
+    let mut bytes = request.bytes();
+    for chunk in body.as_bytes().chunks(10_000) {
+        bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        bytes.extend_from_slice(chunk);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"0\r\nX-Trailer: dropped\r\n\r\n");
+    bytes
+}
+
+#[tokio::test]
+async fn calls_of_such_a_tool_are_as_calls_of_any_other() {
+    let (tool, proxy) = calling(Conduct::Describe, "path = \"/api\"").await;
+    assert_eq!(proxy.health(Tool::Qr).await, ["healthy"], "it is probed in HTTP/2 too");
+    let request = call("GET", "/v1/qr/a?b=c%20d").header("X-Mine", "yes").header("TE", "trailers");
+    let answer = proxy.send(request.header("X-Hop", "no").header("Connection", "X-Hop")).await;
+    let said = answer.json();
+    assert_eq!((answer.status, said["target"].as_str()), (200, Some("/api/a?b=c%20d")));
+    assert_eq!(said["authority"], tool.address.to_string());
+    assert_eq!((&said["scheme"], &said["headers"]["x-mine"]), (&"http".into(), &"yes".into()));
+    for name in
+        ["te", "x-hop", "host", "connection", "transfer-encoding", "x-gateway-grant", "content-length"]
+    {
+        assert_eq!(said["headers"][name], serde_json::Value::Null, "{name}");
+    }
+    assert_eq!(said["headers"]["x-request-id"].as_str(), answer.header("x-request-id"));
+    assert_eq!((answer.header("x-tool"), answer.header("connection")), (Some("yes"), None));
+    for length in [0, 1, 5_000, 70_000, 1_000_000] {
+        let body = "a".repeat(length);
+        let said = proxy.send(post("/v1/qr/a", &body)).await.json();
+        assert_eq!(said["body"].as_str(), Some(body.as_str()));
+        assert_eq!(said["headers"]["content-length"], length.to_string());
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&chunked(&body)).await;
+        let said = client.answer("POST").await.unwrap().json();
+        assert_eq!(said["body"].as_str(), Some(body.as_str()));
+        assert_eq!(said["headers"]["content-length"], serde_json::Value::Null);
+    }
+    // What no URI may have is told by its number.
+    let said = proxy.send(call("GET", "/v1/qr/a?q={\"b\"}")).await.json();
+    assert_eq!(said["target"], "/api/a?q=%7B%22b%22%7D");
+}
+
+#[tokio::test]
+async fn answers_pass_however_their_end_is_told() {
+    let (tool, proxy) = calling(Conduct::Describe, "").await;
+    let headers = |lines: &[(&str, &str)]| {
+        lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>()
+    };
+    let pieces = || vec![Bytes::from_static(b"one "), Bytes::new(), Bytes::from_static(b"two")];
+    let mut client = Client::connect(proxy.listen).await;
+    for (lines, said, end, status, body) in [
+        (headers(&[("content-length", "7")]), pieces(), End::Whole, 200, "one two"),
+        (headers(&[]), pieces(), End::Whole, 200, "one two"),
+        (headers(&[]), pieces(), End::Trailers, 200, "one two"),
+        (headers(&[("content-length", "7")]), pieces(), End::Trailers, 200, "one two"),
+        // The tool wants nothing more of the request: it has read all there is.
+        (headers(&[("content-length", "7")]), pieces(), End::Reset(h2::Reason::NO_ERROR), 200, "one two"),
+        (headers(&[(":status", "204")]), vec![], End::Whole, 204, ""),
+        (headers(&[(":status", "304"), ("etag", "a")]), vec![], End::Whole, 304, ""),
+        (headers(&[(":status", "503"), ("retry-after", "77")]), vec![], End::Whole, 503, ""),
+        (headers(&[(":status", "418"), ("x-a", "b")]), pieces(), End::Whole, 418, "one two"),
+    ] {
+        tool.set(Conduct::Say(lines.clone(), said, end));
+        client.write(&call("GET", "/v1/qr/a").bytes()).await;
+        let answer = client.answer("GET").await.expect("an answer over the same connection");
+        assert_eq!((answer.status, answer.body.as_slice()), (status, body.as_bytes()), "{lines:?} {end:?}");
+        assert!(answer.complete && answer.header("connection").is_none(), "{answer:?}");
+        assert_eq!(answer.header("x-sum"), None);
+        for (name, value) in lines.iter().filter(|(name, _)| !name.starts_with(':')) {
+            assert_eq!(answer.header(name), Some(value.as_str()));
+        }
+    }
+    let large = vec![Bytes::from(vec![b'a'; 1 << 20])];
+    tool.set(Conduct::Say(headers(&[]), large, End::Whole));
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.body.len(), 1 << 20);
+    tool.set(Conduct::Say(headers(&[]), pieces(), End::Never));
+    client.write(&call("GET", "/v1/qr/a").bytes()).await;
+    assert!(client.head().await.unwrap().starts_with("HTTP/1.1 200 "), "what is there is passed on at once");
+}
+
+/// Lines of a pool that trusts an authority, and what its server shows.
+fn safe(authority: &Authority, folder: &Folder) -> String {
+    let ca = quoted(&folder.write("ca.pem", &authority.pem));
+    format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}")
+}
+
+#[tokio::test]
+async fn over_tls_the_server_chooses() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let identity = authority.identity(NAME);
+    let (new, old) = (Http2Tool::safe(&identity).await, FakeTool::start(Manner::Describe).await);
+    let front = Front::start(&identity, old.address).await;
+    let lines = format!("http2 = true\n{}", safe(&authority, &folder));
+    let setup = Setup::new()
+        .upstreams(Tool::Qr, &[&new.address.to_string()])
+        .pool_line(Tool::Qr, &lines)
+        .upstreams(Tool::Pdf, &[&front.address.to_string()])
+        .pool_line(Tool::Pdf, &lines);
+    let proxy = setup.ready().await;
+    for length in [0, 300_000] {
+        let body = "a".repeat(length);
+        for tool in [Tool::Qr, Tool::Pdf] {
+            assert_eq!(proxy.health(tool).await, ["healthy"]);
+            let said = proxy.send(post(&format!("/v1/{tool}/a"), &body)).await.json();
+            assert_eq!(said["body"].as_str(), Some(body.as_str()));
+            assert_eq!(said["scheme"].as_str(), (tool == Tool::Qr).then_some("https"));
+        }
+    }
+    assert!(new.connections() <= 2 && old.callers() <= 2, "connections are kept in either protocol");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_that_turns_it_on_or_off_fails_no_call() {
+    let (authority, folder) = (Authority::new(), Folder::new());
+    let identity = authority.identity(NAME);
+    let (new, old) = (Http2Tool::start(Conduct::Describe).await, FakeTool::start(Manner::Describe).await);
+    let front = Front::of_both(&identity, new.address, old.address).await;
+    let setup = |http2: bool| {
+        let lines = format!("http2 = {http2}\n{}", safe(&authority, &folder));
+        [Tool::Qr, Tool::Pdf, Tool::Yt].into_iter().fold(Setup::new(), |setup, tool| {
+            setup.upstreams(tool, &[&front.address.to_string()]).pool_line(tool, &lines)
+        })
+    };
+    let mut proxy_generation = 1;
+    let proxy = setup(false).ready().await;
+    let load = crate::support::load::Load::start(proxy.listen, crate::support::grant::SECRET);
+    for http2 in [true, false, true, true, false, true] {
+        let (calls_new, calls_old) = (new.calls(), old.calls());
+        proxy.reload(&setup(http2));
+        proxy_generation = proxy.later_than(proxy_generation).await;
+        load.goes_on().await;
+        let (more_new, more_old) = (new.calls() > calls_new, old.calls() > calls_old);
+        assert!(if http2 { more_new } else { more_old });
+    }
+    assert!(load.lost_nothing().await > 0);
+    until("no connection of before is left", || async { old.callers() == 0 }).await;
+}
+
+#[tokio::test]
+async fn who_waits_at_the_end_of_the_process_is_served_to_the_end() {
+    let (tool, mut proxy) = calling(Conduct::Wait, "").await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&post("/v1/qr/a", "{}").bytes()).await;
+        clients.push(client);
+    }
+    until("three calls wait", || async { tool.under_way() == 3 }).await;
+    proxy.signal("-TERM");
+    until("no new connection is taken", || async {
+        tokio::net::TcpStream::connect(proxy.listen).await.is_err()
+    })
+    .await;
+    tool.release();
+    for client in &mut clients {
+        assert_eq!(client.answer("POST").await.expect("an answer").json()["body"], "{}");
+    }
+    assert!(proxy.ended().await.success());
+}

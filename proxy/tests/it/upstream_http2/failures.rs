@@ -1,0 +1,274 @@
+//! However such a tool fails, the client learns what it would learn of any other.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use h2::Reason;
+use shared::tool::Tool;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use super::{calling, setup};
+use crate::support::{
+    Client, FakeTool, Manner,
+    grant::{call, post},
+    http2_tool::{Conduct, End, Http2Tool},
+    proxy::{Proxy, Setup},
+    until,
+};
+
+const LITTLE_PATIENCE: &str = "answer_timeout = \"400ms\"\npause_timeout = \"400ms\"";
+
+async fn refused(proxy: &Proxy, why: &str, code: &str, error: &str) {
+    for request in [call("GET", "/v1/qr/a"), post("/v1/qr/a", "{}")] {
+        let answer = proxy.send(request).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (503, code), "{why}");
+        let status = answer.header("proxy-status").expect("Proxy-Status");
+        assert_eq!(status, format!("utg-proxy; error={error}"), "{why}");
+    }
+}
+
+/// A head with so many bytes of headers.
+fn head_of(length: usize) -> Vec<(String, String)> {
+    let line = |number: usize| (format!("x-{number}"), "a".repeat(8_000));
+    (0..length.div_ceil(8_000)).map(line).collect()
+}
+
+#[tokio::test]
+async fn every_failure_before_the_answer_is_a_503_of_the_right_kind() {
+    let many = (0..300).map(|number| (format!("x-{number}"), "b".to_owned())).collect();
+    for (why, conduct, code, error) in [
+        ("resets", Conduct::Reset(Reason::INTERNAL_ERROR), "tool-unavailable", "connection_terminated"),
+        (
+            "refuses for ever",
+            Conduct::Reset(Reason::REFUSED_STREAM),
+            "tool-unavailable",
+            "connection_terminated",
+        ),
+        ("closes", Conduct::Close, "tool-unavailable", "connection_terminated"),
+        ("silence", Conduct::Wait, "tool-timeout", "http_response_timeout"),
+        (
+            "headers beyond what clients are sent",
+            Conduct::Say(head_of(100 << 10), Vec::new(), End::Whole),
+            "tool-unavailable",
+            "http_response_header_section_size",
+        ),
+        (
+            "headers beyond what is read",
+            Conduct::Say(head_of(200 << 10), Vec::new(), End::Whole),
+            "tool-unavailable",
+            "http_protocol_error",
+        ),
+        (
+            "too many headers",
+            Conduct::Say(many, Vec::new(), End::Whole),
+            "tool-unavailable",
+            "http_protocol_error",
+        ),
+    ] {
+        let (_tool, proxy) = calling(conduct, LITTLE_PATIENCE).await;
+        refused(&proxy, why, code, error).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_does_not_look_complete() {
+    let half = || vec![Bytes::from_static(b"half")];
+    let stated = || vec![("content-length".to_owned(), "100".to_owned())];
+    for headers in [stated(), Vec::new()] {
+        for end in [End::Reset(Reason::INTERNAL_ERROR), End::Reset(Reason::NO_ERROR), End::Close, End::Never]
+        {
+            let (tool, proxy) = calling(Conduct::Say(headers.clone(), half(), end), LITTLE_PATIENCE).await;
+            let answer = proxy.send(call("GET", "/v1/qr/a")).await;
+            assert_eq!(
+                (answer.status, answer.body.as_slice(), answer.complete),
+                (200, &b"half"[..], false),
+                "{headers:?} {end:?}"
+            );
+            assert_eq!(tool.calls(), 1, "what has begun is not begun again");
+        }
+    }
+}
+
+/// What a server says over each connection, once it has heard something, before it closes it, or does not.
+async fn saying(bytes: Vec<u8>, closes: bool) -> (String, tokio::task::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let task = tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _heard = stream.read(&mut [0; 1_024]).await;
+            let _said = stream.write_all(&bytes).await;
+            if !closes {
+                open.push(stream);
+            }
+        }
+    });
+    (address, task)
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_http2_is_a_503_of_the_right_kind() {
+    let no = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec();
+    for (why, bytes, closes, error) in [
+        ("HTTP/1.1", no.clone(), false, "http_protocol_error"),
+        ("HTTP/1.1, then an end", no, true, "http_protocol_error"),
+        ("garbage", b"SSH-2.0-OpenSSH_9\r\n".to_vec(), false, "http_protocol_error"),
+        ("nothing", Vec::new(), true, "destination_unavailable"),
+        ("silence", Vec::new(), false, "connection_timeout"),
+    ] {
+        let (address, task) = saying(bytes, closes).await;
+        let lines = "http2 = true\nconnect_timeout = \"300ms\"\nprobe.kind = \"tcp\"\nprobe.fall = 100";
+        let setup = Setup::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines);
+        let proxy = setup.ready().await;
+        refused(&proxy, why, "tool-unavailable", error).await;
+        task.abort();
+    }
+}
+
+#[tokio::test]
+async fn it_is_not_healthy_unless_it_speaks_http2() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "http2 = true");
+    let proxy = setup.ready().await;
+    assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"]);
+}
+
+#[tokio::test]
+async fn what_the_tool_has_not_looked_at_is_sent_again_whatever_it_is() {
+    let (tool, proxy) = calling(Conduct::Describe, "").await;
+    let large = "a".repeat(60_000);
+    for (request, body) in [
+        (call("GET", "/v1/qr/a"), ""),
+        (post("/v1/qr/a", "{}"), "{}"),
+        (post("/v1/qr/a", &large), large.as_str()),
+    ] {
+        let before = tool.calls();
+        tool.set(Conduct::ResetFirst(before + 2, Reason::REFUSED_STREAM));
+        let answer = proxy.send(request).await;
+        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body)));
+        assert_eq!(tool.calls(), before + 3);
+    }
+    let unprocessed = r#"utg_upstream_retries_total{after="unprocessed",tool="qr"}"#;
+    assert_eq!(proxy.metric(unprocessed).await, Some(6.0));
+    // One that may have been looked at is not.
+    tool.set(Conduct::ResetFirst(tool.calls() + 1, Reason::INTERNAL_ERROR));
+    assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 503);
+}
+
+#[tokio::test]
+async fn who_refuses_for_ever_is_left_for_another_server() {
+    let bad = Http2Tool::start(Conduct::Reset(Reason::REFUSED_STREAM)).await;
+    let good = Http2Tool::start(Conduct::Describe).await;
+    let servers = [bad.address.to_string(), good.address.to_string()];
+    let setup =
+        Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, "http2 = true");
+    let proxy = setup.ready().await;
+    for _ in 0..2 {
+        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    }
+    // Both of them came to it first.
+    assert_eq!((bad.calls(), good.calls()), (8, 2), "three more times each, then another one");
+}
+
+#[tokio::test]
+async fn a_get_goes_to_another_server_and_a_post_that_was_looked_at_does_not() {
+    for conduct in [Conduct::Reset(Reason::INTERNAL_ERROR), Conduct::Close, Conduct::Wait] {
+        let bad = Http2Tool::start(conduct.clone()).await;
+        let good = Http2Tool::start(Conduct::Describe).await;
+        let servers = [bad.address.to_string(), good.address.to_string()];
+        let lines = "http2 = true\ntry_timeout = \"200ms\"\nanswer_timeout = \"500ms\"";
+        let setup = Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
+        let proxy = setup.ready().await;
+        for _ in 0..2 {
+            assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200, "{conduct:?}");
+        }
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            answers.push(proxy.send(post("/v1/qr/a", "{}")).await.status);
+        }
+        answers.sort_unstable();
+        assert_eq!(answers, [200, 503], "{conduct:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_connection_is_told_to_all_who_wait_for_it() {
+    let (silent, task) = saying(Vec::new(), false).await;
+    let good = Http2Tool::start(Conduct::Describe).await;
+    let lines = "http2 = true\nconnect_timeout = \"500ms\"\nprobe.kind = \"tcp\"\nprobe.fall = 100\neject_after = 100";
+    let setup = Setup::new()
+        .upstreams(Tool::Qr, &[&silent, &good.address.to_string()])
+        .pool_line(Tool::Qr, lines)
+        .upstreams(Tool::Pdf, &[&silent])
+        .pool_line(Tool::Pdf, lines);
+    let proxy = setup.ready().await;
+    let begun = Instant::now();
+    let calls = (0..40).map(|number| {
+        let tool = if number % 2 == 0 { "qr" } else { "pdf" };
+        proxy.send(post(&format!("/v1/{tool}/a"), "{}"))
+    });
+    let answers = futures_util::future::join_all(calls).await;
+    for (number, answer) in answers.iter().enumerate() {
+        assert_eq!(answer.status, if number % 2 == 0 { 200 } else { 503 }, "{answer:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_call_that_its_client_gives_up_is_taken_back_and_no_other_is() {
+    let (tool, proxy) = calling(Conduct::Wait, "").await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&call("GET", "/v1/qr/a").bytes()).await;
+        clients.push(client);
+    }
+    until("three calls wait", || async { tool.under_way() == 3 }).await;
+    drop(clients.pop());
+    until("one was taken back", || async { tool.taken_back() == 1 }).await;
+    tool.release();
+    for client in &mut clients {
+        assert_eq!(client.answer("GET").await.expect("an answer").status, 200);
+    }
+    assert_eq!(tool.taken_back(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_before_the_body_was_read_is_passed_on() {
+    let (tool, proxy) = calling(Conduct::Early, "").await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = call("POST", "/v1/qr/a")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "1000000");
+    client.write(&request.bytes()).await;
+    let answer = client.answer("POST").await.expect("an answer");
+    assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"enough"[..], true));
+    tool.set(Conduct::Describe);
+    assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    assert_eq!(tool.connections().min(2), tool.connections(), "the connection is as good as before");
+}
+
+#[tokio::test]
+async fn over_a_connection_that_has_gone_quiet_no_more_calls_are_made() {
+    let (tool, proxy) = {
+        let tool = Http2Tool::start(Conduct::Describe).await;
+        let lines = "answer_timeout = \"1500ms\"\nprobe.kind = \"tcp\"";
+        let proxy = setup(&tool, lines).ready().await;
+        (tool, proxy)
+    };
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&post("/v1/qr/a", "{}").bytes()).await;
+    assert_eq!(client.answer("POST").await.unwrap().status, 200);
+    tool.set(Conduct::Wait);
+    client.write(&post("/v1/qr/a", "{}").bytes()).await;
+    assert_eq!(client.answer("POST").await.unwrap().status, 503);
+    let before = tool.connections();
+    tool.set(Conduct::Describe);
+    client.write(&post("/v1/qr/a", "{}").bytes()).await;
+    assert_eq!(client.answer("POST").await.unwrap().status, 200);
+    assert_eq!(tool.connections(), before + 1);
+}
