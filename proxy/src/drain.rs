@@ -11,6 +11,7 @@ use tokio::sync::watch;
 /// What is under way, and whether the process was told to end.
 #[derive(Debug, Default)]
 pub struct Drain {
+    sockets: AtomicUsize,
     requests: AtomicUsize,
     connections: AtomicUsize,
     sending: AtomicUsize,
@@ -33,7 +34,7 @@ pub enum Phase {
     Ending,
 }
 
-/// Something under way: a request, a connection, or what one has to send. It ends when this is dropped, also by a panic.
+/// Something under way: a socket that is listened at, a request, a connection, or what one has to send. It ends when this is dropped, also by a panic.
 #[derive(Debug)]
 pub struct UnderWay {
     drain: Arc<Drain>,
@@ -42,12 +43,19 @@ pub struct UnderWay {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
+    Socket,
     Request,
     Connection,
     Sending,
 }
 
 impl Drain {
+    /// Counts a socket whose connections are accepted, until the result is dropped.
+    #[must_use]
+    pub fn listen(self: &Arc<Self>) -> UnderWay {
+        self.count(What::Socket)
+    }
+
     /// Counts a request until the result is dropped.
     #[must_use]
     pub fn enter(self: &Arc<Self>) -> UnderWay {
@@ -73,6 +81,7 @@ impl Drain {
 
     const fn counter(&self, what: What) -> &AtomicUsize {
         match what {
+            What::Socket => &self.sockets,
             What::Request => &self.requests,
             What::Connection => &self.connections,
             What::Sending => &self.sending,
@@ -117,6 +126,12 @@ impl Drain {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.under_way() == 0 && self.sending.load(Ordering::Relaxed) == 0
+    }
+
+    /// Sockets whose connections are accepted.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        self.sockets.load(Ordering::Relaxed)
     }
 
     /// Requests under way.

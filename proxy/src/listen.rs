@@ -5,6 +5,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     os::fd::{IntoRawFd, OwnedFd},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
@@ -16,6 +17,8 @@ use pingora_core::{
     services::{Service, listening::Service as Listening},
 };
 use tokio::sync::watch;
+
+use crate::drain::Drain;
 
 /// A bound socket.
 #[derive(Debug)]
@@ -69,19 +72,26 @@ pub struct Bound<A> {
     service: Listening<A>,
     open: watch::Receiver<bool>,
     lasting: Option<watch::Receiver<bool>>,
+    drain: Arc<Drain>,
 }
 
 impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
     /// `app` on `socket`, from when `open` is true; `threads` is the server's own number when left out.
     #[must_use]
-    pub fn new(app: A, socket: Socket, open: watch::Receiver<bool>, threads: Option<usize>) -> Self {
+    pub fn new(
+        app: A,
+        socket: Socket,
+        open: watch::Receiver<bool>,
+        drain: &Arc<Drain>,
+        threads: Option<usize>,
+    ) -> Self {
         let mut service = Listening::new(socket.service.to_owned(), app);
         // Measured: Pingora's read buffer is 64 KiB for each connection, held also while it is idle. What reads here
         // brings its own.
         let buffers = L4BufferSettings::default().read(0);
         service.add_listener(ListenerConfig::tcp(socket.address.to_string()).l4_buffer(buffers));
         service.threads = threads;
-        Self { socket: Some(socket), service, open, lasting: None }
+        Self { socket: Some(socket), service, open, lasting: None, drain: Arc::clone(drain) }
     }
 
     /// The same service, which goes on through the end of the process until `end` is true.
@@ -110,6 +120,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for Bound<A> {
             _ = ending.changed() => return,
         }
         let shutdown = self.lasting.clone().unwrap_or(shutdown);
+        let _listening = self.drain.listen();
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }
 

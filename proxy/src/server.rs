@@ -66,8 +66,8 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
         Successors::new(Arc::clone(&state), predecessor, door, [&listen, &admin], open.clone(), told.clone())
     });
     let downstream = Downstream::new(&server.configuration, &state, most_connections(&state));
-    server.add_service(Bound::new(downstream, listen, open.subscribe(), None));
-    let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), Some(1));
+    server.add_service(Bound::new(downstream, listen, open.subscribe(), &state.drain, None));
+    let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.lasting(state.drain.left()));
     server.add_service(background_service("probes", Prober(Arc::clone(&state))));
     server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
@@ -150,17 +150,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Waits until nothing is under way, at most for the grace period or until told to end a second time.
 fn end(state: &State, told: Told, told_again: &mpsc::Receiver<Told>) {
+    /// Time for Pingora to close its sockets and for the last requests that were accepted to be counted.
+    const SETTLE: Duration = Duration::from_millis(250);
     let begun = Instant::now();
     let deadline = || begun + state.config.load().server.grace;
     if told == Told::Left {
-        // Each connection that is open may bring one more request, and is closed with its answer: closing it now could
-        // meet a request that is on its way.
-        let is_done = || state.drain.under_way() == 0 && state.drain.connections() == 0;
-        let _told = wait_until(is_done, deadline(), told_again);
+        // Until the sockets are closed here, connections are still accepted, and counted a moment later.
+        if wait_until(|| state.drain.sockets() == 0, deadline(), told_again) {
+            let settled = Instant::now() + SETTLE;
+            // Each connection that is open may bring one more request, and is closed with its answer: closing it now
+            // could meet a request that is on its way.
+            let is_over = || state.drain.under_way() == 0 && state.drain.connections() == 0;
+            let _told = wait_until(|| Instant::now() >= settled && is_over(), deadline(), told_again);
+        }
         state.drain.begin();
     }
-    /// Time for Pingora to close its sockets and for the last requests that were accepted to be counted.
-    const SETTLE: Duration = Duration::from_millis(250);
     let settled = Instant::now() + SETTLE;
     let is_done = || Instant::now() >= settled && state.drain.is_done();
     if !wait_until(is_done, deadline().max(settled), told_again) {
