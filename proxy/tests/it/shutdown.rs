@@ -6,7 +6,12 @@ use shared::tool::Tool;
 
 use tokio::{net::UnixDatagram, time::timeout};
 
-use crate::support::{Client, FakeTool, Manner, PATIENCE, Request, grant::call, proxy::Setup, until};
+use crate::support::{
+    Client, FakeTool, Manner, PATIENCE, Request,
+    grant::call,
+    proxy::{Proxy, Setup},
+    until,
+};
 
 #[tokio::test]
 async fn with_nothing_under_way_it_ends_within_two_seconds() {
@@ -24,13 +29,19 @@ async fn with_nothing_under_way_it_ends_within_two_seconds() {
     }
 }
 
-#[tokio::test]
-async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
+/// A proxy with a call under way, which its tool answers when it is told to.
+async fn busy(setup: Setup) -> (FakeTool, Proxy, Client) {
     let tool = FakeTool::start(Manner::Wait).await;
-    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let proxy = setup.tool(Tool::Qr, &[&tool]).ready().await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(&call("GET", "/v1/qr/generate").bytes()).await;
     until("the call is under way", || async { tool.calls() == 1 }).await;
+    (tool, proxy, client)
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
+    let (tool, mut proxy, mut client) = busy(Setup::new()).await;
     proxy.signal("-TERM");
     until("no new connection is taken", || async {
         tokio::net::TcpStream::connect(proxy.listen).await.is_err()
@@ -47,11 +58,7 @@ async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
 
 #[tokio::test]
 async fn the_grace_period_bounds_the_end() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("server", "grace = \"1s\"").ready().await;
-    let mut client = Client::connect(proxy.listen).await;
-    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    until("the call is under way", || async { tool.calls() == 1 }).await;
+    let (_tool, mut proxy, mut client) = busy(Setup::new().line("server", "grace = \"1s\"")).await;
     let begun = Instant::now();
     proxy.signal("-TERM");
     assert!(proxy.ended().await.success());
@@ -65,11 +72,7 @@ async fn the_grace_period_bounds_the_end() {
 
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
-    let mut client = Client::connect(proxy.listen).await;
-    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    until("the call is under way", || async { tool.calls() == 1 }).await;
+    let (_tool, mut proxy, _client) = busy(Setup::new()).await;
     proxy.signal("-TERM");
     until("it drains", || async { proxy.admin_get("/readyz").await.status == 503 }).await;
     let begun = Instant::now();

@@ -47,14 +47,17 @@ async fn a_connection_that_says_nothing_is_closed_without_a_word() {
     assert!(fresh.is_closed().await && used.is_closed().await);
 }
 
+/// The head of a call whose body has ten bytes.
+fn upload() -> Request {
+    let call = call("POST", "/v1/qr/generate");
+    call.header("Content-Type", "application/json").header("Content-Length", "10")
+}
+
 #[tokio::test]
 async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
     let (_tool, proxy) = hasty(Manner::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = call("POST", "/v1/qr/generate")
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "10");
-    client.write(&request.bytes()).await;
+    client.write(&upload().bytes()).await;
     client.write(b"half").await;
     let answer = client.answer("POST").await.expect("an answer");
     assert_eq!((answer.status, answer.problem().as_str()), (408, "request-timeout"));
@@ -64,10 +67,7 @@ async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
 async fn a_slow_upload_does_not_use_up_the_time_of_the_tool() {
     let (_tool, proxy) = hasty(Manner::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = call("POST", "/v1/qr/generate")
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "10");
-    client.write(&request.bytes()).await;
+    client.write(&upload().bytes()).await;
     for byte in b"0123456789" {
         tokio::time::sleep(Duration::from_millis(100)).await;
         client.write(&[*byte]).await;

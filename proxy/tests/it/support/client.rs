@@ -98,9 +98,14 @@ impl Request {
 
     /// Sends this alone over a connection of its own.
     pub(crate) async fn send(&self, to: SocketAddr) -> Answer {
+        self.try_send(to).await.expect("an answer")
+    }
+
+    /// The same; `None` when the connection ends without an answer.
+    pub(crate) async fn try_send(&self, to: SocketAddr) -> Option<Answer> {
         let mut client = Client::connect(to).await;
         client.write(&self.bytes()).await;
-        client.answer(&self.method).await.expect("an answer")
+        client.answer(&self.method).await
     }
 }
 

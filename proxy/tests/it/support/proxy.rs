@@ -234,11 +234,13 @@ fn record(from: impl Read + Send + 'static, to: Arc<Mutex<String>>, first: Optio
 
 impl Proxy {
     pub(crate) async fn send(&self, request: Request) -> Answer {
-        request.send(self.listen).await
+        let answer = request.try_send(self.listen).await;
+        answer.unwrap_or_else(|| panic!("no answer from a process that says: {}", self.output()))
     }
 
     pub(crate) async fn admin_get(&self, path: &str) -> Answer {
-        Request::new("GET", path).send(self.admin).await
+        let answer = Request::new("GET", path).try_send(self.admin).await;
+        answer.unwrap_or_else(|| panic!("no answer to {path} from a process that says: {}", self.output()))
     }
 
     /// Waits until it has written this.
