@@ -1,5 +1,7 @@
 //! One server of a tool.
 
+mod condition;
+
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
@@ -17,16 +19,17 @@ use pingora_core::{
     upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy, Peer as _},
 };
 
+use self::condition::UNKNOWN;
 use super::{
     balance::{self, Candidate},
     ejection::Ejection,
-    health::{Evidence, Health, Standing},
+    health::Standing,
     idle::{Idle, Room},
     trial::{Trial, Turn},
 };
 use crate::{
     clock::Monotonic,
-    config::{Duty, PoolSettings, ProbeConfig, UpstreamConfig},
+    config::{PoolSettings, UpstreamConfig},
     http2::tools::Lines,
     tls::Connector,
 };
@@ -91,9 +94,6 @@ pub struct UpstreamSeat {
     is_trial: bool,
 }
 
-const UNKNOWN: u8 = 0;
-const HEALTHY: u8 = 1;
-const UNHEALTHY: u8 = 2;
 /// Weights are counted in hundredths, so that an upstream can begin with a part of its own.
 const WHOLE: u64 = 100;
 
@@ -193,79 +193,6 @@ impl Upstream {
         }
     }
 
-    /// What its probes came to.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        match self.live.health.load(Ordering::Acquire) {
-            HEALTHY => Health::Healthy,
-            UNHEALTHY => Health::Unhealthy,
-            _ => Health::Unknown,
-        }
-    }
-
-    /// Whether it gets new calls.
-    #[must_use]
-    pub fn is_available(&self, now: Monotonic) -> bool {
-        self.config.duty == Duty::Active && self.health() == Health::Healthy && self.ejected_for(now) == 0
-    }
-
-    /// Milliseconds until its ejection ends; 0 when it is not ejected.
-    #[must_use]
-    pub fn ejected_for(&self, now: Monotonic) -> u64 {
-        Monotonic::from_millis(self.live.out_until.load(Ordering::Acquire)).since(now)
-    }
-
-    /// Takes a probe or a failed connection in; the new health, when it has changed.
-    pub fn observe(&self, evidence: Evidence, thresholds: &ProbeConfig, now: Monotonic) -> Option<Health> {
-        let mut standing = self.live.standing.lock();
-        let before = standing.health;
-        *standing = standing.after(evidence, thresholds);
-        let after = standing.health;
-        if before == Health::Unhealthy && after == Health::Healthy {
-            self.live.back_at.store(now.millis().max(1), Ordering::Release);
-        }
-        self.live.health.store(
-            match after {
-                Health::Unknown => UNKNOWN,
-                Health::Healthy => HEALTHY,
-                Health::Unhealthy => UNHEALTHY,
-            },
-            Ordering::Release,
-        );
-        drop(standing);
-        let passed = evidence == Evidence::ProbePassed;
-        if self.ejected_for(now) > 0 && evidence != Evidence::ConnectFailed {
-            let mut ejection = self.live.ejection.lock();
-            *ejection = ejection.after_probe(passed, thresholds.rise, now);
-            self.eject_until(ejection.until());
-        }
-        (before != after).then_some(after)
-    }
-
-    /// Takes the end of a call in; whether the upstream was ejected for it.
-    pub(super) fn call_ended(
-        &self,
-        failed: bool,
-        settings: &PoolSettings,
-        now: Monotonic,
-        may_eject: impl FnOnce() -> bool,
-    ) -> bool {
-        let mut ejection = self.live.ejection.lock();
-        let before = ejection.until();
-        *ejection = ejection.after_call(failed, &settings.eject, now, may_eject);
-        let ejected = before != ejection.until();
-        if ejected {
-            self.eject_until(ejection.until());
-        }
-        self.live.trial.set(ejection.is_on_trial(), ejected);
-        ejected
-    }
-
-    fn eject_until(&self, until: Monotonic) {
-        self.live.out_until.store(until.millis(), Ordering::Release);
-        self.live.back_at.store(until.millis(), Ordering::Release);
-    }
-
     /// What balancing goes by.
     pub(super) fn candidate(&self, place: usize, slow_start: Duration, now: Monotonic) -> Candidate {
         Candidate {
@@ -309,29 +236,6 @@ impl Upstream {
         }
         self.live.in_flight.fetch_add(1, Ordering::Relaxed);
         Some(UpstreamSeat { live: Arc::clone(&self.live), is_trial: turn == Turn::Trial })
-    }
-
-    /// When it is probed next.
-    #[must_use]
-    pub fn next_probe(&self) -> Monotonic {
-        Monotonic::from_millis(self.live.next_probe.load(Ordering::Relaxed))
-    }
-
-    /// Milliseconds until it can get calls, if all probes pass from now on; `None` when it is not to get any.
-    pub(super) fn back_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
-        if self.config.duty != Duty::Active {
-            return None;
-        }
-        let probes = match self.live.standing.lock().passes_needed(probe) {
-            0 => 0,
-            passes => self.next_probe().plus(probe.interval.saturating_mul(passes - 1)).since(now),
-        };
-        Some(probes.max(self.ejected_for(now)))
-    }
-
-    /// Notes when it is probed next.
-    pub fn probed_next_at(&self, moment: Monotonic) {
-        self.live.next_probe.store(moment.millis(), Ordering::Relaxed);
     }
 }
 
