@@ -8,8 +8,9 @@ use shared::tool::Tool;
 
 use crate::support::{
     Client, FakeTool, Manner,
-    grant::{call, post},
+    grant::{SECRET, call, post},
     http2_tool::{Conduct, End, Http2Tool},
+    load::Load,
     proxy::{Proxy, Setup},
     tls::{Authority, Folder, Front, NAME, quoted},
     until,
@@ -157,19 +158,50 @@ async fn a_reload_that_turns_it_on_or_off_fails_no_call() {
             setup.upstreams(tool, &[&front.address.to_string()]).pool_line(tool, &lines)
         })
     };
-    let mut proxy_generation = 1;
+    let mut generation = 1;
     let proxy = setup(false).ready().await;
-    let load = crate::support::load::Load::start(proxy.listen, crate::support::grant::SECRET);
+    let load = Load::start(proxy.listen, SECRET);
     for http2 in [true, false, true, true, false, true] {
         let (calls_new, calls_old) = (new.calls(), old.calls());
         proxy.reload(&setup(http2));
-        proxy_generation = proxy.later_than(proxy_generation).await;
+        generation = proxy.later_than(generation).await;
         load.goes_on().await;
         let (more_new, more_old) = (new.calls() > calls_new, old.calls() > calls_old);
         assert!(if http2 { more_new } else { more_old });
     }
     assert!(load.lost_nothing().await > 0);
     until("no connection of before is left", || async { old.callers() == 0 }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_under_load_loses_no_call() {
+    let (tool, slow) = (Http2Tool::start(Conduct::Describe).await, Http2Tool::start(Conduct::Wait).await);
+    let place = tempfile::tempdir().unwrap();
+    let socket = format!("upgrade_socket = {:?}\ngrace = \"8s\"", place.path().join("upgrade.sock"));
+    let setup = [Tool::Qr, Tool::Pdf, Tool::Yt, Tool::Idea].into_iter().fold(Setup::new(), |setup, name| {
+        let server = if name == Tool::Idea { &slow } else { &tool };
+        setup.upstreams(name, &[&server.address.to_string()]).pool_line(name, "http2 = true")
+    });
+    let setup = setup.line("server", &socket);
+    let mut old = setup.ready().await;
+    let load = Load::start(old.listen, SECRET);
+    for upgrade in 0..2 {
+        slow.set(Conduct::Wait);
+        let before = slow.calls();
+        let mut long = Client::connect(old.listen).await;
+        long.write(&post("/v1/idea/a", "{}").bytes()).await;
+        until("the long call is under way", || async { slow.calls() > before }).await;
+        let new = setup.upgrade();
+        new.says("took over from process").await;
+        until("the new one is asked and ready", || async { new.admin_get("/readyz").await.status == 200 })
+            .await;
+        load.goes_on().await;
+        slow.release();
+        assert_eq!(long.answer("POST").await.unwrap().status, 200, "upgrade {upgrade}");
+        assert!(old.ended().await.success());
+        old = new;
+    }
+    assert!(load.lost_nothing().await > 50);
 }
 
 #[tokio::test]

@@ -12,11 +12,21 @@ use tokio::{
 use super::{connection::Connection, greeting::Listening};
 use crate::clock::Monotonic;
 
-/// How long nothing may come, while calls wait, before the other end is asked for a sign of life, and then until that comes.
-/// Long enough for a tool that thinks before it answers, or stops for a while to clean up.
-const SILENCE: Duration = Duration::from_secs(10);
-/// The silence is looked at as often as this.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How much silence is borne.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// How long nothing may come, while calls wait, before the other end is asked for a sign of life, and then until that
+    /// comes.
+    silence: Duration,
+    /// It is looked at as often as this.
+    look_every: Duration,
+}
+
+impl Patience {
+    /// Long enough for a tool that thinks before it answers, or stops for a while to clean up.
+    pub(super) const WITH_TOOLS: Self =
+        Self { silence: Duration::from_secs(10), look_every: Duration::from_secs(2) };
+}
 
 /// What a look at the silence comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +49,11 @@ struct Silence {
 pub(super) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
     mut driven: client::Connection<Listening<S>, Bytes>,
     connection: Arc<Connection>,
+    patience: Patience,
 ) {
     let mut pings = driven.ping_pong();
     let mut silence = Silence::default();
-    let mut looks = interval(LOOK_EVERY);
+    let mut looks = interval(patience.look_every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -56,7 +67,7 @@ pub(super) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
             _ = looks.tick() => {}
         }
         let now = Monotonic::now();
-        match silence.look(connection.silent_since(), connection.is_in_use(), now) {
+        match silence.look(connection.silent_since(), connection.is_in_use(), now, patience.silence) {
             Sign::Fine => {}
             Sign::Wanted => {
                 connection.doubt(now);
@@ -73,9 +84,9 @@ pub(super) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 impl Silence {
-    fn look(&mut self, heard_at: Monotonic, in_use: bool, now: Monotonic) -> Sign {
+    fn look(&mut self, heard_at: Monotonic, in_use: bool, now: Monotonic, longest: Duration) -> Sign {
         let since = |moment: Monotonic| Duration::from_millis(now.since(moment));
-        if !in_use || since(heard_at) < SILENCE {
+        if !in_use || since(heard_at) < longest {
             self.asked_at = None;
             return Sign::Fine;
         }
@@ -88,7 +99,7 @@ impl Silence {
                 self.asked_at = Some(now);
                 Sign::Wanted
             }
-            Some(asked_at) if since(asked_at) >= SILENCE => Sign::Missing,
+            Some(asked_at) if since(asked_at) >= longest => Sign::Missing,
             Some(_) => Sign::Fine,
         }
     }
@@ -104,32 +115,77 @@ fn ask(pings: &mut PingPong) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use http::{Request, Response, uri::Scheme};
+    use tokio::{io::duplex, time::timeout};
+
+    use super::{
+        super::{connection::Open, greeting::greet},
+        *,
+    };
 
     fn at(seconds: u64) -> Monotonic {
         Monotonic::from_millis(seconds * 1_000)
+    }
+
+    fn look(silence: &mut Silence, heard_at: u64, in_use: bool, now: u64) -> Sign {
+        silence.look(at(heard_at), in_use, at(now), Duration::from_secs(10))
     }
 
     #[test]
     fn silence_is_borne_for_a_while_and_then_asked_about_and_then_enough() {
         let mut silence = Silence::default();
         // Nobody waits.
-        assert_eq!(silence.look(at(0), false, at(100)), Sign::Fine);
-        assert_eq!(silence.look(at(95), true, at(100)), Sign::Fine);
-        assert_eq!(silence.look(at(95), true, at(105)), Sign::Wanted);
-        assert_eq!(silence.look(at(95), true, at(107)), Sign::Fine);
+        assert_eq!(look(&mut silence, 0, false, 100), Sign::Fine);
+        assert_eq!(look(&mut silence, 95, true, 100), Sign::Fine);
+        assert_eq!(look(&mut silence, 95, true, 105), Sign::Wanted);
+        assert_eq!(look(&mut silence, 95, true, 107), Sign::Fine);
         // The sign of life came.
-        assert_eq!(silence.look(at(105), true, at(109)), Sign::Fine);
-        assert_eq!(silence.look(at(105), true, at(115)), Sign::Wanted);
-        assert_eq!(silence.look(at(105), true, at(124)), Sign::Fine);
-        assert_eq!(silence.look(at(105), true, at(125)), Sign::Missing);
+        assert_eq!(look(&mut silence, 105, true, 109), Sign::Fine);
+        assert_eq!(look(&mut silence, 105, true, 115), Sign::Wanted);
+        assert_eq!(look(&mut silence, 105, true, 124), Sign::Fine);
+        assert_eq!(look(&mut silence, 105, true, 125), Sign::Missing);
     }
 
     #[test]
     fn what_ended_meanwhile_is_not_held_against_the_next_calls() {
         let mut silence = Silence::default();
-        assert_eq!(silence.look(at(0), true, at(10)), Sign::Wanted);
-        assert_eq!(silence.look(at(0), false, at(12)), Sign::Fine);
-        assert_eq!(silence.look(at(0), true, at(30)), Sign::Wanted);
+        assert_eq!(look(&mut silence, 0, true, 10), Sign::Wanted);
+        assert_eq!(look(&mut silence, 0, false, 12), Sign::Fine);
+        assert_eq!(look(&mut silence, 0, true, 30), Sign::Wanted);
+    }
+
+    const HASTY: Patience =
+        Patience { silence: Duration::from_millis(60), look_every: Duration::from_millis(10) };
+
+    #[tokio::test]
+    async fn a_tool_that_thinks_for_long_is_waited_for_and_one_that_is_gone_is_not() {
+        let (near, far) = duplex(1 << 16);
+        let tool = tokio::spawn(async move {
+            let mut tool = h2::server::handshake(far).await.unwrap();
+            let (_, mut respond) = tool.accept().await.unwrap().unwrap();
+            // It answers PINGs while it thinks, and the first call in the end.
+            let thinking = tokio::time::sleep(Duration::from_millis(400));
+            tokio::select! { () = thinking => {}, _ = tool.accept() => panic!("one call at a time") }
+            respond.send_response(Response::new(()), true).unwrap();
+            let second = tool.accept().await.unwrap().unwrap();
+            // It is still there, and does nothing more.
+            (tool, second)
+        });
+        let greeted = greet(near).await.unwrap();
+        let connection = Connection::new(1, Scheme::HTTP, greeted.heard, None);
+        let driver = tokio::spawn(drive(greeted.connection, Arc::clone(&connection), HASTY));
+        let mut open = Open::new(connection, greeted.send);
+        let request = || Request::get("http://a.test/").body(()).unwrap();
+
+        let mut seat = open.seat().unwrap();
+        let (answer, _) = seat.send(request(), true).unwrap();
+        assert_eq!(answer.await.unwrap().status(), 200);
+        drop(seat);
+        let mut seat = open.seat().unwrap();
+        let (answer, _) = seat.send(request(), true).unwrap();
+        let _gone = tool.await.unwrap();
+        assert!(timeout(Duration::from_secs(5), answer).await.expect("an end in time").is_err());
+        assert!(open.seat().is_none());
+        driver.await.unwrap();
     }
 }

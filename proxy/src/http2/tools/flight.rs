@@ -9,7 +9,7 @@ use tokio::sync::oneshot::Sender;
 
 use super::{
     connection::{Connection, Open, Seat},
-    driver,
+    driver::{self, Patience},
     greeting::Greeted,
     lines::{Lines, Own},
 };
@@ -125,7 +125,7 @@ impl Making {
         let Shareable { greeted: Greeted { send, connection: driven, heard }, scheme } = *made;
         let connection = Connection::new(self.to, scheme, heard, self.room.take());
         let may_wait = connection.may_wait();
-        tokio::spawn(driver::drive(driven, Arc::clone(&connection)));
+        tokio::spawn(driver::drive(driven, Arc::clone(&connection), Patience::WITH_TOOLS));
         let mut open = Open::new(connection, send);
         self.with_flight(|flight, own, _| {
             own.in_http1 = None;

@@ -58,6 +58,9 @@ const SEND_BUFFER: usize = 64 << 10;
 const MAX_HEADER_LIST: u32 = 128 << 10;
 /// What is remembered of requests that clients have taken back, so that what still comes of them is no surprise.
 const TAKEN_BACK: usize = 1_024;
+/// After so many broken answers a connection ends, with all its calls. The library's own default would let a tool that breaks
+/// one call in a thousand take the others with it again and again.
+const MOST_BROKEN: usize = 1 << 16;
 
 fn builder() -> Builder {
     let mut builder = Builder::new();
@@ -69,7 +72,8 @@ fn builder() -> Builder {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(MAX_HEADER_LIST)
         .max_send_buffer_size(SEND_BUFFER)
-        .max_concurrent_reset_streams(TAKEN_BACK);
+        .max_concurrent_reset_streams(TAKEN_BACK)
+        .max_local_error_reset_streams(Some(MOST_BROKEN));
     builder
 }
 

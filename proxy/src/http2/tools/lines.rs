@@ -158,3 +158,136 @@ impl Default for Own {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http::uri::Scheme;
+    use tokio::{
+        io::{DuplexStream, duplex},
+        sync::watch,
+        task::JoinHandle,
+    };
+
+    use super::{super::greet, *};
+
+    /// Where calls wait for a connection that is made when the test says so.
+    struct Station {
+        lines: Arc<Lines>,
+        room: Arc<Room>,
+        made: Arc<AtomicUsize>,
+        go: watch::Sender<bool>,
+    }
+
+    impl Station {
+        fn new() -> Self {
+            let (room, made) = (Room::new(10), Arc::default());
+            Self { lines: Lines::new(), room, made, go: watch::Sender::new(false) }
+        }
+
+        /// A call that waits for what `make` makes, once it may.
+        fn call<F>(&self, make: fn() -> F) -> JoinHandle<Result<Carrier, ErrorType>>
+        where
+            F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
+        {
+            let (lines, room) = (Arc::clone(&self.lines), Arc::clone(&self.room));
+            let (made, go) = (Arc::clone(&self.made), self.go.subscribe());
+            tokio::spawn(async move {
+                let make = || {
+                    let (made, mut go) = (Arc::clone(&made), go.clone());
+                    async move {
+                        made.fetch_add(1, Ordering::SeqCst);
+                        go.wait_for(|go| *go).await.unwrap();
+                        make().await
+                    }
+                };
+                lines.carrier(1, Duration::from_secs(60), &room, make).await
+            })
+        }
+
+        fn made(&self) -> usize {
+            self.made.load(Ordering::SeqCst)
+        }
+    }
+
+    async fn http2() -> Result<Made, ErrorType> {
+        let (near, far) = duplex(1 << 16);
+        tokio::spawn(serve(far));
+        Ok(greet(Box::new(near), Scheme::HTTP).await.unwrap())
+    }
+
+    async fn serve(stream: DuplexStream) {
+        let mut tool = h2::server::handshake(stream).await.unwrap();
+        while tool.accept().await.is_some() {}
+    }
+
+    async fn http1() -> Result<Made, ErrorType> {
+        Ok(Made::Http1(Box::new(duplex(64).0)))
+    }
+
+    async fn refused() -> Result<Made, ErrorType> {
+        Err(ErrorType::ConnectRefused)
+    }
+
+    async fn broken() -> Result<Made, ErrorType> {
+        panic!("as a test wants it")
+    }
+
+    #[tokio::test]
+    async fn one_connection_is_made_for_all_and_who_wanted_it_first_may_leave() {
+        let station = Station::new();
+        let first = station.call(http2);
+        while station.made() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let others: Vec<_> = (0..20).map(|_| station.call(http2)).collect();
+        tokio::task::yield_now().await;
+        first.abort();
+        assert!(first.await.is_err());
+        station.go.send_replace(true);
+        let mut carriers = Vec::new();
+        for other in others {
+            carriers.push(other.await.unwrap().unwrap());
+        }
+        assert!(carriers.iter().all(|carrier| matches!(carrier, Carrier::Shared(..))));
+        assert_eq!((station.made(), station.lines.count()), (1, 1));
+        drop(carriers);
+        // Another way is another connection, and the one of before is not kept for it.
+        station.lines.sweep(2, Monotonic::now(), Duration::from_secs(60));
+        assert_eq!(station.lines.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_to_all_who_wait_and_so_is_the_end_of_who_makes_it() {
+        async fn told<F>(make: fn() -> F) -> Vec<ErrorType>
+        where
+            F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
+        {
+            let station = Station::new();
+            let calls: Vec<_> = (0..3).map(|_| station.call(make)).collect();
+            tokio::task::yield_now().await;
+            station.go.send_replace(true);
+            let mut told = Vec::new();
+            for call in calls {
+                told.extend(call.await.unwrap().err());
+            }
+            assert_eq!(station.made(), 1);
+            told
+        }
+        assert_eq!(told(refused).await, [const { ErrorType::ConnectRefused }; 3]);
+        assert_eq!(told(broken).await, [const { ErrorType::InternalError }; 3]);
+    }
+
+    #[tokio::test]
+    async fn where_http1_is_chosen_everybody_gets_a_connection() {
+        let station = Station::new();
+        let calls: Vec<_> = (0..3).map(|_| station.call(http1)).collect();
+        tokio::task::yield_now().await;
+        station.go.send_replace(true);
+        for call in calls {
+            assert!(matches!(call.await.unwrap().unwrap(), Carrier::Alone(_)));
+        }
+        assert_eq!((station.made(), station.lines.count()), (3, 0));
+    }
+}
