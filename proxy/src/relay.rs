@@ -8,39 +8,41 @@ mod framing;
 mod head;
 mod incoming;
 mod outbox;
+mod recovery;
+mod reply;
+mod request;
 
 use std::{sync::Arc, time::Instant};
 
 use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
     problem::{Code, Problem},
-    request::{Head, stalled},
+    request::Head,
     written::Written,
 };
-use tokio::time::timeout;
 
 pub use self::incoming::{BodyFault, Incoming};
 
 use self::{
     dial::Dialer,
-    exchange::{Broken, Download, Exchange, Upload},
-    framing::{Chunks, Framing},
+    exchange::{Download, Exchange, Upload},
+    recovery::{Recovery, failed_late, recover},
+    reply::{refuse, say},
+    request::Request,
 };
 use crate::{
-    client::{Awaited, ClientStream},
+    client::ClientStream,
     clock::Monotonic,
     ctx::RequestCtx,
-    direct::{self, told},
+    direct,
     http2::tools::Carrier,
-    metrics::Bound,
     phases::{
         admit::{self, Admission},
-        answer,
-        fail::{self, Cause, Failure},
+        fail::{self, Cause},
         log::{self, Outcome},
     },
     pools::{Room, Upstream, Way},
-    respond::{self, LINGER, SMALL_BODY},
+    respond,
     state::State,
     wire::WireHead,
 };
@@ -60,15 +62,6 @@ pub enum Next {
     End,
     /// It ends once what the client still sends was taken, so that it gets to read its answer.
     Part,
-}
-
-/// How a request is framed, and whether it is to be the connection's last.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    body: Framing,
-    is_old: bool,
-    is_head: bool,
-    close: bool,
 }
 
 /// A connection to a tool, how it was made, and whether it had served before.
@@ -287,31 +280,6 @@ impl Relay {
     }
 }
 
-impl Request {
-    fn of(wire: &WireHead<'_>) -> Self {
-        let (mut body, mut close) = (Framing::NONE, wire.is_old);
-        for (name, value) in wire.lines() {
-            if name.eq_ignore_ascii_case("content-length") {
-                let length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                body = Framing::Length(length.unwrap_or(u64::MAX));
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                body = Framing::Chunked(Chunks::Size);
-            } else if name.eq_ignore_ascii_case("connection") {
-                close |= head::tokens(value).any(|token| token.eq_ignore_ascii_case(b"close"));
-            }
-        }
-        Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close }
-    }
-
-    /// The same request, of whose body some was taken.
-    fn after(self, upload: Option<&Upload>) -> Self {
-        upload.map_or(self, |upload| Self {
-            body: if upload.is_read() { Framing::NONE } else { Framing::UntilClose },
-            ..self
-        })
-    }
-}
-
 impl Ended {
     const fn nobody() -> Self {
         Self { status: 0, sent: 0, next: Next::End }
@@ -326,72 +294,6 @@ impl Next {
             (false, true) => Self::Request,
         }
     }
-}
-
-impl Broken {
-    /// The bound of time that was run into, if one was.
-    const fn bound(&self) -> Option<Bound> {
-        match self {
-            Self::Overdue(Awaited::Request | Awaited::Taking) => Some(Bound::IdleTimeout),
-            Self::Overdue(Awaited::Answer) => Some(Bound::AnswerTimeout),
-            Self::Overdue(Awaited::Try) => Some(Bound::TryTimeout),
-            Self::Overdue(Awaited::RestOfAnswer) => Some(Bound::PauseTimeout),
-            Self::ClientLeft
-            | Self::ClientMalformed
-            | Self::TooLarge
-            | Self::Tool(..)
-            | Self::Unprocessed => None,
-        }
-    }
-}
-
-/// What to do about a call that broke off before its answer began.
-enum Recovery {
-    /// Another connection is tried.
-    Again,
-    /// The client is told.
-    Refuse(Problem),
-    /// Nobody is left to be told.
-    Gone,
-}
-
-fn recover(state: &State, ctx: &mut RequestCtx, broken: Broken, reused: bool, repeatable: bool) -> Recovery {
-    let (cause, failure) = match broken {
-        Broken::ClientLeft => return Recovery::Gone,
-        Broken::ClientMalformed => {
-            return Recovery::Refuse(Problem::new(Code::HeaderMalformed, "the body's framing is broken"));
-        }
-        Broken::TooLarge => {
-            let problem = ctx.problem.take();
-            return problem.map_or(Recovery::Gone, Recovery::Refuse);
-        }
-        Broken::Overdue(Awaited::Request) => return Recovery::Refuse(stalled()),
-        Broken::Overdue(Awaited::Taking) => return Recovery::Gone,
-        Broken::Overdue(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
-            (Cause::Timeout, Failure::Failed)
-        }
-        Broken::Tool(cause, heard) if reused && !heard && cause == Cause::Terminated => {
-            (cause, Failure::Stale)
-        }
-        Broken::Tool(cause, _) => (cause, Failure::Failed),
-        Broken::Unprocessed => (Cause::Terminated, Failure::Unprocessed),
-    };
-    if !failure.costs_nothing(ctx) {
-        fail::ended(state, ctx, true, Monotonic::now());
-    }
-    if repeatable && fail::may_try_again(state, ctx, failure) {
-        return Recovery::Again;
-    }
-    ctx.call.as_ref().map_or(Recovery::Gone, |call| Recovery::Refuse(fail::failed(&call.pool, cause)))
-}
-
-/// An answer broke off in its middle: the client learns it by the end of the connection.
-fn failed_late(state: &State, ctx: &RequestCtx, broken: &Broken) {
-    let of_the_tool = matches!(broken, Broken::Tool(..) | Broken::Unprocessed);
-    if of_the_tool {
-        fail::ended(state, ctx, true, Monotonic::now());
-    }
-    log::broken_off(ctx, of_the_tool);
 }
 
 /// Reads the head of a request, once, and decides on it. A head that cannot be read in one way only is a problem that ends
@@ -416,55 +318,4 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
 fn addressed(head: &[u8], ctx: &RequestCtx) -> Vec<u8> {
     let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
     upstream.map_or_else(Vec::new, |upstream| head::address_request(head, &upstream.name))
-}
-
-async fn refuse(
-    state: &State,
-    client: &mut ClientStream,
-    ctx: &mut RequestCtx,
-    problem: &Problem,
-    request: Request,
-) -> Ended {
-    let answer = respond::refusal(ctx, state, problem);
-    say(state, client, ctx, answer, request).await
-}
-
-/// Answers with what the proxy has to say itself. A small body that is on its way is taken, so that the connection can
-/// serve the next request.
-async fn say(
-    state: &State,
-    client: &mut ClientStream,
-    ctx: &RequestCtx,
-    answer: Written,
-    request: Request,
-) -> Ended {
-    answer::settle(state, ctx, answer.status);
-    let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
-    let close = request.close || !taken;
-    let mut text = respond::encode(&answer, ctx.request_id, close, |out| {
-        if state.direct.is_some() {
-            told::of_ours(out, ctx);
-        }
-    });
-    let mut sent = answer.body.len();
-    if request.is_head {
-        text.truncate(text.len() - sent);
-        sent = 0;
-    }
-    match client.send(&text).await {
-        Ok(()) => Ended { status: answer.status, sent, next: Next::after(close, taken) },
-        Err(_) => Ended::nobody(),
-    }
-}
-
-/// Whether nothing of the body is left to come.
-async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
-    match body {
-        body if body.is_over() => true,
-        Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
-            let dropped = timeout(LINGER, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
-            dropped.await.is_ok_and(|dropped| dropped.is_ok())
-        }
-        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
-    }
 }

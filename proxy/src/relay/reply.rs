@@ -1,0 +1,66 @@
+//! Answers of the proxy's own, in place of the tool's.
+
+use shared::{problem::Problem, written::Written};
+use tokio::time::timeout;
+
+use super::{Ended, Next, framing::Framing, request::Request};
+use crate::{
+    client::ClientStream,
+    ctx::RequestCtx,
+    direct::told,
+    phases::answer,
+    respond::{self, LINGER, SMALL_BODY},
+    state::State,
+};
+
+/// Refuses a request.
+pub(super) async fn refuse(
+    state: &State,
+    client: &mut ClientStream,
+    ctx: &mut RequestCtx,
+    problem: &Problem,
+    request: Request,
+) -> Ended {
+    let answer = respond::refusal(ctx, state, problem);
+    say(state, client, ctx, answer, request).await
+}
+
+/// Answers with what the proxy has to say itself. A small body that is on its way is taken, so that the connection can
+/// serve the next request.
+pub(super) async fn say(
+    state: &State,
+    client: &mut ClientStream,
+    ctx: &RequestCtx,
+    answer: Written,
+    request: Request,
+) -> Ended {
+    answer::settle(state, ctx, answer.status);
+    let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
+    let close = request.close || !taken;
+    let mut text = respond::encode(&answer, ctx.request_id, close, |out| {
+        if state.direct.is_some() {
+            told::of_ours(out, ctx);
+        }
+    });
+    let mut sent = answer.body.len();
+    if request.is_head {
+        text.truncate(text.len() - sent);
+        sent = 0;
+    }
+    match client.send(&text).await {
+        Ok(()) => Ended { status: answer.status, sent, next: Next::after(close, taken) },
+        Err(_) => Ended::nobody(),
+    }
+}
+
+/// Whether nothing of the body is left to come.
+async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
+    match body {
+        body if body.is_over() => true,
+        Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
+            let dropped = timeout(LINGER, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            dropped.await.is_ok_and(|dropped| dropped.is_ok())
+        }
+        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
+    }
+}
