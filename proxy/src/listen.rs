@@ -86,9 +86,9 @@ impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
         threads: Option<usize>,
     ) -> Self {
         let mut service = Listening::new(socket.service.to_owned(), app);
-        // Measured: Pingora's read buffer is 64 KiB for each connection, held also while it is idle. What reads here
-        // brings its own.
-        let buffers = L4BufferSettings::default().read(0);
+        // Measured: Pingora's read buffer is 64 KiB for each connection, held also while it is idle, and its write buffer
+        // copies every answer. What reads and writes here brings its own.
+        let buffers = L4BufferSettings::unbuffered();
         service.add_listener(ListenerConfig::tcp(socket.address.to_string()).l4_buffer(buffers));
         service.threads = threads;
         Self { socket: Some(socket), service, open, lasting: None, drain: Arc::clone(drain) }

@@ -80,18 +80,17 @@ pub fn encode(
     more: impl FnOnce(&mut Vec<u8>),
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024 + answer.body.len());
-    // Writing to a vector cannot fail.
-    let _written = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
-    let named = answer.headers.iter().map(|(name, value)| (*name, &**value));
-    for (name, value) in named.chain(CORS) {
-        for part in [name, ": ", value, "\r\n"] {
-            out.extend_from_slice(part.as_bytes());
-        }
+    let mut number = itoa::Buffer::new();
+    let mut write = |parts: &[&str]| parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+    write(&["HTTP/1.1 ", number.format(answer.status), " ", reason(answer.status), "\r\n"]);
+    for (name, value) in answer.headers.iter().map(|(name, value)| (*name, &**value)).chain(CORS) {
+        write(&[name, ": ", value, "\r\n"]);
     }
-    let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);
     if answer.status != NO_CONTENT {
-        let _written = write!(out, "content-length: {}\r\n", answer.body.len());
+        write(&["content-length: ", number.format(answer.body.len()), "\r\n"]);
     }
+    // Writing to a vector cannot fail.
+    let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);
     more(&mut out);
     out.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
     out.extend_from_slice(answer.body.as_bytes());

@@ -203,12 +203,12 @@ impl<'a> Place<'a> {
         if inner.is_empty() {
             return Err(nowhere());
         }
-        for segment in inner.split('/') {
+        let mut first = [None; 5];
+        for (number, segment) in inner.split('/').enumerate() {
             check_segment(segment)?;
+            first.get_mut(number).into_iter().for_each(|place| *place = Some(segment));
         }
-        let mut segments = inner.split('/');
-        let place = [segments.next(), segments.next(), segments.next(), segments.next(), segments.next()];
-        match place {
+        match first {
             [Some("healthz"), None, ..] => Ok(Self::Health),
             [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
             [Some("docs"), None, ..] => Ok(Self::Docs),
@@ -293,12 +293,10 @@ fn check_segment(segment: &str) -> Result<(), Problem> {
     match segment {
         "" => Err(malformed("the path has an empty segment; write single slashes and none at the end")),
         "." | ".." => Err(malformed("the path has a dot segment")),
+        _ if segment.bytes().all(unreserved) => Ok(()),
         _ if segment.contains('%') => Err(malformed("the path is percent-encoded; no route needs that")),
         _ if segment.contains('\\') => Err(malformed("the path has a backslash")),
-        _ if !segment.bytes().all(unreserved) => {
-            Err(malformed("the path has a character other than letters, digits and -._~"))
-        }
-        _ => Ok(()),
+        _ => Err(malformed("the path has a character other than letters, digits and -._~")),
     }
 }
 

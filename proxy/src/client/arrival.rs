@@ -3,7 +3,8 @@
 
 use std::task::{Context, Poll, ready};
 
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr_iter, memmem::Finder};
+use once_cell::sync::Lazy;
 use shared::{
     problem::{Code, Problem},
     request::MAX_HEADER_BYTES,
@@ -28,6 +29,8 @@ pub enum Arrival {
     Nobody,
 }
 
+/// The end of a head.
+static END: Lazy<Finder<'static>> = Lazy::new(|| Finder::new(b"\r\n\r\n"));
 /// The request line and the header lines, with their ends.
 const MAX_HEAD: usize = MAX_TARGET + MAX_HEADER_BYTES + 128;
 
@@ -98,7 +101,7 @@ impl ClientStream {
             return (self.bytes.len() >= PREFACE.len()).then_some(Arrival::Http2);
         }
         let refused = |problem| Some(Arrival::Refused(Box::new(problem)));
-        match memmem::find(&self.bytes, b"\r\n\r\n") {
+        match END.find(&self.bytes) {
             Some(end) => {
                 self.head_length = end + 4;
                 Some(Arrival::Request)
