@@ -142,7 +142,7 @@ impl Upstream {
     /// work.
     #[must_use]
     pub fn lines(&self, way: &Way) -> (&Arc<Lines>, u64, Duration) {
-        (self.live.lines.get_or_init(Lines::new), way.identity, self.keep_idle)
+        (self.live.lines.get_or_init(|| Lines::new(&self.name)), way.identity, self.keep_idle)
     }
 
     /// How many connections to it are shared.

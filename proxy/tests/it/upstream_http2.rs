@@ -4,11 +4,13 @@ mod failures;
 mod sharing;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use shared::tool::Tool;
 
 use crate::support::{
     Client, FakeTool, Manner,
     grant::{SECRET, call, post},
+    h2::Http2,
     http2_tool::{Conduct, End, Http2Tool},
     load::Load,
     proxy::{Proxy, Setup},
@@ -92,6 +94,7 @@ async fn answers_pass_however_their_end_is_told() {
         (headers(&[("content-length", "7")]), pieces(), End::Trailers, 200, "one two"),
         // The tool wants nothing more of the request: it has read all there is.
         (headers(&[("content-length", "7")]), pieces(), End::Reset(h2::Reason::NO_ERROR), 200, "one two"),
+        (headers(&[(":hints", ""), (":hints", "")]), pieces(), End::Whole, 200, "one two"),
         (headers(&[(":status", "204")]), vec![], End::Whole, 204, ""),
         (headers(&[(":status", "304"), ("etag", "a")]), vec![], End::Whole, 304, ""),
         (headers(&[(":status", "503"), ("retry-after", "77")]), vec![], End::Whole, 503, ""),
@@ -113,6 +116,27 @@ async fn answers_pass_however_their_end_is_told() {
     tool.set(Conduct::Say(headers(&[]), pieces(), End::Never));
     client.write(&call("GET", "/v1/qr/a").bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 200 "), "what is there is passed on at once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_one_connection_in_http2_go_over_few_others() {
+    let tool = Http2Tool::start(Conduct::Describe).await;
+    let proxy = setup(&tool, "").line("clients", "h2c = true").ready().await;
+    let client = Http2::plain(proxy.listen).await;
+    let body = format!("\"{}\"", "a".repeat(300_000));
+    let calls = (0..40).map(|number| {
+        let request = match number % 2 {
+            0 => call("GET", "/v1/qr/a"),
+            _ => post("/v1/qr/a", &body),
+        };
+        let client = &client;
+        async move { client.send(&request).await }
+    });
+    for (number, answer) in join_all(calls).await.iter().enumerate() {
+        assert_eq!((answer.status, answer.complete), (200, true));
+        assert_eq!(answer.json()["body"].as_str(), Some(if number % 2 == 0 { "" } else { &body }));
+    }
+    assert!(tool.connections() <= 2, "one for each thread");
 }
 
 /// Lines of a pool that trusts an authority, and what its server shows.

@@ -81,6 +81,15 @@ async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health
 
 #[tokio::test]
 async fn every_failure_of_a_handshake_is_a_503_that_says_which() {
+    every_failure_of_a_handshake("").await;
+}
+
+#[tokio::test]
+async fn so_it_is_where_the_server_may_choose_http2() {
+    every_failure_of_a_handshake("\nhttp2 = true").await;
+}
+
+async fn every_failure_of_a_handshake(more: &str) {
     let (authority, folder) = (Authority::new(), Folder::new());
     // Probes go elsewhere, and are content, so that calls get to see what is wrong.
     let (tool, good) = (FakeTool::start(Manner::Describe).await, authority.identity(NAME));
@@ -95,7 +104,8 @@ async fn every_failure_of_a_handshake_is_a_503_that_says_which() {
         }
     });
     let lines = trusting(&authority, &folder, "ca.pem")
-        + &format!("\nconnect_timeout = \"300ms\"\nprobe.port = {}\nprobe.fall = 100", probed.address.port());
+        + &format!("\nconnect_timeout = \"300ms\"\nprobe.port = {}\nprobe.fall = 100", probed.address.port())
+        + more;
     let plain = tool.address.to_string();
     let pools = [
         (Tool::Qr, stranger.address.to_string(), "tls_certificate_error"),

@@ -24,6 +24,8 @@ use crate::{clock::Monotonic, pools::Taken};
 pub(super) struct Connection {
     /// Connections of one identity are as good as each other.
     pub(super) to: u64,
+    /// The name of the server in logs.
+    pub(super) server: Arc<str>,
     scheme: Scheme,
     heard: Arc<Heard>,
     /// When somebody began to doubt that anybody is at the other end; 0 for never.
@@ -60,10 +62,17 @@ const SILENT: Duration = Duration::from_secs(1);
 impl Connection {
     /// A connection that was just greeted. Without a place among those that may wait for work, it ends with its first
     /// calls.
-    pub(super) fn new(to: u64, scheme: Scheme, heard: Arc<Heard>, place: Option<Taken>) -> Arc<Self> {
+    pub(super) fn new(
+        to: u64,
+        server: Arc<str>,
+        scheme: Scheme,
+        heard: Arc<Heard>,
+        place: Option<Taken>,
+    ) -> Arc<Self> {
         let now = Monotonic::now().millis();
         Arc::new(Self {
             to,
+            server,
             scheme,
             heard,
             doubted_at: AtomicU64::new(0),

@@ -59,9 +59,9 @@ pub(super) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
         tokio::select! {
             biased;
             ended = &mut driven => {
-                if let Err(error) = ended {
-                    log::debug!("a connection in HTTP/2 to a tool has ended: {error}");
-                }
+                // What a tool says beside its reason is its own to write: it does not belong into a log.
+                let reason = ended.err().and_then(|error| error.reason());
+                log::debug!("a connection in HTTP/2 to {} has ended: {reason:?}", connection.server);
                 return;
             }
             _ = looks.tick() => {}
@@ -75,7 +75,8 @@ pub(super) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Sign::Missing => {
                 log::warn!(
-                    "a connection in HTTP/2 to a tool is given up: nothing came over it, not even a PONG"
+                    "a connection in HTTP/2 to {} is given up: nothing comes over it, not even a PONG",
+                    connection.server
                 );
                 return;
             }
@@ -172,7 +173,7 @@ mod tests {
             (tool, second)
         });
         let greeted = greet(near).await.unwrap();
-        let connection = Connection::new(1, Scheme::HTTP, greeted.heard, None);
+        let connection = Connection::new(1, "tool".into(), Scheme::HTTP, greeted.heard, None);
         let driver = tokio::spawn(drive(greeted.connection, Arc::clone(&connection), HASTY));
         let mut open = Open::new(connection, greeted.send);
         let request = || Request::get("http://a.test/").body(()).unwrap();

@@ -123,7 +123,7 @@ impl Making {
 
     fn land_shared(&self, made: Box<Shareable>) {
         let Shareable { greeted: Greeted { send, connection: driven, heard }, scheme } = *made;
-        let connection = Connection::new(self.to, scheme, heard, self.room.take());
+        let connection = Connection::new(self.to, self.lines.server(), scheme, heard, self.room.take());
         let may_wait = connection.may_wait();
         tokio::spawn(driver::drive(driven, Arc::clone(&connection), Patience::WITH_TOOLS));
         let mut open = Open::new(connection, send);

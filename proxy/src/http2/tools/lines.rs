@@ -21,6 +21,8 @@ use crate::{
 /// The connections to one server.
 #[derive(Debug)]
 pub struct Lines {
+    /// The name of the server in logs.
+    server: Arc<str>,
     threads: [Mutex<Own>; THREADS],
 }
 
@@ -61,8 +63,8 @@ enum Turn {
 
 impl Lines {
     /// None so far.
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { threads: std::array::from_fn(|_| Mutex::new(Own::default())) })
+    pub(crate) fn new(server: &str) -> Arc<Self> {
+        Arc::new(Self { server: server.into(), threads: std::array::from_fn(|_| Mutex::new(Own::default())) })
     }
 
     /// A connection to `to` for one call: a part of one that there is, or a new one, which `make` makes and others may be
@@ -121,6 +123,10 @@ impl Lines {
         let making = Making::new(self, share, &flight, room);
         own.flights.push(flight);
         Turn::Make(making, landing)
+    }
+
+    pub(super) fn server(&self) -> Arc<str> {
+        Arc::clone(&self.server)
     }
 
     pub(super) fn share(&self, share: usize) -> Option<&Mutex<Own>> {
@@ -183,7 +189,7 @@ mod tests {
     impl Station {
         fn new() -> Self {
             let (room, made) = (Room::new(10), Arc::default());
-            Self { lines: Lines::new(), room, made, go: watch::Sender::new(false) }
+            Self { lines: Lines::new("tool.test:9100"), room, made, go: watch::Sender::new(false) }
         }
 
         /// A call that waits for what `make` makes, once it may.

@@ -5,7 +5,10 @@ use std::{io, pin::pin};
 use http::{Request, Uri, uri::Scheme};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::greeting::{Greeted, greet};
+use super::{
+    fault::Fault,
+    greeting::{Greeted, greet},
+};
 
 /// The status that a server answers a GET of this path with. What follows cannot hold anybody up.
 pub(crate) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
@@ -33,5 +36,5 @@ pub(crate) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
             answered.await
         }
     };
-    answer.map(|answer| answer.status().as_u16()).map_err(io::Error::other)
+    answer.map(|answer| answer.status().as_u16()).map_err(|error| Fault::of(&error).into())
 }

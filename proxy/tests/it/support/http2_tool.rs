@@ -35,7 +35,7 @@ pub(crate) enum Conduct {
     Describe,
     /// Not at all until [`Http2Tool::release`], which describes it.
     Wait,
-    /// With a head, pieces of a body, and an end of some kind.
+    /// With a head, pieces of a body, and an end of some kind. `:status` is what it says, `:hints` comes before it.
     Say(Vec<(String, String)>, Vec<Bytes>, End),
     /// With a reset instead of an answer.
     Reset(Reason),
@@ -256,7 +256,8 @@ async fn serve(
         let whole = read(&mut body, Duration::ZERO).await;
         tokio::select! {
             () = released => {}
-            _ = std::future::poll_fn(|context| respond.poll_reset(context)) => {
+            reason = std::future::poll_fn(|context| respond.poll_reset(context)) => {
+                assert_eq!(reason.ok(), Some(Reason::CANCEL));
                 shared.taken_back.fetch_add(1, Ordering::SeqCst);
                 return;
             }
@@ -350,8 +351,12 @@ async fn say(
 ) {
     let response = headers.iter().fold(Response::builder(), |response, (name, value)| match name.as_str() {
         ":status" => response.status(value.as_str()),
+        ":hints" => response,
         _ => response.header(name, value),
     });
+    for _ in headers.iter().filter(|(name, _)| name == ":hints") {
+        respond.send_informational(Response::builder().status(103).body(()).unwrap()).unwrap();
+    }
     let bare = pieces.is_empty() && matches!(end, End::Whole);
     let mut send = respond.send_response(response.body(()).unwrap(), bare).unwrap();
     if bare {
