@@ -141,7 +141,10 @@ impl Relay {
         let request = Request { body: incoming.rest(), ..request };
         match answered {
             Ok(written) => say(state, client, ctx, written, request).await,
-            Err(problem) => refuse(state, client, ctx, &problem, request).await,
+            Err(problem) => {
+                let problem = admit::flood(state, client, problem);
+                refuse(state, client, ctx, &problem, request).await
+            }
         }
     }
 

@@ -1,9 +1,12 @@
 //! May the request be made? Its head, its route, who makes it and the bounds of its pool, in this order.
 
+mod flood;
 mod grant;
 mod key;
 
 use std::sync::Arc;
+
+pub use flood::flood;
 
 use shared::{
     key::KeyId,
@@ -150,18 +153,4 @@ fn take_place(
             fail::full(state, Bound::CallsInFlight, "the tool has too many calls under way")
         })?);
     select::first(&pool, ctx, key_id)
-}
-
-/// The same problem, unless the address sends too many requests without a valid grant.
-fn flood(state: &State, client: &ClientStream, problem: Problem) -> Problem {
-    match client.address() {
-        Some(address)
-            if problem.code() == Code::GrantInvalid
-                && state.guards.is_flood(address, &state.config.load().clients) =>
-        {
-            state.metrics.hit(Bound::RefusalsPerSecond);
-            Problem::new(Code::TooManyRequests, "too many requests without a valid grant").retry_after(1)
-        }
-        _ => problem,
-    }
 }

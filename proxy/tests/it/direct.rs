@@ -129,6 +129,32 @@ async fn of_five_hundred_calls_at_once_exactly_as_many_pass_as_the_tier_allows()
 }
 
 #[tokio::test]
+async fn an_address_that_sends_a_flood_of_bad_keys_is_told_to_stop_and_its_good_calls_pass() {
+    let flood = |setup: Setup| without_terminator(setup.line("clients", "refusals_per_second = 20"));
+    let direct = Direct::with(Manner::Describe, flood).await;
+    let mut client = Client::connect(direct.proxy.listen).await;
+    for target in ["/v1/qr/generate", "/v1/keys/me"] {
+        let mut stopped = 0;
+        for key in ["", "X-API-Key: utg_live_no\r\n"].into_iter().cycle().take(200) {
+            client.write(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{key}\r\n").as_bytes()).await;
+            let answer = client.answer("GET").await.unwrap();
+            if answer.status == 429 {
+                let told = (answer.json()["code"].clone(), answer.header("retry-after"));
+                assert_eq!(told, ("too-many-requests".into(), Some("1")));
+                stopped += 1;
+            } else {
+                assert_eq!(answer.status, 401, "{answer:?}");
+            }
+        }
+        assert!(stopped > 0, "{target}");
+    }
+    let (key, _) = keys::fresh(Tier::Free);
+    let good = format!("GET /v1/qr/generate HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n\r\n");
+    client.write(good.as_bytes()).await;
+    assert_eq!(client.answer("GET").await.unwrap().status, 200);
+}
+
+#[tokio::test]
 async fn every_answer_says_how_the_key_stands_and_a_refusal_when_a_call_will_pass() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, id) = keys::fresh(Tier::Free);

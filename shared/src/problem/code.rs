@@ -136,6 +136,12 @@ impl Code {
         }
     }
 
+    /// Whether it tells who asks that nobody knows him. Anybody can be told so, as often as he asks.
+    #[must_use]
+    pub const fn is_for_strangers(self) -> bool {
+        matches!(self, Self::GrantInvalid | Self::KeyMissing | Self::KeyMalformed | Self::KeyInvalid)
+    }
+
     /// `WWW-Authenticate` for a 401 (RFC 9110 section 11.6.1 demands one); `None` for any other status.
     #[must_use]
     pub fn challenge(self) -> Option<Cow<'static, str>> {
