@@ -96,6 +96,7 @@ async fn answers_pass_however_their_end_is_told() {
         (headers(&[("content-length", "7")]), pieces(), End::Reset(h2::Reason::NO_ERROR), 200, "one two"),
         (headers(&[(":hints", ""), (":hints", "")]), pieces(), End::Whole, 200, "one two"),
         (headers(&[(":status", "204")]), vec![], End::Whole, 204, ""),
+        (headers(&[(":status", "204")]), vec![Bytes::new()], End::Trailers, 204, ""),
         (headers(&[(":status", "304"), ("etag", "a")]), vec![], End::Whole, 304, ""),
         (headers(&[(":status", "503"), ("retry-after", "77")]), vec![], End::Whole, 503, ""),
         (headers(&[(":status", "418"), ("x-a", "b")]), pieces(), End::Whole, 418, "one two"),

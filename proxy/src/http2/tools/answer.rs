@@ -17,6 +17,8 @@ pub(super) fn receiving(answer: Response<RecvStream>) -> Receiving {
     let length = parts.headers.get(header::CONTENT_LENGTH);
     let framing = match length {
         _ if body.is_end_stream() => Framing::Over,
+        // Its end is still to come, and nothing else.
+        _ if is_bare(parts.status) => Framing::Length(0),
         Some(length) => {
             let length = length.to_str().ok().and_then(|length| length.parse().ok());
             Framing::Length(length.unwrap_or(u64::MAX))
@@ -24,6 +26,11 @@ pub(super) fn receiving(answer: Response<RecvStream>) -> Receiving {
         None => Framing::Chunks,
     };
     Receiving::new(write(&parts, framing), body, framing)
+}
+
+/// Whether answers of this status have no body, whatever they say of its length.
+const fn is_bare(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// The head with its empty line. What is read here is the last of its connection, as far as the reader is concerned.
@@ -35,10 +42,9 @@ fn write(parts: &Parts, framing: Framing) -> Vec<u8> {
     for (name, value) in &parts.headers {
         head::write(&mut text, name.as_str(), value.as_bytes());
     }
-    let bare = matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     match framing {
         Framing::Chunks => head::write(&mut text, "transfer-encoding", b"chunked"),
-        Framing::Over if !bare && !parts.headers.contains_key(header::CONTENT_LENGTH) => {
+        Framing::Over if !is_bare(parts.status) && !parts.headers.contains_key(header::CONTENT_LENGTH) => {
             head::write(&mut text, "content-length", b"0");
         }
         Framing::Length(_) | Framing::Over => {}
