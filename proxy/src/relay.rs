@@ -304,7 +304,7 @@ impl Next {
 fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(Request, Opened), Problem> {
     let wire = WireHead::parse(client.head())?;
     let head = Head::read(wire.lines())?;
-    let request = Request::of(&wire);
+    let request = Request::of(&wire, &head);
     if state.access_log.wants_timings() {
         ctx.traced(&wire);
     }

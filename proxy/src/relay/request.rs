@@ -1,5 +1,7 @@
 //! What is known of a request from its head, beside what it asks for.
 
+use shared::request::Head;
+
 use super::{
     exchange::Upload,
     framing::{Chunks, Framing},
@@ -18,18 +20,13 @@ pub(super) struct Request {
 
 impl Request {
     /// What a head says that can be read in one way only.
-    pub(super) fn of(wire: &WireHead<'_>) -> Self {
-        let (mut body, mut close) = (Framing::NONE, wire.is_old);
-        for (name, value) in wire.lines() {
-            if name.eq_ignore_ascii_case("content-length") {
-                let length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                body = Framing::Length(length.unwrap_or(u64::MAX));
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                body = Framing::Chunked(Chunks::Size);
-            } else if name.eq_ignore_ascii_case("connection") {
-                close |= head::tokens(value).any(|token| token.eq_ignore_ascii_case(b"close"));
-            }
-        }
+    pub(super) fn of(wire: &WireHead<'_>, head: &Head<'_>) -> Self {
+        let body = match (head.chunked, head.content_length) {
+            (true, _) => Framing::Chunked(Chunks::Size),
+            (false, length) => length.map_or(Framing::NONE, Framing::Length),
+        };
+        let mut asked = wire.all("connection").flat_map(head::tokens);
+        let close = wire.is_old || asked.any(|token| token.eq_ignore_ascii_case(b"close"));
         Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close }
     }
 
