@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -31,7 +31,8 @@ pub(super) struct Connection {
     /// When somebody began to doubt that anybody is at the other end; 0 for never.
     doubted_at: AtomicU64,
     in_use: AtomicUsize,
-    begun: AtomicUsize,
+    /// Whether a call over it was answered.
+    has_served: AtomicBool,
     /// When the first of the calls under way began, and when the last one ended.
     busy_at: AtomicU64,
     used_at: AtomicU64,
@@ -50,7 +51,7 @@ pub(super) struct Open {
 pub(super) struct Seat {
     connection: Arc<Connection>,
     send: Option<SendRequest<Bytes>>,
-    /// Whether the connection has served before.
+    /// Whether the connection had served before, so that its end says nothing of the call.
     pub(super) reused: bool,
 }
 
@@ -77,7 +78,7 @@ impl Connection {
             heard,
             doubted_at: AtomicU64::new(0),
             in_use: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
+            has_served: AtomicBool::new(false),
             busy_at: AtomicU64::new(now),
             used_at: AtomicU64::new(now),
             place,
@@ -148,7 +149,7 @@ impl Open {
         if connection.in_use.fetch_add(1, Ordering::AcqRel) == 0 {
             connection.busy_at.store(Monotonic::now().millis(), Ordering::Release);
         }
-        let reused = connection.begun.fetch_add(1, Ordering::Relaxed) > 0;
+        let reused = connection.has_served.load(Ordering::Relaxed);
         Some(Seat { connection, send: Some(self.send.clone()), reused })
     }
 
@@ -172,6 +173,11 @@ impl Seat {
         let mut send = self.send.take().ok_or(Fault::Lost)?;
         // Nothing of it leaves when the library says no: the connection has ended, or is about to.
         send.send_request(request, end).map_err(|_error| Fault::Unprocessed)
+    }
+
+    /// Takes note that the request was answered.
+    pub(super) fn answered(&self) {
+        self.connection.has_served.store(true, Ordering::Relaxed);
     }
 
     /// Takes note that a request that was sent at this moment is not waited for any longer.

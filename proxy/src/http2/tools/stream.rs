@@ -129,7 +129,10 @@ impl ToolStream {
                     return Poll::Pending;
                 }
                 Down::Awaited(answer) => match ready!(Pin::new(answer).poll(context)) {
-                    Ok(answer) => self.down = Down::Answer(answer::receiving(answer)),
+                    Ok(answer) => {
+                        self.seat.iter().for_each(Seat::answered);
+                        self.down = Down::Answer(answer::receiving(answer));
+                    }
                     Err(error) => return Poll::Ready(Err(Fault::of(&error))),
                 },
                 Down::Answer(receiving) => {

@@ -195,6 +195,14 @@ async fn a_get_goes_to_another_server_and_a_post_that_was_looked_at_does_not() {
 }
 
 #[tokio::test]
+async fn a_server_that_dies_of_every_call_is_not_asked_again_and_again() {
+    let (tool, proxy) = calling(Conduct::Close, "eject_after = 100\nprobe.fall = 100").await;
+    let answers = futures_util::future::join_all((0..10).map(|_| proxy.send(call("GET", "/v1/qr/a")))).await;
+    assert!(answers.iter().all(|answer| answer.status == 503));
+    assert!(tool.calls() <= 10, "{} calls", tool.calls());
+}
+
+#[tokio::test]
 async fn a_failed_connection_is_told_to_all_who_wait_for_it() {
     let (silent, task) = saying(Vec::new(), false).await;
     let good = Http2Tool::start(Conduct::Describe).await;
