@@ -12,7 +12,10 @@ mod recovery;
 mod reply;
 mod request;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
@@ -35,7 +38,7 @@ use crate::{
     clock::Monotonic,
     ctx::RequestCtx,
     direct,
-    http2::tools::Carrier,
+    http2::tools::{Carrier, Unmade},
     phases::{
         admit::{self, Admission},
         fail::{self, Cause},
@@ -208,7 +211,8 @@ impl Relay {
                 failed_late(state, ctx, &broken);
                 return Ended { status, sent: down.passed, next: Next::End };
             }
-            match recover(state, ctx, broken, reused, up.again.is_some()) {
+            let stale = reused && !(shared && was_taken(ctx));
+            match recover(state, ctx, broken, stale, up.again.is_some()) {
                 Recovery::Again => upload = Some(up),
                 Recovery::Gone => return Ended::nobody(),
                 Recovery::Refuse(problem) => {
@@ -243,12 +247,14 @@ impl Relay {
             // In a box of its own: calls in HTTP/1.1 keep no room for it.
             Some(upstream) if way.http2 => Box::pin(self.share(upstream, way)).await,
             _ => {
-                self.dialer.make(&way).await.map(|tool| Connected { tool, way, reused: false, shared: false })
+                let made = self.dialer.make(&way).await;
+                made.map(|tool| Connected { tool, way, reused: false, shared: false })
+                    .map_err(|error| (error, true))
             }
         };
         let error = match made {
             Ok(connected) => return Ok(connected),
-            Err(error) => fail::connect(state, ctx, error),
+            Err((error, own)) => fail::connect(state, ctx, error, own),
         };
         if error.retry() {
             return Err(None);
@@ -259,8 +265,12 @@ impl Relay {
     }
 
     /// A connection to a server that may speak HTTP/2: a part of one that others have a part of too, or all of one in
-    /// HTTP/1.1.
-    async fn share(&self, upstream: &Upstream, way: Arc<Way>) -> pingora_core::Result<Connected> {
+    /// HTTP/1.1. Its error comes with whether it counts as the call's own.
+    async fn share(
+        &self,
+        upstream: &Upstream,
+        way: Arc<Way>,
+    ) -> Result<Connected, (Box<pingora_core::Error>, bool)> {
         let (lines, to, longest) = upstream.lines(&way);
         let make = || {
             let (dialer, way) = (Arc::clone(&self.dialer), Arc::clone(&way));
@@ -271,7 +281,7 @@ impl Relay {
                 Ok(Connected { tool: Box::new(stream), way, reused, shared: true })
             }
             Ok(Carrier::Alone(tool)) => Ok(Connected { tool, way, reused: false, shared: false }),
-            Err(error) => Err(pingora_core::Error::new_up(error)),
+            Err(Unmade { error, own }) => Err((pingora_core::Error::new_up(error), own)),
         }
     }
 
@@ -315,6 +325,15 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
         Err(problem) => Opened::Refuse(problem),
     };
     Ok((request, opened))
+}
+
+/// Whether a request over a connection that others use as well was sent so long ago that its server has taken it, and it
+/// cannot be sent again: then the end of the connection is the server's failure, and not that of a connection that had
+/// waited too long.
+fn was_taken(ctx: &RequestCtx) -> bool {
+    const TAKEN: Duration = Duration::from_secs(1);
+    let again = ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
+    !again && ctx.sent_at.is_some_and(|sent| sent.elapsed() >= TAKEN)
 }
 
 /// A request's head, with the server that it goes to.

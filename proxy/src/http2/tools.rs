@@ -6,6 +6,7 @@ mod connection;
 mod driver;
 mod fault;
 mod flight;
+mod frames;
 mod greeting;
 mod lines;
 mod probe;
@@ -18,7 +19,7 @@ use pingora_core::protocols::Stream;
 pub use fault::Fault;
 pub use flight::{Made, Shareable};
 pub use greeting::Unfriendly;
-pub use lines::{Carrier, Lines};
+pub use lines::{Carrier, Lines, Unmade};
 pub(crate) use probe::ask;
 
 /// Greets a server that is to speak HTTP/2.

@@ -15,12 +15,15 @@ use crate::{
     state::State,
 };
 
-/// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream.
-pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>) -> Box<Error> {
-    ended(state, ctx, true, Monotonic::now());
+/// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream. Of calls that
+/// have waited for the same connection one has it as its `own`: what failed once says as much of the upstream as once.
+pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>, own: bool) -> Box<Error> {
+    if own {
+        ended(state, ctx, true, Monotonic::now());
+    }
     let (Some(call), Some(place)) = (ctx.call.clone(), ctx.place.take()) else { return error };
     let pool = &call.pool;
-    if let Some(upstream) = pool.upstream(place) {
+    if let Some(upstream) = pool.upstream(place).filter(|_| own) {
         state.metrics.connect_failed(call.tool, &upstream.name);
         if *error.etype() == ErrorType::ConnectTimedout {
             state.metrics.hit(Bound::ConnectTimeout);

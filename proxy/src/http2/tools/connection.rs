@@ -107,7 +107,7 @@ impl Connection {
 
     fn is_doubted(&self) -> bool {
         let doubted_at = self.doubted_at.load(Ordering::Acquire);
-        doubted_at > 0 && self.heard.at().millis() <= doubted_at
+        doubted_at > 0 && self.heard.at().millis() < doubted_at
     }
 
     fn has_waited(&self, now: Monotonic, longest: Duration) -> bool {
@@ -132,13 +132,17 @@ impl Open {
         let connection = &self.connection;
         // One that is in doubt is kept while calls wait for it: it may turn out to be well.
         let dead = connection.is_doubted() && !connection.is_in_use();
-        connection.to == to && !dead && !connection.has_waited(now, longest) && self.takes_requests()
+        connection.to == to
+            && !dead
+            && !connection.heard.is_worn()
+            && !connection.has_waited(now, longest)
+            && self.takes_requests()
     }
 
     /// A place for one more call, if there is one.
     pub(super) fn seat(&mut self) -> Option<Seat> {
         let connection = &self.connection;
-        if connection.is_doubted() {
+        if connection.is_doubted() || connection.heard.is_worn() {
             return None;
         }
         // Places are given under the lock of those that hold the connection: there is one taker at a time.

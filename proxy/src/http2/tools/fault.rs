@@ -26,6 +26,8 @@ impl Fault {
             // Those that are told of it are beyond the last stream that the tool has looked at.
             Some(_) if error.is_go_away() && error.is_remote() => Self::Unprocessed,
             Some(_) if error.is_remote() => Self::Reset,
+            // What the library calls a flood was of others: nothing is known of this request.
+            Some(Reason::ENHANCE_YOUR_CALM) if error.is_go_away() && error.is_library() => Self::Lost,
             Some(_) if error.is_library() => Self::Malformed,
             Some(_) | None => Self::Lost,
         }

@@ -38,8 +38,8 @@ pub(super) enum Landed {
     Stream(Stream),
     /// It was made, and has no place left: another one is needed.
     Again,
-    /// It could not be made.
-    Failed(ErrorType),
+    /// It could not be made; whether this is to be told to others as the call's own failure, as it is to one of them.
+    Failed(ErrorType, bool),
 }
 
 /// A connection that is being made.
@@ -77,9 +77,10 @@ impl Flight {
     }
 
     fn fail(self, error: &ErrorType) {
+        let mut own = true;
         for waiting in self.waiting {
             // Who has left needs to know nothing.
-            let _told = waiting.send(Landed::Failed(error.clone()));
+            own &= waiting.send(Landed::Failed(error.clone(), own)).is_err();
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
 };
@@ -15,17 +15,21 @@ use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::MOST_STREAMS;
+use super::{connection::MOST_STREAMS, frames::EmptyFrames};
 use crate::clock::Monotonic;
 
-/// When something came over a connection last; never, at first.
-#[derive(Debug)]
-pub(super) struct Heard(AtomicU64);
+/// What came over a connection: when last, which is never at first, and how many frames of answers with nothing in them.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    at: AtomicU64,
+    empty: AtomicU32,
+}
 
 /// A connection that notes when something comes over it.
 #[derive(Debug)]
 pub(super) struct Listening<S> {
     stream: S,
+    frames: EmptyFrames,
     heard: Arc<Heard>,
 }
 
@@ -58,6 +62,9 @@ const SEND_BUFFER: usize = 64 << 10;
 const MAX_HEADER_LIST: u32 = 128 << 10;
 /// What is remembered of requests that clients have taken back, so that what still comes of them is no surprise.
 const TAKEN_BACK: usize = 1_024;
+/// The library ends a connection, with all its calls, after a hundred frames in its life that have nothing in them and end
+/// nothing. Some servers send one with every answer; so the connection gets no new calls long before.
+const MOST_EMPTY: u32 = 10;
 /// After so many broken answers a connection ends, with all its calls. The library's own default would let a tool that breaks
 /// one call in a thousand take the others with it again and again.
 const MOST_BROKEN: usize = 1 << 16;
@@ -72,6 +79,9 @@ fn builder() -> Builder {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(MAX_HEADER_LIST)
         .max_send_buffer_size(SEND_BUFFER)
+        // The library would end a connection over which many small pieces of answers wait, with all its calls. One client
+        // that takes nothing, and those that have left, would end the calls of others; windows bound what is held.
+        .data_frame_budget(usize::MAX)
         .max_concurrent_reset_streams(TAKEN_BACK)
         .max_local_error_reset_streams(Some(MOST_BROKEN));
     builder
@@ -80,8 +90,8 @@ fn builder() -> Builder {
 /// Greets, and waits until the tool has done so: then it speaks HTTP/2, and has said how many calls it takes. To wait costs
 /// a way there and back once for many calls, and nothing was sent before that could be lost.
 pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> Result<Greeted<S>, Unfriendly> {
-    let heard = Arc::new(Heard(AtomicU64::new(0)));
-    let listening = Listening { stream, heard: Arc::clone(&heard) };
+    let heard = Arc::new(Heard::default());
+    let listening = Listening { stream, frames: EmptyFrames::default(), heard: Arc::clone(&heard) };
     let (send, mut connection) = builder().handshake(listening).await.map_err(|_error| Unfriendly::Closed)?;
     poll_fn(|context| {
         let ended = Pin::new(&mut connection).poll(context);
@@ -108,11 +118,16 @@ impl From<Unfriendly> for io::Error {
 
 impl Heard {
     fn is_silence(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 0
+        self.at.load(Ordering::Acquire) == 0
     }
 
     pub(super) fn at(&self) -> Monotonic {
-        Monotonic::from_millis(self.0.load(Ordering::Acquire))
+        Monotonic::from_millis(self.at.load(Ordering::Acquire))
+    }
+
+    /// Whether as many frames of answers had nothing in them as a connection is to bear.
+    pub(super) fn is_worn(&self) -> bool {
+        self.empty.load(Ordering::Acquire) >= MOST_EMPTY
     }
 }
 
@@ -124,8 +139,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Listening<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
-            self.heard.0.store(Monotonic::now().millis().max(1), Ordering::Release);
+        let this = &mut *self;
+        if let Some(come @ [_, ..]) = buffer.filled().get(before..) {
+            this.heard.at.store(Monotonic::now().millis().max(1), Ordering::Release);
+            this.heard.empty.fetch_add(this.frames.among(come), Ordering::AcqRel);
         }
         Poll::Ready(Ok(()))
     }

@@ -48,6 +48,15 @@ pub enum Carrier {
     Alone(Stream),
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub struct Unmade {
+    /// How it failed.
+    pub error: ErrorType,
+    /// Whether the call is the one for which that counts, of all that have waited for the same.
+    pub own: bool,
+}
+
 /// As often a call waits for a connection that then has no place left for it, or is closed again.
 const FLIGHTS: usize = 8;
 
@@ -71,17 +80,18 @@ impl Lines {
     /// waiting for. It is made to its end whether or not this is waited for.
     ///
     /// # Errors
-    /// Why none could be made.
+    /// Why none could be made. Who has only waited for another's that failed waits for one more.
     pub(crate) async fn carrier<F>(
         self: &Arc<Self>,
         to: u64,
         longest: Duration,
         room: &Arc<Room>,
         make: impl Fn() -> F,
-    ) -> Result<Carrier, ErrorType>
+    ) -> Result<Carrier, Unmade>
     where
         F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
     {
+        let mut failed = false;
         for _ in 0..FLIGHTS {
             let landing = match self.turn(to, longest, room) {
                 Turn::Go(seat) => return Ok(Carrier::shared(seat)),
@@ -95,12 +105,13 @@ impl Lines {
                 Ok(Landed::Seat(seat)) => return Ok(Carrier::shared(seat)),
                 Ok(Landed::Stream(stream)) => return Ok(Carrier::Alone(stream)),
                 Ok(Landed::Again) => {}
-                Ok(Landed::Failed(error)) => return Err(error),
+                Ok(Landed::Failed(error, own)) if own || failed => return Err(Unmade { error, own }),
+                Ok(Landed::Failed(..)) => failed = true,
                 // Whoever made it has ended without a word.
-                Err(_) => return Err(ErrorType::InternalError),
+                Err(_) => return Err(Unmade { error: ErrorType::InternalError, own: true }),
             }
         }
-        Err(ErrorType::ConnectionClosed)
+        Err(Unmade { error: ErrorType::ConnectionClosed, own: true })
     }
 
     fn turn(self: &Arc<Self>, to: u64, longest: Duration, room: &Arc<Room>) -> Turn {
@@ -193,7 +204,7 @@ mod tests {
         }
 
         /// A call that waits for what `make` makes, once it may.
-        fn call<F>(&self, make: fn() -> F) -> JoinHandle<Result<Carrier, ErrorType>>
+        fn call<F>(&self, make: fn() -> F) -> JoinHandle<Result<Carrier, Unmade>>
         where
             F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
         {
@@ -266,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_told_to_all_who_wait_and_so_is_the_end_of_who_makes_it() {
-        async fn told<F>(make: fn() -> F) -> Vec<ErrorType>
+        async fn told<F>(make: fn() -> F) -> (usize, Vec<(ErrorType, bool)>)
         where
             F: Future<Output = Result<Made, ErrorType>> + Send + 'static,
         {
@@ -276,13 +287,14 @@ mod tests {
             station.go.send_replace(true);
             let mut told = Vec::new();
             for call in calls {
-                told.extend(call.await.unwrap().err());
+                told.extend(call.await.unwrap().err().map(|Unmade { error, own }| (error, own)));
             }
-            assert_eq!(station.made(), 1);
-            told
+            (station.made(), told)
         }
-        assert_eq!(told(refused).await, [const { ErrorType::ConnectRefused }; 3]);
-        assert_eq!(told(broken).await, [const { ErrorType::InternalError }; 3]);
+        // The first one's failure, then that of the first of those who have waited for it, and nobody else's.
+        let refusals = [true, true, false].map(|own| (ErrorType::ConnectRefused, own));
+        assert_eq!(told(refused).await, (2, refusals.into()));
+        assert_eq!(told(broken).await, (1, [true; 3].map(|own| (ErrorType::InternalError, own)).into()));
     }
 
     #[tokio::test]

@@ -1,9 +1,16 @@
 //! However such a tool fails, the client learns what it would learn of any other.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
-use h2::Reason;
+use futures_util::future::join_all;
+use h2::{Reason, SendStream};
 use shared::tool::Tool;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -197,7 +204,7 @@ async fn a_get_goes_to_another_server_and_a_post_that_was_looked_at_does_not() {
 #[tokio::test]
 async fn a_server_that_dies_of_every_call_is_not_asked_again_and_again() {
     let (tool, proxy) = calling(Conduct::Close, "eject_after = 100\nprobe.fall = 100").await;
-    let answers = futures_util::future::join_all((0..10).map(|_| proxy.send(call("GET", "/v1/qr/a")))).await;
+    let answers = join_all((0..10).map(|_| proxy.send(call("GET", "/v1/qr/a")))).await;
     assert!(answers.iter().all(|answer| answer.status == 503));
     assert!(tool.calls() <= 10, "{} calls", tool.calls());
 }
@@ -218,7 +225,7 @@ async fn a_failed_connection_is_told_to_all_who_wait_for_it() {
         let tool = if number % 2 == 0 { "qr" } else { "pdf" };
         proxy.send(post(&format!("/v1/{tool}/a"), "{}"))
     });
-    let answers = futures_util::future::join_all(calls).await;
+    let answers = join_all(calls).await;
     for (number, answer) in answers.iter().enumerate() {
         assert_eq!(answer.status, if number % 2 == 0 { 200 } else { 503 }, "{answer:?}");
     }
@@ -279,4 +286,38 @@ async fn over_a_connection_that_has_gone_quiet_no_more_calls_are_made() {
     client.write(&post("/v1/qr/a", "{}").bytes()).await;
     assert_eq!(client.answer("POST").await.unwrap().status, 200);
     assert_eq!(tool.connections(), before + 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_many_wait_for_and_that_cannot_be_made_is_one_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let hang = Arc::new(AtomicBool::new(false));
+    let tool = tokio::spawn({
+        let hang = Arc::clone(&hang);
+        async move {
+            let mut hung = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                if hang.swap(false, Ordering::SeqCst) {
+                    hung.push(stream);
+                    continue;
+                }
+                tokio::spawn(async move {
+                    let Ok(mut tool) = h2::server::handshake(stream).await else { return };
+                    while let Some(Ok((_, mut respond))) = tool.accept().await {
+                        let _sent: Result<SendStream<Bytes>, _> =
+                            respond.send_response(http::Response::new(()), true);
+                    }
+                });
+            }
+        }
+    });
+    let lines = "http2 = true\nconnect_timeout = \"300ms\"\nprobe.interval = \"30s\"";
+    let proxy = Setup::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines).ready().await;
+    hang.store(true, Ordering::SeqCst);
+    let answers = join_all((0..40).map(|_| proxy.send(post("/v1/qr/a", "{}")))).await;
+    let failed = answers.iter().filter(|answer| answer.status == 503).count();
+    assert!(failed <= 1 && !hang.load(Ordering::SeqCst), "{failed}");
+    assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+    tool.abort();
 }
