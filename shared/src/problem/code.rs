@@ -126,13 +126,13 @@ impl Code {
         self.entry().about
     }
 
-    /// The problem's `type`: our own page, relative to the address that was called, or IANA's type where one
-    /// is registered (draft-ietf-httpapi-ratelimit-headers).
+    /// What the problem's `type` is before its name: our own pages, relative to the address that was called, or IANA's
+    /// types where one is registered (draft-ietf-httpapi-ratelimit-headers).
     #[must_use]
-    pub fn type_uri(self) -> Cow<'static, str> {
+    pub const fn type_base(self) -> &'static str {
         match self {
-            Self::QuotaExceeded => "https://iana.org/assignments/http-problem-types#quota-exceeded".into(),
-            other => format!("/problems/{}", other.as_str()).into(),
+            Self::QuotaExceeded => "https://iana.org/assignments/http-problem-types#",
+            _ => "/problems/",
         }
     }
 
