@@ -158,6 +158,10 @@ async fn slice(
     let Some(calls) = work.calls(peer) else {
         cost.name(peer.name);
         pace.name(peer.name);
+        // A peer that refuses nothing is told with what it does instead.
+        if let Some(full) = full.get(peer.name).filter(|_| work.is_refusal() && !peer.refuses()) {
+            cost.add(peer.name, "cpu", Cell::Micros(1e6 / full));
+        }
         return Ok(());
     };
     let gap = match work.pace {

@@ -52,6 +52,11 @@ const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
 
 impl Peer {
+    /// Whether it knows callers from others.
+    pub(super) const fn refuses(&self) -> bool {
+        self.unknown.is_some() || self.spent.is_some()
+    }
+
     /// A peer that asks for nothing and refuses nothing.
     const fn new(name: &'static str, process: Process, address: SocketAddr) -> Self {
         Self { name, process, address, admin: None, good: Credential::None, unknown: None, spent: None }

@@ -62,8 +62,22 @@ pub(super) const WORKS: [Work; 8] = [
         connections: 32,
         pace: Pace::Answers,
     },
-    Work { name: "unknown", what: "401", shape: SMALL, expected: 401, connections: 64, pace: Pace::Answers },
-    Work { name: "spent", what: "429", shape: SMALL, expected: 429, connections: 64, pace: Pace::Answers },
+    Work {
+        name: "unknown",
+        what: "401; of bare proxies a GET that is passed on",
+        shape: SMALL,
+        expected: 401,
+        connections: 64,
+        pace: Pace::Answers,
+    },
+    Work {
+        name: "spent",
+        what: "429; of bare proxies a GET that is passed on",
+        shape: SMALL,
+        expected: 429,
+        connections: 64,
+        pace: Pace::Answers,
+    },
     Work {
         name: "rate",
         what: "GET at a fixed rate",
@@ -88,10 +102,17 @@ pub(super) const FULL: &str = "proxied";
 impl Work {
     /// Whether it is asked for, or another that cannot be without it; no names are all.
     pub(super) fn is_among(&self, names: &[String]) -> bool {
-        let needed = |work: &Self| self.name == work.name || (self.name == FULL && work.pace == Pace::Half);
+        let needed = |work: &Self| {
+            self.name == work.name || (self.name == FULL && (work.pace == Pace::Half || work.is_refusal()))
+        };
         let mut asked =
             WORKS.iter().filter(|work| names.is_empty() || names.iter().any(|name| name == work.name));
         asked.any(needed)
+    }
+
+    /// Whether its calls are to be refused.
+    pub(super) const fn is_refusal(&self) -> bool {
+        self.expected >= 400
     }
 
     /// The calls it makes to a peer; `None` when the peer has no such work.
@@ -121,7 +142,8 @@ mod tests {
             works.map(|work| work.name).collect::<Vec<_>>()
         };
         assert_eq!(asked(&["half"]), ["proxied", "half"]);
-        assert_eq!(asked(&["spent", "unknown"]), ["unknown", "spent"]);
+        assert_eq!(asked(&["spent", "unknown"]), ["proxied", "unknown", "spent"]);
+        assert_eq!(asked(&["rate"]), ["rate"]);
         assert_eq!(asked(&[]).len(), WORKS.len());
         assert!(asked(&["nothing"]).is_empty());
     }
