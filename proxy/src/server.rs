@@ -11,12 +11,14 @@ use std::{
 };
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use pingora_core::{
     server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch, configuration::ServerConf},
     services::background::background_service,
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    runtime::Builder,
+    signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
 
@@ -53,6 +55,7 @@ pub enum Told {
 pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let watch = Watch::new(&file, &config.files);
     reload::survive_hangups()?;
+    let ends = ends()?;
     let (mut predecessor, door) = hand_over(&config, upgrade)?;
     let listen = socket(predecessor.as_mut(), "proxy", config.server.listen)?;
     let admin = socket(predecessor.as_mut(), "admin", config.server.admin)?;
@@ -88,7 +91,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
         let state = Arc::clone(&state);
         thread::spawn(move || state.access_log.write_until_closed())
     };
-    let signals = Signals { state: Arc::clone(&state), told };
+    let signals = Signals { state: Arc::clone(&state), told, ends: Mutex::new(Some(ends)) };
     // Pingora's own end is a sleep of the whole grace period. The process ends when this function returns, which
     // is as soon as nothing is under way any more.
     thread::spawn(move || server.run(RunArgs { shutdown_signal: Box::new(signals) }));
@@ -182,10 +185,18 @@ fn wait_until(is_done: impl Fn() -> bool, deadline: Instant, told: &mpsc::Receiv
     true
 }
 
+/// The signals to end. From now on they are received, if later: they would end the process at once while it begins, with
+/// what it has counted.
+fn ends() -> io::Result<(Signal, Signal)> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async { Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)) })
+}
+
 /// Waits for the signal to end, and tells the drain.
 struct Signals {
     state: Arc<State>,
     told: mpsc::Sender<Told>,
+    ends: Mutex<Option<(Signal, Signal)>>,
 }
 
 #[async_trait]
@@ -193,18 +204,17 @@ impl ShutdownSignalWatch for Signals {
     /// Once the sockets are to be closed: the process ends, or another one has them.
     async fn recv(&self) -> ShutdownSignal {
         let (state, told) = (Arc::clone(&self.state), self.told.clone());
-        tokio::spawn(async move {
-            match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-                (Ok(mut terminate), Ok(mut interrupt)) => loop {
+        // They are waited for once.
+        if let Some((mut terminate, mut interrupt)) = self.ends.lock().take() {
+            tokio::spawn(async move {
+                loop {
                     tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
                     state.drain.begin();
                     // Nobody listens only when the process is ending already.
                     let _told = told.send(Told::Signal);
-                },
-                // Without signals the proxy runs until it is killed.
-                (Err(error), _) | (_, Err(error)) => log::error!("signals cannot be received: {error}"),
-            }
-        });
+                }
+            });
+        }
         let mut phase = self.state.drain.phase();
         // It cannot fail: the state has the other end.
         let _begun = phase.wait_for(|phase| *phase != Phase::Serving).await;

@@ -29,6 +29,18 @@ async fn with_nothing_under_way_it_ends_within_two_seconds() {
     }
 }
 
+#[tokio::test]
+async fn told_to_end_while_it_begins_it_ends_by_itself() {
+    for signal in ["-TERM", "-INT"] {
+        // As soon as it has said where it listens, and several at once, so that they hold each other up.
+        let mut beginning: Vec<_> = (0..6).map(|_| Setup::new().start()).collect();
+        beginning.iter().for_each(|proxy| proxy.signal(signal));
+        for proxy in &mut beginning {
+            assert!(proxy.ended().await.success(), "{signal}");
+        }
+    }
+}
+
 /// A proxy with a call under way, which its tool answers when it is told to.
 async fn busy(setup: Setup) -> (FakeTool, Proxy, Client) {
     let tool = FakeTool::start(Manner::Wait).await;
