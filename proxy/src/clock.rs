@@ -11,7 +11,13 @@ static START: Lazy<Instant> = Lazy::new(Instant::now);
 #[must_use]
 pub fn now() -> UnixMillis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    UnixMillis(millis(since))
+}
+
+/// Whole milliseconds, of which there are never more than fit.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The same moment on both clocks.
@@ -45,7 +51,7 @@ impl Monotonic {
     /// The moment of an instant; one before the process looked at the clock first is that.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
-        Self(u64::try_from(instant.duration_since(*START).as_millis()).unwrap_or(u64::MAX))
+        Self(millis(instant.duration_since(*START)))
     }
 
     /// What [`Self::millis`] was taken of.
@@ -63,7 +69,7 @@ impl Monotonic {
     /// The moment `delay` later.
     #[must_use]
     pub fn plus(self, delay: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(millis(delay)))
     }
 
     /// Milliseconds from `earlier` to this moment; 0 when it was not earlier.

@@ -10,7 +10,7 @@ use shared::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{client::ClientStream, ctx::RequestCtx, direct::told, state::State};
+use crate::{client::ClientStream, ctx::RequestCtx, direct::told, state::State, wire::write_line};
 
 /// Bodies up to this length are read to their end, so that a refusal costs no new connection.
 pub const SMALL_BODY: u64 = 64 << 10;
@@ -81,13 +81,14 @@ pub fn encode(
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024 + answer.body.len());
     let mut number = itoa::Buffer::new();
-    let mut write = |parts: &[&str]| parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
-    write(&["HTTP/1.1 ", number.format(answer.status), " ", reason(answer.status), "\r\n"]);
+    for part in ["HTTP/1.1 ", number.format(answer.status), " ", reason(answer.status), "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
     for (name, value) in answer.headers.iter().map(|(name, value)| (*name, &**value)).chain(CORS) {
-        write(&[name, ": ", value, "\r\n"]);
+        write_line(&mut out, name, value.as_bytes());
     }
     if answer.status != NO_CONTENT {
-        write(&["content-length: ", number.format(answer.body.len()), "\r\n"]);
+        write_line(&mut out, "content-length", number.format(answer.body.len()).as_bytes());
     }
     // Writing to a vector cannot fail.
     let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);

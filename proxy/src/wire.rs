@@ -86,6 +86,13 @@ impl<'a> WireHead<'a> {
     }
 }
 
+/// Adds a header line to a head.
+pub fn write_line(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        head.extend_from_slice(part);
+    }
+}
+
 /// Takes a line from the beginning of `rest`, without its end; `None` when nothing is left.
 fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
     if rest.is_empty() {

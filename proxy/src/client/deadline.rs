@@ -11,6 +11,8 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
+use crate::clock::millis;
+
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -135,10 +137,6 @@ impl Deadline {
             return Poll::Ready(io::ErrorKind::TimedOut.into());
         }
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

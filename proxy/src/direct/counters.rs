@@ -12,8 +12,8 @@ use shared::{counter::Counter, key::KeyId};
 pub(super) struct Counters {
     /// Each at the first free place from where its id points to.
     places: Vec<Option<Place>>,
+    /// All but the last are full.
     pieces: Vec<Vec<(KeyId, Counter)>>,
-    used: usize,
 }
 
 /// Where a counter is, and what its key has that few others have.
@@ -31,8 +31,8 @@ const GROWTH: usize = 4;
 const LEAST: usize = 8;
 
 impl Counters {
-    pub(super) const fn len(&self) -> usize {
-        self.used
+    pub(super) fn len(&self) -> usize {
+        self.pieces.split_last().map_or(0, |(last, full)| full.len() * PIECE + last.len())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &(KeyId, Counter)> {
@@ -41,8 +41,7 @@ impl Counters {
 
     /// The counter of a key, if it has one.
     pub(super) fn find(&self, id: &KeyId) -> Option<&Counter> {
-        let (piece, within) = self.place(id)?.parts();
-        self.pieces.get(piece)?.get(within).map(|(_, counter)| counter)
+        self.place(id).and_then(|place| self.at(place)).map(|(_, counter)| counter)
     }
 
     /// Has `work` done on the counter of a key, a new one if it has none.
@@ -72,25 +71,22 @@ impl Counters {
     }
 
     fn place(&self, id: &KeyId) -> Option<Place> {
-        let tag = Place::tag(id);
-        let is_own = |place: &Place| {
-            let (piece, within) = place.parts();
-            place.tag == tag
-                && self
-                    .pieces
-                    .get(piece)
-                    .and_then(|piece| piece.get(within))
-                    .is_some_and(|(own, _)| own == id)
-        };
+        let tag = tag(id);
+        let is_own = |place: &Place| place.tag == tag && self.at(*place).is_some_and(|(own, _)| own == id);
         from(&self.places, home(id, self.places.len())).map_while(|place| *place).find(is_own)
     }
 
+    fn at(&self, place: Place) -> Option<&(KeyId, Counter)> {
+        let (piece, within) = place.parts();
+        self.pieces.get(piece)?.get(within)
+    }
+
     fn push(&mut self, id: KeyId, counter: Counter) -> Option<Place> {
-        if self.used >= self.places.len() * FULL.0 / FULL.1 {
+        let used = self.len();
+        if used >= self.places.len() * FULL.0 / FULL.1 {
             self.grow();
         }
-        self.used += 1;
-        let place = Place { tag: Place::tag(&id), number: NonZeroU32::new(u32::try_from(self.used).ok()?)? };
+        let place = Place::of(&id, used + 1)?;
         match self.pieces.last_mut().filter(|piece| piece.len() < PIECE) {
             Some(piece) => piece.push((id, counter)),
             None => {
@@ -99,38 +95,23 @@ impl Counters {
                 self.pieces.push(piece);
             }
         }
-        self.note(&id, place);
+        note(&mut self.places, &id, place);
         Some(place)
     }
 
     fn grow(&mut self) {
-        let size = self.places.len() + self.places.len() / GROWTH + LEAST;
-        self.places = vec![None; size];
-        for number in 1..=self.used {
-            let number = u32::try_from(number).ok().and_then(NonZeroU32::new);
-            let Some(place) = number.map(|number| Place { tag: 0, number }) else { return };
-            let (piece, within) = place.parts();
-            if let Some(&(id, _)) = self.pieces.get(piece).and_then(|piece| piece.get(within)) {
-                self.note(&id, Place { tag: Place::tag(&id), ..place });
-            }
+        let mut places = vec![None; self.places.len() + self.places.len() / GROWTH + LEAST];
+        for (number, (id, _)) in (1..).zip(self.iter()) {
+            Place::of(id, number).into_iter().for_each(|place| note(&mut places, id, place));
         }
-    }
-
-    /// Notes where the counter of a key is that was not noted before. There is a free place.
-    fn note(&mut self, id: &KeyId, place: Place) {
-        let first = home(id, self.places.len());
-        let (before, after) = self.places.split_at_mut(first);
-        if let Some(free) = after.iter_mut().chain(before).find(|place| place.is_none()) {
-            *free = Some(place);
-        }
+        self.places = places;
     }
 }
 
 impl Place {
-    /// Other bytes of the id than [`home`] goes by.
-    const fn tag(id: &KeyId) -> u32 {
-        let [_, _, _, _, e, f, g, h, ..] = *id.as_bytes();
-        u32::from_be_bytes([e, f, g, h])
+    /// Of the counter with this number, the first of which is 1.
+    fn of(id: &KeyId, number: usize) -> Option<Self> {
+        Some(Self { tag: tag(id), number: NonZeroU32::new(u32::try_from(number).ok()?)? })
     }
 
     /// The number of the piece, and of the counter in it.
@@ -140,10 +121,24 @@ impl Place {
     }
 }
 
+/// Notes where the counter of a key is that was not noted before. There is a free place.
+fn note(places: &mut [Option<Place>], id: &KeyId, place: Place) {
+    let (before, after) = places.split_at_mut(home(id, places.len()));
+    if let Some(free) = after.iter_mut().chain(before).find(|place| place.is_none()) {
+        *free = Some(place);
+    }
+}
+
 /// All of the places, in turn, from one of them on.
 fn from<T>(places: &[T], first: usize) -> impl Iterator<Item = &T> {
     let (before, after) = places.split_at_checked(first).unwrap_or((places, &[]));
     after.iter().chain(before)
+}
+
+/// Other bytes of the id than [`home`] goes by.
+const fn tag(id: &KeyId) -> u32 {
+    let [_, _, _, _, e, f, g, h, ..] = *id.as_bytes();
+    u32::from_be_bytes([e, f, g, h])
 }
 
 /// The part of the table that the id points to. Ids are random and under the key's MAC, so that nobody can choose some

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use shared::headers::{CORS, RATE_LIMIT, RATE_LIMIT_POLICY, SERVER_TIMING};
 
-use crate::ctx::RequestCtx;
+use crate::{ctx::RequestCtx, wire::write_line};
 
 /// Whether a header of a tool's answer gives way to one of the gateway's.
 #[must_use]
@@ -15,7 +15,7 @@ pub fn replaces(name: &str) -> bool {
 /// Writes what is the gateway's to say in a tool's answer, as lines of its head.
 pub fn of_a_tool(out: &mut Vec<u8>, ctx: &RequestCtx) {
     for (name, value) in CORS {
-        [name, ": ", value, "\r\n"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+        write_line(out, name, value.as_bytes());
     }
     of_the_call(out, ctx);
 }

@@ -66,14 +66,6 @@ fn is_of_one_hop(name: &HeaderName) -> bool {
         || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
 
-/// Adds a header line.
-pub(super) fn write(text: &mut Vec<u8>, name: &str, value: &[u8]) {
-    text.extend_from_slice(name.as_bytes());
-    text.extend_from_slice(b": ");
-    text.extend_from_slice(value);
-    text.extend_from_slice(b"\r\n");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

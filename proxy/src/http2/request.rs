@@ -4,10 +4,8 @@
 use h2::RecvStream;
 use http::{Method, header, request::Parts};
 
-use super::{
-    head,
-    receiving::{Framing, Receiving},
-};
+use super::receiving::{Framing, Receiving};
+use crate::wire::write_line;
 
 /// The request as it is read.
 pub(super) fn receiving(head: &Parts, body: RecvStream) -> Receiving {
@@ -40,16 +38,16 @@ fn write(head: &Parts, chunks: bool) -> Vec<u8> {
     text.extend(target.bytes().map(|byte| if byte.is_ascii_control() { 0 } else { byte }));
     text.extend_from_slice(b" HTTP/1.1\r\n");
     if let Some(authority) = authority {
-        head::write(&mut text, "host", authority.as_bytes());
+        write_line(&mut text, "host", authority.as_bytes());
     }
     for (name, value) in &head.headers {
         let repeats = name == header::HOST && Some(value.as_bytes()) == authority.map(str::as_bytes);
         if !repeats {
-            head::write(&mut text, name.as_str(), value.as_bytes());
+            write_line(&mut text, name.as_str(), value.as_bytes());
         }
     }
     if chunks {
-        head::write(&mut text, "transfer-encoding", b"chunked");
+        write_line(&mut text, "transfer-encoding", b"chunked");
     }
     text.extend_from_slice(b"\r\n");
     text

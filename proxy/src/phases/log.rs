@@ -6,6 +6,7 @@ use shared::problem::Problem;
 
 use crate::{
     access_log::{Line, Timings},
+    clock::millis,
     ctx::RequestCtx,
     state::State,
 };
@@ -73,8 +74,4 @@ fn timings(ctx: &RequestCtx) -> Timings<'_> {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,9 @@
 //! When calls themselves show that an upstream is sick: decided from their ends alone, with time as data.
 
-use std::time::Duration;
-
-use crate::{clock::Monotonic, config::EjectConfig};
+use crate::{
+    clock::{Monotonic, millis},
+    config::EjectConfig,
+};
 
 /// How an upstream's calls went, and until when it gets none.
 #[derive(Clone, Copy, Debug)]
@@ -114,10 +115,6 @@ impl Ejection {
     fn factor(&self) -> u32 {
         1u32.checked_shl(self.times.saturating_sub(1)).unwrap_or(u32::MAX)
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use super::{
     trial::{Trial, Turn},
 };
 use crate::{
-    clock::Monotonic,
+    clock::{Monotonic, millis},
     config::{PoolSettings, UpstreamConfig},
     http2::tools::Lines,
     tls::Connector,
@@ -206,7 +206,7 @@ impl Upstream {
     /// Hundredths of its weight: a tenth when it comes back, all of it after the slow start.
     fn share(&self, slow_start: Duration, now: Monotonic) -> u64 {
         let back_at = self.live.back_at.load(Ordering::Acquire);
-        let whole = u64::try_from(slow_start.as_millis()).unwrap_or(u64::MAX);
+        let whole = millis(slow_start);
         if back_at == 0 || whole == 0 {
             return WHOLE;
         }

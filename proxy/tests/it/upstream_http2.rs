@@ -217,9 +217,7 @@ async fn an_upgrade_under_load_loses_no_call() {
         long.write(&post("/v1/idea/a", "{}").bytes()).await;
         until("the long call is under way", || async { slow.calls() > before }).await;
         let new = setup.upgrade();
-        new.says("took over from process").await;
-        until("the new one is asked and ready", || async { new.admin_get("/readyz").await.status == 200 })
-            .await;
+        new.took_over().await;
         load.goes_on().await;
         slow.release();
         assert_eq!(long.answer("POST").await.unwrap().status, 200, "upgrade {upgrade}");

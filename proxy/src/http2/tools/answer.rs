@@ -5,9 +5,9 @@ use std::io::Write as _;
 use h2::RecvStream;
 use http::{Response, StatusCode, header, response::Parts};
 
-use crate::http2::{
-    head,
-    receiving::{Framing, Receiving},
+use crate::{
+    http2::receiving::{Framing, Receiving},
+    wire::write_line,
 };
 
 /// The answer as it is read.
@@ -40,16 +40,16 @@ fn write(parts: &Parts, framing: Framing) -> Vec<u8> {
     // Writing to a vector cannot fail.
     let _written = write!(text, "HTTP/1.1 {} {reason}\r\n", parts.status.as_str());
     for (name, value) in &parts.headers {
-        head::write(&mut text, name.as_str(), value.as_bytes());
+        write_line(&mut text, name.as_str(), value.as_bytes());
     }
     match framing {
-        Framing::Chunks => head::write(&mut text, "transfer-encoding", b"chunked"),
+        Framing::Chunks => write_line(&mut text, "transfer-encoding", b"chunked"),
         Framing::Over if !is_bare(parts.status) && !parts.headers.contains_key(header::CONTENT_LENGTH) => {
-            head::write(&mut text, "content-length", b"0");
+            write_line(&mut text, "content-length", b"0");
         }
         Framing::Length(_) | Framing::Over => {}
     }
-    head::write(&mut text, "connection", b"close");
+    write_line(&mut text, "connection", b"close");
     text.extend_from_slice(b"\r\n");
     text
 }

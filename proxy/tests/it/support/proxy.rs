@@ -248,6 +248,14 @@ impl Proxy {
         until(what, || async { self.output().contains(what) }).await;
     }
 
+    /// Waits until it has taken the place of another process.
+    pub(crate) async fn took_over(&self) {
+        self.says("took over from process").await;
+        // The one that leaves may still have taken the first connection, and says that it is not ready any more.
+        until("the new one is asked and ready", || async { self.admin_get("/readyz").await.status == 200 })
+            .await;
+    }
+
     /// The health of a tool's upstreams, as `/pools` shows it.
     pub(crate) async fn health(&self, tool: Tool) -> Vec<String> {
         let pools = self.admin_get("/pools").await.json();
