@@ -4,9 +4,12 @@
 mod line;
 
 use std::{
-    io::Write as _,
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
-    thread,
+    io::Write,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+    },
+    thread::{self, Thread},
     time::Duration,
 };
 
@@ -31,6 +34,8 @@ pub struct AccessLog {
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
+    /// Who writes the lines, once there is somebody.
+    writer: OnceLock<Thread>,
 }
 
 type Buffer = Vec<u8>;
@@ -44,7 +49,10 @@ const TIMINGS: u8 = 3;
 const BUFFERS: usize = 16;
 /// What one buffer holds before lines are dropped.
 const BUFFER_BYTES: usize = 1 << 20;
-const WRITE_EVERY: Duration = Duration::from_millis(50);
+/// At so much a buffer is written before its time: what is written while it is in the processor's cache is in nobody's way.
+const WRITE_AT: usize = 64 << 10;
+/// How long a line waits at most before it is written.
+pub const WRITE_EVERY: Duration = Duration::from_millis(50);
 
 impl AccessLog {
     /// An empty log. Nothing is written before [`Self::write_until_closed`] runs.
@@ -55,6 +63,7 @@ impl AccessLog {
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            writer: OnceLock::new(),
         }
     }
 
@@ -87,7 +96,13 @@ impl AccessLog {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        let before = buffer.len();
         line.write(&mut buffer);
+        let is_due = before < WRITE_AT && buffer.len() >= WRITE_AT;
+        drop(buffer);
+        if is_due {
+            self.wake_writer();
+        }
     }
 
     /// Adds the line of a request that was refused before it could be read.
@@ -117,17 +132,20 @@ impl AccessLog {
     /// Ends the log: what is in it is written, nothing more is taken care of.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        self.wake_writer();
     }
 
-    /// Writes lines to standard output until the log is closed and empty. Meant for a thread of its own.
-    pub fn write_until_closed(&self) {
+    /// Writes lines, at the latest when they have waited for so long, until the log is closed and empty. Meant for a thread
+    /// of its own.
+    pub fn write_until_closed(&self, every: Duration, out: &mut impl Write) {
+        self.writer.get_or_init(thread::current);
         let mut taken = Vec::new();
         loop {
             let closed = self.closed.load(Ordering::Acquire);
             for buffer in &self.buffers {
                 std::mem::swap(&mut *buffer.lock(), &mut taken);
-                // Nobody is left to be told that standard output is gone; the lines are lost like those dropped.
-                if !taken.is_empty() && std::io::stdout().write_all(&taken).is_err() {
+                // Nobody is left to be told that the output is gone; the lines are lost like those dropped.
+                if !taken.is_empty() && out.write_all(&taken).is_err() {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                 }
                 taken.clear();
@@ -135,7 +153,13 @@ impl AccessLog {
             if closed {
                 return;
             }
-            thread::sleep(WRITE_EVERY);
+            thread::park_timeout(every);
+        }
+    }
+
+    fn wake_writer(&self) {
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
         }
     }
 }
@@ -151,6 +175,8 @@ const fn written(config: LogConfig) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::{io, sync::mpsc};
+
     use super::*;
 
     fn line() -> Line<'static> {
@@ -187,6 +213,31 @@ mod tests {
         assert_eq!(wanted(&calls), [true; 5]);
         failures.set(LogConfig { access: AccessTarget::Off, ..config(AccessDetail::Calls) });
         assert_eq!(wanted(&failures), [false; 5]);
+    }
+
+    #[test]
+    fn what_comes_quickly_is_written_before_its_time() {
+        struct Pipe(mpsc::Sender<usize>);
+        impl Write for Pipe {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.send(bytes.len()).map_err(io::Error::other)?;
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (log, (sender, receiver)) = (log(AccessDetail::Calls), mpsc::channel());
+        thread::scope(|scope| {
+            scope.spawn(|| log.write_until_closed(Duration::from_secs(3_600), &mut Pipe(sender)));
+            let mut added = Vec::new();
+            line().write(&mut added);
+            let lines = 2 * WRITE_AT / added.len();
+            (0..lines).for_each(|_| log.add(&line()));
+            assert!(receiver.recv().unwrap() > 0);
+            log.close();
+            assert_eq!(log.dropped(), 0);
+        });
     }
 
     #[test]

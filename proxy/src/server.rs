@@ -23,6 +23,7 @@ use tokio::{
 };
 
 use crate::{
+    access_log,
     admin::Admin,
     clock,
     config::{Callers, Config},
@@ -89,7 +90,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
 
     let log = {
         let state = Arc::clone(&state);
-        thread::spawn(move || state.access_log.write_until_closed())
+        thread::spawn(move || state.access_log.write_until_closed(access_log::WRITE_EVERY, &mut io::stdout()))
     };
     let signals = Signals { state: Arc::clone(&state), told, ends: Mutex::new(Some(ends)) };
     // Pingora's own end is a sleep of the whole grace period. The process ends when this function returns, which
