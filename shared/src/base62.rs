@@ -30,13 +30,13 @@ pub(crate) const fn encoded_len(bytes: usize) -> usize {
 pub(crate) fn encode(bytes: &[u8], text: &mut String) {
     for block in bytes.chunks(BLOCK) {
         let mut value = block.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-        let mut digits = [b'0'; 11];
+        let mut digits = [b'0'; block_len(BLOCK)];
+        let digits = digits.get_mut(..block_len(block.len())).unwrap_or_default();
         for digit in digits.iter_mut().rev() {
             *digit = DIGITS.get((value % 62) as usize).copied().unwrap_or(b'0');
             value /= 62;
         }
-        let used = digits.len() - block_len(block.len());
-        text.extend(digits.iter().skip(used).map(|&digit| char::from(digit)));
+        text.push_str(std::str::from_utf8(digits).unwrap_or_default());
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod code;
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, io::Write as _};
 
 use serde_json::{Map, Value};
 
@@ -24,7 +24,8 @@ pub struct Problem {
     code: Code,
     detail: Cow<'static, str>,
     headers: Vec<Header>,
-    members: Vec<(&'static str, Value)>,
+    /// Names, and values in JSON.
+    members: Vec<(&'static str, Cow<'static, str>)>,
 }
 
 /// One thing wrong with a JSON body.
@@ -70,7 +71,13 @@ impl Problem {
 
     /// The same problem with an extension member (RFC 9457 section 3.2).
     #[must_use]
-    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.with_json(name, value.into().to_string())
+    }
+
+    /// The same problem with an extension member whose value is written in JSON already.
+    #[must_use]
+    pub(crate) fn with_json(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.members.push((name, value.into()));
         self
     }
@@ -78,7 +85,7 @@ impl Problem {
     /// The same problem with `Retry-After`, in whole seconds, at least one.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
-        self.with_header("retry-after", seconds.max(1).to_string())
+        self.with_header("retry-after", itoa::Buffer::new().format(seconds.max(1)).to_owned())
     }
 
     /// What kind of problem it is.
@@ -111,19 +118,30 @@ impl Problem {
     /// JSON would escape, as a test finds.
     fn body(&self, request_id: &RequestId) -> String {
         let (code, status) = (self.code.as_str(), self.status());
-        let mut text = String::with_capacity(USUAL_BODY);
-        for part in [r#"{"type":""#, self.code.type_base(), code, r#"","title":""#, self.code.title()] {
-            text.push_str(part);
+        let mut number = itoa::Buffer::new();
+        let mut text = Vec::with_capacity(USUAL_BODY);
+        for part in [
+            r#"{"type":""#,
+            self.code.type_base(),
+            code,
+            r#"","title":""#,
+            self.code.title(),
+            r#"","status":"#,
+            number.format(status),
+            r#","detail":"#,
+        ] {
+            text.extend_from_slice(part.as_bytes());
         }
-        // Writing to a string cannot fail, and plain strings and numbers always serialise.
-        let _written = write!(text, r#"","status":{status},"detail":"#);
-        text.push_str(&serde_json::to_string(&self.detail).unwrap_or_default());
+        // Writing to memory cannot fail, and a text always serialises.
+        let _written = serde_json::to_writer(&mut text, &self.detail);
         let _written = write!(text, r#","code":"{code}","request_id":"{request_id}""#);
         for (name, value) in &self.members {
-            let _written = write!(text, r#","{name}":{value}"#);
+            for part in [r#",""#, name, r#"":"#, value] {
+                text.extend_from_slice(part.as_bytes());
+            }
         }
-        text.push('}');
-        text
+        text.push(b'}');
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What clients are told with every answer. Behind an edge the edge tells it.
 
-use std::io::Write as _;
+use shared::{
+    headers::{CORS, SERVER_TIMING},
+    quota::Standing,
+};
 
-use shared::headers::{CORS, RATE_LIMIT, RATE_LIMIT_POLICY, SERVER_TIMING};
-
-use crate::{ctx::RequestCtx, wire::write_line};
+use crate::{clock::millis, ctx::RequestCtx, wire::write_line};
 
 /// Whether a header of a tool's answer gives way to one of the gateway's.
 #[must_use]
@@ -34,18 +35,17 @@ pub fn unread(out: &mut Vec<u8>) {
 /// How the key stands, where that is known, and how long it took: the gateway's own share, and the tool's. The first is
 /// called as the edge calls it, which clients read.
 fn of_the_call(out: &mut Vec<u8>, ctx: &RequestCtx) {
-    // Writing to a vector cannot fail.
-    if let Some(standing) = &ctx.standing {
-        let (policy, limit) = (standing.policy(), standing.limit());
-        let _written = write!(out, "{RATE_LIMIT_POLICY}: {policy}\r\n{RATE_LIMIT}: {limit}\r\n");
+    for (name, value) in ctx.standing.iter().flat_map(Standing::headers) {
+        write_line(out, name, value.as_bytes());
     }
     let whole = ctx.started.instant.elapsed();
-    let _written = match ctx.sent_at.zip(ctx.answered_at) {
-        Some((sent, answered)) => {
-            let tool = answered.duration_since(sent);
-            let own = whole.saturating_sub(tool).as_millis();
-            write!(out, "{SERVER_TIMING}: edge;dur={own}, origin;dur={}\r\n", tool.as_millis())
-        }
-        None => write!(out, "{SERVER_TIMING}: edge;dur={}\r\n", whole.as_millis()),
-    };
+    let tool = ctx.sent_at.zip(ctx.answered_at).map(|(sent, answered)| answered.duration_since(sent));
+    let own = whole.saturating_sub(tool.unwrap_or_default());
+    out.extend_from_slice(SERVER_TIMING.as_bytes());
+    for (name, took) in [(": edge;dur=", Some(own)), (", origin;dur=", tool)] {
+        let Some(took) = took else { continue };
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(itoa::Buffer::new().format(millis(took)).as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
 }

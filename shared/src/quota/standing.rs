@@ -1,6 +1,6 @@
 //! How a key stands against its quotas, and how that is told to the client.
 
-use std::fmt::{self, Write as _};
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -57,31 +57,28 @@ impl Standing {
         Self { minute: more(self.minute), day: self.day.map(more) }
     }
 
-    /// `RateLimit-Policy` and `RateLimit`.
+    /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota without limit is left out.
     #[must_use]
     pub fn headers(&self) -> [Header; 2] {
-        let text = |value: &dyn fmt::Display| {
-            // Writing to a string cannot fail; 96 characters hold any two items.
-            let mut text = String::with_capacity(96);
-            let _written = write!(text, "{value}");
-            text.into()
-        };
-        [(RATE_LIMIT_POLICY, text(&self.policy())), (RATE_LIMIT, text(&self.limit()))]
+        let policy = |window: Window, left: Left| [("q", left.limit.into()), ("w", window.seconds().into())];
+        let limit = |_, left: Left| [("r", left.remaining.into()), ("t", left.reset_ms.div_ceil(1000))];
+        [(RATE_LIMIT_POLICY, self.list(policy)), (RATE_LIMIT, self.list(limit))]
     }
 
-    /// The value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11): a List of String Items. A quota without
-    /// limit is left out.
-    pub fn policy(&self) -> impl fmt::Display {
-        list(*self, |f, window, left| {
-            write!(f, r#""{}";q={};w={}"#, window.as_str(), left.limit, window.seconds())
-        })
-    }
-
-    /// The value of `RateLimit`, in the same form.
-    pub fn limit(&self) -> impl fmt::Display {
-        list(*self, |f, window, left| {
-            write!(f, r#""{}";r={};t={}"#, window.as_str(), left.remaining, left.reset_ms.div_ceil(1000))
-        })
+    /// A List of String Items (RFC 9651), one for each quota. Every answer has two, so that they are put together without the
+    /// formatter.
+    fn list(&self, parameters: impl Fn(Window, Left) -> [(&'static str, u64); 2]) -> Cow<'static, str> {
+        // 96 characters hold any two items.
+        let (mut text, mut number) = (String::with_capacity(96), itoa::Buffer::new());
+        for (window, left) in [(Window::Minute, Some(self.minute)), (Window::Day, self.day)] {
+            let Some(left) = left else { continue };
+            let quote = if text.is_empty() { "\"" } else { ", \"" };
+            text.extend([quote, window.as_str(), "\""]);
+            for (name, value) in parameters(window, left) {
+                text.extend([";", name, "=", number.format(value)]);
+            }
+        }
+        text.into()
     }
 
     /// The standing of a key that has used nothing.
@@ -92,33 +89,30 @@ impl Standing {
     }
 }
 
-/// An item for each quota.
-fn list(
-    standing: Standing,
-    item: impl Fn(&mut fmt::Formatter<'_>, Window, Left) -> fmt::Result,
-) -> impl fmt::Display {
-    fmt::from_fn(move |f| {
-        item(f, Window::Minute, standing.minute)?;
-        let Some(day) = standing.day else { return Ok(()) };
-        f.write_str(", ")?;
-        item(f, Window::Day, day)
-    })
-}
-
 impl Denial {
     /// The 429, with the moment at which the next call will pass. The rate-limit headers are for the caller to
     /// add, as on every answer.
     #[must_use]
     pub fn problem(&self, standing: &Standing) -> Problem {
         let seconds = self.retry_ms.div_ceil(1000).max(1);
-        let (limit, span) = match self.window {
-            Window::Minute => (standing.minute.limit, "any 60 seconds"),
-            Window::Day => (standing.day.map_or(0, |day| day.limit), "a UTC day"),
+        let (limit, span, violated) = match self.window {
+            Window::Minute => (standing.minute.limit, "any 60 seconds", r#"["minute"]"#),
+            Window::Day => (standing.day.map_or(0, |day| day.limit), "a UTC day", r#"["day"]"#),
         };
-        let detail = format!("the key may make {limit} calls in {span}; the next one passes in {seconds} s");
+        let (mut calls, mut wait) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let detail = [
+            "the key may make ",
+            calls.format(limit),
+            " calls in ",
+            span,
+            "; the next one passes in ",
+            wait.format(seconds),
+            " s",
+        ]
+        .concat();
         Problem::new(Code::QuotaExceeded, detail)
             .retry_after(seconds)
-            .with_member("violated-policies", vec![self.window.as_str()])
+            .with_json("violated-policies", violated)
     }
 }
 
