@@ -133,7 +133,7 @@ impl Direct {
     /// When a file cannot be written: then nothing has changed.
     pub fn hand_over(&self, other: mpsc::Sender<Word>, now: UnixMillis) -> io::Result<()> {
         let mut left = self.left.lock();
-        let counters = self.store.save_counters(&self.ledger.write_and_tell(now, &other));
+        let counters = self.store.save_counters(|out| self.ledger.write_and_tell(now, &other, out));
         let records = self.store.save_records(&self.ledger, &self.origin.lock().clone());
         if counters && records {
             *left = true;
@@ -166,7 +166,7 @@ impl Direct {
     fn save_counters(&self, now: UnixMillis) -> bool {
         let left = self.left.lock();
         self.ledger.take_changed();
-        *left || self.store.save_counters(&self.ledger.write(now))
+        *left || self.store.save_counters(|out| self.ledger.write(now, out))
     }
 
     /// Whether they are safe. Once another process keeps them they are not.

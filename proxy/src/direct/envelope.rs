@@ -3,7 +3,7 @@
 use std::{
     fmt,
     fs::{self, OpenOptions},
-    io::{self, Write as _},
+    io::{self, BufWriter, Seek as _, Write},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
@@ -47,8 +47,44 @@ impl Kind {
         }
     }
 
-    fn first_line(self, payload: &[u8]) -> String {
-        format!("{} {} {:08x}\n", self.as_str(), payload.len(), crc32fast::hash(payload))
+    /// As long for every payload, so that it can be written last.
+    fn first_line(self, length: u64, checksum: u32) -> String {
+        format!("{} {length:020} {checksum:08x}\n", self.as_str())
+    }
+}
+
+/// What a file is to hold, while it is being written: how long it is and its checksum are known at its end.
+pub(super) struct Payload {
+    file: BufWriter<fs::File>,
+    length: u64,
+    checksum: crc32fast::Hasher,
+}
+
+impl Payload {
+    fn begin(file: fs::File, kind: Kind) -> io::Result<Self> {
+        let mut file = BufWriter::new(file);
+        file.write_all(kind.first_line(0, 0).as_bytes())?;
+        Ok(Self { file, length: 0, checksum: crc32fast::Hasher::new() })
+    }
+
+    fn end(mut self, kind: Kind) -> io::Result<()> {
+        self.file.rewind()?;
+        self.file.write_all(kind.first_line(self.length, self.checksum.finalize()).as_bytes())?;
+        self.file.into_inner()?.sync_all()
+    }
+}
+
+impl Write for Payload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        let (taken, _) = bytes.split_at_checked(written).unwrap_or((bytes, &[]));
+        self.checksum.update(taken);
+        self.length += taken.len() as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -61,15 +97,20 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Option<Vec<u8>>, FileFault
     };
     let end = bytes.iter().position(|&b| b == b'\n').ok_or(FileFault::Damaged)?;
     let payload = bytes.split_off(end + 1);
-    if bytes == kind.first_line(&payload).as_bytes() { Ok(Some(payload)) } else { Err(FileFault::Damaged) }
+    let first_line = kind.first_line(payload.len() as u64, crc32fast::hash(&payload));
+    if bytes == first_line.as_bytes() { Ok(Some(payload)) } else { Err(FileFault::Damaged) }
 }
 
-/// Puts a file in the place of the one before, at once or not at all, readable by its owner alone.
-pub(super) fn write(path: &Path, kind: Kind, payload: &[u8]) -> io::Result<()> {
-    let (mut file, new) = create_beside(path)?;
-    file.write_all(kind.first_line(payload).as_bytes())?;
-    file.write_all(payload)?;
-    file.sync_all()?;
+/// Puts a file with what `fill` writes in the place of the one before, at once or not at all, readable by its owner alone.
+pub(super) fn write(
+    path: &Path,
+    kind: Kind,
+    fill: impl FnOnce(&mut Payload) -> io::Result<()>,
+) -> io::Result<()> {
+    let (file, new) = create_beside(path)?;
+    let mut payload = Payload::begin(file, kind)?;
+    fill(&mut payload)?;
+    payload.end(kind)?;
     fs::rename(new, path)
 }
 
@@ -105,9 +146,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         assert!(read(&path, Kind::Counters).unwrap().is_none());
-        write(&path, Kind::Counters, b"first").unwrap();
-        write(&path, Kind::Counters, b"second\n\xff").unwrap();
+        write(&path, Kind::Counters, |out| out.write_all(b"first")).unwrap();
+        write(&path, Kind::Counters, |out| {
+            out.write_all(b"second\n")?;
+            out.write_all(b"\xff")
+        })
+        .unwrap();
         assert_eq!(read(&path, Kind::Counters).unwrap().as_deref(), Some(&b"second\n\xff"[..]));
+        let failed = write(&path, Kind::Counters, |_out| Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
+        write(&path, Kind::Counters, |out| out.write_all(b"second\n\xff")).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
         assert!(matches!(read(&path, Kind::Records), Err(FileFault::Damaged)));

@@ -1,7 +1,10 @@
 //! The counters and records of all keys that were seen, spread over shards so that no two calls wait for each other
 //! unless they are of the same key, or nearly.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
 
 use parking_lot::Mutex;
 use shared::{
@@ -179,29 +182,43 @@ impl Ledger {
         self.shards.iter().take(1).for_each(|shard| shard.lock().changed = true);
     }
 
-    /// All that counts still, as bytes for [`Ledger::restore`]. Counters that are over are forgotten by the way.
-    #[must_use]
-    pub fn write(&self, now: UnixMillis) -> Vec<u8> {
-        self.write_and(now, |_shard| {})
+    /// Writes all that counts still, for [`Ledger::restore`]. Counters that are over are forgotten by the way.
+    ///
+    /// # Errors
+    /// When `out` takes no more.
+    pub fn write(&self, now: UnixMillis, out: &mut impl Write) -> io::Result<()> {
+        self.write_and(now, out, |_shard| {})
     }
 
     /// As [`Ledger::write`]; another process is told of everything that is counted after it was written, and of nothing
     /// else.
-    #[must_use]
-    pub fn write_and_tell(&self, now: UnixMillis, other: &mpsc::Sender<Word>) -> Vec<u8> {
-        self.write_and(now, |shard| shard.other = Some(other.clone()))
+    ///
+    /// # Errors
+    /// When `out` takes no more: then the other process is told of some of what is counted.
+    pub fn write_and_tell(
+        &self,
+        now: UnixMillis,
+        other: &mpsc::Sender<Word>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        self.write_and(now, out, |shard| shard.other = Some(other.clone()))
     }
 
-    fn write_and(&self, now: UnixMillis, then: impl Fn(&mut Shard)) -> Vec<u8> {
-        let mut out = Vec::new();
+    /// Shard by shard: as bytes, all of them together would take as much memory as the counters themselves. Nobody waits for
+    /// `out`.
+    fn write_and(&self, now: UnixMillis, out: &mut impl Write, then: impl Fn(&mut Shard)) -> io::Result<()> {
+        let mut bytes = Vec::new();
         for shard in &self.shards {
             let mut shard = shard.lock();
             let now = shard.clock.read(now);
             shard.counters.retain(|counter| !counter.is_over(now));
-            shard.counters.iter().for_each(|(id, counter)| counter.write(id, now, &mut out));
+            shard.counters.iter().for_each(|(id, counter)| counter.write(id, now, &mut bytes));
             then(&mut shard);
+            drop(shard);
+            out.write_all(&bytes)?;
+            bytes.clear();
         }
-        out
+        Ok(())
     }
 
     /// Takes over what another process has written. `None`, with nothing taken over, when it is something else.

@@ -1,7 +1,8 @@
 //! What outlives the process: the counters of today in one file, the records of keys in another beside it.
 
 use std::{
-    fmt, fs, io,
+    fmt, fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shared::key::{Cursor, KeyRecord};
 
 use super::{
-    envelope::{self, FileFault, Kind},
+    envelope::{self, FileFault, Kind, Payload},
     ledger::Ledger,
 };
 
@@ -120,9 +121,9 @@ impl Store {
         }
     }
 
-    /// Writes counters down, as [`Ledger::write`] makes them.
-    pub(super) fn save_counters(&self, bytes: &[u8]) -> bool {
-        self.note(&self.counters, envelope::write(&self.counters, Kind::Counters, bytes))
+    /// Writes counters down, as [`Ledger::write`] does.
+    pub(super) fn save_counters(&self, write: impl FnOnce(&mut Payload) -> io::Result<()>) -> bool {
+        self.note(&self.counters, envelope::write(&self.counters, Kind::Counters, write))
     }
 
     /// Writes the records down.
@@ -131,7 +132,8 @@ impl Store {
         // An origin is plain text, which always serialises; an empty line would read as damaged.
         let first = serde_json::to_string(origin).unwrap_or_default();
         let text = std::iter::once(first).chain(lines).collect::<Vec<_>>().join("\n");
-        self.note(&self.records, envelope::write(&self.records, Kind::Records, text.as_bytes()))
+        let written = envelope::write(&self.records, Kind::Records, |out| out.write_all(text.as_bytes()));
+        self.note(&self.records, written)
     }
 
     /// Times that a file could not be written, and files that were damaged.
