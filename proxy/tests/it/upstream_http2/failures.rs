@@ -210,6 +210,35 @@ async fn a_server_that_dies_of_every_call_is_not_asked_again_and_again() {
 }
 
 #[tokio::test]
+async fn a_server_that_dies_with_calls_it_has_taken_has_failed_them() {
+    let (tool, good) = (Http2Tool::start(Conduct::Describe).await, Http2Tool::start(Conduct::Describe).await);
+    let servers = [tool.address.to_string(), good.address.to_string()];
+    let lines = "http2 = true\neject_after = 3\nprobe.interval = \"30s\"";
+    let setup = Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
+    let proxy = setup.ready().await;
+    for _ in 0..2 {
+        assert_eq!(
+            proxy.send(post("/v1/qr/a", "{}")).await.status,
+            200,
+            "their connections have served before"
+        );
+    }
+    tool.set(Conduct::Wait);
+    let crash = async {
+        until("the calls are under way", async || tool.under_way() == 3).await;
+        let taken = Instant::now();
+        // Until then their connection may have ended before they came.
+        until("they were taken", async || taken.elapsed() > Duration::from_millis(1_050)).await;
+        drop(tool);
+    };
+    let calls = join_all((0..6).map(|_| proxy.send(post("/v1/qr/a", "{}"))));
+    let (answers, ()) = tokio::join!(calls, crash);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 503).count(), 3, "{answers:?}");
+    let ejections = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, servers[0]);
+    assert_eq!(proxy.metric(&ejections).await, Some(1.0));
+}
+
+#[tokio::test]
 async fn a_failed_connection_is_told_to_all_who_wait_for_it() {
     let (silent, task) = saying(Vec::new(), false).await;
     let good = Http2Tool::start(Conduct::Describe).await;
