@@ -216,24 +216,28 @@ async fn a_server_that_dies_with_calls_it_has_taken_has_failed_them() {
     let lines = "http2 = true\neject_after = 3\nprobe.interval = \"30s\"";
     let setup = Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
     let proxy = setup.ready().await;
-    for _ in 0..2 {
-        assert_eq!(
-            proxy.send(post("/v1/qr/a", "{}")).await.status,
-            200,
-            "their connections have served before"
-        );
+    let mut clients = join_all((0..6).map(|_| Client::connect(proxy.listen))).await;
+    // Every thread's connections to the two have served before.
+    for client in &mut clients {
+        for _ in 0..4 {
+            client.write(&post("/v1/qr/a", "{}").bytes()).await;
+            assert_eq!(client.answer("POST").await.unwrap().status, 200);
+        }
     }
     tool.set(Conduct::Wait);
-    let crash = async {
-        until("the calls are under way", async || tool.under_way() == 3).await;
-        let taken = Instant::now();
-        // Until then their connection may have ended before they came.
-        until("they were taken", async || taken.elapsed() > Duration::from_millis(1_050)).await;
-        drop(tool);
-    };
-    let calls = join_all((0..6).map(|_| proxy.send(post("/v1/qr/a", "{}"))));
-    let (answers, ()) = tokio::join!(calls, crash);
-    assert_eq!(answers.iter().filter(|answer| answer.status == 503).count(), 3, "{answers:?}");
+    let before = good.calls();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.write(&post("/v1/qr/a", "{}").bytes()).await;
+        until("it has come", async || tool.under_way() + good.calls() - before > number).await;
+    }
+    assert_eq!(tool.under_way(), 3);
+    let taken = Instant::now();
+    // Until then their connection may have ended before they came.
+    until("they were taken", async || taken.elapsed() > Duration::from_millis(1_050)).await;
+    drop(tool);
+    let answers = join_all(clients.iter_mut().map(|client| client.answer("POST"))).await;
+    let failed = answers.iter().filter(|answer| answer.as_ref().is_some_and(|answer| answer.status == 503));
+    assert_eq!(failed.count(), 3, "{answers:?}");
     let ejections = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, servers[0]);
     assert_eq!(proxy.metric(&ejections).await, Some(1.0));
 }
