@@ -77,7 +77,7 @@ impl Payload {
 impl Write for Payload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        let (taken, _) = bytes.split_at_checked(written).unwrap_or((bytes, &[]));
+        let taken = bytes.get(..written).unwrap_or(bytes);
         self.checksum.update(taken);
         self.length += taken.len() as u64;
         Ok(written)
@@ -108,10 +108,22 @@ pub(super) fn write(
     fill: impl FnOnce(&mut Payload) -> io::Result<()>,
 ) -> io::Result<()> {
     let (file, new) = create_beside(path)?;
+    let written = write_whole(file, kind, fill).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // Nothing is to be done about what cannot be removed either.
+        let _removed = fs::remove_file(new);
+    }
+    written
+}
+
+fn write_whole(
+    file: fs::File,
+    kind: Kind,
+    fill: impl FnOnce(&mut Payload) -> io::Result<()>,
+) -> io::Result<()> {
     let mut payload = Payload::begin(file, kind)?;
     fill(&mut payload)?;
-    payload.end(kind)?;
-    fs::rename(new, path)
+    payload.end(kind)
 }
 
 /// Finds out whether [`write`] would work.
@@ -152,10 +164,12 @@ mod tests {
             out.write_all(b"\xff")
         })
         .unwrap();
-        assert_eq!(read(&path, Kind::Counters).unwrap().as_deref(), Some(&b"second\n\xff"[..]));
-        let failed = write(&path, Kind::Counters, |_out| Err(io::ErrorKind::StorageFull.into()));
+        let failed = write(&path, Kind::Counters, |out| {
+            out.write_all(b"third")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
         assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
-        write(&path, Kind::Counters, |out| out.write_all(b"second\n\xff")).unwrap();
+        assert_eq!(read(&path, Kind::Counters).unwrap().as_deref(), Some(&b"second\n\xff"[..]));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
         assert!(matches!(read(&path, Kind::Records), Err(FileFault::Damaged)));
