@@ -51,6 +51,16 @@ impl Kind {
     fn first_line(self, length: u64, checksum: u32) -> String {
         format!("{} {length:020} {checksum:08x}\n", self.as_str())
     }
+
+    /// Whether this is the first line of a file with this payload; its length may be written with fewer zeros.
+    fn begins(self, line: &[u8], payload: &[u8]) -> bool {
+        let parts = || {
+            let (rest, checksum) = std::str::from_utf8(line).ok()?.strip_suffix('\n')?.rsplit_once(' ')?;
+            let (kind, length) = rest.rsplit_once(' ')?;
+            Some((kind, length.parse().ok()?, u32::from_str_radix(checksum, 16).ok()?))
+        };
+        parts() == Some((self.as_str(), payload.len(), crc32fast::hash(payload)))
+    }
 }
 
 /// What a file is to hold, while it is being written: how long it is and its checksum are known at its end.
@@ -97,8 +107,7 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Option<Vec<u8>>, FileFault
     };
     let end = bytes.iter().position(|&b| b == b'\n').ok_or(FileFault::Damaged)?;
     let payload = bytes.split_off(end + 1);
-    let first_line = kind.first_line(payload.len() as u64, crc32fast::hash(&payload));
-    if bytes == first_line.as_bytes() { Ok(Some(payload)) } else { Err(FileFault::Damaged) }
+    if kind.begins(&bytes, &payload) { Ok(Some(payload)) } else { Err(FileFault::Damaged) }
 }
 
 /// Puts a file with what `fill` writes in the place of the one before, at once or not at all, readable by its owner alone.
@@ -184,5 +193,13 @@ mod tests {
             fs::write(&path, changed).unwrap();
             assert!(matches!(read(&path, Kind::Counters), Err(FileFault::Damaged)), "{place}");
         }
+    }
+
+    #[test]
+    fn a_length_without_zeros_before_it_is_read_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        fs::write(&path, format!("utg-records 1 5 {:08x}\nfirst", crc32fast::hash(b"first"))).unwrap();
+        assert_eq!(read(&path, Kind::Records).unwrap().as_deref(), Some(&b"first"[..]));
     }
 }
