@@ -73,9 +73,12 @@ pub struct FeedConfig {
 
 /// Reads `[grants]` and `[keys]`, which say together who may call.
 pub(super) fn read(grants: &mut Section<'_>, keys: &mut Section<'_>) -> Option<Callers> {
-    let direct = keys.read("direct", false, Entry::truth);
+    let said = keys.read("direct", None, |entry| entry.truth().map(Some));
+    let direct = said.unwrap_or(false);
     let feed = direct && !keys.is_without("changes");
     let missing = match (direct, feed) {
+        // What it says is no answer: nobody knows what else there has to be.
+        _ if said.is_none() && !keys.is_without("direct") => None,
         (false, _) => Some("is missing; write secret = \"${GRANT_SECRET}\""),
         (true, true) => Some(
             "is missing; the edge that `keys.changes` names is asked with it: write secret = \"${GRANT_SECRET}\"",
