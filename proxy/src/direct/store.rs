@@ -128,11 +128,10 @@ impl Store {
 
     /// Writes the records down.
     pub(super) fn save_records(&self, ledger: &Ledger, origin: &Origin) -> bool {
-        let lines = ledger.records().into_iter().map(|record| record.to_json());
-        // An origin is plain text, which always serialises; an empty line would read as damaged.
-        let first = serde_json::to_string(origin).unwrap_or_default();
-        let text = std::iter::once(first).chain(lines).collect::<Vec<_>>().join("\n");
-        let written = envelope::write(&self.records, Kind::Records, |out| out.write_all(text.as_bytes()));
+        let written = envelope::write(&self.records, Kind::Records, |out| {
+            serde_json::to_writer(&mut *out, origin)?;
+            ledger.records().iter().try_for_each(|record| write!(out, "\n{}", record.to_json()))
+        });
         self.note(&self.records, written)
     }
 
