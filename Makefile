@@ -14,7 +14,7 @@ run-direct: ## the same without an edge: the proxy serves clients and issues key
 build: ## target/release/proxy, target/release/loadtest and the worker in edge-worker/build
 	@scripts/build.sh
 
-test: ## the whole suite: unit, property, simulation, contract, tools, proxy, edge in workerd, end to end, browser
+test: ## the whole suite, or a part of it: KIND=proxy FILTER=waits (CONTRIBUTING.md lists the kinds)
 	@scripts/test.sh
 
 check: ## formatting, clippy with warnings denied, for this machine and for wasm

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # `make test`: the whole suite, kind by kind. The last lines count the tests of each kind; the very last one counts them all.
 # Fails if a test fails, if a kind could not be run, and if a kind has no tests.
+# KIND=proxy runs one kind, and FILTER=waits only those of its tests whose names hold that.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
 readonly LOGS=$TARGET_DIR/test-logs
 readonly BINARIES=$LOGS/binaries.tsv
+readonly KIND=${KIND:-} FILTER=${FILTER:-}
 passed_in_all=0
 failed_in_all=0
 summary=()
@@ -33,7 +35,7 @@ run_binaries() {
   while IFS=$'\t' read -r package target name binary folder; do
     [[ "$package $target $name" =~ ^($1)$ ]] || continue
     printf '\n      %s, %s %s\n' "$package" "$target" "$name"
-    (cd "$folder" && "$binary") </dev/null || status=1
+    (cd "$folder" && "$binary" ${FILTER:+"$FILTER"}) </dev/null || status=1
   done <"$BINARIES"
   return "$status"
 }
@@ -42,6 +44,7 @@ run_binaries() {
 kind() {
   local name=$1 status=0 passed failed ignored
   shift
+  if [[ -n $KIND && $KIND != "$name" ]]; then return; fi
   step "$name tests" "$@" 2>&1 | tee "$LOGS/$name.log" || status=$?
   read -r passed failed ignored < <(count "$LOGS/$name.log")
   if ((ignored)); then
@@ -72,7 +75,8 @@ kind tools run_binaries 'loadtest test [^ ]+'
 kind proxy run_binaries 'proxy test [^ ]+'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
-kind browser node --test tests/browser/*.test.mjs
+kind browser node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs
 
+if ((${#summary[@]} == 0)); then fail "there is no kind of test named \`$KIND\`"; fi
 printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
 ((failed_in_all == 0))
