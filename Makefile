@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check bench bench-proxy sim clean-data
+.PHONY: help run run-direct build test check audit bench bench-proxy sim clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +17,11 @@ build: ## target/release/proxy, target/release/loadtest and the worker in edge-w
 test: ## the whole suite, or a part of it: KIND=proxy FILTER=waits (CONTRIBUTING.md lists the kinds)
 	@scripts/test.sh
 
-check: ## formatting, clippy with warnings denied, for this machine and for wasm
+check: ## formatting, clippy for this machine and for wasm, documentation, licenses; warnings are errors
 	@scripts/check.sh
+
+audit: ## what make check asks of dependencies, and known vulnerabilities (fetches the advisory database)
+	@scripts/audit.sh
 
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared

@@ -13,5 +13,9 @@ if [[ $(cat "$TOOLS/wasm-rust") == rustup ]]; then
   step "clippy for wasm" env CARGO_TARGET_DIR="$EDGE_TARGET_DIR" \
     cargo clippy --locked -p edge-worker --target wasm32-unknown-unknown -- -D warnings
 fi
+# -D warnings: a broken link in a doc comment is an error.
+step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+"$here/cargo-tools.sh" --deny
+step "licenses and sources of dependencies" "$TOOLS/bin/cargo-deny" --offline --locked check licenses bans sources
 for script in scripts/*.mjs scripts/*/*.mjs tests/browser/*.mjs tests/browser/*/*.mjs; do node --check "$script"; done
 if command -v shellcheck >/dev/null; then step "shellcheck" shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run; fi

@@ -6,14 +6,14 @@
 //!
 //! | who | what | |
 //! |---|---|---|
-//! | old | one line of JSON, with the sockets | [`Offer`] |
+//! | old | one line of JSON, with the sockets | `Offer` |
 //! | new | `ready` and a line's end | every upstream was probed; from now on the old one takes no connections |
-//! | old | what it remembers | [`Word`]s and [`END`]; the new one takes connections |
+//! | old | what it remembers | [`Word`]s and `END`; the new one takes connections |
 //! | both | what they have made since | [`Word`]s, until the old process has ended |
 //!
 //! Behind an edge a word is a request that was made ([`Seen`](crate::replay::Seen)). In direct mode it is a call that was
 //! counted or has ended ([`Counted`](crate::direct::Counted)); what was counted before is in the file of the state, which
-//! the old process writes before it says [`END`].
+//! the old process writes before it says `END`.
 
 mod door;
 mod give;

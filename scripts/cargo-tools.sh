@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs worker-build and the wasm-bindgen CLI into .tools, from the crate registry, once per version.
+# Installs worker-build, the wasm-bindgen CLI and cargo-deny into .tools, from the crate registry, once per version.
 # They only drive the build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 readonly WORKER_BUILD=0.8.7
+readonly CARGO_DENY=0.20.2
 # The CLI refuses any crate but its own version, so the lock file decides.
 WASM_BINDGEN=$(locked_version wasm-bindgen)
 [[ -n $WASM_BINDGEN ]] || fail "Cargo.lock holds no wasm-bindgen"
@@ -25,6 +26,10 @@ fi
 if ! installed wasm-bindgen "$WASM_BINDGEN"; then
   step "building the wasm-bindgen CLI $WASM_BINDGEN (about 1 min)" \
     install wasm-bindgen-cli "$WASM_BINDGEN" wasm-bindgen --no-default-features
+fi
+# Only `make check` and `make audit` need it.
+if [[ ${1:-} == --deny ]] && ! installed cargo-deny "$CARGO_DENY"; then
+  step "building cargo-deny $CARGO_DENY (about 1 min)" install cargo-deny "$CARGO_DENY" cargo-deny --locked
 fi
 rm -rf "$TOOLS/build"
 ok "worker-build $WORKER_BUILD, wasm-bindgen $WASM_BINDGEN"
