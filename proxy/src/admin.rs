@@ -77,6 +77,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
     let upstreams = pool.upstreams.iter().map(|upstream| {
         json!({
             "name": upstream.name,
+            "address": upstream.address.map(|address| address.to_string()),
             "health": upstream.health().as_str(),
             "available": upstream.is_available(now),
             "ejected_for_ms": upstream.ejected_for(now),

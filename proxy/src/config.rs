@@ -44,6 +44,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Connections without work that are kept open towards all upstreams together.
     pub idle_upstream_connections: usize,
+    /// How long after the names of upstreams were resolved they are resolved again.
+    pub resolve_interval: Duration,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
     /// The other files that the file named, such as those of secrets: a change of one is a change of the configuration.

@@ -27,6 +27,7 @@ pub mod probe;
 pub mod relay;
 pub mod reload;
 pub mod replay;
+pub mod resolve;
 pub mod respond;
 pub mod server;
 pub mod state;

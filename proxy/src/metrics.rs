@@ -141,6 +141,11 @@ impl Metrics {
         self.pools.connect_failed(tool, upstream);
     }
 
+    /// Counts a lookup of an upstream's name that failed.
+    pub fn resolution_failed(&self) {
+        self.pools.resolution_failed();
+    }
+
     /// Counts a call that went on to another connection after a failure: `connect`, `stale` or `answer`.
     pub fn retried(&self, tool: Tool, after: &str) {
         self.pools.retried(tool, after);

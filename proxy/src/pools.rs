@@ -6,6 +6,7 @@ mod choice;
 mod ejection;
 mod health;
 mod idle;
+mod names;
 mod trial;
 mod upstream;
 
@@ -19,6 +20,7 @@ pub use choice::{Place, Tried};
 pub use health::{Evidence, Health};
 pub use idle::Room;
 pub(crate) use idle::Taken;
+pub use names::ResolvedNames;
 use parking_lot::Mutex;
 use shared::tool::Tool;
 pub use upstream::{Upstream, UpstreamSeat, Way};
@@ -31,14 +33,17 @@ use crate::{
 
 /// One pool for each tool.
 #[derive(Debug)]
-pub struct Pools(PerTool<Arc<Pool>>);
+pub struct Pools {
+    pools: PerTool<Arc<Pool>>,
+    names: ResolvedNames,
+}
 
 /// The servers of one tool.
 #[derive(Debug)]
 pub struct Pool {
     /// What it was configured as.
     pub config: PoolConfig,
-    /// At least one.
+    /// At least one: one for each address of each entry of the configuration.
     pub upstreams: Vec<Upstream>,
     /// Whether all weights are equal, so that turns need no lock.
     even: bool,
@@ -61,25 +66,46 @@ struct Live {
 pub struct PoolSeat(Arc<Live>);
 
 impl Pools {
-    /// The pools of a configuration. Upstreams that the pools `before` had keep what was known of them; others are
-    /// unknown.
+    /// Creates the pools of a configuration, with the addresses that its names resolved to. Servers that the pools
+    /// `before` had keep their state.
     #[must_use]
-    pub fn new(config: &Config, before: Option<&Self>) -> Self {
-        Self(PerTool::from_fn(|tool| {
+    pub fn new(config: &Config, names: ResolvedNames, before: Option<&Self>) -> Self {
+        let pools = PerTool::from_fn(|tool| {
             let before = before.map(|before| before.of(tool).as_ref());
-            Arc::new(Pool::new(config.pools[tool].clone(), before))
-        }))
+            Arc::new(Pool::new(config.pools[tool].clone(), &names, before))
+        });
+        Self { pools, names }
+    }
+
+    /// Returns the pools with other addresses of names; `None` if no pool has other servers than before.
+    #[must_use]
+    pub fn with_names(&self, names: ResolvedNames) -> Option<Self> {
+        let pools = PerTool::from_fn(|tool| {
+            let pool = self.of(tool);
+            match pool.is_resolved_by(&names) {
+                true => Arc::clone(pool),
+                false => Arc::new(Pool::new(pool.config.clone(), &names, Some(pool))),
+            }
+        });
+        let is_same = pools.iter().all(|(tool, pool)| Arc::ptr_eq(pool, self.of(tool)));
+        (!is_same).then_some(Self { pools, names })
+    }
+
+    /// Returns the addresses that names resolved to.
+    #[must_use]
+    pub const fn names(&self) -> &ResolvedNames {
+        &self.names
     }
 
     /// The pool of a tool.
     #[must_use]
     pub fn of(&self, tool: Tool) -> &Arc<Pool> {
-        &self.0[tool]
+        &self.pools[tool]
     }
 
     /// Every pool.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.0.iter().map(|(_, pool)| pool)
+        self.pools.iter().map(|(_, pool)| pool)
     }
 
     /// Whether every upstream has been probed at least once.
@@ -90,16 +116,15 @@ impl Pools {
 }
 
 impl Pool {
-    /// The pool, with what was known of it under the configuration before.
+    /// Creates the pool, with the state of the pool `before` where it has the same servers.
     #[must_use]
-    pub fn new(config: PoolConfig, before: Option<&Self>) -> Self {
-        let upstreams: Vec<_> = config
-            .upstreams
-            .iter()
-            .map(|upstream| {
-                let name = upstream.to_string();
+    pub fn new(config: PoolConfig, names: &ResolvedNames, before: Option<&Self>) -> Self {
+        let upstreams: Vec<_> = names::servers(&config.upstreams, names)
+            .into_iter()
+            .map(|(upstream, address)| {
+                let name = upstream.identity(address);
                 let before = before.and_then(|pool| pool.upstreams.iter().find(|other| other.name == name));
-                Upstream::new(upstream, &config.settings, before)
+                Upstream::new(upstream, address, &config.settings, before)
             })
             .collect();
         let weight = config.upstreams.first().map(|first| first.weight);
@@ -110,6 +135,13 @@ impl Pool {
             config,
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         }
+    }
+
+    /// Returns true if these addresses give the pool the servers that it has.
+    fn is_resolved_by(&self, names: &ResolvedNames) -> bool {
+        let servers = names::servers(&self.config.upstreams, names);
+        let ours = self.upstreams.iter().map(|upstream| (&upstream.config, upstream.address));
+        servers.into_iter().eq(ours)
     }
 
     /// Whether every upstream that is to be probed was.
@@ -128,7 +160,11 @@ impl Pool {
         let _one_at_a_time = self.live.ejecting.lock();
         upstream.call_ended(true, settings, now, || {
             let out = self.upstreams.iter().filter(|upstream| upstream.ejected_for(now) > 0).count() as u64;
-            (out + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.most_percent
+            // The last one that can serve stays, also where the others are unhealthy, such as the address of a name
+            // at which nothing listens.
+            let has_other =
+                self.upstreams.iter().any(|other| !std::ptr::eq(other, upstream) && other.is_available(now));
+            has_other && (out + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.most_percent
         })
     }
 
@@ -209,7 +245,7 @@ mod tests {
     }
 
     pub(super) fn healthy(config: PoolConfig) -> Pool {
-        let pool = Pool::new(config, None);
+        let pool = Pool::new(config, &ResolvedNames::default(), None);
         for upstream in &pool.upstreams {
             upstream.observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
         }
@@ -239,11 +275,21 @@ mod tests {
     }
 
     #[test]
+    fn last_available_upstream_is_not_ejected_beside_unhealthy_ones() {
+        let pool = Pool::new(config(2), &ResolvedNames::default(), None);
+        let probe = &pool.config.settings.probe;
+        pool.upstreams[0].observe(Evidence::ProbePassed, probe, at(0));
+        pool.upstreams[1].observe(Evidence::ProbeFailed, probe, at(0));
+        fail(&pool, 0, 1_000);
+        assert!(pool.upstreams[0].is_available(at(1_000)));
+    }
+
+    #[test]
     fn what_is_known_of_an_upstream_outlives_its_configuration() {
         let old = healthy(config(2));
         fail(&old, 0, 1_000);
         let _seat = old.enter().unwrap();
-        let new = Pool::new(config(3), Some(&old));
+        let new = Pool::new(config(3), &ResolvedNames::default(), Some(&old));
         let now = at(1_000);
         let known: Vec<_> = new.upstreams.iter().map(|one| (one.health(), one.ejected_for(now))).collect();
         assert_eq!(known, [(Health::Healthy, 5_000), (Health::Healthy, 0), (Health::Unknown, 0)]);

@@ -1,7 +1,6 @@
 //! Asks every upstream, again and again, whether it is well.
 
 use std::{
-    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,7 +10,7 @@ use http::uri::Scheme;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::{TcpStream, lookup_host},
+    net::TcpStream,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -50,15 +49,31 @@ pub async fn introduce(pools: &Pools) {
     let mut first = JoinSet::new();
     for pool in pools.iter() {
         for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.duty != Duty::Off && upstream.health() == Health::Unknown {
+            if upstream.config.duty != Duty::Off
+                && upstream.address.is_some()
+                && upstream.health() == Health::Unknown
+            {
                 first.spawn(probe_once(Arc::clone(pool), place));
             }
         }
     }
+    note_unresolved(pools);
     first.join_all().await;
 }
 
-async fn probe_once(pool: Arc<Pool>, place: usize) {
+/// Notes that upstreams whose names have no known address cannot be reached.
+pub fn note_unresolved(pools: &Pools) {
+    for pool in pools.iter() {
+        for upstream in &pool.upstreams {
+            if upstream.config.duty != Duty::Off && upstream.address.is_none() {
+                note(pool, upstream, Err("its name has no known address".to_owned()));
+            }
+        }
+    }
+}
+
+/// Probes one upstream once.
+pub(crate) async fn probe_once(pool: Arc<Pool>, place: usize) {
     if let Some(upstream) = pool.upstreams.get(place) {
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         note(&pool, upstream, outcome);
@@ -69,7 +84,7 @@ fn watch_all(pools: &Pools) -> JoinSet<()> {
     let mut probes = JoinSet::new();
     for pool in pools.iter() {
         for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.duty != Duty::Off {
+            if upstream.config.duty != Duty::Off && upstream.address.is_some() {
                 probes.spawn(watch(Arc::clone(pool), place));
             }
         }
@@ -122,7 +137,8 @@ async fn probe(upstream: &Upstream, config: &ProbeConfig) -> Result<(), String> 
 
 /// The status of the answer, or none when a connection is all that is asked for. Only the first line is read: what follows cannot hold the probe up.
 async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<Option<u16>> {
-    let mut address = resolve(upstream).await?;
+    let mut address =
+        upstream.address.ok_or_else(|| std::io::Error::other("its name has no known address"))?;
     if let Some(port) = config.port {
         address.set_port(port);
     }
@@ -154,11 +170,11 @@ async fn inquire(
         ProbeKind::Http => {}
     }
     if let Some(scheme) = http2 {
-        return tools::ask(stream, scheme, &upstream.name, &config.path, AGENT).await.map(Some);
+        return tools::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await.map(Some);
     }
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        config.path, upstream.name
+        config.path, upstream.authority
     );
     stream.write_all(request.as_bytes()).await?;
     let mut line = [0; "HTTP/1.1 200".len()];
@@ -172,31 +188,9 @@ fn status(line: &[u8]) -> Option<u16> {
     digits.parse().ok().filter(|status| (100..=599).contains(status))
 }
 
-/// Where the upstream is now. Names are looked up anew for every probe, so that calls follow them.
-async fn resolve(upstream: &Upstream) -> std::io::Result<SocketAddr> {
-    let (host, port) = (upstream.config.host.as_str(), upstream.config.port);
-    match host.parse() {
-        Ok(ip) => Ok(SocketAddr::new(ip, port)),
-        Err(_) => follow(upstream, &lookup_host((host, port)).await?.collect::<Vec<_>>()),
-    }
-}
-
-/// Goes where the upstream's name leads: where it is already, as long as that is one of the places, since many name
-/// servers give them in another order each time.
-fn follow(upstream: &Upstream, places: &[SocketAddr]) -> std::io::Result<SocketAddr> {
-    let stays = upstream.address().filter(|address| places.contains(address));
-    let address = stays.or_else(|| places.first().copied());
-    let address = address.ok_or_else(|| std::io::Error::other("its name leads to no address"))?;
-    upstream.resolved(address);
-    Ok(address)
-}
-
 #[cfg(test)]
 mod tests {
-    use shared::tool::Tool;
-
     use super::*;
-    use crate::config::Config;
 
     #[test]
     fn a_status_is_read_from_the_first_bytes_of_an_answer() {
@@ -205,31 +199,6 @@ mod tests {
         for line in [b"HTTP/2.0 200", b"HTTP/1.1 20x", b"SSH-2.0-Open", b"HTTP/1.1 999"] {
             assert_eq!(status(line), None);
         }
-    }
-
-    #[test]
-    fn calls_follow_a_name_and_stay_where_they_are_as_long_as_it_leads_there() {
-        let text = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"tool.test:9100\"]\n")).concat();
-        let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{text}");
-        let config = Config::parse("proxy.toml", &text, &|_name| None).unwrap();
-        let pool = Pool::new(config.pools[Tool::Qr].clone(), None);
-        let upstream = &pool.upstreams[0];
-        assert_eq!(upstream.address(), None);
-        let at = |last: u8| SocketAddr::from(([10, 0, 0, last], 9100));
-        for (places, address) in [
-            (&[at(1), at(2)][..], Some(at(1))),
-            (&[at(2), at(1)], Some(at(1))),
-            (&[at(3), at(2)], Some(at(3))),
-            (&[], None),
-            (&[at(3)], Some(at(3))),
-        ] {
-            assert_eq!(follow(upstream, places).ok(), address);
-            // A name that leads nowhere for a moment does not end the calls: the probe that failed speaks for itself.
-            assert_eq!(upstream.address(), address.or_else(|| Some(at(3))));
-        }
-        // What was found outlives the configuration.
-        let again = Pool::new(config.pools[Tool::Qr].clone(), Some(&pool));
-        assert_eq!(again.upstreams[0].address(), Some(at(3)));
     }
 
     #[test]

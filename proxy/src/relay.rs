@@ -230,7 +230,7 @@ impl Relay {
         let Some((pool, place)) = ctx.call.as_ref().map(|call| Arc::clone(&call.pool)).zip(ctx.place) else {
             return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
         };
-        let way = pool.upstream(place).and_then(Upstream::way);
+        let way = pool.upstream(place).and_then(Upstream::way).cloned();
         let Some(way) = way else {
             return Err(Some(fail::unavailable(&pool, "no server of the tool can be reached")));
         };
@@ -339,5 +339,5 @@ fn was_taken(ctx: &RequestCtx) -> bool {
 /// A request's head, with the server that it goes to.
 fn addressed(head: &[u8], ctx: &RequestCtx) -> Vec<u8> {
     let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
-    upstream.map_or_else(Vec::new, |upstream| head::address_request(head, &upstream.name))
+    upstream.map_or_else(Vec::new, |upstream| head::address_request(head, &upstream.authority))
 }

@@ -18,7 +18,7 @@ use crate::{
     clock,
     config::{Config, LoadError},
     pools::Pools,
-    probe,
+    probe, resolve,
     state::State,
 };
 
@@ -127,7 +127,10 @@ impl Reloader {
     /// whose upstreams are all new is not without any.
     async fn take(&self, mut config: Config) -> Outcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
-        let pools = Pools::new(&config, Some(&self.state.pools.load()));
+        let _changing = self.state.changing.lock().await;
+        let before = self.state.pools.load_full();
+        let names = resolve::resolve(&config, before.names()).await;
+        let pools = Pools::new(&config, names, Some(&before));
         probe::introduce(&pools).await;
         self.state.take(config, pools);
         let before = self.state.report.load();

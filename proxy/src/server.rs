@@ -36,6 +36,7 @@ use crate::{
     notify::{Manager, Notifier},
     probe::Prober,
     reload::{self, Reloader, Watch},
+    resolve::Resolver,
     state::State,
 };
 
@@ -73,6 +74,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     server.add_service(Bound::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.lasting(state.drain.left()));
+    server.add_service(background_service("names", Resolver::new(Arc::clone(&state))));
     server.add_service(background_service("probes", Prober(Arc::clone(&state))));
     server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
     if let Some(successors) = successors.transpose()? {

@@ -4,7 +4,7 @@ use std::{io, sync::Arc};
 
 use arc_swap::ArcSwap;
 use shared::tool::Tool;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::{
     access_log::AccessLog,
@@ -15,7 +15,7 @@ use crate::{
     guards::Guards,
     hand_over::Word,
     metrics::Metrics,
-    pools::{Pool, Pools},
+    pools::{Pool, Pools, ResolvedNames},
     reload::Report,
     replay::{ReplayCache, Seen},
 };
@@ -28,6 +28,8 @@ pub struct State {
     pub pools: ArcSwap<Pools>,
     /// Told when there are others.
     pub pools_changed: Notify,
+    /// Held while pools are replaced, by a reload or because names resolve to other addresses.
+    pub changing: AsyncMutex<()>,
     /// What came of reading the configuration.
     pub report: ArcSwap<Report>,
     /// What direct mode keeps; `None` behind an edge.
@@ -50,7 +52,7 @@ impl State {
     /// # Errors
     /// When two metrics have one name, which a test excludes, or the files of direct mode cannot be relied upon.
     pub fn new(config: Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let pools = Pools::new(&config, None);
+        let pools = Pools::new(&config, ResolvedNames::default(), None);
         let (replay_capacity, direct) = match &config.callers {
             Callers::Edge(grants) => (grants.replay_capacity, None),
             Callers::Clients(keys) => (0, Some(Direct::open(keys)?)),
@@ -64,6 +66,7 @@ impl State {
             drain: Arc::default(),
             pools: ArcSwap::from_pointee(pools),
             pools_changed: Notify::new(),
+            changing: AsyncMutex::default(),
             report: ArcSwap::from_pointee(Report::first(clock::now())),
             config: ArcSwap::from_pointee(config),
         })
@@ -71,11 +74,16 @@ impl State {
 
     /// Goes on with another configuration and its pools.
     pub fn take(&self, config: Config, pools: Pools) {
-        let pools = Arc::new(pools);
-        self.metrics.name_series(&self.pools.load(), &pools);
         self.access_log.set(config.log);
         log::set_max_level(config.log.level);
         self.config.store(Arc::new(config));
+        self.take_pools(pools);
+    }
+
+    /// Goes on with other pools of the same configuration.
+    pub fn take_pools(&self, pools: Pools) {
+        let pools = Arc::new(pools);
+        self.metrics.name_series(&self.pools.load(), &pools);
         self.pools.store(pools);
         self.pools_changed.notify_one();
     }

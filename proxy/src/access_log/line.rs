@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::{
         config::{PoolConfig, PoolSettings},
-        pools::Pool,
+        pools::{Pool, ResolvedNames},
     };
 
     fn line(call: Option<&Call>) -> Line<'_> {
@@ -162,7 +162,7 @@ mod tests {
         let call = Call {
             method: CallMethod::Post,
             tool: Tool::Qr,
-            pool: std::sync::Arc::new(Pool::new(config, None)),
+            pool: std::sync::Arc::new(Pool::new(config, &ResolvedNames::default(), None)),
             action: "generate".into(),
             key_id: KeyId::new([3; 12]),
             tier: Tier::Pro,

@@ -34,6 +34,11 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     let clients = section(root, "clients", clients);
     let log = section(root, "log", log);
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
+    let resolve_interval = root.read(
+        "resolve_interval",
+        Duration::from_secs(5),
+        duration_in(Duration::from_millis(100)..=Duration::from_secs(3_600)),
+    );
     let defaults =
         section(root, "defaults", |defaults| PoolSettings::read(defaults, &PoolSettings::default()));
     let pools = section(root, "pools", |section| pools(section, &defaults));
@@ -44,6 +49,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         clients,
         log,
         idle_upstream_connections,
+        resolve_interval,
         pools: pools?,
         files: Vec::new(),
     })

@@ -1,6 +1,6 @@
 //! What is counted of each pool and each of its upstreams.
 
-use prometheus::{Error, Histogram, IntCounterVec, IntGaugeVec};
+use prometheus::{Error, Histogram, IntCounter, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
 use super::register::Register;
@@ -14,6 +14,7 @@ use crate::{
 pub(super) struct PoolMetrics {
     pub(super) seconds: PerTool<Histogram>,
     connect_failures: IntCounterVec,
+    resolution_failures: IntCounter,
     retries: IntCounterVec,
     ejections: IntCounterVec,
     healthy: IntGaugeVec,
@@ -41,6 +42,10 @@ impl PoolMetrics {
                 "utg_upstream_connect_failures_total",
                 "Connections for calls that could not be made.",
                 &["tool", "upstream"],
+            )?,
+            resolution_failures: register.counter(
+                "utg_name_resolution_failures_total",
+                "Lookups of names of upstreams that failed. Their last known addresses stay in use.",
             )?,
             retries: register.counters(
                 "utg_upstream_retries_total",
@@ -105,6 +110,10 @@ impl PoolMetrics {
 
     pub(super) fn connect_failed(&self, tool: Tool, upstream: &str) {
         self.connect_failures.with_label_values(&[tool.as_str(), upstream]).inc();
+    }
+
+    pub(super) fn resolution_failed(&self) {
+        self.resolution_failures.inc();
     }
 
     pub(super) fn retried(&self, tool: Tool, after: &str) {

@@ -110,7 +110,7 @@ mod tests {
     use crate::{
         config::{Duty, PoolConfig, PoolSettings},
         pools::{
-            Evidence,
+            Evidence, ResolvedNames,
             tests::{at, config, fail, healthy},
         },
     };
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn no_call_goes_to_an_upstream_that_nobody_has_seen_healthy() {
-        assert_eq!(select(&Pool::new(config(3), None), Tried::default(), 0), None);
+        assert_eq!(select(&Pool::new(config(3), &ResolvedNames::default(), None), Tried::default(), 0), None);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     fn one_that_is_switched_off_is_known_to_need_no_probe() {
         let mut config = config(2);
         config.upstreams[1].duty = Duty::Off;
-        let pool = Pool::new(config, None);
+        let pool = Pool::new(config, &ResolvedNames::default(), None);
         assert!(!pool.is_known());
         pool.upstreams[0].observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
         assert!(pool.is_known());

@@ -12,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use pingora_core::{
     protocols::Stream,
@@ -34,21 +33,26 @@ use crate::{
     tls::Connector,
 };
 
-/// A server, its health and how to connect to it.
+/// A server of a pool: one address, its health and how to connect to it. A configured name has one for each address that
+/// it resolves to.
 #[derive(Debug)]
 pub struct Upstream {
-    /// `host:port`, as configured. It names the upstream in logs and metrics, and is the `Host` of its requests.
+    /// The identity in logs, metrics and on `/pools`, by which health and counters are carried over. `10.0.0.4:9100` if
+    /// the configuration has the address, `tools.internal/10.0.0.4:9100` if it has a name, and `tools.internal:9100` while
+    /// the name has never been resolved.
     pub name: String,
-    /// Where it is said to be.
+    /// `host:port` as configured: the `Host` of requests.
+    pub authority: String,
+    /// The entry of the configuration.
     pub config: UpstreamConfig,
+    /// Where requests go; `None` while the name has never been resolved.
+    pub address: Option<SocketAddr>,
     seed: u64,
-    template: HttpPeer,
     connector: Option<Connector>,
     http2: bool,
-    time: Duration,
     /// How long a connection may wait for its next call.
     keep_idle: Duration,
-    way: ArcSwapOption<Way>,
+    way: Option<Arc<Way>>,
     live: Arc<Live>,
 }
 
@@ -98,33 +102,34 @@ pub struct UpstreamSeat {
 const WHOLE: u64 = 100;
 
 impl Upstream {
-    /// The upstream, with what was known of it under the configuration before.
-    pub(super) fn new(config: &UpstreamConfig, settings: &PoolSettings, before: Option<&Self>) -> Self {
-        let name = config.to_string();
-        let upstream = Self {
+    /// Creates the server of `config` at `address`, with the state of `before`, the same server until now.
+    pub(super) fn new(
+        config: &UpstreamConfig,
+        address: Option<SocketAddr>,
+        settings: &PoolSettings,
+        before: Option<&Self>,
+    ) -> Self {
+        let name = config.identity(address);
+        let connector = settings.tls.connector(&config.host, settings.http2);
+        let way = address.map(|address| Arc::new(Way::new(address, connector.clone(), settings)));
+        Self {
             seed: balance::seed(name.as_bytes()),
             name,
+            authority: config.to_string(),
             config: config.clone(),
-            template: template(settings),
-            connector: settings.tls.connector(&config.host, settings.http2),
+            address,
+            connector,
             http2: settings.http2,
-            time: settings.connect_timeout,
             keep_idle: settings.keep_idle,
-            way: ArcSwapOption::empty(),
+            way,
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
-        };
-        let before = before.and_then(Self::address);
-        let address = config.host.parse().ok().map(|ip| SocketAddr::new(ip, config.port));
-        if let Some(address) = address.or(before) {
-            upstream.resolved(address);
         }
-        upstream
     }
 
-    /// How to connect; `None` until its name was resolved once.
+    /// Returns how to connect; `None` while the name has never been resolved.
     #[must_use]
-    pub fn way(&self) -> Option<Arc<Way>> {
-        self.way.load_full()
+    pub const fn way(&self) -> Option<&Arc<Way>> {
+        self.way.as_ref()
     }
 
     /// A connection made that way before, which waits for work.
@@ -153,7 +158,7 @@ impl Upstream {
 
     /// Closes connections that nobody will use any more.
     pub fn sweep_idle(&self, now: Monotonic) {
-        if let Some(way) = self.way() {
+        if let Some(way) = &self.way {
             self.live.idle.sweep(way.identity, now, self.keep_idle);
             if let Some(lines) = self.live.lines.get() {
                 lines.sweep(way.identity, now, self.keep_idle);
@@ -171,26 +176,6 @@ impl Upstream {
     #[must_use]
     pub const fn speaks_http2(&self) -> bool {
         self.http2
-    }
-
-    /// Where calls go now.
-    #[must_use]
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.way().and_then(|way| way.peer._address.as_inet().copied())
-    }
-
-    /// Notes where the upstream's name leads now.
-    pub fn resolved(&self, address: SocketAddr) {
-        let same = self.way.load().as_ref().is_some_and(|way| way.peer._address.as_inet() == Some(&address));
-        if !same {
-            let peer = HttpPeer { _address: address.into(), ..self.template.clone() };
-            // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
-            let mut identity = DefaultHasher::new();
-            (peer.reuse_hash(), &self.connector, self.http2).hash(&mut identity);
-            let (identity, connector) = (identity.finish(), self.connector.clone());
-            let (http2, time) = (self.http2, self.time);
-            self.way.store(Some(Arc::new(Way { identity, peer, connector, http2, time })));
-        }
     }
 
     /// What balancing goes by.
@@ -239,6 +224,22 @@ impl Upstream {
     }
 }
 
+impl Way {
+    fn new(address: SocketAddr, connector: Option<Connector>, settings: &PoolSettings) -> Self {
+        let peer = peer(address, settings);
+        // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
+        let mut identity = DefaultHasher::new();
+        (peer.reuse_hash(), &connector, settings.http2).hash(&mut identity);
+        Self {
+            identity: identity.finish(),
+            peer,
+            connector,
+            http2: settings.http2,
+            time: settings.connect_timeout,
+        }
+    }
+}
+
 impl Live {
     fn new() -> Self {
         Self {
@@ -265,8 +266,8 @@ impl Drop for UpstreamSeat {
     }
 }
 
-fn template(settings: &PoolSettings) -> HttpPeer {
-    let mut peer = HttpPeer::new(SocketAddr::from(([0, 0, 0, 0], 0)), false, String::new());
+fn peer(address: SocketAddr, settings: &PoolSettings) -> HttpPeer {
+    let mut peer = HttpPeer::new(address, false, String::new());
     peer.options.connection_timeout = Some(settings.connect_timeout);
     peer.options.total_connection_timeout = Some(settings.connect_timeout);
     // Reading has no timeout here: Pingora's begins before the body is sent and anew with every byte. What a tool may

@@ -107,3 +107,33 @@ async fn a_probe_that_drips_is_over_in_time_and_delays_no_other() {
     until("the dripping tool is noticed", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
     assert_eq!(proxy.health(Tool::Pdf).await, ["healthy"]);
 }
+
+/// `localhost` may be `127.0.0.1` and `::1`; the tool listens on the first only.
+#[tokio::test]
+async fn upstream_by_name_is_served_at_the_address_that_listens() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let name = format!("localhost:{}", tool.address.port());
+    let proxy = Setup::new().upstreams(Tool::Qr, &[&name]).ready().await;
+    for _ in 0..10 {
+        assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
+    }
+    assert_eq!(tool.calls(), 10);
+    assert!(tool.received().iter().all(|head| head.contains(&name)), "the Host is the name");
+    let series = format!(r#"utg_upstream_healthy{{tool="qr",upstream="localhost/{}"}}"#, tool.address);
+    assert_eq!(proxy.metric(&series).await, Some(1.0));
+    assert_eq!(proxy.metric("utg_name_resolution_failures_total").await, Some(0.0));
+}
+
+#[tokio::test]
+async fn upstream_whose_name_does_not_resolve_is_unhealthy_and_named() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let names = ["nowhere.invalid:9100", &tool.address.to_string()];
+    let proxy = Setup::new().upstreams(Tool::Qr, &names).ready().await;
+    assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy", "healthy"]);
+    assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
+    proxy.says("upstream name not resolved").await;
+    until("the lookup is counted", || async {
+        proxy.metric("utg_name_resolution_failures_total").await >= Some(1.0)
+    })
+    .await;
+}

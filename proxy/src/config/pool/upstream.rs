@@ -1,6 +1,9 @@
 //! The servers of a pool, and what is said of each.
 
-use std::fmt;
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+};
 
 use crate::config::{section::Entry, values};
 
@@ -35,6 +38,23 @@ impl fmt::Display for UpstreamConfig {
         match self.host.contains(':') {
             true => write!(f, "[{}]:{}", self.host, self.port),
             false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl UpstreamConfig {
+    /// Returns the IP address, unless the host is a name.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+
+    /// Returns the text that identifies the server at one address of this entry, in logs, metrics and across reloads.
+    #[must_use]
+    pub fn identity(&self, address: Option<SocketAddr>) -> String {
+        match address {
+            Some(address) if self.ip().is_none() => format!("{}/{address}", self.host),
+            Some(_) | None => self.to_string(),
         }
     }
 }

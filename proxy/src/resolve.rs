@@ -1,0 +1,288 @@
+//! Resolves the names of upstreams, again and again, as Envoy's STRICT_DNS does: each address is a server of the pool.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use tokio::{
+    net::lookup_host,
+    sync::Mutex,
+    task::JoinSet,
+    time::{Instant, sleep, timeout_at},
+};
+
+use crate::{
+    config::{Config, Duty},
+    pools::ResolvedNames,
+    probe,
+    state::State,
+};
+
+/// The task that resolves the names of the configuration in use every `resolve_interval`.
+pub struct Resolver {
+    state: Arc<State>,
+    lookups: Mutex<Lookups>,
+}
+
+/// Lookups in progress, at most one for each name, since the system's resolver cannot be told to stop; and the names whose
+/// last lookup failed.
+#[derive(Default)]
+struct Lookups {
+    set: JoinSet<(String, io::Result<Vec<IpAddr>>)>,
+    pending: BTreeSet<String>,
+    failing: BTreeSet<String>,
+}
+
+/// What names resolved to, or why they did not.
+type Results = BTreeMap<String, io::Result<Vec<IpAddr>>>;
+
+/// How long a round waits for its lookups. Slower ones are taken in a later round.
+const ROUND: Duration = Duration::from_secs(2);
+
+impl Resolver {
+    /// A resolver that has not looked anything up.
+    #[must_use]
+    pub fn new(state: Arc<State>) -> Self {
+        Self { state, lookups: Mutex::default() }
+    }
+
+    /// Looks the names up once, and goes on with what they resolve to.
+    async fn refresh(&self) {
+        let names = names(&self.state.config.load());
+        let mut lookups = self.lookups.lock().await;
+        let results = lookups.round(&names).await;
+        lookups.report(&results, &self.state);
+        drop(lookups);
+        apply(&self.state, results).await;
+    }
+}
+
+#[async_trait]
+impl BackgroundService for Resolver {
+    async fn start(&self, mut shutdown: ShutdownWatch) {
+        loop {
+            self.refresh().await;
+            let pause = sleep(self.state.config.load().resolve_interval);
+            tokio::select! {
+                () = pause => {}
+                // Names are followed while requests in flight are finished; this ends with the process.
+                changed = shutdown.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+/// Resolves the names of a configuration that is not in use yet. A name that cannot be resolved in time keeps the
+/// addresses that it has in `before`.
+pub async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
+    let names = names(config);
+    let known = names.iter().fold(ResolvedNames::default(), |known, name| {
+        let addresses: Vec<_> = before.addresses(name).collect();
+        known.with(name, addresses)
+    });
+    merged(known, Lookups::default().round(&names).await)
+}
+
+/// Goes on with other addresses, if they change a pool. Servers that are new are probed once first, so that a pool whose
+/// servers are all new is not without any.
+async fn apply(state: &State, results: Results) {
+    // A reload must neither overwrite these pools nor be overwritten by them.
+    let _changing = state.changing.lock().await;
+    let pools = state.pools.load_full();
+    match pools.with_names(merged(pools.names().clone(), results)) {
+        Some(changed) => {
+            probe::introduce(&changed).await;
+            state.take_pools(changed);
+        }
+        None => probe::note_unresolved(&pools),
+    }
+}
+
+fn merged(names: ResolvedNames, results: Results) -> ResolvedNames {
+    results.into_iter().fold(names, |names, (name, result)| names.with(&name, result.unwrap_or_default()))
+}
+
+/// Returns the names of upstreams that are to be reached.
+fn names(config: &Config) -> BTreeSet<String> {
+    let upstreams = config.pools.iter().flat_map(|(_, pool)| &pool.upstreams);
+    let named = upstreams.filter(|upstream| upstream.duty != Duty::Off && upstream.ip().is_none());
+    named.map(|upstream| upstream.host.clone()).collect()
+}
+
+impl Lookups {
+    /// Looks names up, and returns what is known of any of them within the time of a round.
+    async fn round(&mut self, names: &BTreeSet<String>) -> Results {
+        for name in names {
+            if self.pending.insert(name.clone()) {
+                let name = name.clone();
+                self.set.spawn(async move {
+                    let result = lookup_host((name.as_str(), 0)).await;
+                    let result = result.map(|found| found.map(|address| address.ip()).collect());
+                    (name, result)
+                });
+            }
+        }
+        let deadline = Instant::now() + ROUND;
+        let mut results = Results::new();
+        while let Ok(Some(Ok((name, result)))) = timeout_at(deadline, self.set.join_next()).await {
+            self.pending.remove(&name);
+            results.insert(name, result);
+        }
+        results
+    }
+
+    /// Logs and counts failures: each is counted, and logged when it is the first in a row.
+    fn report(&mut self, results: &Results, state: &State) {
+        for (name, result) in results {
+            match result {
+                Ok(_) => {
+                    if self.failing.remove(name) {
+                        log::info!("upstream name resolved again: name={name}");
+                    }
+                }
+                Err(error) => {
+                    state.metrics.resolution_failed();
+                    if self.failing.insert(name.clone()) {
+                        log::warn!(
+                            "upstream name not resolved, last known addresses stay in use: name={name} error=\"{error}\""
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::{key::KeyId, tool::Tool};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        task::JoinHandle,
+    };
+
+    use super::*;
+    use crate::{clock::Monotonic, pools::Health};
+
+    /// A server that passes every probe.
+    fn serve(listener: TcpListener) -> JoinHandle<()> {
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _read = stream.read(&mut [0; 1024]).await;
+                let _written = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+            }
+        })
+    }
+
+    fn state(port: u16) -> State {
+        let text = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"127.0.0.1:1 off\"]\n")).concat();
+        let named = format!("pools.qr.upstreams = [\"tool.test:{port}\"]");
+        let text = text.replace("pools.qr.upstreams = [\"127.0.0.1:1 off\"]", &named);
+        let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{text}");
+        State::new(Config::parse("proxy.toml", &text, &|_name| None).unwrap()).unwrap()
+    }
+
+    fn resolved(addresses: &[&str]) -> Results {
+        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        [("tool.test".to_owned(), Ok(addresses))].into()
+    }
+
+    fn shown(state: &State) -> Vec<(String, Health)> {
+        let pool = state.pool(Tool::Qr);
+        pool.upstreams.iter().map(|upstream| (upstream.name.clone(), upstream.health())).collect()
+    }
+
+    /// The addresses that the next ten calls go to.
+    fn called(state: &State) -> BTreeSet<IpAddr> {
+        let pool = state.pool(Tool::Qr);
+        let next = |_| {
+            let (place, _seat) =
+                pool.take(KeyId::new([1; 12]), crate::pools::Tried::default(), Monotonic::now())?;
+            pool.upstream(place)?.address
+        };
+        (0..10).filter_map(next).map(|address| address.ip()).collect()
+    }
+
+    fn ips(addresses: &[&str]) -> BTreeSet<IpAddr> {
+        addresses.iter().map(|address| address.parse().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn name_with_one_dead_address_is_served_by_the_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _server = serve(listener);
+        let state = state(port);
+        assert_eq!(shown(&state), [(format!("tool.test:{port}"), Health::Unknown)]);
+        assert!(!state.is_prepared());
+        apply(&state, resolved(&["::1", "127.0.0.1"])).await;
+        assert_eq!(
+            shown(&state),
+            [
+                (format!("tool.test/127.0.0.1:{port}"), Health::Healthy),
+                (format!("tool.test/[::1]:{port}"), Health::Unhealthy)
+            ]
+        );
+        assert!(state.is_prepared());
+        assert_eq!(called(&state), ips(&["127.0.0.1"]));
+    }
+
+    #[tokio::test]
+    async fn calls_are_balanced_over_addresses_and_follow_the_name() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let second = serve(TcpListener::bind(("127.0.0.2", port)).await.unwrap());
+        let _servers = [serve(listener), serve(TcpListener::bind(("127.0.0.3", port)).await.unwrap())];
+        let state = state(port);
+        apply(&state, resolved(&["127.0.0.1", "127.0.0.2"])).await;
+        assert_eq!(called(&state), ips(&["127.0.0.1", "127.0.0.2"]));
+
+        // An address that dies is missed by probes; health is carried over to the addresses that follow.
+        second.abort();
+        let _ended = second.await;
+        let pool = state.pool(Tool::Qr);
+        for _ in 0..3 {
+            probe::probe_once(Arc::clone(&pool), 1).await;
+        }
+        assert_eq!(called(&state), ips(&["127.0.0.1"]));
+        apply(&state, resolved(&["127.0.0.2", "127.0.0.3"])).await;
+        assert_eq!(
+            shown(&state).into_iter().map(|one| one.1).collect::<Vec<_>>(),
+            [Health::Unhealthy, Health::Healthy]
+        );
+        assert_eq!(called(&state), ips(&["127.0.0.3"]));
+
+        // Nothing is lost when the name server fails.
+        let before = state.pool(Tool::Qr);
+        let failed = || io::Error::other("no name server");
+        apply(&state, [("tool.test".to_owned(), Err(failed()))].into()).await;
+        apply(&state, resolved(&[])).await;
+        assert!(Arc::ptr_eq(&before, &state.pool(Tool::Qr)), "the pool is not built again");
+        assert_eq!(called(&state), ips(&["127.0.0.3"]));
+    }
+
+    #[tokio::test]
+    async fn name_that_never_resolved_is_unhealthy_and_does_not_delay_readiness() {
+        let state = state(9);
+        apply(&state, [("tool.test".to_owned(), Err(io::Error::other("no name server")))].into()).await;
+        assert_eq!(shown(&state), [("tool.test:9".to_owned(), Health::Unhealthy)]);
+        assert!(state.is_prepared());
+    }
+
+    #[tokio::test]
+    async fn lookups_of_a_round_are_made_once_for_each_name() {
+        let mut lookups = Lookups::default();
+        let names = ["localhost".to_owned()].into();
+        let results = lookups.round(&names).await;
+        let addresses = results["localhost"].as_ref().unwrap();
+        assert!(addresses.contains(&IpAddr::from([127, 0, 0, 1])), "{addresses:?}");
+        assert!(lookups.pending.is_empty() && lookups.set.is_empty());
+    }
+}
