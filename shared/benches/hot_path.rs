@@ -16,6 +16,7 @@ use criterion::{BatchSize, Criterion};
 use shared::{
     action::Action,
     grant::Grant,
+    headers::reaches_tool,
     holder::{Holder, Step},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
     meter::{Ask, Message, Meter, Reply},
@@ -42,6 +43,7 @@ const ASK_FULL: &str = "meter ask of a full 500-a-minute key";
 const SIGN: &str = "grant sign";
 const VERIFY: &str = "grant verify";
 const ROUTE: &str = "route parse";
+const HEADERS: &str = "headers of a request, 12";
 
 fn keys(c: &mut Criterion) {
     let reference = MacKey::new(SECRET).unwrap();
@@ -164,6 +166,27 @@ fn passage(c: &mut Criterion) {
     c.bench_function(ROUTE, |b| b.iter(|| Route::parse(black_box("POST"), black_box("/v1/qr/generate"))));
 }
 
+/// Decides which headers of a usual request reach the tool.
+fn headers(c: &mut Criterion) {
+    let names = [
+        "Host",
+        "User-Agent",
+        "Accept",
+        "Accept-Encoding",
+        "Accept-Language",
+        "Content-Type",
+        "Content-Length",
+        "X-API-Key",
+        "Traceparent",
+        "Idempotency-Key",
+        "X-Request-Id",
+        "X-Custom-Header",
+    ];
+    c.bench_function(HEADERS, |b| {
+        b.iter(|| black_box(&names).iter().filter(|name| reaches_tool(name)).count());
+    });
+}
+
 /// Nanoseconds of one run as criterion stored them.
 fn measured(results: &Path, name: &str) -> f64 {
     let text = fs::read_to_string(results.join(name).join("new/estimates.json")).unwrap();
@@ -183,11 +206,12 @@ fn main() {
     holder(&mut c);
     meter(&mut c);
     passage(&mut c);
+    headers(&mut c);
     c.final_summary();
 
     let reference = measured(&results, REFERENCE);
     println!("\n{:<42} {:>9} {:>8}", "", "ns", "ratio");
-    for name in [REFERENCE, KEY, FORGED, ADMIT, DENY, HOLDER, ASK, ASK_FULL, SIGN, VERIFY, ROUTE] {
+    for name in [REFERENCE, KEY, FORGED, ADMIT, DENY, HOLDER, ASK, ASK_FULL, SIGN, VERIFY, ROUTE, HEADERS] {
         let nanos = measured(&results, name);
         println!("{name:<42} {nanos:>9.0} {:>8.2}", nanos / reference);
     }

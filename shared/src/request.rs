@@ -1,5 +1,7 @@
 //! What makes a request's head acceptable at all, before anyone asks what it wants.
 
+mod host;
+
 use crate::{
     headers,
     problem::{Code, Problem},
@@ -34,7 +36,7 @@ impl<'a> Head<'a> {
     ///
     /// # Errors
     /// `headers-too-large`, `expectation-failed`, or `header-malformed` for what two parsers could read
-    /// differently: a name with an underscore, a key sent twice, a body with two lengths.
+    /// differently: a name with an underscore, a key sent twice, a body with two lengths, an invalid host.
     pub fn read(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<Self, Problem> {
         let mut head = Self::default();
         let mut bounds = Bounds::default();
@@ -51,6 +53,8 @@ impl<'a> Head<'a> {
                 head.chunked = true;
             } else if name.eq_ignore_ascii_case("content-type") {
                 head.read_type(value)?;
+            } else if name.eq_ignore_ascii_case("host") {
+                host::check(value)?;
             } else if name.eq_ignore_ascii_case("expect") && !value.eq_ignore_ascii_case(b"100-continue") {
                 return Err(Problem::new(
                     Code::ExpectationFailed,
@@ -91,7 +95,7 @@ impl<'a> Head<'a> {
         let accept = accept.collect::<Vec<_>>().join(", ");
         let detail = match essence {
             "" => format!("the body has no Content-Type; this takes {accept}"),
-            _ => format!("the body's type is not taken here; this takes {accept}"),
+            _ => format!("the body's type `{}` is not accepted here; this takes {accept}", shown(essence)),
         };
         Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept", accept))
     }
@@ -177,8 +181,9 @@ impl Bounds {
     }
 }
 
-fn shown(name: &str) -> String {
-    name.chars().filter(char::is_ascii_graphic).take(64).collect()
+/// What a client has sent, as far as it can be repeated to it.
+fn shown(text: &str) -> String {
+    text.chars().filter(char::is_ascii_graphic).take(64).collect()
 }
 
 fn malformed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
@@ -248,6 +253,8 @@ mod tests {
         for refused in [None, Some("text/plain"), Some("application/jsonp"), Some("audio")] {
             assert!(check(refused).is_err(), "{refused:?}");
         }
+        let detail = check(Some("text/p\u{e9}lain<a b>; a=b")).unwrap_err().detail().to_owned();
+        assert!(detail.contains("type `text/plain<ab>` is not accepted"), "{detail}");
         assert!(Head::default().check_media_type(&[]).is_ok(), "no body, no type");
     }
 }

@@ -126,6 +126,48 @@ fn the_tools_status_is_the_proxys_word() {
     );
 }
 
+/// Applications behind a proxy believe these: who the client is, and what it really asks for. The others
+/// concern the client's connection only.
+#[test]
+fn trusted_and_nominated_headers_do_not_leave_the_edge() {
+    let origin = Origin::good("{}");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("free");
+    let withheld = [
+        "X-Forwarded-Client-Cert",
+        "X-Forwarded-User",
+        "X-Forwarded-Prefix",
+        "Proxy",
+        "X-Original-URL",
+        "X-Rewrite-URL",
+        "X-HTTP-Method-Override",
+        "X-User-Id",
+        "X-Remote-User",
+        "X-Middleware-Subrequest",
+        "HTTP2-Settings",
+        "X-Mine",
+        "X-Mine-Too",
+    ];
+    let request = Request::get("/v1/qr/generate").key(&key).header("Connection", "X-Mine, HTTP2-Settings");
+    let request = withheld.iter().fold(request, |request, name| request.header(name, "hush"));
+    let request = request.header("Connection", "x-mine-too").header("X-Requested-With", "tests");
+    assert_eq!(request.send(edge.addr).status, 200);
+    let arrivals = origin.arrivals();
+    let leaked: Vec<_> = arrivals[0].headers.iter().filter(|(_, value)| value.contains("hush")).collect();
+    assert!(leaked.is_empty(), "{leaked:?}");
+    assert_eq!(arrivals[0].header("x-requested-with"), Some("tests"));
+}
+
+/// The runtime looks at `Host` before the worker and may answer by itself, in its own words.
+#[test]
+fn invalid_host_is_not_served_at_the_edge() {
+    let edge = Edge::start(NOWHERE);
+    for host in ["a.example, b.example", "user@example.com", "example.com:http", "example.com/v1"] {
+        let answer = Request::get("/healthz").header("Host", host).send(edge.addr);
+        assert!(answer.status >= 400, "{host}: {answer:?}");
+    }
+}
+
 #[test]
 fn a_connection_is_good_for_the_next_call_after_a_refused_one() {
     let edge = Edge::start(NOWHERE);

@@ -69,8 +69,10 @@ impl Request {
     }
 
     fn bytes(&self, to: SocketAddr) -> Vec<u8> {
-        let mut head =
-            format!("{} {} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n", self.method, self.target);
+        let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.target);
+        if !self.headers.iter().any(|(name, _)| name == "Host") {
+            head.push_str(&format!("Host: {to}\r\n"));
+        }
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::future::{Either, select};
 use shared::{
-    headers,
+    headers::{self, Nominated},
     origin::{ANSWER_MS, CONNECT_MS, Failure, Origin, Sent},
     problem::Code,
     route::CallMethod,
@@ -150,10 +150,11 @@ impl Attempt<'_> {
     ) -> Result<web_sys::Request, JsValue> {
         let edge = self.passage.edge;
         let kept = web_sys::Headers::new_with_headers(&edge.incoming.request.headers())?;
+        let nominated = Nominated::of(edge.incoming.header("connection").map(str::as_bytes).into_iter());
         for (name, _) in &edge.incoming.headers {
             // The runtime writes the framing of what it sends.
             let framing = matches!(name.as_str(), "content-length" | "transfer-encoding");
-            if framing || !headers::reaches_tool(name) {
+            if framing || !headers::reaches_tool(name) || nominated.holds(name) {
                 kept.delete(name)?;
             }
         }

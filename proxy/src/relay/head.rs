@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
-    headers::{KEY_ID, REQUEST_ID, TIER, reaches_client, reaches_tool},
+    headers::{KEY_ID, Nominated, REQUEST_ID, TIER, reaches_client, reaches_tool, tokens},
     request::MAX_HEADER_BYTES,
     route::CallMethod,
 };
@@ -236,25 +236,4 @@ fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
-}
-
-/// The headers that a `Connection` names, which are for this hop only (RFC 9110, section 7.6.1).
-pub(super) struct Nominated<'a>(Vec<&'a [u8]>);
-
-impl<'a> Nominated<'a> {
-    fn of(values: impl Iterator<Item = &'a [u8]>) -> Self {
-        // Two tokens are in nearly every message, and name no header.
-        let usual =
-            |token: &&[u8]| token.eq_ignore_ascii_case(b"close") || token.eq_ignore_ascii_case(b"keep-alive");
-        Self(values.flat_map(tokens).filter(|token| !usual(token)).collect())
-    }
-
-    fn holds(&self, name: &str) -> bool {
-        self.0.iter().any(|token| token.eq_ignore_ascii_case(name.as_bytes()))
-    }
-}
-
-/// The members of a list in a header.
-pub(super) fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }

@@ -1,11 +1,10 @@
 //! What is known of a request from its head, beside what it asks for.
 
-use shared::request::Head;
+use shared::{headers::tokens, request::Head};
 
 use super::{
     exchange::Upload,
     framing::{Chunks, Framing},
-    head,
 };
 use crate::wire::WireHead;
 
@@ -25,7 +24,7 @@ impl Request {
             (true, _) => Framing::Chunked(Chunks::Size),
             (false, length) => length.map_or(Framing::NONE, Framing::Length),
         };
-        let mut asked = wire.all("connection").flat_map(head::tokens);
+        let mut asked = wire.all("connection").flat_map(tokens);
         let close = wire.is_old || asked.any(|token| token.eq_ignore_ascii_case(b"close"));
         Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close }
     }

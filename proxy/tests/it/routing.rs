@@ -137,6 +137,39 @@ async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
     assert_eq!(headers["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
 }
 
+/// Applications behind a proxy believe these: who the client is, and what it really asks for.
+#[tokio::test]
+async fn header_that_applications_trust_does_not_reach_the_tool() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let trusted = [
+        "X-Forwarded-Client-Cert",
+        "X-Forwarded-User",
+        "X-Forwarded-Email",
+        "X-Forwarded-Prefix",
+        "X-Forwarded-Proto",
+        "Proxy",
+        "X-Original-URL",
+        "X-Rewrite-URL",
+        "X-HTTP-Method-Override",
+        "X-HTTP-Method",
+        "X-Method-Override",
+        "X-User-Id",
+        "X-Remote-User",
+        "X-SSL-Client-Verify",
+        "X-Envoy-Original-Path",
+        "X-Middleware-Subrequest",
+        "HTTP2-Settings",
+    ];
+    let request =
+        trusted.iter().fold(call("GET", "/v1/qr/generate"), |request, name| request.header(name, "hush"));
+    let answer = proxy.send(request.header("X-Requested-With", "tests")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let head = tool.received().remove(0);
+    assert!(!head.contains("hush"), "{head}");
+    assert_eq!(answer.json()["headers"]["x-requested-with"], "tests");
+}
+
 #[tokio::test]
 async fn a_pool_may_put_its_tool_under_a_path() {
     let tool = FakeTool::start(Manner::Describe).await;

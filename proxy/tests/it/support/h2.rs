@@ -70,11 +70,11 @@ impl Http2 {
 /// The head of a request; `None` for what cannot be told in HTTP/2.
 pub(crate) fn head(request: &Request) -> Option<http::Request<()>> {
     let mut built = http::Request::builder().method(request.method());
-    let mut authority = None;
-    for (name, value) in request.headers() {
-        if name == "Host" && authority.is_none() {
-            authority = Some(value.clone());
-        } else if ["connection", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str()) {
+    // A request has one from its beginning, which another one replaces.
+    let authority =
+        request.headers().iter().filter(|(name, _)| name == "Host").last().map(|(_, value)| value.clone());
+    for (name, value) in request.headers().iter().filter(|(name, _)| name != "Host") {
+        if ["connection", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str()) {
             return None;
         } else {
             built = built.header(name, value);
