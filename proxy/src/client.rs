@@ -32,6 +32,8 @@ pub struct ClientStream {
     bounds: Bounds,
     /// Whether a request was read on this connection before.
     used: bool,
+    /// Whether the client has closed its half of the connection: it sends no more, and may still read.
+    half_closed: bool,
 }
 
 /// Who is at the other end of a connection.
@@ -67,6 +69,7 @@ impl ClientStream {
             deadline: Deadline::new(),
             bounds: Bounds::of(config),
             used: false,
+            half_closed: false,
         }
     }
 

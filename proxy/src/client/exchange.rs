@@ -49,11 +49,14 @@ impl ClientStream {
         self.played = head;
     }
 
-    /// Ready when the client has left, or is overdue. What it sends meanwhile is kept for the next request.
+    /// Waits until the client resets the connection or is overdue. Keeps what it sends meanwhile for the next request.
+    ///
+    /// A client that closes its half of the connection may still read its response (RFC 9293, section 3.6): it is
+    /// served. One that has closed both halves looks the same until it is written to.
     pub fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        while self.bytes.len().saturating_sub(self.played) < MAX_AHEAD {
+        while !self.half_closed && self.bytes.len().saturating_sub(self.played) < MAX_AHEAD {
             match ready!(self.poll_more(context)) {
-                Ok(0) => return Poll::Ready(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => self.half_closed = true,
                 Ok(_) => {}
                 Err(error) => return Poll::Ready(error),
             }

@@ -190,16 +190,57 @@ async fn one_key_cannot_take_all_places() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_frees_its_place() {
+async fn client_that_resets_frees_its_slot() {
     let tool = FakeTool::start(Manner::Wait).await;
     let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"60s\"");
     let proxy = setup.ready().await;
     let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
-    let mut client = Client::connect(proxy.listen).await;
+    let mut client = Client::connect_abortive(proxy.listen).await;
     client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    until("the call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
+    until("the call is in flight", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
     drop(client);
-    until("its place is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
+    until("its slot is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
+}
+
+/// Closing one half says that no more is sent, and nothing of reading (RFC 9293, section 3.6).
+#[tokio::test]
+async fn client_that_half_closes_gets_its_response() {
+    let tool = FakeTool::start(Manner::Wait).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
+    for request in [call("GET", "/v1/qr/generate"), call("POST", "/v1/qr/generate").json("{}")] {
+        let calls = tool.calls();
+        tool.set(Manner::Wait);
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&request.bytes()).await;
+        until("the call has reached the tool", || async { tool.calls() > calls }).await;
+        client.close_half().await;
+        // Another request goes through after the end of the first one's half was there to be read.
+        assert_eq!(proxy.send(Request::new("GET", "/healthz")).await.status, 200);
+        assert_eq!(proxy.metric(in_flight).await, Some(1.0));
+        tool.release();
+        let answer = client.answer(request.method()).await.expect("a response");
+        assert_eq!((answer.status, answer.complete), (200, true));
+        assert!(client.is_closed().await);
+        until("its slot is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
+    }
+}
+
+/// Two requests and the end of the client's half at once: both are served.
+#[tokio::test]
+async fn pipelined_requests_before_half_close_are_all_served() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    for _ in 0..20 {
+        let mut client = Client::connect(proxy.listen).await;
+        let both = [call("GET", "/v1/qr/a").bytes(), call("GET", "/v1/qr/b").bytes()].concat();
+        client.write(&both).await;
+        client.close_half().await;
+        for _ in 0..2 {
+            assert_eq!(client.answer("GET").await.expect("a response").status, 200);
+        }
+        assert!(client.is_closed().await);
+    }
 }
 
 #[tokio::test]

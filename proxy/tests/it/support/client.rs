@@ -118,6 +118,13 @@ impl Client {
         TcpStream::connect(to).await.map(Self::over)
     }
 
+    /// A connection that is reset when it is dropped.
+    pub(crate) async fn connect_abortive(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).await.expect("a connection");
+        stream.set_zero_linger().expect("a socket");
+        Self::over(stream)
+    }
+
     pub(crate) fn over(stream: impl Io + 'static) -> Self {
         Self { stream: Box::new(stream), unread: Vec::new() }
     }
@@ -129,6 +136,11 @@ impl Client {
     /// Writes as much as the other side takes; it may close in the middle.
     pub(crate) async fn write_some(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).await.is_ok()
+    }
+
+    /// Closes the sending half of the connection.
+    pub(crate) async fn close_half(&mut self) {
+        self.stream.shutdown().await.expect("to close one half");
     }
 
     /// The next final answer; `None` when the connection ends without one.

@@ -271,7 +271,7 @@ async fn a_call_that_its_client_gives_up_is_taken_back_and_no_other_is() {
     let (tool, proxy) = calling(Conduct::Wait, "").await;
     let mut clients = Vec::new();
     for _ in 0..3 {
-        let mut client = Client::connect(proxy.listen).await;
+        let mut client = Client::connect_abortive(proxy.listen).await;
         client.write(&call("GET", "/v1/qr/a").bytes()).await;
         clients.push(client);
     }
