@@ -38,7 +38,7 @@ impl Admin {
         if self.0.is_ready() {
             return json_answer(StatusCode::OK, &json!({ "status": "ready" }));
         }
-        let status = if self.0.drain.has_begun() { "draining" } else { "probing" };
+        let status = if self.0.drain.is_announced() { "draining" } else { "probing" };
         json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": status }))
     }
 

@@ -46,6 +46,8 @@ pub struct Config {
     pub idle_upstream_connections: usize,
     /// How long after the names of upstreams were resolved they are resolved again.
     pub resolve_interval: Duration,
+    /// The longest body of a request that names no tool, in bytes: that of `[defaults]`.
+    pub max_body: u64,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
     /// The other files that the file named, such as those of secrets: a change of one is a change of the configuration.
@@ -65,6 +67,8 @@ pub struct ServerConfig {
     pub data_centre: String,
     /// Threads that serve requests.
     pub threads: usize,
+    /// How long connections are still accepted and served once the process was told to end.
+    pub drain_delay: Duration,
     /// How long requests under way may take once the process was told to end.
     pub grace: Duration,
     /// Where a new process asks for the sockets, if it may.

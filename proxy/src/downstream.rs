@@ -22,7 +22,7 @@ use crate::{
     http2::{self, End, Http2Stream},
     metrics::Bound,
     relay::{Next, Relay},
-    respond,
+    respond::{self, Linger},
     state::State,
     tls::Handshake,
 };
@@ -139,7 +139,11 @@ impl Downstream {
                 if problem.code() == Code::RequestTimeout {
                     self.state.metrics.hit(Bound::HeaderTimeout);
                 }
-                respond::refuse_unread(client, &self.state, &problem).await;
+                let linger = match problem.code() {
+                    Code::RequestTimeout => Linger::Brief,
+                    _ => Linger::Body(self.state.config.load().max_body),
+                };
+                respond::refuse_unread(client, &self.state, &problem, linger).await;
                 None
             }
             Arrival::Silent(bound) => {
@@ -175,7 +179,7 @@ impl Downstream {
     async fn turn_away(&self, stream: Stream, config: &Config) {
         let mut client = ClientStream::new(stream, &config.clients);
         let problem = Problem::new(Code::TooManyRequests, "too many connections from this address");
-        respond::refuse_unread(&mut client, &self.state, &problem.retry_after(1)).await;
+        respond::refuse_unread(&mut client, &self.state, &problem.retry_after(1), Linger::Brief).await;
     }
 }
 

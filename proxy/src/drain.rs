@@ -15,7 +15,7 @@ pub struct Drain {
     requests: AtomicUsize,
     connections: AtomicUsize,
     sending: AtomicUsize,
-    /// Whether the phase is another than [`Phase::Serving`]: calls ask for nothing else.
+    /// Whether the process drains: the phase is [`Phase::Leaving`] or [`Phase::Ending`]. Calls ask for nothing else.
     begun: AtomicBool,
     phase: watch::Sender<Phase>,
     /// Whether the sockets are another process's, in the form that Pingora takes.
@@ -23,11 +23,13 @@ pub struct Drain {
 }
 
 /// How far the process is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// It takes connections.
     #[default]
     Serving,
+    /// It takes connections as before, and is not ready any more: load balancers are to notice before it drains.
+    Delaying,
     /// Another process does; connections that are open are served once more each, and told to come anew.
     Leaving,
     /// Connections without a request are closed.
@@ -88,6 +90,17 @@ impl Drain {
         }
     }
 
+    /// From now on the process is not ready any more, and serves as before.
+    pub fn delay(&self) {
+        self.phase.send_if_modified(|phase| {
+            let serving = *phase == Phase::Serving;
+            if serving {
+                *phase = Phase::Delaying;
+            }
+            serving
+        });
+    }
+
     /// From now on the process is ending.
     pub fn begin(&self) {
         self.go_on_to(Phase::Ending);
@@ -108,6 +121,12 @@ impl Drain {
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
+    }
+
+    /// Whether the process was told to end, or another one takes the connections: it is not ready.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        *self.phase.borrow() != Phase::Serving
     }
 
     /// How far it is, from now on.

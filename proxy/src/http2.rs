@@ -119,7 +119,7 @@ pub async fn serve(
         let accepted = tokio::select! {
             biased;
             // Requests that come before the client has heard it are served; it makes the others somewhere else.
-            _ = phase.wait_for(|phase| *phase != Phase::Serving), if ending.is_none() => {
+            _ = phase.wait_for(|phase| *phase >= Phase::Leaving), if ending.is_none() => {
                 ending = Some(End::Done);
                 connection.connection.graceful_shutdown();
                 continue;

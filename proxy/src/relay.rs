@@ -21,6 +21,7 @@ use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
     problem::{Code, Problem},
     request::Head,
+    route::{Route, Target},
     written::Written,
 };
 
@@ -45,7 +46,7 @@ use crate::{
         log::{self, Outcome},
     },
     pools::{Room, Upstream, Way},
-    respond,
+    respond::{self, Linger},
     state::State,
     wire::WireHead,
 };
@@ -108,7 +109,8 @@ impl Relay {
         let (mut request, opened) = match open(state, client, &mut ctx) {
             Ok(opened) => opened,
             Err(problem) => {
-                respond::refuse_unread(client, state, &problem).await;
+                let linger = Linger::Body(state.config.load().max_body);
+                respond::refuse_unread(client, state, &problem, linger).await;
                 return Next::End;
             }
         };
@@ -126,7 +128,8 @@ impl Relay {
         }
         // The call is over; what is left is for the client to read its answer.
         (ctx.seat, ctx.upstream_seat, ctx.key_guard) = (None, None, None);
-        respond::part(client).await;
+        let linger = Linger::Body(longest_body(state, client.head()));
+        respond::linger_and_close(client, state, linger).await;
         Next::End
     }
 
@@ -325,6 +328,19 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
         Err(problem) => Opened::Refuse(problem),
     };
     Ok((request, opened))
+}
+
+/// Returns the length of the longest body that a request may have: its pool's limit, or the default if it names no tool.
+fn longest_body(state: &State, head: &[u8]) -> u64 {
+    let wire = WireHead::parse(head).ok();
+    let route = wire.and_then(|wire| {
+        let path = Target::parse(wire.target).ok()?.path;
+        Route::parse(wire.method, path).ok().and_then(|route| match route {
+            Route::CallTool(call) => Some(call.tool),
+            _ => None,
+        })
+    });
+    route.map_or_else(|| state.config.load().max_body, |tool| state.pool(tool).config.settings.max_body)
 }
 
 /// Whether a request over a connection that others use as well was sent so long ago that its server has taken it, and it

@@ -8,17 +8,41 @@ use shared::{
     request_id::RequestId,
     written::Written,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::sleep,
+};
 
-use crate::{client::ClientStream, ctx::RequestCtx, direct::told, state::State, wire::write_line};
+use crate::{
+    client::{Awaited, ClientStream},
+    ctx::RequestCtx,
+    direct::told,
+    drain::Phase,
+    state::State,
+    wire::write_line,
+};
 
 /// Bodies up to this length are read to their end, so that a refusal costs no new connection.
 pub const SMALL_BODY: u64 = 64 << 10;
-/// Of longer bodies so much is read and dropped: closing on unread bytes can destroy the answer on its way.
+/// Beyond the largest body, so much is read and dropped before the connection is closed.
 const LINGER_BYTES: u64 = 1 << 20;
-/// How long.
+/// How long a brief lingering close takes at most.
 pub const LINGER: Duration = Duration::from_secs(1);
+/// How long a lingering close takes at most for a client that is still sending its body (nginx: `lingering_time`).
+const LINGER_BODY: Duration = Duration::from_secs(30);
+/// How long such a client may pause (nginx: `lingering_timeout`).
+const LINGER_PAUSE: Duration = Duration::from_secs(5);
 const NO_CONTENT: u16 = 204;
+
+/// How much is read and dropped after the last response of a connection (lingering close). A client that sends its
+/// whole body before it reads gets a reset instead of the response if the connection is closed on unread bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linger {
+    /// What is on its way: for clients that are owed no more than an attempt.
+    Brief,
+    /// A body of at most this many bytes.
+    Body(u64),
+}
 
 /// The answer that refuses a request, counted.
 #[must_use]
@@ -29,7 +53,7 @@ pub fn refusal(ctx: &mut RequestCtx, state: &State, problem: &Problem) -> Writte
 }
 
 /// Answers a client whose request could not be read, and ends the connection.
-pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &Problem) {
+pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &Problem, linger: Linger) {
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
@@ -39,20 +63,31 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
         }
     });
     if stream.send(&text).await.is_ok() {
-        part(stream).await;
+        linger_and_close(stream, state, linger).await;
     }
 }
 
-/// Ends a connection over which something may still come: it is taken for a while, so that the client gets to read its
-/// answer. Closing on unread bytes can destroy it on its way.
-pub async fn part(stream: &mut ClientStream) {
-    let take = async {
+/// Closes the sending half of a connection, reads and drops what the client still sends, within the bounds of `linger`,
+/// and returns when the connection can be closed.
+pub async fn linger_and_close(stream: &mut ClientStream, state: &State, linger: Linger) {
+    let (bytes, time, pause) = match linger {
+        Linger::Brief => (LINGER_BYTES, LINGER, LINGER),
+        Linger::Body(most) => (most.saturating_add(LINGER_BYTES), LINGER_BODY, LINGER_PAUSE),
+    };
+    let drained = async {
         if AsyncWriteExt::shutdown(stream).await.is_ok() {
+            stream.wait_for(Awaited::Request, pause);
             // Whatever it comes to, the connection ends.
-            let _taken = tokio::io::copy(&mut stream.take(LINGER_BYTES), &mut tokio::io::sink()).await;
+            let _dropped = tokio::io::copy(&mut stream.take(bytes), &mut tokio::io::sink()).await;
         }
     };
-    let _over = tokio::time::timeout(LINGER, take).await;
+    let mut phase = state.drain.phase();
+    // A process that ends does not wait for those who are only sending what nobody reads.
+    let ending = async {
+        drop(phase.wait_for(|phase| *phase == Phase::Ending).await);
+        sleep(LINGER).await;
+    };
+    tokio::select! { () = drained => (), () = sleep(time) => (), () = ending => () }
 }
 
 /// A request's name where no grant names it. It has to be unlikely to repeat, not hard to guess.

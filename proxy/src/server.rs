@@ -20,12 +20,13 @@ use tokio::{
     runtime::Builder,
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
+    time::sleep,
 };
 
 use crate::{
     access_log,
     admin::Admin,
-    clock,
+    clock::{self, millis},
     config::{Callers, Config},
     direct::Keeper,
     downstream::Downstream,
@@ -190,16 +191,69 @@ fn wait_until(is_done: impl Fn() -> bool, deadline: Instant, told: &mpsc::Receiv
 
 /// The signals to end. From now on they are received, if later: they would end the process at once while it begins, with
 /// what it has counted.
-fn ends() -> io::Result<(Signal, Signal)> {
+fn ends() -> io::Result<Ends> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
-    runtime.block_on(async { Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)) })
+    runtime.block_on(async {
+        Ok(Ends { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    })
 }
 
 /// Waits for the signal to end, and tells the drain.
 struct Signals {
     state: Arc<State>,
     told: mpsc::Sender<Told>,
-    ends: Mutex<Option<(Signal, Signal)>>,
+    ends: Mutex<Option<Ends>>,
+}
+
+/// The signals to end.
+struct Ends {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ends {
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        tokio::select! { _ = self.terminate.recv() => (), _ = self.interrupt.recv() => () }
+    }
+}
+
+/// How the time between the first signal and draining ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delayed {
+    /// `server.drain_delay` passed, or there was nothing to wait for.
+    Elapsed,
+    /// Another signal came.
+    Interrupted,
+    /// Another process took the sockets.
+    Superseded,
+}
+
+/// Serves on for `server.drain_delay` without being ready, so that load balancers stop sending connections first.
+async fn delay_drain(state: &State, next_signal: impl Future<Output = ()>) -> Delayed {
+    let delay = state.config.load().server.drain_delay;
+    if delay.is_zero() || state.drain.has_begun() {
+        return Delayed::Elapsed;
+    }
+    state.drain.delay();
+    log::info!("drain delayed: drain_delay_ms={}", millis(delay));
+    let mut phase = state.drain.phase();
+    tokio::select! {
+        () = sleep(delay) => Delayed::Elapsed,
+        () = next_signal => Delayed::Interrupted,
+        _ = phase.wait_for(|phase| *phase >= Phase::Leaving) => Delayed::Superseded,
+    }
+}
+
+fn begin_drain(state: &State) {
+    let grace = state.config.load().server.grace;
+    log::info!(
+        "draining: connections={} requests_in_flight={} grace_ms={}",
+        state.drain.connections(),
+        state.drain.under_way(),
+        millis(grace)
+    );
+    state.drain.begin();
 }
 
 #[async_trait]
@@ -208,19 +262,28 @@ impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
         let (state, told) = (Arc::clone(&self.state), self.told.clone());
         // They are waited for once.
-        if let Some((mut terminate, mut interrupt)) = self.ends.lock().take() {
+        if let Some(mut ends) = self.ends.lock().take() {
             tokio::spawn(async move {
+                ends.next().await;
+                let delayed = delay_drain(&state, ends.next()).await;
+                if delayed == Delayed::Superseded {
+                    ends.next().await;
+                }
+                begin_drain(&state);
+                // Nobody listens only when the process is ending already.
+                let _told = told.send(Told::Signal);
+                if delayed == Delayed::Interrupted {
+                    let _told_again = told.send(Told::Signal);
+                }
                 loop {
-                    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
-                    state.drain.begin();
-                    // Nobody listens only when the process is ending already.
-                    let _told = told.send(Told::Signal);
+                    ends.next().await;
+                    let _told_again = told.send(Told::Signal);
                 }
             });
         }
         let mut phase = self.state.drain.phase();
         // It cannot fail: the state has the other end.
-        let _begun = phase.wait_for(|phase| *phase != Phase::Serving).await;
+        let _begun = phase.wait_for(|phase| *phase >= Phase::Leaving).await;
         ShutdownSignal::GracefulTerminate
     }
 }

@@ -97,7 +97,7 @@ impl State {
     /// Whether requests should be sent here: all is known that is needed for them, and the process is not ending.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.is_prepared() && !self.drain.has_begun()
+        self.is_prepared() && !self.drain.is_announced()
     }
 
     /// Whether every upstream was probed and, in direct mode, it is known which keys were revoked.

@@ -50,6 +50,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         log,
         idle_upstream_connections,
         resolve_interval,
+        max_body: defaults.max_body,
         pools: pools?,
         files: Vec::new(),
     })
@@ -97,6 +98,11 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         tls: tls::server(&mut section.section("tls")),
         data_centre: section.read("data_centre", "default".to_owned(), data_centre),
         threads: section.read("threads", cores, count(1..=512)),
+        drain_delay: section.read(
+            "drain_delay",
+            Duration::ZERO,
+            duration_in(Duration::ZERO..=Duration::from_secs(600)),
+        ),
         grace: section.read(
             "grace",
             Duration::from_secs(30),

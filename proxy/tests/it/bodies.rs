@@ -68,6 +68,48 @@ async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
     }
 }
 
+/// A client that sends everything before it reads: each kind of refusal arrives, as long as the body is no longer than
+/// its pool takes (and a mebibyte).
+#[tokio::test]
+async fn refused_upload_is_drained_and_its_response_arrives() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).tool(Tool::Pdf, &[&tool]);
+    let proxy = setup.pool_line(Tool::Pdf, "max_body = \"20MiB\"").ready().await;
+    let long = |request: Request, mebibytes: usize| request.json(&"a".repeat(mebibytes << 20));
+    let text = |request: Request| request.body("text/plain", &b"a".repeat(9 << 20));
+    for (request, status) in [
+        (long(Request::new("POST", "/v1/qr/generate"), 9), 401),
+        (long(Request::new("POST", "/v1/pdf/merge"), 19), 401),
+        (long(Request::new("POST", "/v2/nothing"), 9), 404),
+        (long(Request::new("PUT", "/v1/qr/generate"), 9), 405),
+        (long(Request::new("POST", "/v1/qr/generate").header("Transfer-Encoding", "gzip"), 9), 400),
+        (long(call("POST", "/v1/qr/generate"), 11), 413),
+        (text(call("POST", "/v1/qr/generate")), 415),
+    ] {
+        let mut client = Client::connect(proxy.listen).await;
+        assert!(client.write_some(&request.bytes()).await, "{status}: the whole body is taken");
+        let answer = client.answer("POST").await.expect("a response, no reset");
+        assert_eq!((answer.status, answer.complete), (status, true), "{}", answer.head);
+        assert!(client.is_closed().await);
+    }
+    assert_eq!(tool.calls(), 0);
+}
+
+/// Whoever goes on sending beyond that is cut off: nobody is drained without end.
+#[tokio::test]
+async fn refused_upload_without_end_is_cut_off() {
+    let (_tool, proxy) = limited().await;
+    let mut client = Client::connect(proxy.listen).await;
+    let request = Request::new("POST", "/v1/qr/generate").header("Transfer-Encoding", "chunked");
+    client.write(&request.bytes()).await;
+    let chunk = [&b"10000\r\n"[..], &[b'a'; 65_536], b"\r\n"].concat();
+    let mut sent = 0;
+    while client.write_some(&chunk).await {
+        sent += chunk.len();
+        assert!(sent < 64 << 20, "{sent} bytes were taken");
+    }
+}
+
 #[tokio::test]
 async fn bodies_are_json_unless_the_pool_takes_more() {
     let tool = FakeTool::start(Manner::Describe).await;

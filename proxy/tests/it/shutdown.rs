@@ -68,6 +68,37 @@ async fn what_is_under_way_is_finished_and_nothing_new_is_taken() {
     assert!(proxy.output().contains("\"tool\":\"qr\""), "its line is written before the end");
 }
 
+/// Load balancers learn from the readiness that the process ends, and go on sending until they have.
+#[tokio::test]
+async fn drain_delay_serves_new_connections_while_not_ready() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).line("server", "drain_delay = \"2s\"");
+    let mut proxy = setup.ready().await;
+    let mut open = Client::connect(proxy.listen).await;
+    proxy.signal("-TERM");
+    proxy.says("drain delayed: drain_delay_ms=2000").await;
+    let readiness = proxy.admin_get("/readyz").await;
+    assert_eq!((readiness.status, readiness.json()["status"].as_str()), (503, Some("draining")));
+    let answer = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((answer.status, answer.header("connection")), (200, None), "served as before");
+    open.write(&call("GET", "/v1/qr/b").bytes()).await;
+    assert_eq!(open.answer("GET").await.unwrap().status, 200);
+    assert!(!proxy.output().contains("draining: "), "{}", proxy.output());
+    assert!(proxy.ended().await.success());
+    assert!(proxy.output().contains("draining: connections="), "{}", proxy.output());
+    assert!(open.is_closed().await);
+}
+
+#[tokio::test]
+async fn second_signal_ends_the_drain_delay() {
+    let (_tool, mut proxy, mut client) = busy(Setup::new().line("server", "drain_delay = \"10m\"")).await;
+    proxy.signal("-TERM");
+    proxy.says("drain delayed: ").await;
+    proxy.signal("-TERM");
+    assert!(proxy.ended().await.success());
+    assert!(client.answer("GET").await.is_none(), "cut off, not answered");
+}
+
 #[tokio::test]
 async fn the_grace_period_bounds_the_end() {
     let (_tool, mut proxy, mut client) = busy(Setup::new().line("server", "grace = \"1s\"")).await;
