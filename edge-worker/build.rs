@@ -4,7 +4,7 @@ use std::{env, fs, path::Path};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    let description = shared::openapi::document(shared::openapi::SERVER).to_string();
+    let description = shared::openapi::text();
     fs::write(Path::new(&env::var("OUT_DIR")?).join("openapi.json"), description)?;
     Ok(())
 }

@@ -49,7 +49,7 @@ pub enum Linger {
 pub fn refusal(ctx: &mut RequestCtx, state: &State, problem: &Problem) -> Written {
     ctx.refusal = Some(problem.code());
     state.metrics.refused(problem.code());
-    self::problem(problem, ctx.request_id, state)
+    problem.render(&ctx.request_id)
 }
 
 /// Answers a client whose request could not be read, and ends the connection.
@@ -57,7 +57,7 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
-    let text = encode(&self::problem(problem, request_id, state), request_id, true, |out| {
+    let text = encode(&problem.render(&request_id), request_id, true, |out| {
         if state.direct.is_some() {
             told::unread(out);
         }
@@ -98,12 +98,6 @@ pub fn random_id() -> RequestId {
 
 fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
-}
-
-/// A problem, in place of the tool's answer.
-fn problem(problem: &Problem, request_id: RequestId, state: &State) -> Written {
-    let mark = state.direct.is_none().then(|| (headers::REFUSAL, problem.code().as_str()));
-    problem.render(&request_id).with_headers(mark)
 }
 
 /// As HTTP/1.1 has it; `close` says that it is the connection's last, and `more` writes lines of its own to the head.

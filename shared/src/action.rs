@@ -13,6 +13,9 @@ impl<'a> Action<'a> {
     /// The longest action, in characters.
     pub const MAX_LEN: usize = 64;
 
+    /// What an action looks like, for schemas: neither `.` nor `..`, and without lookahead, which not every engine has.
+    pub const PATTERN: &'static str = r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
+
     /// The action a path segment spells, or `None` when the segment is not one.
     #[must_use]
     pub fn parse(segment: &'a str) -> Option<Self> {
@@ -36,7 +39,16 @@ impl fmt::Display for Action<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_the_pattern_describes_is_an_action(segment in Action::PATTERN.trim_matches(['^', '$'])) {
+            prop_assert_eq!(Action::parse(&segment).is_some(), segment.len() <= Action::MAX_LEN);
+        }
+    }
 
     #[test]
     fn accepts_unreserved_characters_up_to_the_limit() {

@@ -49,17 +49,43 @@ impl Fields {
         }
     }
 
-    /// Takes a member that may be left out. A `null` reads as left out.
+    /// Takes a member that may be left out. A `null` is a value like any other.
     pub fn optional<T>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, String>,
     ) -> Option<T> {
         self.known.push(name);
-        match self.members.remove(name) {
-            None | Some(Value::Null) => None,
-            Some(value) => self.parsed(name, &value, parse),
+        self.members.remove(name).and_then(|value| self.parsed(name, &value, parse))
+    }
+
+    /// Takes a member that may be left out, or `null`, which reads as left out.
+    pub fn nullable<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Option<T> {
+        if self.is_null(name) {
+            self.members.remove(name);
         }
+        self.optional(name, parse)
+    }
+
+    /// Takes a member that is an object with members of its own, and may be left out, or `null`, which reads as left
+    /// out. Its faults are this body's, each with its own pointer: `#/limits/minute`.
+    pub fn nullable_object<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let members = self.nullable(name, |value| {
+            value.as_object().cloned().ok_or_else(|| format!("must be an object, not {}", kind(value)))
+        })?;
+        let mut inner = Self { members, known: Vec::new(), faults: Vec::new() };
+        let value = read(&mut inner);
+        let faults = inner.into_faults();
+        let sound = faults.is_empty();
+        self.faults.extend(faults.into_iter().map(|fault| {
+            let below = fault.pointer.strip_prefix('#').unwrap_or_default();
+            Fault { pointer: format!("{}{below}", pointer(name)), detail: fault.detail }
+        }));
+        sound.then_some(value)
     }
 
     /// Whether the body has the member, and it is `null`.
@@ -74,21 +100,32 @@ impl Fields {
         self.members.is_empty()
     }
 
-    /// Notes a fault that lies between members.
+    /// Notes a fault of a member.
     pub fn fault(&mut self, name: &str, detail: impl Into<String>) {
         self.faults.push(Fault { pointer: pointer(name), detail: detail.into() });
+    }
+
+    /// Notes a fault of the object as a whole.
+    pub fn fault_of_all(&mut self, detail: impl Into<String>) {
+        self.faults.push(Fault { pointer: "#".to_owned(), detail: detail.into() });
     }
 
     /// The end of the body: nothing may be left, and nothing may have been wrong.
     ///
     /// # Errors
     /// `fields-invalid` with every fault.
-    pub fn finish(mut self) -> Result<(), Problem> {
+    pub fn finish(self) -> Result<(), Problem> {
+        let faults = self.into_faults();
+        if faults.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&faults)) }
+    }
+
+    /// Every fault, what is left among them.
+    fn into_faults(mut self) -> Vec<Fault> {
         for name in std::mem::take(&mut self.members).into_iter().map(|(name, _)| name) {
             let detail = self.unknown(&name);
             self.fault(&name, detail);
         }
-        if self.faults.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&self.faults)) }
+        self.faults
     }
 
     fn parsed<T>(

@@ -22,8 +22,9 @@ pub const GRANT: &str = "x-gateway-grant";
 pub const KEY_ID: &str = "x-gateway-key-id";
 /// Tells the tool what the key is paid for.
 pub const TIER: &str = "x-gateway-tier";
-/// Marks an answer of the proxy's own, so that the edge charges nothing for it; its value is the problem's code.
-pub const REFUSAL: &str = "x-gateway-refusal";
+/// Marks a problem of the gateway's own; its value is the problem's code. Edge and proxy send it with every problem and
+/// with nothing else, and a tool cannot: see [`reaches_client`]. The edge does not charge for a response that has it.
+pub const PROBLEM: &str = "x-gateway-problem";
 /// Says that the quota was kept by the local budget because the meter was out of reach; its value is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";
 /// The gateway's own share of the time (W3C Server Timing).

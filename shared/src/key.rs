@@ -13,6 +13,7 @@ pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
 pub use change::{changed, describe_rotated, read_change, read_grace};
 pub use changes::{ChangesFault, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
 pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
+pub(crate) use issue::{MAX_EMAIL, MAX_NAME};
 pub use key_id::KeyId;
 pub use list::{ListRequest, describe_page};
 pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordFault, SecretHash};

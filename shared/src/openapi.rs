@@ -6,6 +6,7 @@ mod operation;
 mod outcome;
 mod schema;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     written::Written,
 };
 
-use outcome::{Group, HEADERS};
+use outcome::{ANY, Group, HEADERS};
 
 /// The version of the description (spec section 9).
 pub const VERSION: &str = "1.0.0";
@@ -25,7 +26,31 @@ pub const VERSION: &str = "1.0.0";
 /// Stands for the server's address in a description that is made before the address is known.
 pub const SERVER: &str = "https://server.invalid";
 
-/// `GET /openapi.json`, from the text of a [`document`] that was made for [`SERVER`].
+/// The text of the [`document`] for [`SERVER`], to be kept for [`answer`].
+#[must_use]
+pub fn text() -> String {
+    // Plain maps and strings always serialise.
+    serde_json::to_string(&RangesLast(&document(SERVER))).unwrap_or_default()
+}
+
+/// Writes `*/*` after the other members of its object: code generators take the first media type of a response.
+struct RangesLast<'a>(&'a Value);
+
+impl Serialize for RangesLast<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(members) => {
+                let (ranges, named): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| *name == ANY);
+                let ordered = named.into_iter().chain(ranges);
+                serializer.collect_map(ordered.map(|(name, value)| (name, RangesLast(value))))
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(RangesLast)),
+            plain => plain.serialize(serializer),
+        }
+    }
+}
+
+/// `GET /openapi.json`, from the [`text`].
 #[must_use]
 pub fn answer(description: &str, server: &str) -> Written {
     Written::public("application/json", description.replace(SERVER, server))
@@ -39,7 +64,9 @@ pub fn document(server: &str) -> Value {
         "info": {
             "title": "Unified Tool Gateway API",
             "version": VERSION,
-            "description": "One endpoint pattern reaches every tool, and one API key authenticates all calls. Send the key in the header X-API-Key. Errors are RFC 9457 problem details; every answer names its request in X-Request-Id.",
+            "description": "One endpoint pattern reaches every tool, and one API key authenticates all calls. Send the key in the header X-API-Key. Every response names its request in X-Request-Id. The gateway's own errors are RFC 9457 problem details and carry X-Gateway-Problem with the problem's code. An error without that header is the tool's own, of any type.",
+            "contact": { "name": "Reference and quick start", "url": format!("{server}/docs") },
+            "license": { "name": "MIT OR Apache-2.0", "url": "https://spdx.org/licenses/" },
         },
         "servers": [{ "url": server }],
         "externalDocs": { "description": "Reference for people", "url": format!("{server}/docs") },
@@ -57,7 +84,7 @@ pub fn document(server: &str) -> Value {
             },
             "schemas": schema::all(),
             "headers": HEADERS.map(|header| (canonical(header.name), header.describe())).into_iter().collect::<Map<_, _>>(),
-            "responses": Group::ALL.map(|group| (group.name(), respond(group))).into_iter().collect::<Map<_, _>>(),
+            "responses": respond_all(),
         },
     })
 }
@@ -73,6 +100,14 @@ fn paths() -> Map<String, Value> {
         }
     }
     paths
+}
+
+/// Every response component that an operation refers to, by name.
+fn respond_all() -> Map<String, Value> {
+    let at_tools =
+        operation::AT_TOOLS.into_iter().map(|group| (group.name_at_tools(), respond_at_tools(group)));
+    let elsewhere = Group::ALL.into_iter().filter(|group| !operation::ONLY_AT_TOOLS.contains(group));
+    elsewhere.map(|group| (group.name(), respond(group))).chain(at_tools).collect()
 }
 
 /// A group of problems as a response object: one example for each code.
@@ -92,6 +127,18 @@ fn respond(group: Group) -> Value {
             "examples": group.codes().iter().map(example).collect::<Map<_, _>>(),
         } },
     })
+}
+
+/// The same of an operation whose tool may respond with this status too, of its own and with any body.
+fn respond_at_tools(group: Group) -> Value {
+    let mut response = respond(group);
+    if let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) {
+        content.extend(outcome::of_a_tool());
+    }
+    if let Some(Value::String(description)) = response.get_mut("description") {
+        description.push_str(" Without X-Gateway-Problem it is the tool's own response, of any type.");
+    }
+    response
 }
 
 /// A header's name as it is usually written: `X-Request-Id` for `x-request-id`.
@@ -214,10 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
         let document = document(SERVER);
         let mut found = BTreeSet::new();
         references(&document, &mut found);
+        for kind in ["schemas", "headers", "responses"] {
+            for name in document["components"][kind].as_object().unwrap().keys() {
+                assert!(found.contains(&format!("#/components/{kind}/{name}")), "{kind} {name}");
+            }
+        }
         for reference in found {
             let target = document.pointer(reference.strip_prefix('#').unwrap());
             assert!(target.is_some(), "{reference}");
@@ -230,10 +282,10 @@ mod tests {
         for (path, method, operation) in operations() {
             for (status, response) in operation["responses"].as_object().unwrap() {
                 let Some(reference) = response["$ref"].as_str() else { continue };
-                let group = Group::ALL
-                    .into_iter()
-                    .find(|group| reference.ends_with(&format!("/{}", group.name())))
-                    .unwrap();
+                let name = reference.rsplit('/').next().unwrap();
+                let named =
+                    |group: &Group| [group.name(), group.name_at_tools()].iter().any(|own| own == name);
+                let group = Group::ALL.into_iter().find(named).unwrap();
                 for code in group.codes() {
                     assert_eq!(code.status().to_string(), *status, "{method} {path} {}", code.as_str());
                     documented.insert(code.as_str());
@@ -246,10 +298,45 @@ mod tests {
     }
 
     #[test]
+    fn tool_may_respond_with_any_body_and_every_status() {
+        let document = document(SERVER);
+        for (path, method, operation) in
+            operations().into_iter().filter(|(_, _, own)| own.get("tags").is_some())
+        {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let reference = response["$ref"].as_str().map(|own| own.strip_prefix('#').unwrap());
+                let response = reference.map_or(response, |own| document.pointer(own).unwrap());
+                let content = &response["content"];
+                assert_eq!(
+                    content["application/octet-stream"]["schema"]["format"], "binary",
+                    "{method} {path} {status}"
+                );
+                assert!(content.get(ANY).is_some(), "{method} {path} {status}");
+                let is_problem = content.get(MEDIA_TYPE).is_some();
+                assert_eq!(
+                    is_problem,
+                    response["headers"].get("X-Gateway-Problem").is_some(),
+                    "{method} {path} {status}"
+                );
+            }
+        }
+    }
+
+    /// Generators take the first media type: one that every client can hold.
+    #[test]
+    fn text_is_the_document_with_ranges_last() {
+        let text = text();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document(SERVER));
+        assert!(text.contains(r#","*/*":{"schema":{}}}"#) && !text.contains(r#"{"*/*""#));
+    }
+
+    #[test]
     fn a_429_and_a_503_say_when_to_come_back() {
         let document = document(SERVER);
         for group in Group::ALL.into_iter().filter(|group| matches!(group.status(), 429 | 503)) {
-            let headers = &document["components"]["responses"][group.name()]["headers"];
+            let responses = &document["components"]["responses"];
+            let response = responses.get(group.name()).or(responses.get(group.name_at_tools())).unwrap();
+            let headers = &response["headers"];
             assert!(headers.get("Retry-After").is_some(), "{}", group.name());
         }
     }

@@ -8,7 +8,11 @@ use serde_json::{Map, Value};
 
 pub use code::Code;
 
-use crate::{headers::Header, request_id::RequestId, written::Written};
+use crate::{
+    headers::{self, Header},
+    request_id::RequestId,
+    written::Written,
+};
 
 /// The media type of a rendered problem (RFC 9457 section 6.1).
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -106,12 +110,14 @@ impl Problem {
         &self.detail
     }
 
-    /// The answer's status, headers and body. `status` in the body always equals the HTTP status.
+    /// The response's status, headers and body. `status` in the body always equals the HTTP status, and
+    /// [`headers::PROBLEM`] the code.
     #[must_use]
     pub fn render(&self, request_id: &RequestId) -> Written {
+        let mark = (headers::PROBLEM, self.code.as_str().into());
         let challenge = self.code.challenge().map(|challenge| ("www-authenticate", challenge));
         Written::new(self.status(), MEDIA_TYPE, "no-store", self.body(request_id))
-            .with_headers(challenge.into_iter().chain(self.headers.iter().cloned()))
+            .with_headers([mark].into_iter().chain(challenge).chain(self.headers.iter().cloned()))
     }
 
     /// Put together from its parts, since refusals come in floods. What comes from the table of codes has nothing in it that
@@ -156,6 +162,7 @@ mod tests {
             let body: Value = serde_json::from_str(&rendered.body).unwrap();
             assert_eq!(body["status"], rendered.status);
             assert_eq!(body["code"], code.as_str());
+            assert!(rendered.headers.contains(&("x-gateway-problem", code.as_str().into())));
             assert_eq!(body["request_id"], "07".repeat(16));
             assert_eq!(body["type"].as_str().map(|uri| uri.ends_with(code.as_str())), Some(true));
             assert_eq!((&body["title"], &body["detail"]), (&code.title().into(), &"why, \"so\"?".into()));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tool::Tool;
+use crate::{problem::Problem, time::UnixMillis, tool::Tool};
 
 /// The availability of every tool, as the proxy sees it and the edge passes it on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +71,66 @@ impl StatusReport {
     }
 }
 
+/// What came of asking for a report.
+pub type StatusOutcome = Result<StatusReport, Problem>;
+
+/// The last outcome, kept for a second, so that readers of the public status do not each cost a request to an origin. One
+/// reader asks for the next outcome; until it is there, the others are served the last one for another second.
+#[derive(Debug, Default)]
+pub struct StatusCache {
+    last: Option<(UnixMillis, StatusOutcome)>,
+    asked_at: Option<UnixMillis>,
+}
+
+impl StatusCache {
+    const FRESH_MS: u64 = 1_000;
+    const STALE_MS: u64 = 2 * Self::FRESH_MS;
+
+    /// An empty cache.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: None, asked_at: None }
+    }
+
+    /// Returns the outcome to serve. If there is none, the caller must ask an origin and [`store`](Self::store) what
+    /// came of it.
+    pub fn get(&mut self, now: UnixMillis) -> Option<StatusOutcome> {
+        let asked = self.asked_at.is_some_and(|at| now.since(at) < Self::FRESH_MS);
+        let limit = if asked { Self::STALE_MS } else { Self::FRESH_MS };
+        let outcome =
+            self.last.as_ref().filter(|(at, _)| now.since(*at) < limit).map(|(_, last)| last.clone());
+        if outcome.is_none() {
+            self.asked_at = Some(now);
+        }
+        outcome
+    }
+
+    /// Takes an outcome that came at `now`.
+    pub fn store(&mut self, outcome: StatusOutcome, now: UnixMillis) {
+        self.last = Some((now, outcome));
+        self.asked_at = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outcome_is_served_for_a_second_and_while_one_reader_asks_again() {
+        let mut cache = StatusCache::new();
+        let report = StatusReport::new(|_| true);
+        assert_eq!(cache.get(UnixMillis(5_000)), None);
+        assert_eq!(cache.get(UnixMillis(5_001)), None, "nobody waits for another's request");
+        cache.store(Ok(report.clone()), UnixMillis(5_100));
+        assert_eq!(cache.get(UnixMillis(6_099)), Some(Ok(report.clone())));
+        assert_eq!(cache.get(UnixMillis(6_100)), None, "this one asks");
+        assert_eq!(cache.get(UnixMillis(6_101)), Some(Ok(report.clone())), "the others are served");
+        assert_eq!(cache.get(UnixMillis(7_100)), None, "but not for ever");
+        let outage = Problem::new(crate::problem::Code::ToolUnavailable, "none");
+        cache.store(Err(outage.clone()), UnixMillis(7_200));
+        assert_eq!(cache.get(UnixMillis(7_300)), Some(Err(outage)), "an outage costs no more than a report");
+    }
 
     #[test]
     fn a_report_names_every_tool_and_sums_up() {

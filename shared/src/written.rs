@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn a_description_names_the_server_that_was_called() {
-        let description = openapi::document(openapi::SERVER).to_string();
-        let written = openapi::answer(&description, "https://api.example.com");
-        assert_eq!(written.body, openapi::document("https://api.example.com").to_string());
+        let written = openapi::answer(&openapi::text(), "https://api.example.com");
+        let body: serde_json::Value = serde_json::from_str(&written.body).unwrap();
+        assert_eq!(body, openapi::document("https://api.example.com"));
         assert_eq!(header(&written, "content-type"), Some("application/json"));
     }
 }

@@ -149,7 +149,7 @@ fn a_tools_own_5xx_is_passed_on_as_it_is() {
 
 #[test]
 fn an_origin_that_does_not_take_our_grant_is_passed_over_and_its_words_are_not_the_clients() {
-    let refusal = answer("401 Unauthorized", &["X-Gateway-Refusal: grant-invalid"], "{}");
+    let refusal = answer("401 Unauthorized", &["X-Gateway-Problem: grant-invalid"], "{}");
     let pair = Pair::start(Conduct::Answer(refusal.clone()));
     assert_eq!(pair.post("{\"a\":1}").text(), "second");
     let alone = Origin::start(Conduct::Answer(refusal));

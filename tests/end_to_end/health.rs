@@ -33,6 +33,11 @@ fn a_stopped_tool_is_503_within_the_probe_interval_and_heals_when_it_starts() {
     stack.tools.stop(Tool::Qr);
     let down = until(&stack, &key, Tool::Qr, 503);
     assert_eq!(down.code(), "tool-unavailable");
+    assert_eq!(
+        down.header("x-gateway-problem"),
+        Some("tool-unavailable"),
+        "the proxy's mark reaches the client"
+    );
     assert!(down.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
     assert!(down.header("proxy-status").is_some(), "{:?}", down.headers);
     for tool in Tool::ALL.into_iter().filter(|tool| *tool != Tool::Qr) {

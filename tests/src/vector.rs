@@ -187,6 +187,10 @@ impl Vector {
                 faults.push(format!("{name}: {own:?}, not {value:?}"));
             }
         }
+        let (mark, code) = (answer.header("x-gateway-problem").unwrap_or_default(), answer.code());
+        if !answer.body.is_empty() && mark != code {
+            faults.push(format!("X-Gateway-Problem is `{mark}` and the body's code `{code}`"));
+        }
         let text = answer.text();
         faults.extend(
             expected

@@ -38,7 +38,9 @@ pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line
             told.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: edge.incoming.id, issued_at };
             let outcome = origin::forward(&Passage { edge, call, grant: &grant }, line).await;
-            meter::ended(edge, &key, call.tool, end(&outcome, line), charge);
+            let refusal = outcome.as_ref().ok().and_then(refused_by_proxy);
+            meter::ended(edge, &key, call.tool, end(&outcome, refusal.as_deref(), line), charge);
+            told.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
             outcome
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
@@ -58,14 +60,19 @@ fn refusal(admission: &Admission) -> Problem {
     admission.problem().unwrap_or_else(unknown)
 }
 
+/// Returns the code of the problem with which the proxy refused a call; `None` if the response is the tool's.
+fn refused_by_proxy(response: &web_sys::Response) -> Option<String> {
+    response.headers().get(headers::PROBLEM).ok().flatten()
+}
+
 /// How a call ended, and which of the gateway's own problems it ended with.
-fn end(outcome: &Result<web_sys::Response, Problem>, line: &mut Line) -> End {
-    let (status, refusal) = match outcome {
-        Ok(response) => (response.status(), response.headers().get(headers::REFUSAL).ok().flatten()),
-        Err(problem) => (problem.status(), Some(problem.code().as_str().to_owned())),
+fn end(outcome: &Result<web_sys::Response, Problem>, refusal: Option<&str>, line: &mut Line) -> End {
+    let (status, code) = match outcome {
+        Ok(response) => (response.status(), refusal),
+        Err(problem) => (problem.status(), Some(problem.code().as_str())),
     };
-    line.code = refusal.as_deref().and_then(Code::parse).map(Code::as_str);
-    End { status, uncharged: uncharged(status, refusal.is_some()) }
+    line.code = code.and_then(Code::parse).map(Code::as_str);
+    End { status, uncharged: uncharged(status, code.is_some()) }
 }
 
 /// The tier that the key's record says, or the one it was issued with while no record is to be seen.

@@ -1,14 +1,28 @@
 //! `GET /v1/status`.
 
-use shared::{origin::Failure, problem::Problem, written::Written};
+use std::cell::RefCell;
 
-use crate::{edge::Edge, origin};
+use shared::{origin::Failure, problem::Problem, status::StatusCache, written::Written};
 
-/// Which tools are available, as the first origin that answers sees it.
+use crate::{clock, edge::Edge, origin};
+
+thread_local! {
+    static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
+}
+
+/// Which tools are available, as the first origin that responds sees it, or saw it a moment ago.
 ///
 /// # Errors
-/// `tool-unavailable` when none does: then nothing is known.
+/// `tool-unavailable` if none does: then nothing is known.
 pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Written, Problem> {
-    let report = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem())?;
-    Ok(Written::json(report.to_json()))
+    let cached = CACHE.with_borrow_mut(|cache| cache.get(edge.incoming.now));
+    let outcome = match cached {
+        Some(outcome) => outcome,
+        None => {
+            let asked = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem());
+            CACHE.with_borrow_mut(|cache| cache.store(asked.clone(), clock::now()));
+            asked
+        }
+    };
+    Ok(Written::json(outcome?.to_json()))
 }

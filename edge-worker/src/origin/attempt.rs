@@ -181,7 +181,7 @@ impl Attempt<'_> {
     /// Tells the proxy's answers, which the client gets, from what stands in their place.
     fn accept(&self, response: web_sys::Response) -> Result<web_sys::Response, Failed> {
         let header = |name: &str| response.headers().get(name).ok().flatten();
-        let (refusal, id) = (header(headers::REFUSAL), header(headers::REQUEST_ID));
+        let (refusal, id) = (header(headers::PROBLEM), header(headers::REQUEST_ID));
         let failure = match refusal {
             Some(code) => (code == Code::GrantInvalid.as_str()).then_some(Failure::Rejected),
             None if id == Some(self.passage.edge.incoming.id.to_string()) => None,

@@ -173,7 +173,7 @@ async fn every_answer_says_how_the_key_stands_and_a_refusal_when_a_call_will_pas
     assert!(limits(&refused).1.starts_with(r#""minute";r=0;t="#), "{refused:?}");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((59..=61).contains(&wait), "{wait}");
-    assert_eq!(refused.header("x-gateway-refusal"), None, "that is for an edge");
+    assert_eq!(refused.header("x-gateway-problem"), Some("quota-exceeded"));
     let me = direct.proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
     let told = me.json();
     assert_eq!((me.status, told["id"].as_str()), (200, Some(id.to_string().as_str())));

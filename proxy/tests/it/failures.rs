@@ -116,7 +116,7 @@ async fn whatever_the_tool_itself_answers_passes_untouched() {
         assert_eq!((answer.status, answer.body.as_slice()), (status, &b"hello"[..]));
         assert_eq!(answer.header("retry-after"), Some("77"));
         assert_eq!(answer.header("content-type"), Some("text/x"));
-        assert_eq!(answer.header("x-gateway-refusal"), None, "the edge charges for it");
+        assert_eq!(answer.header("x-gateway-problem"), None, "the edge charges for it");
     }
 }
 

@@ -29,7 +29,7 @@ async fn a_granted_call_reaches_its_tool_and_comes_back() {
     let request_id = answer.header("x-request-id").unwrap();
     assert_eq!(seen["headers"]["x-request-id"], request_id, "the tool and the client see one name");
     assert_ne!(request_id, "of-the-tool");
-    assert_eq!(answer.header("x-gateway-refusal"), None, "a tool cannot speak for the gateway");
+    assert_eq!(answer.header("x-gateway-problem"), None, "a tool cannot speak for the gateway");
     assert_eq!(answer.header("x-tool"), Some("yes"));
 }
 

@@ -142,6 +142,7 @@ fn answers() -> Markup {
                 tbody {
                     @for (name, meaning) in [
                         ("X-Request-Id", "Names the request, here and in every log."),
+                        ("X-Gateway-Problem", "The code of a problem of the gateway's own. An error without it is the tool's."),
                         ("RateLimit, RateLimit-Policy", "How the key stands."),
                         ("Server-Timing", "Milliseconds of the gateway's own work and of the tool's."),
                         ("Retry-After", "On 429 and 503: when to come back."),
@@ -160,8 +161,8 @@ fn errors() -> Markup {
     html! {
         h2 id="errors" { "Errors" }
         p {
-            "The gateway's own errors are problem details (RFC 9457) as " code { "application/problem+json" } ". Switch on "
-            code { "code" } ". A tool that cannot be reached is always a 503; any other status from 500 up is the tool's own."
+            "The gateway's own errors are problem details (RFC 9457) as " code { "application/problem+json" } " with the header "
+            code { "X-Gateway-Problem" } ", which no tool can send. Switch on " code { "code" } ". An error without that header is the tool's own, of any type. A tool that cannot be reached is always a 503; any other status from 500 up is the tool's own."
         }
         div.scroll tabindex="0" role="region" aria-label="Problem codes" {
             table {

@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn tool_cannot_speak_for_the_gateway() {
-        for name in ["RateLimit", "X-Request-Id", "X-Gateway-Refusal", "x-gateway-degraded"] {
+        for name in ["RateLimit", "X-Request-Id", "X-Gateway-Problem", "x-gateway-degraded"] {
             assert!(!reaches_client(name), "{name}");
         }
         assert!(reaches_client("Content-Type") && reaches_client("Retry-After"));

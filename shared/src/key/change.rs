@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::issue::{parse_expiry, parse_limits, parse_plan, parse_tier};
+use super::issue::{parse_expiry, parse_plan, parse_tier, read_limits};
 use crate::{
     fields::{Fields, kind},
     key::{ApiKey, KeyRecord, describe},
@@ -28,12 +28,12 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let endless = fields.is_null("expires_at").then_some(None);
     let empty = fields.is_empty();
     let tier = fields.optional("tier", parse_tier);
-    let limits = fields.optional("limits", parse_limits).or(unlimited);
-    let expires_at = fields.optional("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
+    let limits = fields.nullable_object("limits", read_limits).or(unlimited);
+    let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
     let disabled = fields.optional("disabled", parse_bool);
     let biolink_plan = fields.optional("biolink_plan", parse_plan);
     if empty {
-        fields.fault("", "changes nothing; name a field to change");
+        fields.fault_of_all("changes nothing; name a field to change");
     }
     fields.finish()?;
     Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan })
@@ -48,7 +48,7 @@ pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
         return Ok(DEFAULT_GRACE_S * 1000);
     }
     let mut fields = Fields::read(body)?;
-    let grace = fields.optional("grace_seconds", parse_grace);
+    let grace = fields.nullable("grace_seconds", parse_grace);
     fields.finish()?;
     Ok(grace.unwrap_or(DEFAULT_GRACE_S) * 1000)
 }
@@ -125,12 +125,18 @@ mod tests {
         for pointer in ["#/tier", "#/disabled", "#/expires_at", "#/id"] {
             assert!(body.contains(pointer), "{pointer}: {body}");
         }
-        assert!(faults("{}").contains("changes nothing"));
+        assert!(faults("{}").contains(r##""pointer":"#""##) && faults("{}").contains("changes nothing"));
+        let body =
+            faults(r#"{"limits":{"day":1.5,"hour":1},"tier":null,"disabled":null,"biolink_plan":null}"#);
+        for pointer in ["#/limits/day", "#/limits/hour", "#/tier", "#/disabled", "#/biolink_plan"] {
+            assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
+        }
     }
 
     #[test]
     fn a_rotation_leaves_a_day_unless_it_says_otherwise() {
         assert_eq!(read_grace(b""), Ok(86_400_000));
+        assert_eq!(read_grace(br#"{"grace_seconds":null}"#), Ok(86_400_000));
         assert_eq!(read_grace(br#"{"grace_seconds":0}"#), Ok(0));
         for body in [r#"{"grace_seconds":-1}"#, r#"{"grace_seconds":2592001}"#, r#"{"grace":1}"#] {
             assert!(read_grace(body.as_bytes()).is_err(), "{body}");

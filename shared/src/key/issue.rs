@@ -1,5 +1,7 @@
 //! Issuing a key: `POST /v1/keys/issue` (spec section 2).
 
+use std::num::NonZeroU32;
+
 use email_address::{EmailAddress, Options};
 use serde_json::{Value, json};
 
@@ -16,7 +18,10 @@ use crate::{
 
 /// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
 pub const MAX_BODY: usize = 16_384;
-const MAX_NAME: usize = 100;
+/// Longest name of a holder, in characters.
+pub(crate) const MAX_NAME: usize = 100;
+/// Longest e-mail address, in characters (RFC 5321 section 4.5.3.1.3, less its angle brackets).
+pub(crate) const MAX_EMAIL: usize = 254;
 
 /// The body of an issue request, read but not yet believed.
 pub struct IssueRequest {
@@ -80,8 +85,8 @@ impl IssueRequest {
         let email = self.fields.required("email", parse_email);
         let name = self.fields.required("name", parse_name);
         let tier = self.fields.required("tier", parse_tier);
-        let limits = self.fields.optional("limits", parse_limits);
-        let expires_at = self.fields.optional("expires_at", |value| parse_expiry(value, now));
+        let limits = self.fields.nullable_object("limits", read_limits);
+        let expires_at = self.fields.nullable("expires_at", |value| parse_expiry(value, now));
         let biolink_plan = self.fields.optional("biolink_plan", parse_plan);
         self.fields.finish()?;
         match (email, name, tier) {
@@ -158,25 +163,32 @@ fn describe_limits(policy: Policy) -> Value {
 }
 
 fn parse_email(value: &Value) -> Result<String, String> {
+    let email = text(value)?;
+    if !email.is_ascii() {
+        return Err("must be ASCII; write an international domain as xn--… (punycode)".to_owned());
+    }
+    if email.len() > MAX_EMAIL {
+        return Err(format!("is longer than {MAX_EMAIL} characters"));
+    }
     let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
-    match EmailAddress::parse_with_options(text(value)?, rules) {
+    match EmailAddress::parse_with_options(email, rules) {
         Ok(email) => Ok(email.to_string()),
         Err(fault) => Err(format!("is not an e-mail address such as ada@example.com: {fault}")),
     }
 }
 
 fn parse_name(value: &Value) -> Result<String, String> {
-    let name = text(value)?.trim();
-    if name.is_empty() {
-        return Err("is empty".to_owned());
-    }
+    let name = text(value)?;
     if name.chars().count() > MAX_NAME {
         return Err(format!("is longer than {MAX_NAME} characters"));
     }
     if name.chars().any(char::is_control) {
         return Err("holds a control character".to_owned());
     }
-    Ok(name.to_owned())
+    match name.trim() {
+        "" => Err("is empty".to_owned()),
+        name => Ok(name.to_owned()),
+    }
 }
 
 pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
@@ -184,13 +196,16 @@ pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
     Tier::parse(name).ok_or_else(|| format!("must be one of {}", Tier::ALL.map(Tier::as_str).join(", ")))
 }
 
-pub(crate) fn parse_limits(value: &Value) -> Result<LimitOverrides, String> {
-    const KNOWN: [&str; 2] = ["minute", "day"];
-    let known =
-        value.as_object().is_some_and(|limits| limits.keys().all(|name| KNOWN.contains(&name.as_str())));
-    serde_json::from_value(value.clone()).ok().filter(|_| known).ok_or_else(|| {
-        r#"must be an object such as {"minute": 1000, "day": 50000} with whole numbers from 1 up"#.to_owned()
-    })
+pub(crate) fn read_limits(limits: &mut Fields) -> LimitOverrides {
+    LimitOverrides {
+        minute: limits.optional("minute", parse_limit),
+        day: limits.optional("day", parse_limit),
+    }
+}
+
+fn parse_limit(value: &Value) -> Result<NonZeroU32, String> {
+    let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).and_then(NonZeroU32::new);
+    calls.ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
 }
 
 pub(crate) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, String> {
@@ -225,14 +240,47 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported_at_once() {
-        let body =
-            json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minut": 5}, "nmae": "x"});
+        let body = json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minute": 0, "dya": 5}, "nmae": "x"});
         let rendered = check(body).unwrap_err().render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 422);
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
         let pointers: Vec<_> =
             body["errors"].as_array().unwrap().iter().map(|e| e["pointer"].clone()).collect();
-        assert_eq!(pointers, ["#/admin_secret", "#/email", "#/name", "#/tier", "#/limits", "#/nmae"]);
+        assert_eq!(
+            pointers,
+            ["#/admin_secret", "#/email", "#/name", "#/tier", "#/limits/minute", "#/limits/dya", "#/nmae"]
+        );
+    }
+
+    #[test]
+    fn holder_that_no_format_describes_is_refused() {
+        let body = |email: &str, name: &str| json!({"email": email, "name": name, "tier": "free", "admin_secret": "s"});
+        assert_eq!(check(body("ada@xn--bcher-kva.example", " Ada ")).unwrap().holder.name, "Ada");
+        let long = format!(
+            "{}@{}.example",
+            "a".repeat(64),
+            ["b".repeat(60), "c".repeat(60), "d".repeat(62)].join(".")
+        );
+        for (email, name) in [
+            ("ada@bücher.example", "Ada"),
+            ("użytkownik@example.com", "Ada"),
+            (long.as_str(), "Ada"),
+            ("ada@example.com", "A\u{7f}da"),
+            ("ada@example.com", &"a".repeat(101)),
+        ] {
+            assert!(check(body(email, name)).is_err(), "{email} {name}");
+        }
+    }
+
+    #[test]
+    fn null_is_refused_where_it_would_mean_nothing() {
+        let body = |name: &str| {
+            let mut body = json!({"email": "a@b.co", "name": "A", "tier": "free", "admin_secret": "s"});
+            body[name] = Value::Null;
+            check(body)
+        };
+        assert!(body("limits").is_ok() && body("expires_at").is_ok());
+        assert!(body("biolink_plan").is_err() && body("tier").is_err());
     }
 
     #[test]

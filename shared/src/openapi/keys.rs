@@ -22,6 +22,7 @@ pub(super) fn rotate_own() -> Value {
                 Group::MalformedBody,
                 Group::KeyRefused,
                 Group::HttpsRequired,
+                Group::RouteUnknown,
                 Group::KeyConflict,
                 Group::Stalled,
                 Group::BodyTooLarge,
@@ -37,10 +38,18 @@ pub(super) fn revoke_own() -> Value {
     json!({
         "operationId": "revoke_own_key",
         "summary": "End the calling key for good",
+        "description": "From the next call on the key is refused, everywhere within 10 seconds. Only the secret in use can end the key, not one in its grace.",
         "security": [{ "ApiKey": [] }],
         "responses": responses(
             [("200", answer("The key as it is now.", &SEEN, "application/json", schema("Key")))],
-            [Group::Malformed, Group::KeyRefused, Group::HttpsRequired, Group::KeyConflict, Group::KeyUnreadable],
+            [
+                Group::Malformed,
+                Group::KeyRefused,
+                Group::HttpsRequired,
+                Group::RouteUnknown,
+                Group::KeyConflict,
+                Group::KeyUnreadable,
+            ],
         ),
     })
 }
@@ -54,21 +63,23 @@ pub(super) fn list() -> Value {
         "name": "limit", "in": "query",
         "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 50 },
     });
-    let mut operation = administered("list_keys", "List keys", "KeyPage", &[Group::Malformed]);
+    let about = "The list may be a minute old; reading one key is not.";
+    let mut operation = administered("list_keys", "List keys", about, "KeyPage", &[Group::Malformed]);
     put(&mut operation, "parameters", json!([cursor, limit]));
-    put(&mut operation, "description", json!("The list may be a minute old; reading one key is not."));
-    add(&mut operation, &[Group::FieldsInvalid]);
+    add(&mut operation, &[Group::RouteUnknown, Group::FieldsInvalid]);
     operation
 }
 
 pub(super) fn read() -> Value {
-    one("read_key", "Read a key", "Key", &[Group::Malformed])
+    let about = "The key as its meter knows it, which is newer than the list may be.";
+    one("read_key", "Read a key", about, "Key", &[Group::Malformed])
 }
 
 pub(super) fn change() -> Value {
     let mut operation = one(
         "change_key",
         "Change a key's tier, limits, expiry or plan, or switch it off and on",
+        "What is left out stays as it is. A change holds everywhere within 10 seconds.",
         "Key",
         &WITH_BODY,
     );
@@ -85,13 +96,20 @@ pub(super) fn change() -> Value {
 }
 
 pub(super) fn revoke() -> Value {
-    let mut operation = one("revoke_key", "End a key for good", "Key", &[Group::Malformed]);
+    let mut operation = one(
+        "revoke_key",
+        "End a key for good",
+        "A revoked key cannot be changed again.",
+        "Key",
+        &[Group::Malformed],
+    );
     add(&mut operation, &[Group::KeyConflict]);
     operation
 }
 
 pub(super) fn rotate() -> Value {
-    let mut operation = one("rotate_key", "Replace a key's secret", "RotatedKey", &WITH_BODY);
+    let about = "The new key is in this response and nowhere else. The replaced one stays good for a while.";
+    let mut operation = one("rotate_key", "Replace a key's secret", about, "RotatedKey", &WITH_BODY);
     put(&mut operation, "requestBody", rotation());
     add(&mut operation, &[Group::KeyConflict]);
     operation
@@ -106,8 +124,8 @@ const WITH_BODY: [Group; 5] = [
 ];
 
 /// An administrative operation on one key.
-fn one(id: &str, summary: &str, result: &str, groups: &[Group]) -> Value {
-    let mut operation = administered(id, summary, result, groups);
+fn one(id: &str, summary: &str, about: &str, result: &str, groups: &[Group]) -> Value {
+    let mut operation = administered(id, summary, about, result, groups);
     let name = json!({
         "name": "id", "in": "path", "required": true, "description": "The key's public name.",
         "schema": { "type": "string", "pattern": "^key_[0-9A-Za-z]{17}$" },
@@ -117,10 +135,11 @@ fn one(id: &str, summary: &str, result: &str, groups: &[Group]) -> Value {
     operation
 }
 
-fn administered(id: &str, summary: &str, result: &str, groups: &[Group]) -> Value {
+fn administered(id: &str, summary: &str, about: &str, result: &str, groups: &[Group]) -> Value {
     let mut operation = json!({
         "operationId": id,
         "summary": summary,
+        "description": about,
         "security": [{ "AdminSecret": [] }],
         "responses": responses(
             [("200", answer(summary, &SEEN, "application/json", schema(result)))],

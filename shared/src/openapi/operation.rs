@@ -14,18 +14,25 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         Endpoint::CallTool(tool, method) => Some(call_tool(tool, method)),
         Endpoint::IssueKey => Some(issue_key()),
         Endpoint::ReadOwnKey => Some(read_own_key()),
-        Endpoint::Health => {
-            Some(open("health", "Whether the gateway is alive", "application/json", schema("Health")))
-        }
-        Endpoint::Status => {
-            Some(open("status", "Which tools are available", "application/json", schema("StatusReport")))
-        }
-        Endpoint::OpenApi => {
-            Some(open("openapi", "This description", "application/json", json!({ "type": "object" })))
-        }
-        Endpoint::Docs => {
-            Some(open("docs", "Reference for people", "text/html", json!({ "type": "string" })))
-        }
+        Endpoint::Health => Some(open(
+            "health",
+            "Whether the gateway is alive",
+            "Says nothing of the tools: read the status for that.",
+            ("application/json", schema("Health")),
+        )),
+        Endpoint::Status => Some(status()),
+        Endpoint::OpenApi => Some(open(
+            "openapi",
+            "This description",
+            "The description of the API in OpenAPI 3.0.3, with the address that was called as its server.",
+            ("application/json", json!({ "type": "object" })),
+        )),
+        Endpoint::Docs => Some(open(
+            "docs",
+            "Reference for people",
+            "Quick start, tools, limits, headers and errors on one page.",
+            ("text/html", json!({ "type": "string" })),
+        )),
         Endpoint::ProblemPage => Some(problem_page()),
         Endpoint::RotateOwnKey => Some(keys::rotate_own()),
         Endpoint::RevokeOwnKey => Some(keys::revoke_own()),
@@ -42,26 +49,53 @@ pub(super) fn schema(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
+/// What may come of any operation.
+const ANYWHERE: [Group; 5] = [
+    Group::MethodNotAllowed,
+    Group::TargetTooLong,
+    Group::ExpectationFailed,
+    Group::HeadersTooLarge,
+    Group::Internal,
+];
+
+/// What the gateway may say in place of a tool.
+pub(super) const AT_TOOLS: [Group; 14] = {
+    let [method, target, expectation, headers, internal] = ANYWHERE;
+    [
+        Group::Malformed,
+        Group::KeyRefused,
+        Group::HttpsRequired,
+        Group::Nowhere,
+        Group::Stalled,
+        Group::BodyTooLarge,
+        Group::MediaTypeUnsupported,
+        Group::LimitReached,
+        Group::ToolUnavailable,
+        method,
+        target,
+        expectation,
+        headers,
+        internal,
+    ]
+};
+
+/// Those of them that no other operation has.
+pub(super) const ONLY_AT_TOOLS: [Group; 3] = [Group::Nowhere, Group::LimitReached, Group::ToolUnavailable];
+
 /// Responses by status: those given, those of the groups, and those that any operation may have.
 pub(super) fn responses<const N: usize, const G: usize>(
     own: [(&str, Value); N],
     groups: [Group; G],
 ) -> Value {
-    const ANYWHERE: [Group; 5] = [
-        Group::MethodNotAllowed,
-        Group::TargetTooLong,
-        Group::ExpectationFailed,
-        Group::HeadersTooLarge,
-        Group::Internal,
-    ];
-    let refer = |group: Group| {
-        (group.status().to_string(), json!({ "$ref": format!("#/components/responses/{}", group.name()) }))
-    };
     let own = own.into_iter().map(|(status, response)| (status.to_owned(), response));
-    own.chain(groups.into_iter().map(refer))
-        .chain(ANYWHERE.into_iter().map(refer))
+    own.chain(groups.into_iter().chain(ANYWHERE).map(|group| refer(group, &group.name())))
         .collect::<Map<_, _>>()
         .into()
+}
+
+/// A reference to the response component `name`, under the group's status.
+fn refer(group: Group, name: &str) -> (String, Value) {
+    (group.status().to_string(), json!({ "$ref": format!("#/components/responses/{name}") }))
 }
 
 pub(super) fn answer(description: &str, headers: &[&str], media_type: &str, schema: Value) -> Value {
@@ -73,7 +107,6 @@ pub(super) fn answer(description: &str, headers: &[&str], media_type: &str, sche
 }
 
 fn call_tool(tool: Tool, method: CallMethod) -> Value {
-    const SEEN: [&str; 4] = ["x-request-id", "ratelimit", "ratelimit-policy", "server-timing"];
     let verb = match method {
         CallMethod::Get => "get",
         CallMethod::Post => "post",
@@ -82,29 +115,37 @@ fn call_tool(tool: Tool, method: CallMethod) -> Value {
         "operationId": format!("{tool}_{verb}"),
         "tags": [tool],
         "summary": summary(tool, method),
-        "description": "The action, the query, the body and the headers go to the tool; its answer comes back as it is. A call counts against the key's quotas unless the gateway refuses it or the tool is not available.",
+        "description": "The action, the query, the body and the headers go to the tool; its response comes back as it is, whatever its status and type. An error of the gateway's own has X-Gateway-Problem. A call counts against the key's quotas unless the gateway refuses it or the tool is not available.",
         "security": [{ "ApiKey": [] }],
         "parameters": [action(), query()],
-        "responses": responses(
-            [
-                ("200", answer("What the tool answers.", &SEEN, "*/*", json!({}))),
-                ("default", answer("Any other status is the tool's own, passed on as it is.", &SEEN, "*/*", json!({}))),
-            ],
-            [
-                Group::Malformed,
-                Group::KeyRefused,
-                Group::HttpsRequired,
-                Group::Nowhere,
-                Group::LimitReached,
-                Group::ToolUnavailable,
-            ],
-        ),
+        "responses": tool_responses(method),
     });
     match method {
         CallMethod::Get => {}
         CallMethod::Post => add_body(&mut operation, tool),
     }
     operation
+}
+
+/// The tool's own responses, and what the gateway may say in its place. A GET needs no media type.
+fn tool_responses(method: CallMethod) -> Map<String, Value> {
+    const SEEN: [&str; 5] =
+        ["x-request-id", "ratelimit", "ratelimit-policy", "server-timing", "x-gateway-degraded"];
+    let of_the_tool = |description: &str| {
+        json!({
+            "description": description,
+            "headers": outcome::references(&SEEN),
+            "content": outcome::of_a_tool(),
+        })
+    };
+    let groups = AT_TOOLS
+        .into_iter()
+        .filter(|group| method == CallMethod::Post || *group != Group::MediaTypeUnsupported);
+    let own = [
+        ("200".to_owned(), of_the_tool("What the tool responds, of any type.")),
+        ("default".to_owned(), of_the_tool("Any other status is the tool's own, passed on as it is.")),
+    ];
+    own.into_iter().chain(groups.map(|group| refer(group, &group.name_at_tools()))).collect()
 }
 
 fn summary(tool: Tool, method: CallMethod) -> String {
@@ -118,15 +159,11 @@ fn summary(tool: Tool, method: CallMethod) -> String {
 /// Adds responses that an operation has beside its others.
 pub(super) fn add(operation: &mut Value, groups: &[Group]) {
     if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
-        for group in groups {
-            let reference = format!("#/components/responses/{}", group.name());
-            responses.insert(group.status().to_string(), json!({ "$ref": reference }));
-        }
+        responses.extend(groups.iter().map(|group| refer(*group, &group.name())));
     }
 }
 
 fn add_body(operation: &mut Value, tool: Tool) {
-    add(operation, &[Group::Stalled, Group::BodyTooLarge, Group::MediaTypeUnsupported]);
     let mut content = json!({ "schema": { "type": "object", "additionalProperties": true } });
     if let (Some(example), Some(content)) = (known_body(tool), content.as_object_mut()) {
         content.insert("example".to_owned(), example);
@@ -169,7 +206,7 @@ fn action() -> Value {
         "in": "path",
         "required": true,
         "description": "What the tool is asked to do. The gateway forwards it and gives it no meaning; `.` and `..` are none.",
-        "schema": { "type": "string", "minLength": 1, "maxLength": Action::MAX_LEN, "pattern": "^[A-Za-z0-9._~-]+$" },
+        "schema": { "type": "string", "minLength": 1, "maxLength": Action::MAX_LEN, "pattern": Action::PATTERN },
         "example": "generate",
     })
 }
@@ -200,6 +237,7 @@ fn issue_key() -> Value {
             [
                 Group::MalformedBody,
                 Group::AdminRefused,
+                Group::RouteUnknown,
                 Group::Stalled,
                 Group::BodyTooLarge,
                 Group::MediaTypeUnsupported,
@@ -229,26 +267,40 @@ fn read_own_key() -> Value {
     })
 }
 
-fn open(id: &str, summary: &str, media_type: &str, schema: Value) -> Value {
+fn open(id: &str, summary: &str, description: &str, (media_type, schema): (&str, Value)) -> Value {
     json!({
         "operationId": id,
         "summary": summary,
+        "description": description,
         "security": [],
         "responses": responses([("200", answer(summary, &["x-request-id"], media_type, schema))], [Group::Malformed]),
     })
+}
+
+fn status() -> Value {
+    let mut operation = open(
+        "status",
+        "Which tools are available",
+        "As the first data centre that responds sees it, at most a second ago. 503 if none does: then nothing is known.",
+        ("application/json", schema("StatusReport")),
+    );
+    add(&mut operation, &[Group::StatusUnknown]);
+    operation
 }
 
 fn problem_page() -> Value {
     let mut operation = open(
         "problem_page",
         "What a problem code means and what to do",
-        "text/html",
-        json!({ "type": "string" }),
+        "The page that the `type` of a problem leads to.",
+        ("text/html", json!({ "type": "string" })),
     );
+    add(&mut operation, &[Group::RouteUnknown]);
     if let Some(operation) = operation.as_object_mut() {
         let codes = Code::ALL.map(Code::as_str).to_vec();
         let code = json!({
             "name": "code", "in": "path", "required": true, "schema": { "type": "string", "enum": codes },
+            "description": "The problem's `code`.",
         });
         operation.insert("parameters".to_owned(), json!([code]));
     }

@@ -1,9 +1,20 @@
 //! What may come of a call: the problems, grouped as operations share them, and the headers of answers.
 
-use serde_json::{Map, Value, json};
-
 use super::canonical;
 use crate::problem::Code;
+use serde_json::{Map, Value, json};
+
+/// Every media type.
+pub(super) const ANY: &str = "*/*";
+
+/// What a tool's response may hold: bytes of any type. `application/octet-stream` is named beside the range for the code
+/// generators that know no ranges.
+pub(super) fn of_a_tool() -> Map<String, Value> {
+    let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
+    [("application/octet-stream".to_owned(), bytes), (ANY.to_owned(), json!({ "schema": {} }))]
+        .into_iter()
+        .collect()
+}
 
 /// Problems of one status that come together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +26,7 @@ pub(super) enum Group {
     AdminMissing,
     AdminRefused,
     Nowhere,
+    RouteUnknown,
     KeyUnknown,
     KeyConflict,
     MethodNotAllowed,
@@ -29,6 +41,7 @@ pub(super) enum Group {
     HeadersTooLarge,
     Internal,
     ToolUnavailable,
+    StatusUnknown,
     KeyUnreadable,
 }
 
@@ -37,7 +50,7 @@ pub(super) enum Group {
 pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 2] = [Code::GrantInvalid, Code::OriginTokenInvalid];
 
 impl Group {
-    pub(super) const ALL: [Self; 22] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::Malformed,
         Self::MalformedBody,
         Self::KeyRefused,
@@ -45,6 +58,7 @@ impl Group {
         Self::AdminMissing,
         Self::AdminRefused,
         Self::Nowhere,
+        Self::RouteUnknown,
         Self::KeyUnknown,
         Self::KeyConflict,
         Self::MethodNotAllowed,
@@ -59,12 +73,18 @@ impl Group {
         Self::HeadersTooLarge,
         Self::Internal,
         Self::ToolUnavailable,
+        Self::StatusUnknown,
         Self::KeyUnreadable,
     ];
 
     /// The response component's name.
     pub(super) fn name(self) -> String {
         format!("{self:?}")
+    }
+
+    /// The name of the component for operations whose tool may respond with the same status.
+    pub(super) fn name_at_tools(self) -> String {
+        format!("{self:?}OrTool")
     }
 
     /// The problems, all of the same status.
@@ -82,7 +102,8 @@ impl Group {
             ],
             Self::HttpsRequired => &[Code::HttpsRequired],
             Self::AdminMissing => &[Code::AdminRequired],
-            Self::KeyUnknown => &[Code::KeyUnknown],
+            Self::RouteUnknown => &[Code::RouteUnknown],
+            Self::KeyUnknown => &[Code::RouteUnknown, Code::KeyUnknown],
             Self::KeyConflict => &[Code::KeyConflict],
             Self::AdminRefused => &[Code::AdminSecretInvalid, Code::HttpsRequired],
             Self::Nowhere => &[Code::RouteUnknown, Code::ToolUnknown],
@@ -105,6 +126,7 @@ impl Group {
                 Code::KeyStoreUnavailable,
                 Code::MeterUnavailable,
             ],
+            Self::StatusUnknown => &[Code::ToolUnavailable],
             Self::KeyUnreadable => &[Code::KeyStoreUnavailable, Code::MeterUnavailable],
         }
     }
@@ -116,19 +138,32 @@ impl Group {
     /// Names of the headers that such an answer has beside those of every answer.
     pub(super) const fn headers(self) -> &'static [&'static str] {
         match self {
-            Self::KeyRefused | Self::AdminMissing => &["x-request-id", "www-authenticate"],
-            Self::MethodNotAllowed => &["x-request-id", "allow"],
-            Self::LimitReached => &["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
-            Self::AttemptsExceeded | Self::KeyUnreadable => &["x-request-id", "retry-after"],
-            Self::ToolUnavailable => {
-                &["x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "proxy-status"]
+            Self::KeyRefused | Self::AdminMissing => {
+                &["x-request-id", "x-gateway-problem", "www-authenticate"]
             }
-            Self::MediaTypeUnsupported => &["x-request-id", "accept"],
+            Self::MethodNotAllowed => &["x-request-id", "x-gateway-problem", "allow"],
+            Self::LimitReached => {
+                &["x-request-id", "x-gateway-problem", "retry-after", "ratelimit", "ratelimit-policy"]
+            }
+            Self::AttemptsExceeded | Self::KeyUnreadable => {
+                &["x-request-id", "x-gateway-problem", "retry-after"]
+            }
+            Self::StatusUnknown => &["x-request-id", "x-gateway-problem", "retry-after", "proxy-status"],
+            Self::ToolUnavailable => &[
+                "x-request-id",
+                "x-gateway-problem",
+                "retry-after",
+                "ratelimit",
+                "ratelimit-policy",
+                "proxy-status",
+            ],
+            Self::MediaTypeUnsupported => &["x-request-id", "x-gateway-problem", "accept"],
             Self::Malformed
             | Self::MalformedBody
             | Self::HttpsRequired
             | Self::AdminRefused
             | Self::Nowhere
+            | Self::RouteUnknown
             | Self::KeyUnknown
             | Self::KeyConflict
             | Self::Stalled
@@ -137,7 +172,7 @@ impl Group {
             | Self::ExpectationFailed
             | Self::FieldsInvalid
             | Self::HeadersTooLarge
-            | Self::Internal => &["x-request-id"],
+            | Self::Internal => &["x-request-id", "x-gateway-problem"],
         }
     }
 }
@@ -153,8 +188,18 @@ const fn header(name: &'static str, about: &'static str, example: &'static str) 
     Header { name, about, example }
 }
 
-pub(super) const HEADERS: [Header; 10] = [
+pub(super) const HEADERS: [Header; 12] = [
     header("x-request-id", "Names the request, here and in every log.", "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"),
+    header(
+        "x-gateway-problem",
+        "The problem's code. The gateway sends it with every problem of its own and with nothing else; a tool cannot send it.",
+        "key-missing",
+    ),
+    header(
+        "x-gateway-degraded",
+        "Present if the meter was out of reach and the limit was kept by a local budget.",
+        "meter",
+    ),
     header(
         "ratelimit-policy",
         "The key's quotas: calls (q) in so many seconds (w). A key without a daily limit has no \"day\".",

@@ -2,7 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::{problem::Code, tier::Tier, tool::Tool};
+use crate::{
+    key::{MAX_EMAIL, MAX_NAME},
+    problem::Code,
+    tier::Tier,
+    tool::Tool,
+};
 
 /// Every schema component by name.
 pub(super) fn all() -> Value {
@@ -19,10 +24,9 @@ pub(super) fn all() -> Value {
         })),
         "KeyChange": key_change(),
         "Rotation": { "type": "object", "additionalProperties": false, "properties": {
-            "grace_seconds": { "type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the replaced key stays good." },
+            "grace_seconds": { "type": "integer", "nullable": true, "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the replaced key stays good." },
         } },
         "RotatedKey": key([key_text(), ("rotation", object(json!({ "former_key_valid_until": { "type": "string", "format": "date-time", "nullable": true } })))]),
-        "Holder": object(json!({ "email": { "type": "string", "format": "email" }, "name": { "type": "string" } })),
         "Limit": object(json!({
             "name": { "type": "string", "enum": ["minute", "day"] },
             "calls": { "type": "integer" },
@@ -79,7 +83,7 @@ fn problem() -> Value {
 
 fn fault() -> Value {
     object(json!({
-        "pointer": { "type": "string", "description": "JSON Pointer to the value.", "example": "#/email" },
+        "pointer": { "type": "string", "description": "JSON Pointer to the value, as a URI fragment; `#` is the whole body.", "example": "#/limits/minute" },
         "detail": { "type": "string" },
     }))
 }
@@ -90,19 +94,42 @@ fn issue_request() -> Value {
         "required": ["email", "name", "tier", "admin_secret"],
         "additionalProperties": false,
         "properties": {
-            "email": { "type": "string", "format": "email", "description": "Where the holder is reached." },
-            "name": { "type": "string", "minLength": 1, "maxLength": 100, "description": "What the holder is called." },
+            "email": email(),
+            "name": name(),
             "tier": { "type": "string", "enum": Tier::ALL },
-            "admin_secret": { "type": "string", "format": "password", "writeOnly": true },
-            "limits": {
-                "type": "object",
-                "description": "Limits of the key's own, in place of its tier's.",
-                "additionalProperties": false,
-                "properties": { "minute": { "type": "integer", "minimum": 1 }, "day": { "type": "integer", "minimum": 1 } },
-            },
-            "expires_at": { "type": "string", "format": "date-time", "description": "When the key ends; never, if left out." },
+            "admin_secret": { "type": "string", "format": "password", "minLength": 1, "writeOnly": true },
+            "limits": limits("Limits of the key's own, in place of its tier's; the tier's, if null or left out."),
+            "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; never, if null or left out." },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "default": "none" },
         },
+    })
+}
+
+fn email() -> Value {
+    json!({ "type": "string", "format": "email", "maxLength": MAX_EMAIL, "description": "Where the holder is reached. ASCII: write an international domain as xn--…" })
+}
+
+fn name() -> Value {
+    // At least one character that is not white space, and no control character.
+    let pattern =
+        r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
+    json!({ "type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": pattern, "description": "What the holder is called." })
+}
+
+fn limits(about: &str) -> Value {
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
+    json!({
+        "type": "object", "nullable": true, "additionalProperties": false, "description": about,
+        "properties": { "minute": limit, "day": limit },
+    })
+}
+
+/// Whom a key was issued to. Not a component of its own: a reference cannot be nullable in OpenAPI 3.0.
+fn holder() -> Value {
+    json!({
+        "type": "object", "nullable": true, "required": ["email", "name"],
+        "description": "Whom the key was issued to; null if that is not known here.",
+        "properties": { "email": { "type": "string", "format": "email" }, "name": { "type": "string" } },
     })
 }
 
@@ -113,7 +140,7 @@ fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
         "tier": { "type": "string", "enum": Tier::ALL },
         "status": { "type": "string", "enum": ["active", "disabled", "revoked"] },
         "limits": { "type": "array", "items": { "$ref": "#/components/schemas/Limit" } },
-        "holder": { "nullable": true, "allOf": [{ "$ref": "#/components/schemas/Holder" }] },
+        "holder": holder(),
         "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
         "issued_at": time(),
         "expires_at": { "type": "string", "format": "date-time", "nullable": true },
@@ -133,19 +160,14 @@ fn key_text() -> (&'static str, Value) {
 
 /// A change: what is left out stays as it is.
 fn key_change() -> Value {
-    let limit = json!({ "type": "integer", "minimum": 1 });
     json!({
         "type": "object",
         "additionalProperties": false,
         "minProperties": 1,
         "properties": {
             "tier": { "type": "string", "enum": Tier::ALL },
-            "limits": {
-                "type": "object", "nullable": true, "additionalProperties": false,
-                "description": "In place of the tier's; null takes them away.",
-                "properties": { "minute": limit, "day": limit },
-            },
-            "expires_at": { "type": "string", "format": "date-time", "nullable": true },
+            "limits": limits("In place of the tier's; null takes them away."),
+            "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; null is never." },
             "disabled": { "type": "boolean" },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
         },
@@ -165,6 +187,7 @@ fn own_key() -> [(&'static str, Value); 4] {
                 "type": "object",
                 "nullable": true,
                 "description": "While a replaced key is still good.",
+                "required": ["former_key_valid_until"],
                 "properties": { "former_key_valid_until": time() },
             }),
         ),

@@ -7,7 +7,7 @@ use shared::{docs, openapi, transport::Address, written::Written};
 
 use super::Asked;
 
-static DESCRIPTION: Lazy<String> = Lazy::new(|| openapi::document(openapi::SERVER).to_string());
+static DESCRIPTION: Lazy<String> = Lazy::new(openapi::text);
 
 /// `GET /openapi.json`
 pub(super) fn openapi(asked: &Asked<'_>) -> Written {

@@ -244,7 +244,7 @@ impl Answer {
         assert_eq!(body["status"], self.status);
         assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
         let code = body["code"].as_str().expect("a code").to_owned();
-        assert_eq!(self.header("x-gateway-refusal"), Some(code.as_str()), "the edge charges nothing for it");
+        assert_eq!(self.header("x-gateway-problem"), Some(code.as_str()), "the edge charges nothing for it");
         code
     }
 }
