@@ -18,8 +18,8 @@ use std::sync::{
 use budget::Budget;
 pub use choice::{Place, Tried};
 pub use health::{Evidence, Health};
-pub use idle::Room;
 pub(crate) use idle::Taken;
+pub use idle::{Home, Room};
 pub use names::ResolvedNames;
 use parking_lot::Mutex;
 use shared::tool::Tool;

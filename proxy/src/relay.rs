@@ -45,7 +45,7 @@ use crate::{
         fail::{self, Cause},
         log::{self, Outcome},
     },
-    pools::{Room, Upstream, Way},
+    pools::{Home, Room, Upstream, Way},
     respond::{self, Linger},
     state::State,
     wire::WireHead,
@@ -72,6 +72,8 @@ pub enum Next {
 struct Connected {
     tool: Stream,
     way: Arc<Way>,
+    /// Where it waits for its next call.
+    home: Home,
     reused: bool,
     /// Whether other calls share it, so that the tool can tell which of them it has not looked at.
     shared: bool,
@@ -165,7 +167,7 @@ impl Relay {
     ) -> Ended {
         let mut upload: Option<Upload> = None;
         loop {
-            let Connected { mut tool, way, reused, shared } = match self.connect(state, ctx).await {
+            let Connected { mut tool, way, home, reused, shared } = match self.connect(state, ctx).await {
                 Ok(connected) => connected,
                 Err(Some(problem)) => {
                     if let Some(upload) = &upload {
@@ -198,7 +200,7 @@ impl Relay {
             let broken = match ran {
                 Ok(()) => {
                     if up.is_over() && down.leaves_clean() {
-                        self.keep(ctx, tool, &way);
+                        self.keep(ctx, tool, home, &way);
                     }
                     client.give_back(up.beyond());
                     // Over TLS, an end that is not said looks like one that was cut off.
@@ -243,15 +245,16 @@ impl Relay {
             tokio::task::yield_now().await;
         }
         let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&way, Monotonic::now()));
-        if let Some(tool) = idle {
-            return Ok(Connected { tool, way, reused: true, shared: false });
+        if let Some((tool, home)) = idle {
+            return Ok(Connected { tool, way, home, reused: true, shared: false });
         }
+        let home = Home::own();
         let made = match pool.upstream(place) {
             // In a box of its own: calls in HTTP/1.1 keep no room for it.
             Some(upstream) if way.http2 => Box::pin(self.share(upstream, way)).await,
             _ => {
                 let made = self.dialer.make(&way).await;
-                made.map(|tool| Connected { tool, way, reused: false, shared: false })
+                made.map(|tool| Connected { tool, way, home, reused: false, shared: false })
                     .map_err(|error| (error, true))
             }
         };
@@ -281,17 +284,19 @@ impl Relay {
         };
         match lines.carrier(to, longest, &self.room, make).await {
             Ok(Carrier::Shared(stream, reused)) => {
-                Ok(Connected { tool: Box::new(stream), way, reused, shared: true })
+                Ok(Connected { tool: Box::new(stream), way, home: Home::own(), reused, shared: true })
             }
-            Ok(Carrier::Alone(tool)) => Ok(Connected { tool, way, reused: false, shared: false }),
+            Ok(Carrier::Alone(tool)) => {
+                Ok(Connected { tool, way, home: Home::own(), reused: false, shared: false })
+            }
             Err(Unmade { error, own }) => Err((pingora_core::Error::new_up(error), own)),
         }
     }
 
     /// Keeps the connection for the next call that goes the same way.
-    fn keep(&self, ctx: &RequestCtx, tool: Stream, way: &Way) {
+    fn keep(&self, ctx: &RequestCtx, tool: Stream, home: Home, way: &Way) {
         if let Some(upstream) = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place)) {
-            upstream.keep_idle(tool, way, Monotonic::now(), &self.room);
+            upstream.keep_idle(tool, home, way, Monotonic::now(), &self.room);
         }
     }
 }

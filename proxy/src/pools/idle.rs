@@ -1,5 +1,7 @@
-//! Connections to an upstream that wait for the next call. Each thread has its own, since a connection wakes the thread
-//! that has made it; and nothing watches them while they wait, since it costs less to look when one is wanted.
+//! Connections to an upstream that wait for the next call. Each thread has a list of its own, since a connection wakes its
+//! task through the reactor of the thread that has made it; nothing watches them while they wait, since it costs less to
+//! look when one is wanted. A thread without any borrows from one that has not used its own for a while, so that few calls
+//! over many threads do not connect anew each time.
 
 use std::{
     future::poll_fn,
@@ -45,6 +47,14 @@ struct Kept {
     _place: Taken,
 }
 
+/// The thread whose reactor wakes a connection, and whose list it waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home(usize);
+
+/// How long a thread must not have used its connections before it lends one. Under load each thread so comes to have its
+/// own: a borrowed one costs a wake-up of two threads instead of one.
+const LENDS_AFTER: Duration = Duration::from_millis(50);
+
 /// A place among those that may wait. It is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Taken(Arc<Room>);
@@ -69,23 +79,47 @@ impl Drop for Taken {
     }
 }
 
-impl Idle {
-    /// The connection to `to` that was used last, if one is left that has waited no longer than the longest time and that
-    /// the upstream has not closed.
-    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<Stream> {
-        let mut kept = self.own()?.lock();
-        loop {
-            let mut last = kept.pop()?;
-            if last.is_good(to, now, longest) {
-                return Some(last.stream);
-            }
-        }
+impl Home {
+    /// Returns the home of what this thread makes.
+    #[must_use]
+    pub fn own() -> Self {
+        Self(thread::own() % THREADS)
     }
 
-    /// Keeps a connection over which nothing is under way, if there is room.
-    pub(super) fn keep(&self, stream: Stream, to: u64, now: Monotonic, room: &Arc<Room>) {
-        if let (Some(own), Some(place)) = (self.own(), room.take()) {
-            own.lock().push(Kept { stream, to, since: now, _place: place });
+    /// Returns the homes of other threads, beginning with a different one for each thread.
+    fn others(self) -> impl Iterator<Item = Self> {
+        (1..THREADS).map(move |step| Self((self.0 + step) % THREADS))
+    }
+}
+
+impl Idle {
+    /// Returns the connection to `to` that this thread used last, or else one that another thread lends: one that has waited
+    /// no longer than the longest time and that the upstream has not closed. It must be kept with the home it came with.
+    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, Home)> {
+        let own = Home::own();
+        let is_good = |kept: &mut Kept| kept.is_good(to, now, longest);
+        let own_stream = self.list(own).and_then(|list| last(&mut list.lock(), is_good));
+        own_stream.map(|stream| (stream, own)).or_else(|| self.borrow(own, now, is_good))
+    }
+
+    fn borrow(
+        &self,
+        own: Home,
+        now: Monotonic,
+        is_good: impl Fn(&mut Kept) -> bool + Copy,
+    ) -> Option<(Stream, Home)> {
+        own.others().find_map(|home| {
+            // One who is at it is not waited for.
+            let mut list = self.list(home)?.try_lock()?;
+            list.last().filter(|kept| kept.since.plus(LENDS_AFTER) <= now)?;
+            last(&mut list, is_good).map(|stream| (stream, home))
+        })
+    }
+
+    /// Keeps a connection over which nothing is in flight, if there is room.
+    pub(super) fn keep(&self, stream: Stream, home: Home, to: u64, now: Monotonic, room: &Arc<Room>) {
+        if let (Some(list), Some(place)) = (self.list(home), room.take()) {
+            list.lock().push(Kept { stream, to, since: now, _place: place });
         }
     }
 
@@ -96,8 +130,18 @@ impl Idle {
         }
     }
 
-    fn own(&self) -> Option<&Mutex<Vec<Kept>>> {
-        self.threads.get(thread::own() % THREADS)
+    fn list(&self, home: Home) -> Option<&Mutex<Vec<Kept>>> {
+        self.threads.get(home.0)
+    }
+}
+
+/// Removes and returns the last one that is good, and drops those after it.
+fn last(list: &mut Vec<Kept>, is_good: impl Fn(&mut Kept) -> bool) -> Option<Stream> {
+    loop {
+        let mut kept = list.pop()?;
+        if is_good(&mut kept) {
+            return Some(kept.stream);
+        }
     }
 }
 
@@ -119,7 +163,15 @@ fn is_quiet(stream: &mut Stream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+    use std::{sync::mpsc, thread};
+
+    use pingora_core::protocols::l4::stream::Stream as TcpConnection;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+        net::{TcpListener, TcpStream},
+        runtime::Builder,
+        sync::oneshot,
+    };
 
     use super::*;
 
@@ -138,23 +190,23 @@ mod tests {
     async fn a_connection_is_used_again_unless_it_is_old_closed_talkative_or_leads_elsewhere() {
         let (idle, room) = (Idle::default(), Room::new(10));
         let (_far, near) = connection();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         assert!(idle.take(1, at(55_000), LONGEST).is_some());
         assert!(idle.take(1, at(55_000), LONGEST).is_none(), "it was taken");
 
         let (_far, near) = connection();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         assert!(idle.take(1, at(55_001), LONGEST).is_none(), "old");
         let (_far, near) = connection();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         assert!(idle.take(2, at(1), LONGEST).is_none(), "elsewhere");
         let (far, near) = connection();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         drop(far);
         assert!(idle.take(1, at(1), LONGEST).is_none(), "closed");
         let (mut far, near) = connection();
         far.write_all(b"HTTP/1.1 408 ").await.unwrap();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         assert!(idle.take(1, at(1), LONGEST).is_none(), "talkative");
         assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
@@ -165,17 +217,105 @@ mod tests {
         let ends: Vec<_> = (0..3)
             .map(|_| {
                 let (far, near) = connection();
-                idle.keep(near, 1, at(0), &room);
+                idle.keep(near, Home::own(), 1, at(0), &room);
                 far
             })
             .collect();
         let taken = std::iter::from_fn(|| idle.take(1, at(1), LONGEST)).count();
         assert_eq!((ends.len(), taken), (3, 2));
         let (_far, near) = connection();
-        idle.keep(near, 1, at(0), &room);
+        idle.keep(near, Home::own(), 1, at(0), &room);
         idle.sweep(1, at(1), LONGEST);
         assert_eq!(room.used.load(Ordering::Relaxed), 1);
         idle.sweep(1, at(60_000), LONGEST);
         assert_eq!(room.used.load(Ordering::Relaxed), 0);
+    }
+
+    /// Runs on a thread whose list is not this one's.
+    fn elsewhere<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+        let (here, mut run) = (Home::own(), Some(run));
+        loop {
+            let attempt = || (Home::own() != here).then(|| run.take().map(|run| run()))?;
+            if let Some(value) = thread::scope(|scope| scope.spawn(attempt).join().unwrap()) {
+                return value;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn thread_without_connection_borrows_one_that_has_waited() {
+        let (idle, room) = (Idle::default(), Room::new(10));
+        let (_far, near) = connection();
+        let home = Home::own();
+        idle.keep(near, home, 1, at(1_000), &room);
+        let take = |now: u64| elsewhere(|| idle.take(1, at(now), LONGEST));
+        assert!(take(1_049).is_none(), "its own thread is busy with it");
+        let (stream, from) = take(1_050).unwrap();
+        assert_eq!(from, home);
+        // It goes back to where it is woken, and is borrowed again only after it has waited again.
+        elsewhere(|| idle.keep(stream, from, 1, at(1_060), &room));
+        assert!(take(1_100).is_none());
+        assert!(idle.take(1, at(1_061), LONGEST).is_some());
+    }
+
+    #[tokio::test]
+    async fn busy_list_is_not_waited_for() {
+        let (idle, room) = (Idle::default(), Room::new(10));
+        let (_far, near) = connection();
+        let home = Home::own();
+        idle.keep(near, home, 1, at(0), &room);
+        let held = idle.list(home).unwrap().lock();
+        assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_none());
+        drop(held);
+        assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_some());
+    }
+
+    #[tokio::test]
+    async fn closed_connection_of_another_thread_is_not_borrowed() {
+        let (idle, room) = (Idle::default(), Room::new(10));
+        let (far, near) = connection();
+        idle.keep(near, Home::own(), 1, at(0), &room);
+        drop(far);
+        assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_none());
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+    }
+
+    /// What lending rests on: a socket registered with one thread's runtime wakes a task of another's.
+    #[test]
+    fn connection_of_another_runtime_is_woken_and_its_end_is_seen() {
+        let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+        let (made, come) = mpsc::channel();
+        let (end, ended) = oneshot::channel::<()>();
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let home = thread::spawn(move || {
+            runtime().block_on(async {
+                let stream = TcpStream::connect(address).await.unwrap();
+                made.send(Box::new(TcpConnection::from(stream)) as Stream).unwrap();
+                // As a thread of the proxy does: it waits for work, and its reactor with it.
+                let _ended = ended.await;
+            });
+        });
+        let mut stream = come.recv().unwrap();
+        runtime().block_on(async {
+            server.set_nonblocking(true).unwrap();
+            let (mut far, _) = TcpListener::from_std(server).unwrap().accept().await.unwrap();
+            assert!(is_quiet(&mut stream));
+            let echo = tokio::spawn(async move {
+                let mut request = [0; 4];
+                far.read_exact(&mut request).await.unwrap();
+                far.write_all(&request).await.unwrap();
+            });
+            stream.write_all(b"ping").await.unwrap();
+            stream.flush().await.unwrap();
+            let mut response = [0; 4];
+            stream.read_exact(&mut response).await.unwrap();
+            assert_eq!(&response, b"ping");
+            echo.await.unwrap();
+            assert_eq!(stream.read(&mut response).await.unwrap(), 0, "the end wakes it too");
+            assert!(!is_quiet(&mut stream));
+        });
+        end.send(()).unwrap();
+        home.join().unwrap();
     }
 }

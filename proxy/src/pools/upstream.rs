@@ -23,7 +23,7 @@ use super::{
     balance::{self, Candidate},
     ejection::Ejection,
     health::Standing,
-    idle::{Idle, Room},
+    idle::{Home, Idle, Room},
     trial::{Trial, Turn},
 };
 use crate::{
@@ -132,15 +132,15 @@ impl Upstream {
         self.way.as_ref()
     }
 
-    /// A connection made that way before, which waits for work.
+    /// Returns a connection made that way before, which waits for work, and its home.
     #[must_use]
-    pub fn take_idle(&self, way: &Way, now: Monotonic) -> Option<Stream> {
+    pub fn take_idle(&self, way: &Way, now: Monotonic) -> Option<(Stream, Home)> {
         self.live.idle.take(way.identity, now, self.keep_idle)
     }
 
-    /// Keeps a connection over which nothing is under way.
-    pub fn keep_idle(&self, stream: Stream, way: &Way, now: Monotonic, room: &Arc<Room>) {
-        self.live.idle.keep(stream, way.identity, now, room);
+    /// Keeps a connection over which nothing is in flight, where it belongs.
+    pub fn keep_idle(&self, stream: Stream, home: Home, way: &Way, now: Monotonic, room: &Arc<Room>) {
+        self.live.idle.keep(stream, home, way.identity, now, room);
     }
 
     /// The connections to it that calls share, with what tells which of them lead that way and how long they may wait for
