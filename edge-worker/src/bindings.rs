@@ -38,6 +38,7 @@ pub(crate) struct Bindings {
 }
 
 const KEYS: &str = "KEYS";
+const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
 
 /// The KV namespace alone, for the objects, which need little else.
@@ -54,6 +55,12 @@ pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
 /// When it is not bound.
 pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(KEY_CHANGES)
+}
+
+/// The largest body that any pool takes alone, for requests that are refused before the rest is read.
+pub(crate) fn max_body(env: &Env) -> u64 {
+    let text = env.var(MAX_BODY).ok().map(|value| value.to_string());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
 }
 
 impl Bindings {
@@ -88,8 +95,7 @@ impl Bindings {
             "test" => Ok(KeyEnv::Test),
             _ => Err("must be live or test"),
         });
-        let max_body =
-            read.optional("MAX_BODY_BYTES", |text| text.parse().or(Err("is not a number of bytes")));
+        let max_body = read.optional(MAX_BODY, |text| text.parse().or(Err("is not a number of bytes")));
         let http_allowed = read.optional("ALLOW_HTTP", |text| match text {
             "1" => Ok(true),
             "0" => Ok(false),

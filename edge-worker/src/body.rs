@@ -2,12 +2,15 @@
 
 use shared::{
     problem::{Code, Problem},
-    request::{BODY_PAUSE_MS, Head, stalled, too_large},
+    request::{BODY_PAUSE_MS, Head, late, stalled, too_large},
 };
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
 
 use crate::{incoming::Incoming, log, promise};
+
+/// How long the body of a refused request is read, in milliseconds.
+const DRAIN_MS: u64 = 10_000;
 
 /// The whole body, which may have at most `limit` bytes.
 ///
@@ -25,7 +28,7 @@ pub(crate) async fn read(incoming: &Incoming, head: &Head<'_>, limit: usize) -> 
     let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
     while let Some(chunk) = next_chunk(&reader, incoming).await? {
         if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
-            promise::let_go(reader.cancel());
+            reader.release_lock();
             return Err(too_large(limit_bytes));
         }
         bytes.extend(chunk.to_vec());
@@ -33,30 +36,41 @@ pub(crate) async fn read(incoming: &Incoming, head: &Head<'_>, limit: usize) -> 
     Ok(bytes)
 }
 
-/// Reads what nobody has read of a small body and drops it: the runtime resets a connection on which the body of
-/// an answered request is left, and the client may lose the very answer that tells it to slow down.
+/// Receives the whole body in the runtime's own memory. Only for bodies of which the declared length is small.
 ///
-/// A client that waits to be asked for its body is not asked.
-pub(crate) async fn drain(incoming: &Incoming) {
-    const MOST: u32 = 65_536;
-    const WITHIN_MS: u64 = 1_000;
-    let stated = incoming.header("content-length").and_then(|text| text.parse::<u32>().ok());
+/// # Errors
+/// `request-timeout` if it is not there within a minute, `body-malformed` if it breaks off.
+pub(crate) async fn receive(incoming: &Incoming) -> Result<js_sys::ArrayBuffer, Problem> {
+    let buffer = incoming.request.array_buffer().map_err(|fault| broken_off(incoming, &fault))?;
+    let Some(received) = promise::within(BODY_PAUSE_MS, promise::settled(buffer)).await else {
+        return Err(late());
+    };
+    received.and_then(JsCast::dyn_into).map_err(|fault| broken_off(incoming, &fault))
+}
+
+/// Reads the body that a refusal left unread, and drops it. If the rest of a body is left, the runtime resets the
+/// connection once the response is written, and a client that sends everything before it reads never sees the response.
+///
+/// Reads at most twice `max_body` bytes, so that a body a little too large gets its 413, for at most [`DRAIN_MS`]. A
+/// body of declared length beyond that is not read at all, and a client that waits for `100 Continue` is not asked for its body.
+pub(crate) async fn drain(incoming: &Incoming, max_body: impl FnOnce() -> u64) {
     let Some(stream) = incoming.request.body().filter(|stream| !stream.locked()) else { return };
-    let large = stated.is_some_and(|length| length > MOST);
-    if large || incoming.header("expect").is_some() {
+    let declared = incoming.header("content-length").map(|text| text.parse().unwrap_or(u64::MAX));
+    let most = max_body().saturating_mul(2);
+    if declared.is_some_and(|length| length > most) || incoming.header("expect").is_some() {
         return;
     }
     let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
     let dropped = async {
-        let mut read = 0u32;
+        let mut read = 0u64;
         while let Ok(Some(chunk)) = next_chunk(&reader, incoming).await {
-            read = read.saturating_add(chunk.byte_length());
-            if read > MOST {
+            read = read.saturating_add(chunk.byte_length().into());
+            if read > most {
                 break;
             }
         }
     };
-    if promise::within(WITHIN_MS, dropped).await.is_none() {
+    if promise::within(DRAIN_MS, dropped).await.is_none() {
         promise::let_go(reader.cancel());
     }
 }
@@ -65,7 +79,7 @@ pub(crate) async fn drain(incoming: &Incoming) {
 ///
 /// # Errors
 /// `request-timeout` when nothing comes for a minute, `body-malformed` when the body breaks off.
-pub(crate) async fn next_chunk(
+async fn next_chunk(
     reader: &web_sys::ReadableStreamDefaultReader,
     incoming: &Incoming,
 ) -> Result<Option<js_sys::Uint8Array>, Problem> {
@@ -82,5 +96,10 @@ pub(crate) async fn next_chunk(
 
 fn broken_off(incoming: &Incoming, fault: &wasm_bindgen::JsValue) -> Problem {
     log::cause("reading a body", Some(incoming), format!("{fault:?}"));
+    incomplete()
+}
+
+/// The refusal of a body that the client broke off.
+pub(crate) fn incomplete() -> Problem {
     Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
 }

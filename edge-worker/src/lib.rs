@@ -37,7 +37,7 @@ async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Res
     let incoming = Incoming::read(request, now)?;
     let mut line = Line::default();
     let outcome = dispatch::dispatch(&incoming, &env, &ctx, &mut line).await;
-    body::drain(&incoming).await;
+    body::drain(&incoming, || bindings::max_body(&env)).await;
     let response = respond::render(outcome, &incoming, &mut line)?;
     line.write(&incoming, clock::now());
     Ok(response)

@@ -1,7 +1,4 @@
 //! Handing a call to an origin's proxy, and to the next one where that is safe.
-//!
-//! The runtime reports a refused connection and one that was lost later in the same words. What tells them apart is
-//! how far the body went: see [`upload`].
 
 mod attempt;
 mod upload;
@@ -10,7 +7,7 @@ use std::cell::RefCell;
 
 use shared::{
     grant::Grant,
-    origin::{CONNECT_MS, Failure, Origin, Unreached},
+    origin::{CONNECT_MS, Failure, Origin, Reachability},
     problem::Problem,
     route::ToolCall,
     status::StatusReport,
@@ -20,11 +17,11 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::{js_sys, web_sys};
 
 use crate::{clock, edge::Edge, log, log::Line, promise};
-use attempt::Attempt;
+use attempt::{Attempt, Undelivered};
 use upload::Upload;
 
 thread_local! {
-    static UNREACHED: RefCell<Unreached> = RefCell::default();
+    static REACHABILITY: RefCell<Reachability> = RefCell::default();
 }
 
 /// An admitted call on its way.
@@ -35,37 +32,35 @@ pub(crate) struct Passage<'a> {
     pub(crate) grant: &'a dyn Fn(UnixMillis) -> Grant,
 }
 
-/// The answer of the first origin that gives one.
+/// Returns the response of the first origin that gives one.
 ///
 /// # Errors
-/// A 503 when none does, `request-timeout` when the client stops sending before the first origin is asked.
+/// A 503 if none does; `request-timeout` or `body-malformed` if the client does not send the whole body.
 pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<web_sys::Response, Problem> {
     let began = clock::now();
-    let upload = Upload::begin(passage).await;
+    let upload = Upload::receive(passage).await;
     line.client_ms = clock::now().since(began);
     let upload = upload?;
     let origins = &passage.edge.bindings.origins;
-    let order = UNREACHED.with_borrow(|unreached| unreached.order(origins, clock::now()));
+    let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
     let mut failure = Failure::Refused;
-    for (nth, &place) in order.iter().enumerate() {
-        let Some(origin) = origins.all().get(place) else { continue };
+    for (nth, &index) in order.iter().enumerate() {
+        let Some(origin) = origins.all().get(index) else { continue };
         let sent_at = clock::now();
-        let attempt = Attempt { passage, origin, another: nth + 1 < order.len() };
-        let (failed, sent) = match attempt.run(upload.as_ref()).await {
+        let confirmed = REACHABILITY.with_borrow(|seen| seen.is_confirmed(index, sent_at));
+        let attempt = Attempt { passage, origin, another: nth + 1 < order.len(), confirmed };
+        match attempt.run(&upload).await {
             Ok(response) => {
-                UNREACHED.with_borrow_mut(|unreached| unreached.clear(place));
+                REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
                 line.origin = Some(origin.name.clone());
                 line.handed_over = Some((sent_at, clock::now()));
                 return Ok(response);
             }
-            Err(failed) => failed,
-        };
-        if failed.is_of_the_origin(sent) {
-            UNREACHED.with_borrow_mut(|unreached| unreached.note(place, clock::now()));
+            Err(Undelivered::ByClient(problem)) => return Err(problem),
+            Err(Undelivered::ByOrigin(failed)) => failure = failed,
         }
-        failure = failed;
-        let can_repeat = upload.as_ref().is_none_or(Upload::can_repeat);
-        if !(can_repeat && failed.may_try_next(passage.call.method, sent)) {
+        REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));
+        if !(upload.can_repeat() && failure.may_try_next(passage.call.method)) {
             break;
         }
     }
@@ -74,7 +69,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
 
 /// Which tools are available, as the first origin that answers sees it.
 pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
-    let order = UNREACHED.with_borrow(|unreached| unreached.order(&edge.bindings.origins, clock::now()));
+    let order = REACHABILITY.with_borrow(|seen| seen.order(&edge.bindings.origins, clock::now()));
     for place in order {
         let Some(origin) = edge.bindings.origins.all().get(place) else { continue };
         let report = promise::within(CONNECT_MS, read_status(origin)).await;

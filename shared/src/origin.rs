@@ -1,8 +1,10 @@
 //! The proxies behind the edge: in which order they are asked, and what it means when one does not answer.
 //!
-//! **When a call may be sent again.** Only when no origin can have carried it out: the connection was refused, or
-//! the body's last byte was never handed over, or the method is safe (RFC 9110 section 9.2.2). The shell says
-//! which; the rule is [`Failure::may_try_next`].
+//! **When a call may be sent again.** Only if no origin can have executed it: the connection was refused, the proxy
+//! refused the grant, or the method is safe (RFC 9110 section 9.2.2). The rule is [`Failure::may_try_next`].
+//!
+//! The runtime reports a refused connection and one that was lost later in the same words. So with several origins a
+//! POST goes only to one that has responded within [`CONFIRMED_MS`], or that responds to a probe first.
 
 use std::fmt;
 
@@ -19,6 +21,11 @@ pub const ANSWER_MS: u64 = TOOL_ANSWER_MS + 1_000;
 /// How long an origin may stay silent before it is asked whether it is there at all, in milliseconds, if there is
 /// another one.
 pub const CONNECT_MS: u64 = 3_000;
+/// How long an origin that has responded is taken to be reachable without a probe, in milliseconds.
+pub const CONFIRMED_MS: u64 = 5_000;
+/// Maximum declared length, in bytes, of a body that the edge receives whole before it asks an origin. Longer ones,
+/// and those of undeclared length, are streamed.
+pub const HELD_BODY_BYTES: u64 = 65_536;
 /// How long an origin that could not be reached is asked last, in milliseconds.
 const AVOID_MS: u64 = 5_000;
 const MAX_ORIGINS: usize = 8;
@@ -106,35 +113,61 @@ pub const fn uncharged(status: u16, refused: bool) -> bool {
     refused || status == Code::ToolUnavailable.status()
 }
 
-/// What an isolate remembers of origins it could not reach, so that not every call finds out anew. By place in
-/// the list.
+/// What an isolate remembers of its origins, so that not every call finds it out again. By index in the list.
 #[derive(Clone, Debug, Default)]
-pub struct Unreached(Vec<(usize, UnixMillis)>);
+pub struct Reachability(Vec<(usize, LastSeen)>);
 
-impl Unreached {
-    /// Notes that the origin at `place` could not be reached.
-    pub fn note(&mut self, place: usize, now: UnixMillis) {
-        self.clear(place);
-        self.0.push((place, now));
+#[derive(Clone, Copy, Debug)]
+enum LastSeen {
+    Reached(UnixMillis),
+    Unreached(UnixMillis),
+}
+
+impl Reachability {
+    /// Records a response of the origin at `index`.
+    pub fn record_reached(&mut self, index: usize, now: UnixMillis) {
+        self.set(index, LastSeen::Reached(now));
     }
 
-    /// Notes that it could.
-    pub fn clear(&mut self, place: usize) {
-        self.0.retain(|(other, _)| *other != place);
+    /// Records a failed call. If the failure does not show that the origin is out of reach, the origin only has to be
+    /// probed before the next POST.
+    pub fn record_failure(&mut self, index: usize, failure: Failure, now: UnixMillis) {
+        if failure.is_of_the_origin() {
+            self.set(index, LastSeen::Unreached(now));
+        } else {
+            self.forget(index);
+        }
     }
 
-    /// The places of `origins` in the order to ask them: best first, those that were lately out of reach last.
+    /// Returns true if the origin responded within the last [`CONFIRMED_MS`] and no call to it has failed since.
+    #[must_use]
+    pub fn is_confirmed(&self, index: usize, now: UnixMillis) -> bool {
+        let confirms =
+            |seen: &LastSeen| matches!(seen, LastSeen::Reached(at) if now.since(*at) < CONFIRMED_MS);
+        self.0.iter().any(|(other, seen)| *other == index && confirms(seen))
+    }
+
+    /// Returns the indexes of `origins` in the order to ask them: best first, those that were lately out of reach last.
     /// All are in it, since the memory may be wrong; a single one is in it twice, since a connection kept open may
     /// have been closed just before it was used.
     #[must_use]
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
-        let avoided = |place: &usize| self.0.iter().any(|(p, at)| p == place && now.since(*at) < AVOID_MS);
+        let avoids = |seen: &LastSeen| matches!(seen, LastSeen::Unreached(at) if now.since(*at) < AVOID_MS);
         let mut order: Vec<usize> = (0..origins.0.len()).collect();
-        order.sort_by_key(avoided);
+        order.sort_by_key(|index| self.0.iter().any(|(other, seen)| other == index && avoids(seen)));
         if let &[only] = order.as_slice() {
             order.push(only);
         }
         order
+    }
+
+    fn set(&mut self, index: usize, seen: LastSeen) {
+        self.forget(index);
+        self.0.push((index, seen));
+    }
+
+    fn forget(&mut self, index: usize) {
+        self.0.retain(|(other, _)| *other != index);
     }
 }
 
@@ -153,15 +186,6 @@ pub enum Failure {
     Rejected,
 }
 
-/// How much of a call an origin has been given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// Not all of it: at least the body's last byte was not handed over.
-    Part,
-    /// Possibly all of it.
-    All,
-}
-
 impl Failure {
     /// What an answer means that does not carry the request's id, as every answer of a proxy does; `None` for one
     /// that is passed on all the same. The platform answers 521 to 530 itself when it cannot connect, and 524 when
@@ -176,26 +200,23 @@ impl Failure {
         }
     }
 
-    /// Whether it says that the origin itself is out of reach, and not just this one call's connection: a proxy
-    /// that lives answers before it can be [`Failure::TimedOut`].
+    /// Returns true if it says that the origin itself is out of reach, and not just this one call's connection. A proxy
+    /// that is alive responds before a call can be [`Failure::TimedOut`].
     #[must_use]
-    pub const fn is_of_the_origin(self, sent: Sent) -> bool {
-        match (self, sent) {
-            (Self::Refused | Self::TimedOut | Self::Rejected, _) | (Self::Lost, Sent::Part) => true,
-            (Self::Lost, Sent::All) | (Self::Foreign, _) => false,
+    pub const fn is_of_the_origin(self) -> bool {
+        match self {
+            Self::Refused | Self::TimedOut | Self::Rejected => true,
+            Self::Lost | Self::Foreign => false,
         }
     }
 
-    /// Whether the call may be sent to another origin: not if an origin may have carried it out, unless it only
-    /// reads.
+    /// Returns true if the call may be sent to another origin: not if an origin may have executed it, unless it only
+    /// reads. A late response is no reason: the tool is slow, not the origin dead.
     #[must_use]
-    pub const fn may_try_next(self, method: CallMethod, sent: Sent) -> bool {
-        match (self, method, sent) {
-            (Self::TimedOut, _, _) => false,
-            (Self::Refused | Self::Rejected, _, _)
-            | (Self::Lost | Self::Foreign, CallMethod::Get, _)
-            | (Self::Lost, CallMethod::Post, Sent::Part) => true,
-            (Self::Lost | Self::Foreign, CallMethod::Post, _) => false,
+    pub const fn may_try_next(self, method: CallMethod) -> bool {
+        match (self, method) {
+            (Self::Refused | Self::Rejected, _) | (Self::Lost | Self::Foreign, CallMethod::Get) => true,
+            (Self::TimedOut, _) | (Self::Lost | Self::Foreign, CallMethod::Post) => false,
         }
     }
 
@@ -258,31 +279,42 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_out_of_reach_is_asked_last_for_a_while() {
+    fn unreached_origin_is_asked_last_for_a_while() {
         let origins = Origins::parse("http://a,http://b,http://c").unwrap();
-        let mut unreached = Unreached::default();
-        unreached.note(0, UnixMillis(1_000));
-        assert_eq!(unreached.order(&origins, UnixMillis(1_000 + AVOID_MS - 1)), [1, 2, 0]);
-        assert_eq!(unreached.order(&origins, UnixMillis(1_000 + AVOID_MS)), [0, 1, 2]);
-        unreached.note(0, UnixMillis(9_000));
-        unreached.clear(0);
-        assert_eq!(unreached.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
+        let mut seen = Reachability::default();
+        seen.record_failure(0, Failure::Refused, UnixMillis(1_000));
+        assert_eq!(seen.order(&origins, UnixMillis(1_000 + AVOID_MS - 1)), [1, 2, 0]);
+        assert_eq!(seen.order(&origins, UnixMillis(1_000 + AVOID_MS)), [0, 1, 2]);
+        seen.record_failure(0, Failure::TimedOut, UnixMillis(9_000));
+        seen.record_reached(0, UnixMillis(9_000));
+        assert_eq!(seen.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
         let single = Origins::parse("http://a").unwrap();
-        assert_eq!(unreached.order(&single, UnixMillis(9_001)), [0, 0]);
+        assert_eq!(seen.order(&single, UnixMillis(9_001)), [0, 0]);
     }
 
     #[test]
-    fn a_call_that_may_have_been_carried_out_is_never_sent_again() {
-        for failure in [Failure::Lost, Failure::TimedOut, Failure::Foreign] {
-            assert!(!failure.may_try_next(CallMethod::Post, Sent::All), "{failure:?}");
+    fn origin_is_confirmed_until_a_call_fails_or_time_passes() {
+        let mut seen = Reachability::default();
+        assert!(!seen.is_confirmed(0, UnixMillis(1_000)), "nothing is known yet");
+        seen.record_reached(0, UnixMillis(1_000));
+        assert!(seen.is_confirmed(0, UnixMillis(1_000 + CONFIRMED_MS - 1)));
+        assert!(!seen.is_confirmed(0, UnixMillis(1_000 + CONFIRMED_MS)));
+        for failure in [Failure::Lost, Failure::Foreign, Failure::Refused] {
+            seen.record_reached(0, UnixMillis(2_000));
+            seen.record_failure(0, failure, UnixMillis(2_000));
+            assert!(!seen.is_confirmed(0, UnixMillis(2_001)), "{failure:?}");
         }
-        assert!(
-            !Failure::TimedOut.may_try_next(CallMethod::Get, Sent::Part),
-            "the tool is slow, not the origin dead"
-        );
-        assert!(Failure::Refused.may_try_next(CallMethod::Post, Sent::All));
-        assert!(Failure::Lost.may_try_next(CallMethod::Post, Sent::Part));
-        assert!(Failure::Lost.may_try_next(CallMethod::Get, Sent::All));
+    }
+
+    #[test]
+    fn post_that_may_have_been_executed_is_never_sent_again() {
+        for failure in [Failure::Lost, Failure::TimedOut, Failure::Foreign] {
+            assert!(!failure.may_try_next(CallMethod::Post), "{failure:?}");
+        }
+        assert!(!Failure::TimedOut.may_try_next(CallMethod::Get), "the tool is slow, not the origin dead");
+        assert!(Failure::Refused.may_try_next(CallMethod::Post));
+        assert!(Failure::Rejected.may_try_next(CallMethod::Post));
+        assert!(Failure::Lost.may_try_next(CallMethod::Get));
     }
 
     #[test]

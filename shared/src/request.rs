@@ -140,6 +140,13 @@ pub fn stalled() -> Problem {
     Problem::new(Code::RequestTimeout, format!("nothing of the body came for {seconds} seconds"))
 }
 
+/// The refusal of a client that took too long to send a short body.
+#[must_use]
+pub fn late() -> Problem {
+    let seconds = BODY_PAUSE_MS / 1_000;
+    Problem::new(Code::RequestTimeout, format!("the body was not complete after {seconds} seconds"))
+}
+
 /// The refusal of a body longer than `limit` bytes, stated or counted.
 #[must_use]
 pub fn too_large(limit: u64) -> Problem {

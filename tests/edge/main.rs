@@ -8,4 +8,5 @@ mod lifecycle;
 mod limits;
 mod origins;
 mod surface;
+mod uploads;
 mod vectors;

@@ -3,7 +3,10 @@
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -23,6 +26,8 @@ pub struct Arrival {
     pub headers: Vec<(String, String)>,
     /// The body, as far as it was read.
     pub body: Vec<u8>,
+    /// Whether the body ended as its framing says.
+    pub complete: bool,
 }
 
 /// What an origin does once it has a request.
@@ -30,6 +35,8 @@ pub struct Arrival {
 pub enum Conduct {
     /// Answers with these bytes, in which `{id}` stands for the request's id.
     Answer(Vec<u8>),
+    /// Answers so as soon as it has the request's head, then reads the body.
+    AnswerEarly(Vec<u8>),
     /// Reads the whole request, then closes without a word.
     HangUp,
     /// Reads so many bytes of the body, then closes without a word.
@@ -44,6 +51,7 @@ pub enum Conduct {
 pub struct Origin {
     pub addr: SocketAddr,
     arrivals: Arc<Mutex<Vec<Arrival>>>,
+    heads: Arc<AtomicUsize>,
 }
 
 impl Origin {
@@ -51,14 +59,15 @@ impl Origin {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let arrivals = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&arrivals);
+        let heads = Arc::new(AtomicUsize::new(0));
+        let origin = Self { addr, arrivals: Arc::clone(&arrivals), heads: Arc::clone(&heads) };
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (conduct, seen) = (conduct.clone(), Arc::clone(&seen));
-                thread::spawn(move || serve(stream, &conduct, &seen));
+                let (conduct, seen, heads) = (conduct.clone(), Arc::clone(&arrivals), Arc::clone(&heads));
+                thread::spawn(move || serve(stream, &conduct, &seen, &heads));
             }
         });
-        Self { addr, arrivals }
+        origin
     }
 
     /// One that answers 200 with `body`.
@@ -70,6 +79,11 @@ impl Origin {
         format!("http://{}", self.addr)
     }
 
+    /// How many requests have begun, probes not counted.
+    pub fn begun(&self) -> usize {
+        self.heads.load(Ordering::SeqCst)
+    }
+
     /// All requests so far but for the probes.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.arrivals.lock().unwrap().clone()
@@ -79,6 +93,12 @@ impl Origin {
 impl Arrival {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// These bytes with what stands for something of this request filled in.
+    fn named(&self, bytes: &[u8]) -> Vec<u8> {
+        let text = std::str::from_utf8(bytes).map(|text| text.replace("{id}", &self.id()));
+        text.map_or_else(|_| bytes.to_vec(), String::into_bytes)
     }
 
     /// The id of the request, out of its grant, which must be good.
@@ -98,10 +118,11 @@ pub fn answer(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>) {
+fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>, heads: &AtomicUsize) {
     let mut buffer = Vec::new();
     while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
         let probe = arrival.target == "/healthz";
+        heads.fetch_add(usize::from(!probe), Ordering::SeqCst);
         match conduct {
             Conduct::Silent => {
                 seen.lock().unwrap().push(arrival);
@@ -112,9 +133,14 @@ fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>) {
             _ if probe => stream.write_all(&answer("200 OK", &[], "{}")).unwrap(),
             Conduct::Answer(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
-                let named = std::str::from_utf8(bytes).map(|text| text.replace("{id}", &arrival.id()));
+                let named = arrival.named(bytes);
                 seen.lock().unwrap().push(arrival);
-                stream.write_all(named.map_or_else(|_| bytes.clone(), String::into_bytes).as_slice()).ok();
+                stream.write_all(&named).ok();
+            }
+            Conduct::AnswerEarly(bytes) => {
+                stream.write_all(&arrival.named(bytes)).unwrap();
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                seen.lock().unwrap().push(arrival);
             }
             Conduct::Echo => {
                 seen.lock().unwrap().push(arrival);
@@ -160,6 +186,7 @@ fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Arrival> {
                 target: head.path?.to_owned(),
                 headers: headers.map(|line| (line.name.to_owned(), text(line.value))).collect(),
                 body: Vec::new(),
+                complete: false,
             };
             buffer.drain(..length);
             return Some(arrival);
@@ -178,7 +205,7 @@ fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>, arrival: &mut Arrival
             None if chunked => crate::http::dechunk(buffer),
             None => (Vec::new(), true),
         };
-        arrival.body = body;
+        (arrival.body, arrival.complete) = (body, complete);
         if complete || arrival.body.len() >= most || read_more(stream, buffer).is_none() {
             // What follows on this connection is another request; clients of these tests send none ahead.
             buffer.clear();

@@ -1,151 +1,160 @@
 //! One call to one origin.
 
-use std::{
-    pin::{Pin, pin},
-    time::Duration,
-};
+use std::pin::{Pin, pin};
 
 use futures_util::future::{Either, select};
 use shared::{
     headers::{self, Nominated},
-    origin::{ANSWER_MS, CONNECT_MS, Failure, Origin, Sent},
-    problem::Code,
+    origin::{ANSWER_MS, CONNECT_MS, Failure, Origin},
+    problem::{Code, Problem},
     route::CallMethod,
     transport::Address,
 };
 use wasm_bindgen::JsValue;
-use worker::{Delay, web_sys};
+use worker::{js_sys::Promise, web_sys};
 
 use super::{
     Passage, discard, fetch, is_there,
     upload::{Pipe, Upload},
 };
-use crate::{clock, log, promise};
+use crate::{body, clock, log, promise};
+
+/// How long the origin's side of a broken upload is waited for, in milliseconds, before the break is taken for the
+/// client's. The runtime says only that one side broke. If it was the origin's, its response or its failure follows at
+/// once.
+const BROKEN_PIPE_MS: u64 = 250;
 
 pub(super) struct Attempt<'a> {
     pub(super) passage: &'a Passage<'a>,
     pub(super) origin: &'a Origin,
     /// Whether there is another origin to turn to.
     pub(super) another: bool,
+    /// Whether the origin responded a moment ago.
+    pub(super) confirmed: bool,
 }
 
-type Answered = Result<web_sys::Response, JsValue>;
-type Failed = (Failure, Sent);
+/// Why there is no response.
+pub(super) enum Undelivered {
+    /// The origin failed.
+    ByOrigin(Failure),
+    /// The client did not send its whole request.
+    ByClient(Problem),
+}
+
+type Fetched = Result<web_sys::Response, JsValue>;
+type Delivered = Result<web_sys::Response, Undelivered>;
 
 impl Attempt<'_> {
-    pub(super) async fn run(&self, upload: Option<&Upload>) -> Result<web_sys::Response, Failed> {
-        let controller = web_sys::AbortController::new().map_err(|fault| self.lost(&fault, Sent::Part))?;
-        let outcome = match upload {
-            Some(upload) => self.call_with_body(upload, &controller.signal()).await,
-            None => self.call_without_body(&controller.signal()).await,
+    pub(super) async fn run(&self, upload: &Upload) -> Delivered {
+        let controller = web_sys::AbortController::new().map_err(|fault| self.lost(&fault))?;
+        let outcome = match (self.passage.call.method, upload) {
+            (CallMethod::Get, _) => self.read(&controller).await,
+            (CallMethod::Post, upload) => self.post(upload, &controller).await,
         };
-        match outcome {
-            Ok(response) => self.accept(response),
-            Err(failed) => {
-                controller.abort();
-                Err(failed)
-            }
+        if outcome.is_err() {
+            controller.abort();
         }
+        self.accept(outcome?)
     }
 
-    async fn call_without_body(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
-        match self.passage.call.method {
-            CallMethod::Get => self.read(signal).await,
-            CallMethod::Post => self.call_blindly(signal).await,
-        }
-    }
-
-    /// A call that only reads can be made again. So what its failure meant may be found out afterwards.
-    async fn read(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
-        let request = self.request(None, signal).map_err(|fault| self.lost(&fault, Sent::Part))?;
-        let mut answer = pin!(fetch(&request));
+    /// Sends a call that only reads. It can be repeated, so what its failure meant may be found out afterwards.
+    async fn read(&self, controller: &web_sys::AbortController) -> Delivered {
+        let request = self.request(None, controller)?;
+        let mut response = pin!(fetch(&request));
         let patience = if self.another { CONNECT_MS } else { ANSWER_MS };
-        match promise::within(patience, answer.as_mut()).await {
+        match promise::within(patience, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
             Some(Err(_)) if !is_there(self.origin).await => {
-                Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"))
+                Err(self.failed(Failure::Refused, "takes no connection"))
             }
-            Some(Err(fault)) => Err(self.lost(&fault, Sent::All)),
+            Some(Err(fault)) => Err(self.lost(&fault)),
             None if self.another && !is_there(self.origin).await => {
-                Err(self.failed(Failure::Refused, Sent::Part, "is silent"))
+                Err(self.failed(Failure::Refused, "is silent"))
             }
-            None => self.await_answer(answer, ANSWER_MS.saturating_sub(patience)).await,
+            None => self.await_response(response, ANSWER_MS.saturating_sub(patience)).await,
         }
     }
 
-    /// Nothing tells afterwards how far a POST without a body went. So it is found out before whether the origin
-    /// is there, if there is another.
-    async fn call_blindly(&self, signal: &web_sys::AbortSignal) -> Result<web_sys::Response, Failed> {
-        if self.another && !is_there(self.origin).await {
-            return Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"));
+    /// Sends a call that must not be executed twice. Nothing tells afterwards how far it went. So if there is another
+    /// origin, this one has to have responded lately, or to respond to a probe now.
+    async fn post(&self, upload: &Upload, controller: &web_sys::AbortController) -> Delivered {
+        if self.another && !self.confirmed && !is_there(self.origin).await {
+            return Err(self.failed(Failure::Refused, "does not respond to a probe"));
         }
-        let request = self.request(None, signal).map_err(|fault| self.lost(&fault, Sent::Part))?;
-        self.await_answer(pin!(fetch(&request)), ANSWER_MS).await
-    }
-
-    async fn call_with_body(
-        &self,
-        upload: &Upload,
-        signal: &web_sys::AbortSignal,
-    ) -> Result<web_sys::Response, Failed> {
-        let lost = |fault: JsValue| self.lost(&fault, Sent::Part);
-        let pipe = upload.open().map_err(lost)?;
-        let request = self.request(Some(&pipe), signal).map_err(lost)?;
-        let mut answer = pin!(fetch(&request));
-        if let Some(early) = self.send_first(&pipe, answer.as_mut()).await? {
-            // An origin that answers before it has the whole body is still sent all of it.
-            promise::let_go(upload.start_rest(&pipe));
-            return Ok(early);
-        }
-        let rest = upload.start_rest(&pipe);
-        match select(pin!(promise::settled(rest.clone())), answer.as_mut()).await {
-            // Whether the body went out whole or broke off, the answer says what came of it.
-            Either::Left(_) => self.await_answer(answer, ANSWER_MS).await,
-            Either::Right((answered, _)) => {
-                promise::let_go(rest);
-                answered.map_err(|fault| self.lost(&fault, Sent::All))
+        match upload {
+            Upload::Empty => self.send(None, controller).await,
+            Upload::Held(bytes) => self.send(Some(bytes), controller).await,
+            Upload::Streamed { source, length, is_spent } => {
+                is_spent.set(true);
+                let pipe = Pipe::start(source, *length).map_err(|fault| self.lost(&fault))?;
+                self.stream(pipe, controller).await
             }
         }
     }
 
-    /// Waits until the first piece of the body is on a connection. An answer may come even before that.
-    async fn send_first(
-        &self,
-        pipe: &Pipe,
-        mut answer: Pin<&mut impl Future<Output = Answered>>,
-    ) -> Result<Option<web_sys::Response>, Failed> {
-        let patience = if self.another { CONNECT_MS } else { ANSWER_MS };
-        let silence = pin!(Delay::from(Duration::from_millis(patience)));
-        match select(pin!(pipe.first_sent()), select(answer.as_mut(), silence)).await {
-            Either::Left((Ok(()), _)) => Ok(None),
-            Either::Left((Err(fault), _)) => match promise::within(CONNECT_MS, answer).await {
-                Some(Ok(response)) => Ok(Some(response)),
-                Some(Err(_)) | None => Err(self.lost(&fault, Sent::Part)),
-            },
-            Either::Right((Either::Left((answered, _)), _)) => {
-                answered.map(Some).map_err(|fault| self.lost(&fault, Sent::Part))
-            }
-            Either::Right((Either::Right(_), _)) => {
-                Err(self.failed(Failure::Refused, Sent::Part, "takes no connection"))
+    async fn send(&self, body: Option<&JsValue>, controller: &web_sys::AbortController) -> Delivered {
+        let request = self.request(body, controller)?;
+        self.await_response(pin!(fetch(&request)), ANSWER_MS).await
+    }
+
+    async fn stream(&self, pipe: Pipe, controller: &web_sys::AbortController) -> Delivered {
+        let request = self.request(Some(&pipe.readable), controller)?;
+        let mut response = pin!(fetch(&request));
+        let mut finished = pin!(promise::settled(pipe.finished.clone()));
+        loop {
+            let either = select(finished.as_mut(), response.as_mut());
+            match promise::within(ANSWER_MS, either).await {
+                Some(Either::Left((Ok(_), _))) => return self.await_response(response, ANSWER_MS).await,
+                Some(Either::Left((Err(_), _))) => return self.await_reason(response).await,
+                Some(Either::Right((Ok(response), _))) => {
+                    self.finish_upload(pipe.finished, controller);
+                    return Ok(response);
+                }
+                Some(Either::Right((Err(fault), _))) => return Err(self.lost(&fault)),
+                // The client may take its time, but an origin that no longer takes anything would hold the call forever.
+                None if is_there(self.origin).await => {}
+                None => return Err(self.failed(Failure::TimedOut, "stopped in the middle of an upload")),
             }
         }
     }
 
-    async fn await_answer(
-        &self,
-        answer: Pin<&mut impl Future<Output = Answered>>,
-        ms: u64,
-    ) -> Result<web_sys::Response, Failed> {
-        match promise::within(ms, answer).await {
-            Some(answered) => answered.map_err(|fault| self.lost(&fault, Sent::All)),
-            None => Err(self.failed(Failure::TimedOut, Sent::All, "does not answer in time")),
+    /// Finds out which side broke the pipe.
+    async fn await_reason(&self, response: Pin<&mut impl Future<Output = Fetched>>) -> Delivered {
+        match promise::within(BROKEN_PIPE_MS, response).await {
+            Some(fetched) => fetched.map_err(|fault| self.lost(&fault)),
+            None => Err(Undelivered::ByClient(body::incomplete())),
+        }
+    }
+
+    /// Lets an upload go on whose response has come already. If the client breaks it off, it ends as cut at the origin.
+    fn finish_upload(&self, finished: Promise, controller: &web_sys::AbortController) {
+        let controller = controller.clone();
+        self.passage.edge.ctx.wait_until(async move {
+            if promise::settled(finished).await.is_err() {
+                controller.abort();
+            }
+        });
+    }
+
+    async fn await_response(&self, response: Pin<&mut impl Future<Output = Fetched>>, ms: u64) -> Delivered {
+        match promise::within(ms, response).await {
+            Some(fetched) => fetched.map_err(|fault| self.lost(&fault)),
+            None => Err(self.failed(Failure::TimedOut, "does not respond in time")),
         }
     }
 
     /// The request to the origin: the client's end-to-end headers, and the grant for exactly what is sent.
     fn request(
         &self,
-        pipe: Option<&Pipe>,
+        body: Option<&JsValue>,
+        controller: &web_sys::AbortController,
+    ) -> Result<web_sys::Request, Undelivered> {
+        self.build(body, &controller.signal()).map_err(|fault| self.lost(&fault))
+    }
+
+    fn build(
+        &self,
+        body: Option<&JsValue>,
         signal: &web_sys::AbortSignal,
     ) -> Result<web_sys::Request, JsValue> {
         let edge = self.passage.edge;
@@ -165,8 +174,8 @@ impl Attempt<'_> {
         init.set_cache(web_sys::RequestCache::NoStore);
         init.set_signal(Some(signal));
         init.set_headers(&kept);
-        if let Some(pipe) = pipe {
-            init.set_body(&pipe.readable);
+        if let Some(body) = body {
+            init.set_body(body);
         }
         let url = format!("{}{}", self.origin.base, edge.address.target);
         let request = web_sys::Request::new_with_str_and_init(&url, &init)?;
@@ -179,7 +188,7 @@ impl Attempt<'_> {
     }
 
     /// Tells the proxy's answers, which the client gets, from what stands in their place.
-    fn accept(&self, response: web_sys::Response) -> Result<web_sys::Response, Failed> {
+    fn accept(&self, response: web_sys::Response) -> Delivered {
         let header = |name: &str| response.headers().get(name).ok().flatten();
         let (refusal, id) = (header(headers::PROBLEM), header(headers::REQUEST_ID));
         let failure = match refusal {
@@ -195,16 +204,16 @@ impl Attempt<'_> {
             }
             _ => format!("answered {}, and not as our proxy", response.status()),
         };
-        Err(self.failed(failure, Sent::All, &cause))
+        Err(self.failed(failure, &cause))
     }
 
-    fn lost(&self, fault: &JsValue, sent: Sent) -> Failed {
-        self.failed(Failure::Lost, sent, &worker::Error::from(fault.clone()).to_string())
+    fn lost(&self, fault: &JsValue) -> Undelivered {
+        self.failed(Failure::Lost, &worker::Error::from(fault.clone()).to_string())
     }
 
-    fn failed(&self, failure: Failure, sent: Sent, cause: &str) -> Failed {
-        let cause = format!("{} {cause} ({failure:?}, {sent:?})", self.origin.name);
+    fn failed(&self, failure: Failure, cause: &str) -> Undelivered {
+        let cause = format!("{} {cause} ({failure:?})", self.origin.name);
         log::cause("calling an origin", Some(self.passage.edge.incoming), cause);
-        (failure, sent)
+        Undelivered::ByOrigin(failure)
     }
 }

@@ -1,102 +1,82 @@
 //! A request's body on its way to an origin.
 //!
-//! The body stays a stream of the runtime's own: only its first piece passes through our hands, and nothing is
-//! copied. That piece is handed over in two writes, all of it but the last byte, then the last byte. The runtime takes
-//! the first write before it has a connection (tried in workerd), and the second only once the first has gone out on
-//! one. So while the last byte has not been taken, no origin has a whole request, and the same piece can be handed to
-//! another one.
+//! A short body of declared length is received whole first: what a client breaks off then reaches nobody, and the body
+//! can be sent to a second origin. Any other body stays a stream of the runtime's own, which is piped and not copied.
+//!
+//! The client's stream is never given to the fetch itself. If it breaks, workerd ends a chunked request as if it were
+//! complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside a chunk). A pipe that leaves the other end
+//! open reports the break, and aborting the fetch then cuts the request.
 
 use std::cell::Cell;
 
-use shared::{problem::Problem, route::CallMethod};
+use shared::{origin::HELD_BODY_BYTES, problem::Problem, route::CallMethod};
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{
-    js_sys::{Array, BigInt, Function, Reflect, Uint8Array, global},
+    js_sys::{Array, ArrayBuffer, BigInt, Function, Promise, Reflect, global},
     web_sys,
 };
 
 use super::Passage;
-use crate::{body, promise};
+use crate::body;
 
-/// A body of which the first piece has been read.
-pub(super) struct Upload {
-    source: web_sys::ReadableStream,
-    first: Uint8Array,
-    length: Option<u64>,
-    /// Whether more than the first piece has been handed over.
-    beyond_first: Cell<bool>,
+/// A body that is to be sent.
+pub(super) enum Upload {
+    /// No body, or an empty one.
+    Empty,
+    /// A whole body in memory.
+    Held(ArrayBuffer),
+    /// A body that is still coming, and can be sent once.
+    Streamed { source: web_sys::ReadableStream, length: Option<u64>, is_spent: Cell<bool> },
 }
 
-/// One way for the body to an origin.
+/// A stream between client and origin.
 pub(super) struct Pipe {
     /// What the origin is sent.
     pub(super) readable: web_sys::ReadableStream,
-    writable: web_sys::WritableStream,
-    writer: web_sys::WritableStreamDefaultWriter,
-    last_byte: worker::js_sys::Promise,
+    /// Resolves once the whole body was handed over, rejects if either side broke.
+    pub(super) finished: Promise,
 }
 
 impl Upload {
-    /// Waits for the first piece of the body; `None` when there is no body, or an empty one.
+    /// Receives a short body, and prepares any other.
     ///
     /// # Errors
-    /// `request-timeout` or `body-malformed`.
-    pub(super) async fn begin(passage: &Passage<'_>) -> Result<Option<Self>, Problem> {
+    /// `request-timeout` or `body-malformed`, of a short body.
+    pub(super) async fn receive(passage: &Passage<'_>) -> Result<Self, Problem> {
         let (incoming, length) = (passage.edge.incoming, passage.edge.head.content_length);
-        let source = match (passage.call.method, incoming.request.body()) {
-            (CallMethod::Post, Some(source)) if length != Some(0) => source,
+        match (passage.call.method, incoming.request.body()) {
+            (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= HELD_BODY_BYTES) => {
+                let held = body::receive(incoming).await?;
+                Ok(if held.byte_length() == 0 { Self::Empty } else { Self::Held(held) })
+            }
+            (CallMethod::Post, Some(source)) => {
+                Ok(Self::Streamed { source, length, is_spent: Cell::new(false) })
+            }
             // A body of a GET has no meaning (RFC 9110 section 9.3.1), and the runtime sends none.
-            (CallMethod::Get | CallMethod::Post, _) => return Ok(None),
-        };
-        let reader: web_sys::ReadableStreamDefaultReader = source.get_reader().unchecked_into();
-        let mut first = body::next_chunk(&reader, incoming).await?;
-        while first.as_ref().is_some_and(|piece| piece.length() == 0) {
-            first = body::next_chunk(&reader, incoming).await?;
+            (CallMethod::Get | CallMethod::Post, _) => Ok(Self::Empty),
         }
-        reader.release_lock();
-        Ok(first.map(|first| Self { source, first, length, beyond_first: Cell::new(false) }))
     }
 
-    /// Whether all that has been handed over is still in hand.
+    /// Returns true if the body can be sent to another origin.
     pub(super) const fn can_repeat(&self) -> bool {
-        !self.beyond_first.get()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.length == Some(self.first.length().into())
-    }
-
-    /// A new way for the body, with the first piece under way on it.
-    pub(super) fn open(&self) -> Result<Pipe, JsValue> {
-        let stream = match self.length {
-            Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
-            None => construct("IdentityTransformStream", &[])?,
-        };
-        let (readable, writable) = (stream.readable(), stream.writable());
-        let writer = writable.get_writer()?;
-        let last = self.first.length().saturating_sub(1);
-        if last > 0 {
-            promise::let_go(writer.write_with_chunk(&self.first.subarray(0, last)));
+        match self {
+            Self::Empty | Self::Held(_) => true,
+            Self::Streamed { is_spent, .. } => !is_spent.get(),
         }
-        let last_byte = writer.write_with_chunk(&self.first.subarray(last, self.first.length()));
-        Ok(Pipe { readable, writable, writer, last_byte })
-    }
-
-    /// Starts what follows the first piece, which then goes on by itself.
-    pub(super) fn start_rest(&self, pipe: &Pipe) -> worker::js_sys::Promise {
-        if self.is_whole() {
-            return pipe.writer.close();
-        }
-        self.beyond_first.set(true);
-        pipe.writer.release_lock();
-        self.source.pipe_to(&pipe.writable)
     }
 }
 
 impl Pipe {
-    /// Waits until the first piece has gone out, its last byte included.
-    pub(super) async fn first_sent(&self) -> Result<(), JsValue> {
-        promise::settled(self.last_byte.clone()).await.map(|_| ())
+    /// Starts to pipe `source`, which goes on by itself.
+    pub(super) fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
+        let stream = match length {
+            Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
+            None => construct("IdentityTransformStream", &[])?,
+        };
+        let options = web_sys::StreamPipeOptions::new();
+        options.set_prevent_abort(true);
+        let finished = source.pipe_to_with_options(&stream.writable(), &options);
+        Ok(Self { readable: stream.readable(), finished })
     }
 }
 

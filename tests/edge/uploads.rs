@@ -1,0 +1,235 @@
+//! Bodies on their way to an origin: broken off, answered early, refused.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpStream},
+    time::Duration,
+};
+
+use serde_json::json;
+use tests::{
+    http::{Request, Response},
+    origin::{Conduct, Origin, answer},
+    process::wait_for,
+    stack::{Edge, PROBE_BOUND},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The beginning of a body that nobody must take for the whole.
+const BEGUN: &str = "{\"amount\": 100";
+
+/// The header lines of a response that does not wait for the whole body.
+const EARLY: [&str; 2] = ["X-Request-Id: {id}", "Connection: close"];
+
+/// How a body's end is declared.
+#[derive(Clone, Copy, Debug)]
+enum Framing {
+    /// In a length that is held whole at the edge before an origin is asked.
+    ShortLength,
+    /// In a length beyond that.
+    LongLength,
+    Chunked,
+}
+
+/// How an upload breaks.
+#[derive(Clone, Copy, Debug)]
+enum Break {
+    HalfClose,
+    Close,
+    /// A chunk with a size that is not a number.
+    Malformed,
+}
+
+impl Framing {
+    const fn header(self) -> &'static str {
+        match self {
+            Self::ShortLength => "Content-Length: 40",
+            Self::LongLength => "Content-Length: 100000",
+            Self::Chunked => "Transfer-Encoding: chunked",
+        }
+    }
+
+    fn piece(self) -> String {
+        match self {
+            Self::ShortLength | Self::LongLength => BEGUN.to_owned(),
+            Self::Chunked => format!("{:x}\r\n{BEGUN}\r\n", BEGUN.len()),
+        }
+    }
+}
+
+fn begin(edge: &Edge, key: &str, framing: Framing) -> TcpStream {
+    let mut client = TcpStream::connect(edge.addr).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (host, header, piece) = (edge.addr, framing.header(), framing.piece());
+    let begun = format!(
+        "POST /v1/pdf/merge HTTP/1.1\r\nHost: {host}\r\nX-API-Key: {key}\r\n\
+         Content-Type: application/json\r\n{header}\r\n\r\n{piece}"
+    );
+    client.write_all(begun.as_bytes()).unwrap();
+    client
+}
+
+/// Breaks the upload. Returns the response, unless the client cannot read one any more.
+fn break_off(mut client: TcpStream, how: Break) -> Option<Response> {
+    match how {
+        Break::Close => return None,
+        Break::HalfClose => client.shutdown(Shutdown::Write).unwrap(),
+        Break::Malformed => client.write_all(b"zz\r\nrest\r\n0\r\n\r\n").unwrap(),
+    }
+    Some(Response::read_from(&mut client).unwrap())
+}
+
+#[test]
+fn broken_upload_ends_as_broken_at_the_origin() {
+    let origin = Origin::good("executed");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    let breaks = [
+        (Framing::LongLength, Break::HalfClose),
+        (Framing::LongLength, Break::Close),
+        (Framing::Chunked, Break::HalfClose),
+        (Framing::Chunked, Break::Close),
+        (Framing::Chunked, Break::Malformed),
+    ];
+    for (nth, (framing, how)) in breaks.into_iter().enumerate() {
+        let client = begin(&edge, &key, framing);
+        wait_for(PATIENCE, || (origin.begun() == nth + 1).then_some(()));
+        if let Some(response) = break_off(client, how) {
+            assert_eq!((response.status, response.code().as_str()), (400, "body-malformed"), "{how:?}");
+        }
+        let arrived = wait_for(PATIENCE, || origin.arrivals().get(nth).cloned());
+        assert!(!arrived.complete, "{framing:?} {how:?} arrived whole: {arrived:?}");
+    }
+    let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+    assert_eq!(usage["usage"]["day"]["used"], json!(0), "{usage}");
+}
+
+#[test]
+fn short_upload_that_breaks_off_reaches_no_origin() {
+    let origin = Origin::good("executed");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    for how in [Break::Close, Break::HalfClose] {
+        let client = begin(&edge, &key, Framing::ShortLength);
+        if let Some(response) = break_off(client, how) {
+            assert_eq!((response.status, response.code().as_str()), (400, "body-malformed"), "{how:?}");
+        }
+    }
+    assert_eq!(origin.begun(), 0);
+}
+
+#[test]
+fn early_response_is_passed_on_before_the_upload_ends() {
+    let large = "x".repeat(3_000_000);
+    for (status, line) in [(413, "413 Content Too Large"), (200, "200 OK")] {
+        let origin = Origin::start(Conduct::AnswerEarly(answer(line, &EARLY, "early")));
+        let edge = Edge::start(&origin.url());
+        let (key, _) = edge.issue("pro");
+        for framing in [Framing::LongLength, Framing::Chunked] {
+            let mut client = begin(&edge, &key, framing);
+            let response = Response::read_from(&mut client).unwrap();
+            assert_eq!((response.status, response.text().as_str()), (status, "early"), "{framing:?}");
+        }
+        let post = Request::new("POST", "/v1/pdf/merge").key(&key).header("Content-Type", "application/json");
+        let declared = post.clone().body(large.clone()).send(edge.addr);
+        assert_eq!(
+            (declared.status, declared.text().as_str()),
+            (status, "early"),
+            "sent whole before reading"
+        );
+        let mut body = format!("{:x}\r\n", large.len()).into_bytes();
+        body.extend_from_slice(large.as_bytes());
+        body.extend_from_slice(b"\r\n0\r\n\r\n");
+        let chunked = Request { body, ..post.header("Transfer-Encoding", "chunked") }.send(edge.addr);
+        assert_eq!((chunked.status, chunked.text().as_str()), (status, "early"), "sent whole before reading");
+    }
+}
+
+#[test]
+fn upload_broken_after_an_early_response_ends_as_broken_at_the_origin() {
+    let origin = Origin::start(Conduct::AnswerEarly(answer("200 OK", &EARLY, "early")));
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    for (nth, framing) in [Framing::LongLength, Framing::Chunked].into_iter().enumerate() {
+        let mut client = begin(&edge, &key, framing);
+        assert_eq!(Response::read_from(&mut client).unwrap().text(), "early");
+        drop(client);
+        let arrived = wait_for(PATIENCE, || origin.arrivals().get(nth).cloned());
+        assert!(!arrived.complete, "{framing:?}: {arrived:?}");
+    }
+}
+
+/// Whether anything of a POST reaches the origin before it is known to be there cannot be told afterwards. So one that
+/// drops everything is passed over, and the upload that is under way when one stalls is not sent again.
+#[test]
+fn post_passes_over_an_origin_that_does_not_respond_to_a_probe() {
+    let large = format!("\"{}\"", "x".repeat(3_000_000));
+    for body in ["{}", large.as_str()] {
+        let (first, second) = (Origin::start(Conduct::Silent), Origin::good("second"));
+        let edge = Edge::start(&format!("{},{}", first.url(), second.url()));
+        let (key, _) = edge.issue("pro");
+        let post = Request::new("POST", "/v1/pdf/merge").key(&key).header("Content-Type", "application/json");
+        assert_eq!(post.body(body).send(edge.addr).text(), "second");
+        assert_eq!(second.arrivals().len(), 1);
+        assert!(first.arrivals().iter().all(|arrival| arrival.method == "GET"), "{:?}", first.arrivals());
+    }
+}
+
+/// Sends a whole request before it reads anything, as Python's `http.client` does. Writing must not fail.
+fn send_whole_then_read(edge: &Edge, head: &str, body: &[u8]) -> std::io::Result<Response> {
+    let mut client = TcpStream::connect(edge.addr)?;
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    client.write_all(format!("{head}Host: {}\r\n\r\n", edge.addr).as_bytes())?;
+    client.write_all(body)?;
+    Response::read_from(&mut client)
+}
+
+#[test]
+fn refused_upload_gets_its_response_and_no_reset() {
+    let origin = Origin::good("executed");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    let size = 8_000_000;
+    let json = "Content-Type: application/json\r\n";
+    let cases = [
+        (401, format!("POST /v1/pdf/merge HTTP/1.1\r\n{json}")),
+        (404, format!("POST /v1/nothing/merge HTTP/1.1\r\nX-API-Key: {key}\r\n{json}")),
+        (405, format!("PUT /v1/pdf/merge HTTP/1.1\r\nX-API-Key: {key}\r\n{json}")),
+        (415, "POST /v1/keys/issue HTTP/1.1\r\nContent-Type: text/plain\r\n".to_owned()),
+        (413, format!("POST /v1/keys/issue HTTP/1.1\r\n{json}")),
+    ];
+    for (status, line) in cases {
+        let declared = format!("{line}Content-Length: {size}\r\n");
+        let response = send_whole_then_read(&edge, &declared, &vec![b'x'; size]);
+        assert_eq!(response.unwrap().status, status, "declared length");
+        let mut chunks = format!("{size:x}\r\n").into_bytes();
+        chunks.resize(chunks.len() + size, b'x');
+        chunks.extend_from_slice(b"\r\n0\r\n\r\n");
+        let chunked = format!("{line}Transfer-Encoding: chunked\r\n");
+        let response = send_whole_then_read(&edge, &chunked, &chunks);
+        assert_eq!(response.unwrap().status, status, "chunked");
+    }
+    let over = 11 * 1024 * 1024;
+    let line = format!("POST /v1/pdf/merge HTTP/1.1\r\nX-API-Key: {key}\r\n{json}Content-Length: {over}\r\n");
+    let response = send_whole_then_read(&edge, &line, &vec![b'x'; over]).unwrap();
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (413, "body-too-large"),
+        "a little over the limit"
+    );
+    assert_eq!(origin.begun(), 0);
+}
+
+#[test]
+fn refused_client_that_stops_sending_gets_its_response_all_the_same() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let mut client = TcpStream::connect(edge.addr).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = "POST /v1/pdf/merge HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{";
+    client.write_all(head.as_bytes()).unwrap();
+    assert_eq!(Response::read_from(&mut client).unwrap().status, 401);
+    let mut rest = Vec::new();
+    wait_for(PROBE_BOUND, || client.read_to_end(&mut rest).is_ok().then_some(()));
+}
