@@ -3,7 +3,6 @@
 //! The binary is a thin shell over this; tests start the same parts in their own process.
 #![warn(missing_docs)]
 
-pub mod bench;
 pub mod driver;
 pub mod plan;
 pub mod report;

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loadtest::bench;
 use loadtest::run;
 use loadtest::tools::{self, Bind};
 use tokio::runtime;
@@ -36,15 +35,12 @@ enum Command {
     ///
     /// Exit code 0: it ran and what the scenario expects held. 3: it ran and that did not hold. 1: it could not run.
     Run(Box<run::Arguments>),
-    /// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what it needs.
-    BenchProxy(bench::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Tools { host, port } => on_threads(play_tools(Bind { host, port })),
         Command::Run(arguments) => on_threads(run::run(*arguments)),
-        Command::BenchProxy(arguments) => on_one_thread(bench::run(arguments)),
     };
     done.unwrap_or_else(|fault| {
         let told = writeln!(io::stderr(), "loadtest: {fault}");
@@ -54,10 +50,6 @@ fn main() -> ExitCode {
 
 fn on_threads(work: impl Future<Output = io::Result<ExitCode>>) -> io::Result<ExitCode> {
     runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
-}
-
-fn on_one_thread(work: impl Future<Output = io::Result<ExitCode>>) -> io::Result<ExitCode> {
-    runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 async fn play_tools(bind: Bind) -> io::Result<ExitCode> {

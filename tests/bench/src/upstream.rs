@@ -7,18 +7,18 @@ use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::message::content_length;
+use crate::message::content_length;
 
 /// The action that is answered with [`BIG`] bytes.
-pub(super) const BIG_ACTION: &str = "big";
+pub(crate) const BIG_ACTION: &str = "big";
 /// A body of one mebibyte.
-pub(super) const BIG: usize = 1 << 20;
+pub(crate) const BIG: usize = 1 << 20;
 
 const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 97\r\n\r\n\
     {\"status\":\"done\",\"result\":\"the answer of a tool that has nothing to think about\",\"took_ms\":0.00}\n";
 
 /// Listens on a free port of loopback and answers everything, on tasks of the runtime it is called in.
-pub(super) async fn start() -> io::Result<SocketAddr> {
+pub(crate) async fn start() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {

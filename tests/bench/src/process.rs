@@ -13,10 +13,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use super::message::status;
+use crate::message::status;
 
 /// A running peer, with the processes it has started itself. It ends when this is dropped.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     log: PathBuf,
 }
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Process {
     /// Starts a program on a processor. Its output goes to a file.
-    pub(super) fn start(
+    pub(crate) fn start(
         processor: usize,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
@@ -44,7 +44,7 @@ impl Process {
     }
 
     /// Waits until something listens at an address.
-    pub(super) async fn listens(&mut self, address: SocketAddr) -> io::Result<()> {
+    pub(crate) async fn listens(&mut self, address: SocketAddr) -> io::Result<()> {
         let begun = Instant::now();
         while TcpStream::connect(address).await.is_err() {
             if let Some(status) = self.child.try_wait()? {
@@ -60,7 +60,7 @@ impl Process {
     }
 
     /// Waits until a path at an address is answered with 200.
-    pub(super) async fn answers(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
+    pub(crate) async fn answers(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
         self.listens(address).await?;
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -73,7 +73,7 @@ impl Process {
     }
 
     /// The time its threads have spent on a processor, in user and kernel mode.
-    pub(super) fn processor_time(&self) -> io::Result<Duration> {
+    pub(crate) fn processor_time(&self) -> io::Result<Duration> {
         let mut nanos = 0;
         for pid in self.pids()? {
             for task in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -86,7 +86,7 @@ impl Process {
     }
 
     /// The memory its processes have in use, in KiB, now (`VmRSS`) or at most until now (`VmHWM`).
-    pub(super) fn memory(&self, which: &str) -> io::Result<u64> {
+    pub(crate) fn memory(&self, which: &str) -> io::Result<u64> {
         let mut kib = 0;
         for pid in self.pids()? {
             let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -111,7 +111,7 @@ impl Process {
 }
 
 /// What a path at an address is answered with, head and all.
-pub(super) async fn get(address: SocketAddr, path: &str) -> io::Result<Vec<u8>> {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

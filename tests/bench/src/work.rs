@@ -1,24 +1,24 @@
 //! What is asked of the peers.
 
-use super::caller::Calls;
-use super::message::{Credential, Shape};
-use super::peers::Peer;
-use super::upstream;
+use crate::caller::Calls;
+use crate::message::{Credential, Shape};
+use crate::peers::Peer;
+use crate::upstream;
 
 /// What is asked of a peer in a slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
-    pub(super) shape: Shape,
-    pub(super) expected: u16,
-    pub(super) connections: usize,
-    pub(super) pace: Pace,
+pub(crate) struct Work {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) expected: u16,
+    pub(crate) connections: usize,
+    pub(crate) pace: Pace,
 }
 
 /// When calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     /// As soon as the one before was answered.
     Answers,
     /// At the rate that was asked for.
@@ -29,7 +29,7 @@ pub(super) enum Pace {
 
 const SMALL: Shape = Shape { action: "generate", body: 0, close: false };
 
-pub(super) const WORKS: [Work; 8] = [
+pub(crate) const WORKS: [Work; 8] = [
     Work {
         name: "proxied",
         what: "GET, 97 bytes back, kept connections",
@@ -97,11 +97,11 @@ pub(super) const WORKS: [Work; 8] = [
 ];
 
 /// The work whose rate is the whole load: it comes before the one that is half of it.
-pub(super) const FULL: &str = "proxied";
+pub(crate) const FULL: &str = "proxied";
 
 impl Work {
     /// Whether it is asked for, or another that cannot be without it; no names are all.
-    pub(super) fn is_among(&self, names: &[String]) -> bool {
+    pub(crate) fn is_among(&self, names: &[String]) -> bool {
         let needed = |work: &Self| {
             self.name == work.name || (self.name == FULL && (work.pace == Pace::Half || work.is_refusal()))
         };
@@ -111,12 +111,12 @@ impl Work {
     }
 
     /// Whether its calls are to be refused.
-    pub(super) const fn is_refusal(&self) -> bool {
+    pub(crate) const fn is_refusal(&self) -> bool {
         self.expected >= 400
     }
 
     /// The calls it makes to a peer; `None` when the peer has no such work.
-    pub(super) fn calls(&self, peer: &Peer) -> Option<Calls> {
+    pub(crate) fn calls(&self, peer: &Peer) -> Option<Calls> {
         if self.pace == Pace::Half && peer.admin.is_none() {
             return None;
         }

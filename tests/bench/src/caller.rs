@@ -13,16 +13,16 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use super::message::{Credential, Requests, Shape, content_length, status};
+use crate::message::{Credential, Requests, Shape, content_length, status};
 
 /// What is called, and how.
 #[derive(Clone, Debug)]
-pub(super) struct Calls {
-    pub(super) address: SocketAddr,
-    pub(super) credential: Credential,
-    pub(super) shape: Shape,
-    pub(super) expected: u16,
-    pub(super) connections: usize,
+pub(crate) struct Calls {
+    pub(crate) address: SocketAddr,
+    pub(crate) credential: Credential,
+    pub(crate) shape: Shape,
+    pub(crate) expected: u16,
+    pub(crate) connections: usize,
 }
 
 /// What callers share: how many answers came, what was wrong first, and for a fixed rate when calls are due.
@@ -39,13 +39,13 @@ struct Common {
 }
 
 /// One slice of calls.
-pub(super) struct Slice {
+pub(crate) struct Slice {
     /// Answers within it.
-    pub(super) answered: u64,
+    pub(crate) answered: u64,
     /// How long it was.
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
     /// From when a call was due until its answer was there, in microseconds, sorted; only at a fixed rate.
-    pub(super) latencies: Vec<u32>,
+    pub(crate) latencies: Vec<u32>,
 }
 
 const WARM_UP: Duration = Duration::from_millis(150);
@@ -56,7 +56,7 @@ impl Calls {
     ///
     /// # Errors
     /// The first answer that was not the expected one, or the first connection that failed.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         time: Duration,
         gap: Option<Duration>,
@@ -161,7 +161,7 @@ async fn pace(gap: Duration, due: Sender<Instant>) {
 }
 
 /// Connections that make one call each and are then left idle, until they are dropped.
-pub(super) async fn idle(calls: &Calls, count: usize) -> io::Result<Vec<Connection>> {
+pub(crate) async fn idle(calls: &Calls, count: usize) -> io::Result<Vec<Connection>> {
     let mut held = Vec::with_capacity(count);
     let mut request = Vec::new();
     let mut requests = Requests::new(calls.credential.clone(), calls.shape, start());
@@ -178,7 +178,7 @@ pub(super) async fn idle(calls: &Calls, count: usize) -> io::Result<Vec<Connecti
 }
 
 /// One call after another, each on a connection of its own that is closed before the next.
-pub(super) async fn one_by_one(calls: &Calls, count: usize) -> io::Result<()> {
+pub(crate) async fn one_by_one(calls: &Calls, count: usize) -> io::Result<()> {
     for _ in 0..count {
         drop(idle(calls, 1).await?);
     }
@@ -186,7 +186,7 @@ pub(super) async fn one_by_one(calls: &Calls, count: usize) -> io::Result<()> {
 }
 
 /// One POST with a body of so many bytes.
-pub(super) async fn stream(calls: &Calls, bytes: u64) -> io::Result<()> {
+pub(crate) async fn stream(calls: &Calls, bytes: u64) -> io::Result<()> {
     let piece = vec![b'7'; 64 << 10];
     let mut connection = Connection::open(calls.address).await?;
     let mut head = Vec::new();
@@ -202,7 +202,7 @@ pub(super) async fn stream(calls: &Calls, bytes: u64) -> io::Result<()> {
 }
 
 /// A connection to a peer.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     bytes: Vec<u8>,
 }

@@ -16,7 +16,7 @@ use shared::tool::Tool;
 
 /// What proves to a peer who calls.
 #[derive(Clone, Debug)]
-pub(super) enum Credential {
+pub(crate) enum Credential {
     /// The peer asks for nothing.
     None,
     /// A grant for each call, made with this secret.
@@ -27,17 +27,17 @@ pub(super) enum Credential {
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// The action: part of the target.
-    pub(super) action: &'static str,
+    pub(crate) action: &'static str,
     /// Bytes of the body; any makes it a POST.
-    pub(super) body: usize,
+    pub(crate) body: usize,
     /// Whether the connection ends with the answer.
-    pub(super) close: bool,
+    pub(crate) close: bool,
 }
 
 /// Writes request after request for one peer.
-pub(super) struct Requests {
+pub(crate) struct Requests {
     credential: Credential,
     target: String,
     tail: Vec<u8>,
@@ -47,7 +47,7 @@ pub(super) struct Requests {
 
 impl Requests {
     /// `start` tells several writers apart, so that they do not use the same key or id.
-    pub(super) fn new(credential: Credential, shape: Shape, start: u64) -> Self {
+    pub(crate) fn new(credential: Credential, shape: Shape, start: u64) -> Self {
         let target = format!("/v1/{}/{}?size=7", Tool::Qr, shape.action);
         let mut tail = Vec::new();
         if shape.body > 0 {
@@ -63,14 +63,14 @@ impl Requests {
     }
 
     /// The next request, in place of what `out` held.
-    pub(super) fn next(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn next(&mut self, out: &mut Vec<u8>) {
         let method = if self.shape.body > 0 { CallMethod::Post } else { CallMethod::Get };
         self.head(method, out);
         out.extend_from_slice(&self.tail);
     }
 
     /// The head of a POST with a body of so many bytes, in place of what `out` held.
-    pub(super) fn next_head(&mut self, body: u64, out: &mut Vec<u8>) {
+    pub(crate) fn next_head(&mut self, body: u64, out: &mut Vec<u8>) {
         self.head(CallMethod::Post, out);
         // Writing to a vector cannot fail.
         let _written = write!(out, "Content-Type: application/json\r\nContent-Length: {body}\r\n\r\n");
@@ -118,7 +118,7 @@ impl Requests {
 }
 
 /// The `Content-Length` of a head.
-pub(super) fn content_length(head: &[u8]) -> Option<usize> {
+pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"content-length:";
     head.split(|&byte| byte == b'\n').find_map(|line| {
         let (name, value) = line.split_at_checked(NAME.len())?;
@@ -130,6 +130,6 @@ pub(super) fn content_length(head: &[u8]) -> Option<usize> {
 }
 
 /// The status of an answer's head; 0 when it is no head of an answer.
-pub(super) fn status(head: &[u8]) -> u16 {
+pub(crate) fn status(head: &[u8]) -> u16 {
     head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! `loadtest bench-proxy`: what our proxy costs, next to a bare Pingora proxy, nginx and HAProxy doing the same work over
+//! `make bench-proxy`: what our proxy costs, next to a bare Pingora proxy, nginx and HAProxy doing the same work over
 //! the same server, on the same machine, in the same minutes.
 //!
 //! Every round gives each peer a slice of each kind of work, so that whatever else the machine does falls on all of them.
@@ -19,16 +19,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::Parser;
+use tokio::runtime;
 
-use self::peers::{Peer, Place};
-use self::share::Share;
-use self::table::{Cell, Table};
-use self::work::{FULL, Pace, WORKS, Work};
+use crate::peers::{Peer, Place};
+use crate::share::Share;
+use crate::table::{Cell, Table};
+use crate::work::{FULL, Pace, WORKS, Work};
 
-/// The options of `loadtest bench-proxy`.
-#[derive(Args, Debug)]
-pub struct Arguments {
+/// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what it needs.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
     /// Folder with the programs: `proxy` and `examples/bare`.
     #[arg(long, default_value = "target/release")]
     programs: PathBuf,
@@ -62,11 +64,21 @@ const STREAMED: u64 = 1 << 30;
 /// What the gateway itself is to take at most, in microseconds.
 const OWN_SHARE: f64 = 200.0;
 
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime.and_then(|runtime| runtime.block_on(run(arguments)));
+    done.unwrap_or_else(|fault| {
+        let told = writeln!(io::stderr(), "bench-proxy: {fault}");
+        if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
+    })
+}
+
 /// Runs the bench and prints its tables.
 ///
 /// # Errors
 /// When a peer cannot be started, or answers other than it must: then nothing was measured.
-pub async fn run(arguments: Arguments) -> io::Result<ExitCode> {
+async fn run(arguments: Arguments) -> io::Result<ExitCode> {
     let folder = std::env::temp_dir().join(format!("utg-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let upstream = upstream::start().await?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Peers by columns; each value once for every round.
-pub(super) struct Table {
+pub(crate) struct Table {
     title: String,
     peers: Vec<&'static str>,
     rows: Vec<Row>,
@@ -18,7 +18,7 @@ struct Row {
 
 /// A value, by how it is told.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// Next to the first peer's.
     Count(f64),
     /// Next to the first peer's.
@@ -38,19 +38,19 @@ enum Form {
 }
 
 impl Table {
-    pub(super) fn new(title: String) -> Self {
+    pub(crate) fn new(title: String) -> Self {
         Self { title, peers: Vec::new(), rows: Vec::new() }
     }
 
     /// Names a peer, which is told to have no values where none are added.
-    pub(super) fn name(&mut self, peer: &'static str) {
+    pub(crate) fn name(&mut self, peer: &'static str) {
         if !self.peers.contains(&peer) {
             self.peers.push(peer);
         }
     }
 
     /// Adds a round's value.
-    pub(super) fn add(&mut self, peer: &'static str, column: &'static str, cell: Cell) {
+    pub(crate) fn add(&mut self, peer: &'static str, column: &'static str, cell: Cell) {
         self.name(peer);
         let (value, form) = match cell {
             Cell::Count(value) => (value, Form::Compared(0)),

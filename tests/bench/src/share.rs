@@ -2,7 +2,7 @@
 
 /// How many calls took the gateway itself at most how long, by the bounds of its histogram.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Share(Vec<Bucket>);
+pub(crate) struct Share(Vec<Bucket>);
 
 /// Calls within a bound, those within smaller ones included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,14 +15,14 @@ const BUCKET: &str = "utg_gateway_seconds_bucket{le=\"";
 
 impl Share {
     /// Reads it from metrics in Prometheus' text format; `None` when they do not hold it.
-    pub(super) fn parse(metrics: &str) -> Option<Self> {
+    pub(crate) fn parse(metrics: &str) -> Option<Self> {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(BUCKET));
         let buckets: Vec<Bucket> = lines.map(Bucket::parse).collect::<Option<_>>()?;
         buckets.last().is_some_and(|last| last.micros.is_infinite()).then_some(Self(buckets))
     }
 
     /// The calls that came after another look at the same histogram.
-    pub(super) fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let buckets = self.0.iter().zip(&before.0);
         let more = |(now, before): (&Bucket, &Bucket)| Bucket {
             calls: now.calls.saturating_sub(before.calls),
@@ -33,14 +33,14 @@ impl Share {
 
     /// The smallest bound in microseconds that so many of a hundred calls kept; infinite when that is none, or when
     /// there were no calls.
-    pub(super) fn within_which(&self, percent: u64) -> f64 {
+    pub(crate) fn within_which(&self, percent: u64) -> f64 {
         let all = self.calls();
         let kept = self.0.iter().find(|bucket| all > 0 && bucket.calls * 100 >= all * percent);
         kept.map_or(f64::INFINITY, |bucket| bucket.micros)
     }
 
     /// How many of a hundred calls are known to have kept a bound in microseconds; 0 when there were no calls.
-    pub(super) fn percent_within(&self, micros: f64) -> f64 {
+    pub(crate) fn percent_within(&self, micros: f64) -> f64 {
         let kept = self.0.iter().rev().find(|bucket| bucket.micros <= micros);
         kept.map_or(0.0, |bucket| bucket.calls as f64 * 100.0 / self.calls().max(1) as f64)
     }

@@ -15,33 +15,33 @@ use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-use super::message::Credential;
-use super::process::{self, Process};
-use super::share::Share;
+use crate::message::Credential;
+use crate::process::{self, Process};
+use crate::share::Share;
 
 /// One of the proxies, running.
-pub(super) struct Peer {
-    pub(super) name: &'static str,
-    pub(super) process: Process,
-    pub(super) address: SocketAddr,
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    pub(crate) process: Process,
+    pub(crate) address: SocketAddr,
     /// Where it tells its metrics, if it is ours.
-    pub(super) admin: Option<SocketAddr>,
+    pub(crate) admin: Option<SocketAddr>,
     /// What good calls present.
-    pub(super) good: Credential,
+    pub(crate) good: Credential,
     /// What calls present that are to be answered 401; `None` where there is no such answer.
-    pub(super) unknown: Option<Credential>,
+    pub(crate) unknown: Option<Credential>,
     /// What calls present that are to be answered 429.
-    pub(super) spent: Option<Credential>,
+    pub(crate) spent: Option<Credential>,
 }
 
 /// Where things are and on which processor peers run.
-pub(super) struct Place<'a> {
-    pub(super) programs: &'a Path,
-    pub(super) folder: &'a Path,
-    pub(super) upstream: SocketAddr,
-    pub(super) processor: usize,
+pub(crate) struct Place<'a> {
+    pub(crate) programs: &'a Path,
+    pub(crate) folder: &'a Path,
+    pub(crate) upstream: SocketAddr,
+    pub(crate) processor: usize,
     /// Keys that call in direct mode.
-    pub(super) keys: usize,
+    pub(crate) keys: usize,
 }
 
 /// What the other peers know: keys as long as ours, each allowed so many calls a minute.
@@ -53,7 +53,7 @@ const HAPROXY: &str = include_str!("peers/haproxy.cfg");
 
 impl Peer {
     /// Whether it knows callers from others.
-    pub(super) const fn refuses(&self) -> bool {
+    pub(crate) const fn refuses(&self) -> bool {
         self.unknown.is_some() || self.spent.is_some()
     }
 
@@ -63,7 +63,7 @@ impl Peer {
     }
 
     /// What the gateway's own share of its calls was until now; `None` of a peer that is not ours.
-    pub(super) async fn share(&self) -> io::Result<Option<Share>> {
+    pub(crate) async fn share(&self) -> io::Result<Option<Share>> {
         let Some(admin) = self.admin else { return Ok(None) };
         let answer = process::get(admin, "/metrics").await?;
         let share = Share::parse(&String::from_utf8_lossy(&answer));
@@ -73,7 +73,7 @@ impl Peer {
 
 impl Place<'_> {
     /// Starts every peer that there is on this machine; those that are not installed are named.
-    pub(super) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
+    pub(crate) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
         let mut peers = Vec::new();
         for name in ["bare", "bare tuned", "utg", "utg direct", "nginx", "haproxy"] {
             if !only.is_empty() && !only.iter().any(|other| other == name) {
