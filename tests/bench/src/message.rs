@@ -1,4 +1,4 @@
-//! HTTP/1.1 as far as a bench needs it: requests are written, heads are searched for two things.
+//! A minimal HTTP/1.1 client: writes requests, and reads the status and length of a response head.
 
 use std::io::Write as _;
 use std::rc::Rc;
@@ -14,40 +14,40 @@ use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-/// What proves to a peer who calls.
+/// The credential that requests carry.
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
-    /// The peer asks for nothing.
+    /// No credential.
     None,
-    /// A grant for each call, made with this secret.
+    /// A new grant for each request, signed with these keys.
     Grants(Rc<MacKeys>),
-    /// These keys in turn.
+    /// API keys, used in turn.
     Keys(Rc<[String]>),
 }
 
-/// What is asked for.
+/// The shape of a request: action, body size and connection use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// The action: part of the target.
+pub(crate) struct RequestShape {
+    /// The action in the request target.
     pub(crate) action: &'static str,
-    /// Bytes of the body; any makes it a POST.
+    /// The size of the body in bytes. A request with a body is a POST, without one a GET.
     pub(crate) body: usize,
-    /// Whether the connection ends with the answer.
+    /// Whether the connection is closed after the response.
     pub(crate) close: bool,
 }
 
-/// Writes request after request for one peer.
-pub(crate) struct Requests {
+/// A writer of consecutive requests, each with its own key or grant.
+pub(crate) struct RequestWriter {
     credential: Credential,
     target: String,
     tail: Vec<u8>,
-    shape: Shape,
+    shape: RequestShape,
     count: u64,
 }
 
-impl Requests {
-    /// `start` tells several writers apart, so that they do not use the same key or id.
-    pub(crate) fn new(credential: Credential, shape: Shape, start: u64) -> Self {
+impl RequestWriter {
+    /// Returns a writer. `start` must differ between writers, so that they use different keys and request ids.
+    pub(crate) fn new(credential: Credential, shape: RequestShape, start: u64) -> Self {
         let target = format!("/v1/{}/{}?size=7", Tool::Qr, shape.action);
         let mut tail = Vec::new();
         if shape.body > 0 {
@@ -62,22 +62,22 @@ impl Requests {
         Self { credential, target, tail, shape, count: start }
     }
 
-    /// The next request, in place of what `out` held.
-    pub(crate) fn next(&mut self, out: &mut Vec<u8>) {
+    /// Replaces the content of `out` with the next request.
+    pub(crate) fn write_next(&mut self, out: &mut Vec<u8>) {
         let method = if self.shape.body > 0 { CallMethod::Post } else { CallMethod::Get };
-        self.head(method, out);
+        self.write_head(method, out);
         out.extend_from_slice(&self.tail);
     }
 
-    /// The head of a POST with a body of so many bytes, in place of what `out` held.
-    pub(crate) fn next_head(&mut self, body: u64, out: &mut Vec<u8>) {
-        self.head(CallMethod::Post, out);
+    /// Replaces the content of `out` with the head of a POST whose body has `body` bytes.
+    pub(crate) fn write_next_head(&mut self, body: u64, out: &mut Vec<u8>) {
+        self.write_head(CallMethod::Post, out);
         // Writing to a vector cannot fail.
         let _written = write!(out, "Content-Type: application/json\r\nContent-Length: {body}\r\n\r\n");
     }
 
-    /// The request line and the headers that every request has.
-    fn head(&mut self, method: CallMethod, out: &mut Vec<u8>) {
+    /// Replaces the content of `out` with the request line and the common headers.
+    fn write_head(&mut self, method: CallMethod, out: &mut Vec<u8>) {
         self.count = self.count.wrapping_add(1);
         out.clear();
         // Writing to a vector cannot fail.
@@ -103,7 +103,7 @@ impl Requests {
     fn grant(&self, method: CallMethod, keys: &MacKeys) -> String {
         let Some(action) = Action::parse(self.shape.action) else { return String::new() };
         let [low, high, ..] = (self.count % 1_000).to_le_bytes();
-        // Spread over all bits, as the random ids of the edge are.
+        // Spread over all bits, like the random ids of the edge.
         let id = u128::from(self.count.wrapping_mul(0x9E37_79B9_7F4A_7C15)) << 64;
         let grant = Grant {
             key_id: KeyId::new([low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
@@ -117,7 +117,7 @@ impl Requests {
     }
 }
 
-/// The `Content-Length` of a head.
+/// Returns the `Content-Length` of a head.
 pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"content-length:";
     head.split(|&byte| byte == b'\n').find_map(|line| {
@@ -129,7 +129,7 @@ pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     })
 }
 
-/// The status of an answer's head; 0 when it is no head of an answer.
+/// Returns the status of a response head, or 0 if it is not one.
 pub(crate) fn status(head: &[u8]) -> u16 {
     head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }

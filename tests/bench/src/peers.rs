@@ -1,5 +1,6 @@
-//! The proxies that are compared, each set up for the same work: an unknown key is 401, one over its minute 429, an
-//! unknown tool 404, and each of 17 tools has a pool with connections that are kept.
+//! The compared proxies, configured for the same work.
+//!
+//! An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools has a connection pool.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,35 +17,36 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 
 use crate::message::Credential;
-use crate::process::{self, Process};
-use crate::share::Share;
+use crate::overhead::OverheadHistogram;
+use crate::process::{self, PeerProcess};
 
-/// One of the proxies, running.
+/// A running proxy.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    pub(crate) process: Process,
+    pub(crate) process: PeerProcess,
     pub(crate) address: SocketAddr,
-    /// Where it tells its metrics, if it is ours.
+    /// The address of its metrics, if it is our proxy.
     pub(crate) admin: Option<SocketAddr>,
-    /// What good calls present.
-    pub(crate) good: Credential,
-    /// What calls present that are to be answered 401; `None` where there is no such answer.
+    /// The credential of calls that succeed.
+    pub(crate) valid: Credential,
+    /// The credential of calls that get 401. `None` if the peer does not authenticate.
     pub(crate) unknown: Option<Credential>,
-    /// What calls present that are to be answered 429.
-    pub(crate) spent: Option<Credential>,
+    /// The credential of calls that get 429. `None` if the peer does not limit.
+    pub(crate) exhausted: Option<Credential>,
 }
 
-/// Where things are and on which processor peers run.
-pub(crate) struct Place<'a> {
+/// The configuration common to all peers.
+pub(crate) struct PeerSetup<'a> {
     pub(crate) programs: &'a Path,
     pub(crate) folder: &'a Path,
     pub(crate) upstream: SocketAddr,
-    pub(crate) processor: usize,
-    /// Keys that call in direct mode.
+    /// The number of the CPU that all peers run on.
+    pub(crate) cpu: usize,
+    /// The number of keys that call in direct mode.
     pub(crate) keys: usize,
 }
 
-/// What the other peers know: keys as long as ours, each allowed so many calls a minute.
+/// The number of keys that nginx and HAProxy know. They are as long as ours.
 const KEYS: usize = 1_000;
 const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-0123";
 const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
@@ -52,27 +54,29 @@ const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
 
 impl Peer {
-    /// Whether it knows callers from others.
+    /// Returns true if the peer authenticates or limits callers.
     pub(crate) const fn refuses(&self) -> bool {
-        self.unknown.is_some() || self.spent.is_some()
+        self.unknown.is_some() || self.exhausted.is_some()
     }
 
-    /// A peer that asks for nothing and refuses nothing.
-    const fn new(name: &'static str, process: Process, address: SocketAddr) -> Self {
-        Self { name, process, address, admin: None, good: Credential::None, unknown: None, spent: None }
+    /// Returns a peer that needs no credential and refuses nothing.
+    const fn new(name: &'static str, process: PeerProcess, address: SocketAddr) -> Self {
+        Self { name, process, address, admin: None, valid: Credential::None, unknown: None, exhausted: None }
     }
 
-    /// What the gateway's own share of its calls was until now; `None` of a peer that is not ours.
-    pub(crate) async fn share(&self) -> io::Result<Option<Share>> {
+    /// Reads the gateway's overhead histogram. Returns `None` if the peer is not our proxy.
+    pub(crate) async fn overhead(&self) -> io::Result<Option<OverheadHistogram>> {
         let Some(admin) = self.admin else { return Ok(None) };
-        let answer = process::get(admin, "/metrics").await?;
-        let share = Share::parse(&String::from_utf8_lossy(&answer));
-        share.map(Some).ok_or_else(|| io::Error::other("the metrics do not tell the gateway's own share"))
+        let response = process::get(admin, "/metrics").await?;
+        let histogram = OverheadHistogram::parse(&String::from_utf8_lossy(&response));
+        histogram
+            .map(Some)
+            .ok_or_else(|| io::Error::other("the metrics of the proxy lack its overhead histogram"))
     }
 }
 
-impl Place<'_> {
-    /// Starts every peer that there is on this machine; those that are not installed are named.
+impl PeerSetup<'_> {
+    /// Starts the peers in `only`, or all if it is empty. Prints the names of those that are not installed.
     pub(crate) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
         let mut peers = Vec::new();
         for name in ["bare", "bare tuned", "utg", "utg direct", "nginx", "haproxy"] {
@@ -81,49 +85,49 @@ impl Place<'_> {
             }
             let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
             match name {
-                "bare" => peers.push(self.bare(name, &[]).await.map_err(named)?),
-                "bare tuned" => peers.push(self.bare(name, &["tuned"]).await.map_err(named)?),
-                "utg" => peers.push(self.utg(name).await.map_err(named)?),
-                "utg direct" => peers.push(self.direct(name).await.map_err(named)?),
+                "bare" => peers.push(self.start_bare(name, &[]).await.map_err(named)?),
+                "bare tuned" => peers.push(self.start_bare(name, &["tuned"]).await.map_err(named)?),
+                "utg" => peers.push(self.start_behind_edge(name).await.map_err(named)?),
+                "utg direct" => peers.push(self.start_direct(name).await.map_err(named)?),
                 program if !is_installed(program) => {
-                    writeln!(io::stderr(), "{program} is not installed: left out")?;
+                    writeln!(io::stderr(), "skipping {program}: not installed")?;
                 }
-                "nginx" => peers.push(self.nginx(name).await.map_err(named)?),
-                _ => peers.push(self.haproxy(name).await.map_err(named)?),
+                "nginx" => peers.push(self.start_nginx(name).await.map_err(named)?),
+                _ => peers.push(self.start_haproxy(name).await.map_err(named)?),
             }
         }
         Ok(peers)
     }
 
-    async fn bare(&self, name: &'static str, words: &[&str]) -> io::Result<Peer> {
+    async fn start_bare(&self, name: &'static str, options: &[&str]) -> io::Result<Peer> {
         let address = free_address()?;
         let (listen, upstream) = (address.to_string(), self.upstream.to_string());
         let arguments: Vec<&OsStr> =
-            [listen.as_str(), &upstream].into_iter().chain(words.iter().copied()).map(OsStr::new).collect();
-        let process = self.process(name, self.programs.join("examples/bare"), &arguments, &[])?;
-        self.ready(Peer::new(name, process, address)).await
+            [listen.as_str(), &upstream].into_iter().chain(options.iter().copied()).map(OsStr::new).collect();
+        let process = self.spawn(name, self.programs.join("examples/bare"), &arguments, &[])?;
+        self.wait_for(Peer::new(name, process, address)).await
     }
 
-    /// Our proxy behind an edge: it checks a grant for every call.
-    async fn utg(&self, name: &'static str) -> io::Result<Peer> {
-        let mut peer = self.ours(name, "utg.toml", "[grants]\nsecret = \"${GRANT_SECRET}\"\n").await?;
-        peer.good = Credential::Grants(Rc::new(secret(GRANT_SECRET)?));
+    /// Starts our proxy behind an edge. It verifies a grant for every call.
+    async fn start_behind_edge(&self, name: &'static str) -> io::Result<Peer> {
+        let mut peer = self.start_proxy(name, "utg.toml", "[grants]\nsecret = \"${GRANT_SECRET}\"\n").await?;
+        peer.valid = Credential::Grants(Rc::new(parse_secret(GRANT_SECRET)?));
         peer.unknown = Some(Credential::None);
         Ok(peer)
     }
 
-    /// Our proxy without an edge: it checks keys and keeps their quotas. The keys are more than the others', since each
-    /// may make a few hundred calls a minute.
-    async fn direct(&self, name: &'static str) -> io::Result<Peer> {
+    /// Starts our proxy in direct mode. It verifies keys and counts their quotas. It has more keys than nginx and
+    /// HAProxy because each may make only a few hundred calls a minute.
+    async fn start_direct(&self, name: &'static str) -> io::Result<Peer> {
         let state = self.folder.join("keys");
         let section = format!(
             "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n",
             state.display()
         );
-        let mut peer = self.ours(name, "direct.toml", &section).await?;
-        let signing = secret(KEY_SIGNING_SECRET)?;
+        let mut peer = self.start_proxy(name, "direct.toml", &section).await?;
+        let signing = parse_secret(KEY_SIGNING_SECRET)?;
         let key = |tier: Tier, number: usize, signing: &MacKeys| {
-            // Spread over all bits, as the random ids of real keys are.
+            // Spread over all bits, like the random ids of real keys.
             let spread =
                 (number as u128 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835).to_le_bytes();
             let mut id = [0; 12];
@@ -138,14 +142,14 @@ impl Place<'_> {
             );
             key.reveal()
         };
-        peer.good =
+        peer.valid =
             Credential::Keys((0..self.keys).map(|number| key(Tier::Enterprise, number, &signing)).collect());
-        peer.unknown = Some(Credential::Keys([key(Tier::Pro, 0, &secret(GRANT_SECRET)?)].into()));
-        peer.spent = Some(Credential::Keys([key(Tier::Free, usize::MAX, &signing)].into()));
+        peer.unknown = Some(Credential::Keys([key(Tier::Pro, 0, &parse_secret(GRANT_SECRET)?)].into()));
+        peer.exhausted = Some(Credential::Keys([key(Tier::Free, usize::MAX, &signing)].into()));
         Ok(peer)
     }
 
-    async fn ours(&self, name: &'static str, file: &str, callers: &str) -> io::Result<Peer> {
+    async fn start_proxy(&self, name: &'static str, file: &str, callers: &str) -> io::Result<Peer> {
         let (address, admin) = (free_address()?, free_address()?);
         let pools = Tool::ALL.map(|tool| format!("{tool}.upstreams = [\"{}\"]\n", self.upstream)).concat();
         let config = format!(
@@ -153,15 +157,15 @@ impl Place<'_> {
              [clients]\nconnections_per_address = 10_000\nrequests_per_connection = 1_000_000_000\n\
              refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}"
         );
-        let file = self.write(file, &config)?;
+        let file = self.write_file(file, &config)?;
         let secrets = [("GRANT_SECRET", GRANT_SECRET), ("KEY_SIGNING_SECRET", KEY_SIGNING_SECRET)];
         let arguments = [OsStr::new("-c"), file.as_os_str()];
-        let mut process = self.process(name, self.programs.join("proxy"), &arguments, &secrets)?;
-        process.answers(admin, "/readyz").await?;
-        self.ready(Peer { admin: Some(admin), ..Peer::new(name, process, address) }).await
+        let mut process = self.spawn(name, self.programs.join("proxy"), &arguments, &secrets)?;
+        process.wait_until_ready(admin, "/readyz").await?;
+        self.wait_for(Peer { admin: Some(admin), ..Peer::new(name, process, address) }).await
     }
 
-    async fn nginx(&self, name: &'static str) -> io::Result<Peer> {
+    async fn start_nginx(&self, name: &'static str) -> io::Result<Peer> {
         let address = free_address()?;
         let list: String = keys().map(|key| format!("        \"{key}\" \"{key}\";\n")).collect();
         let pool = |tool: Tool| {
@@ -175,21 +179,22 @@ impl Place<'_> {
         let config = NGINX
             .replace("@folder@", &self.folder.display().to_string())
             .replace("@listen@", &address.to_string())
-            .replace("@spent@", &spent())
+            .replace("@spent@", &exhausted_key())
             .replace("@keys@", &list)
             .replace("@pools@", &pools)
             .replace("@tools@", &Tool::ALL.map(tool).concat());
-        let file = self.write("nginx.conf", &config)?;
+        let file = self.write_file("nginx.conf", &config)?;
         let arguments = [OsStr::new("-p"), self.folder.as_os_str(), OsStr::new("-c"), file.as_os_str()];
-        let process = self.process(name, "nginx", &arguments, &[])?;
-        self.ready(with_keys(name, process, address)).await
+        let process = self.spawn(name, "nginx", &arguments, &[])?;
+        self.wait_for(peer_with_keys(name, process, address)).await
     }
 
-    async fn haproxy(&self, name: &'static str) -> io::Result<Peer> {
+    async fn start_haproxy(&self, name: &'static str) -> io::Result<Peer> {
         let address = free_address()?;
         let limits: String = keys().map(|key| format!("{key} 1000000000\n")).collect();
-        let limits = self.write("limits.map", &format!("{limits}{} 1\n", spent()))?;
-        let tools = self.write("tools.map", &Tool::ALL.map(|tool| format!("{tool} {tool}\n")).concat())?;
+        let limits = self.write_file("limits.map", &format!("{limits}{} 1\n", exhausted_key()))?;
+        let tools =
+            self.write_file("tools.map", &Tool::ALL.map(|tool| format!("{tool} {tool}\n")).concat())?;
         let pool = |tool: Tool| {
             format!(
                 "backend {tool}\n    option httpchk GET /healthz\n    server one {} check inter 2s\n\n",
@@ -201,43 +206,43 @@ impl Place<'_> {
             .replace("@limits@", &limits.display().to_string())
             .replace("@tools@", &tools.display().to_string())
             .replace("@pools@", &Tool::ALL.map(pool).concat());
-        let file = self.write("haproxy.cfg", &config)?;
-        let process = self.process(name, "haproxy", &[OsStr::new("-f"), file.as_os_str()], &[])?;
-        self.ready(with_keys(name, process, address)).await
+        let file = self.write_file("haproxy.cfg", &config)?;
+        let process = self.spawn(name, "haproxy", &[OsStr::new("-f"), file.as_os_str()], &[])?;
+        self.wait_for(peer_with_keys(name, process, address)).await
     }
 
-    fn process(
+    fn spawn(
         &self,
         name: &str,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
-    ) -> io::Result<Process> {
+    ) -> io::Result<PeerProcess> {
         let log = self.folder.join(format!("{}.log", name.replace(' ', "-")));
-        Process::start(self.processor, program, arguments, environment, &log)
+        PeerProcess::start(self.cpu, program, arguments, environment, &log)
     }
 
-    async fn ready(&self, mut peer: Peer) -> io::Result<Peer> {
-        peer.process.listens(peer.address).await?;
+    async fn wait_for(&self, mut peer: Peer) -> io::Result<Peer> {
+        peer.process.wait_until_listening(peer.address).await?;
         Ok(peer)
     }
 
-    fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    fn write_file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let file = self.folder.join(name);
         fs::write(&file, text)?;
         Ok(file)
     }
 }
 
-fn secret(text: &str) -> io::Result<MacKeys> {
-    MacKeys::parse(text).map_err(|fault| io::Error::other(fault.to_string()))
+fn parse_secret(text: &str) -> io::Result<MacKeys> {
+    MacKeys::parse(text).map_err(|error| io::Error::other(error.to_string()))
 }
 
-fn with_keys(name: &'static str, process: Process, address: SocketAddr) -> Peer {
+fn peer_with_keys(name: &'static str, process: PeerProcess, address: SocketAddr) -> Peer {
     Peer {
-        good: Credential::Keys(keys().collect()),
+        valid: Credential::Keys(keys().collect()),
         unknown: Some(Credential::Keys([key_text("unknown", 0)].into())),
-        spent: Some(Credential::Keys([spent()].into())),
+        exhausted: Some(Credential::Keys([exhausted_key()].into())),
         ..Peer::new(name, process, address)
     }
 }
@@ -246,7 +251,7 @@ fn keys() -> impl Iterator<Item = String> {
     (0..KEYS).map(|number| key_text("known", number))
 }
 
-fn spent() -> String {
+fn exhausted_key() -> String {
     key_text("spent", 0)
 }
 
@@ -259,11 +264,11 @@ fn free_address() -> io::Result<SocketAddr> {
 }
 
 fn is_installed(program: &str) -> bool {
-    let asked = Command::new(program)
+    let status = Command::new(program)
         .arg("-v")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    asked.is_ok_and(|status| status.success())
+    status.is_ok_and(|status| status.success())
 }

@@ -1,4 +1,4 @@
-//! A peer as a process: started on a processor of its own, asked what it used, and ended.
+//! A peer's process: starts it on a given CPU and reads its CPU time and memory from `/proc`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,19 +15,19 @@ use tokio::time::sleep;
 
 use crate::message::status;
 
-/// A running peer, with the processes it has started itself. It ends when this is dropped.
-pub(crate) struct Process {
+/// A running peer and its child processes. Dropping it kills them.
+pub(crate) struct PeerProcess {
     child: Child,
     log: PathBuf,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-impl Process {
-    /// Starts a program on a processor. Its output goes to a file.
+impl PeerProcess {
+    /// Starts a program on the CPU number `cpu` and writes its output to `log`.
     pub(crate) fn start(
-        processor: usize,
+        cpu: usize,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
@@ -35,45 +35,53 @@ impl Process {
     ) -> io::Result<Self> {
         let out = fs::File::create(log)?;
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(processor.to_string()).arg(program).args(arguments);
+        command.arg("-c").arg(cpu.to_string()).arg(program).args(arguments);
         command.envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
-        // A group of its own, so that its workers end with it.
+        // A process group of its own, so that its workers are killed with it.
         command.process_group(0);
         Ok(Self { child: command.spawn()?, log: log.to_owned() })
     }
 
-    /// Waits until something listens at an address.
-    pub(crate) async fn listens(&mut self, address: SocketAddr) -> io::Result<()> {
-        let begun = Instant::now();
+    /// Waits until the process accepts connections on `address`.
+    ///
+    /// # Errors
+    /// Returns an error with the process output if it exits, or if it does not listen within 20 s.
+    pub(crate) async fn wait_until_listening(&mut self, address: SocketAddr) -> io::Result<()> {
+        let start = Instant::now();
         while TcpStream::connect(address).await.is_err() {
             if let Some(status) = self.child.try_wait()? {
-                let said = fs::read_to_string(&self.log).unwrap_or_default();
-                return Err(io::Error::other(format!("ended with {status}: {said}")));
+                let output = fs::read_to_string(&self.log).unwrap_or_default();
+                return Err(io::Error::other(format!("process exited early: {status}: {output}")));
             }
-            if begun.elapsed() > PATIENCE {
-                return Err(io::Error::other(format!("does not listen on {address}")));
+            if start.elapsed() > START_TIMEOUT {
+                return Err(io::Error::other(format!(
+                    "process does not listen on {address} after {START_TIMEOUT:?}"
+                )));
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Waits until a path at an address is answered with 200.
-    pub(crate) async fn answers(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
-        self.listens(address).await?;
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+    /// Waits until a GET of `path` returns 200.
+    ///
+    /// # Errors
+    /// Returns an error if that takes longer than 20 s.
+    pub(crate) async fn wait_until_ready(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
+        self.wait_until_listening(address).await?;
+        let start = Instant::now();
+        while start.elapsed() < START_TIMEOUT {
             if status(&get(address, path).await?) == 200 {
                 return Ok(());
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
-        Err(io::Error::other(format!("{path} is not answered with 200")))
+        Err(io::Error::other(format!("GET {path} did not return 200 within {START_TIMEOUT:?}")))
     }
 
-    /// The time its threads have spent on a processor, in user and kernel mode.
-    pub(crate) fn processor_time(&self) -> io::Result<Duration> {
+    /// Returns the CPU time of all threads, in user and kernel mode.
+    pub(crate) fn cpu_time(&self) -> io::Result<Duration> {
         let mut nanos = 0;
         for pid in self.pids()? {
             for task in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -85,46 +93,46 @@ impl Process {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// The memory its processes have in use, in KiB, now (`VmRSS`) or at most until now (`VmHWM`).
-    pub(crate) fn memory(&self, which: &str) -> io::Result<u64> {
+    /// Returns a memory figure of `/proc/*/status` in KiB, for example `VmRSS` (now) or `VmHWM` (peak).
+    pub(crate) fn memory(&self, field: &str) -> io::Result<u64> {
         let mut kib = 0;
         for pid in self.pids()? {
             let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-            let line = status.lines().find(|line| line.starts_with(which));
+            let line = status.lines().find(|line| line.starts_with(field));
             kib += line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0);
         }
         Ok(kib)
     }
 
-    /// The processes of its group.
+    /// Returns the ids of all processes in the process group.
     fn pids(&self) -> io::Result<Vec<u32>> {
         let group = self.child.id();
-        let of_group = |pid: &u32| {
-            // The name in brackets may hold spaces; after it come the state, the parent and the group.
+        let is_in_group = |pid: &u32| {
+            // The name in parentheses may contain spaces. State, parent and group follow it.
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let rest = stat.rsplit(')').next().unwrap_or_default();
             rest.split_whitespace().nth(2).and_then(|word| word.parse().ok()) == Some(group)
         };
         let all = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        Ok(all.filter(of_group).collect())
+        Ok(all.filter(is_in_group).collect())
     }
 }
 
-/// What a path at an address is answered with, head and all.
+/// Sends a GET and returns the whole response, head included.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await?;
-    Ok(answer)
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await?;
+    Ok(response)
 }
 
-impl Drop for Process {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         let pids = self.pids().unwrap_or_default().into_iter().map(|pid| pid.to_string());
-        // Whatever of it is gone already is not to be ended.
-        let _ended = Command::new("kill").arg("-KILL").args(pids).stderr(Stdio::null()).status();
+        // Processes that have exited already are not an error.
+        let _killed = Command::new("kill").arg("-KILL").args(pids).stderr(Stdio::null()).status();
         let _reaped = self.child.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! What was measured, as a table of medians, with ratios to the first peer of the same round.
+//! A table of medians, with ratios to the first peer of the same round.
 
 use std::fmt;
 
-/// Peers by columns; each value once for every round.
+/// A table with a row per peer. Each cell collects one value per round.
 pub(crate) struct Table {
     title: String,
     peers: Vec<&'static str>,
@@ -13,25 +13,25 @@ struct Row {
     peer: &'static str,
     column: &'static str,
     values: Vec<f64>,
-    form: Form,
+    format: CellFormat,
 }
 
-/// A value, by how it is told.
+/// A measured value, by its format.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cell {
-    /// Next to the first peer's.
+pub(crate) enum Measurement {
+    /// A count, compared with the first peer.
     Count(f64),
-    /// Next to the first peer's.
+    /// Microseconds with one decimal, compared with the first peer.
     Micros(f64),
-    /// A bound, which is not compared.
+    /// An upper bound, not compared.
     AtMost(f64),
-    /// Of a hundred, which is not compared.
+    /// A percentage, not compared.
     Percent(f64),
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Form {
-    /// With so many decimals, and the ratio to the first peer.
+enum CellFormat {
+    /// With this number of decimals and the ratio to the first peer.
     Compared(usize),
     AtMost,
     Percent,
@@ -42,25 +42,25 @@ impl Table {
         Self { title, peers: Vec::new(), rows: Vec::new() }
     }
 
-    /// Names a peer, which is told to have no values where none are added.
-    pub(crate) fn name(&mut self, peer: &'static str) {
+    /// Adds a row for a peer. Cells without values show a dash.
+    pub(crate) fn add_peer(&mut self, peer: &'static str) {
         if !self.peers.contains(&peer) {
             self.peers.push(peer);
         }
     }
 
-    /// Adds a round's value.
-    pub(crate) fn add(&mut self, peer: &'static str, column: &'static str, cell: Cell) {
-        self.name(peer);
-        let (value, form) = match cell {
-            Cell::Count(value) => (value, Form::Compared(0)),
-            Cell::Micros(value) => (value, Form::Compared(1)),
-            Cell::AtMost(value) => (value, Form::AtMost),
-            Cell::Percent(value) => (value, Form::Percent),
+    /// Adds the value of one round.
+    pub(crate) fn add(&mut self, peer: &'static str, column: &'static str, cell: Measurement) {
+        self.add_peer(peer);
+        let (value, format) = match cell {
+            Measurement::Count(value) => (value, CellFormat::Compared(0)),
+            Measurement::Micros(value) => (value, CellFormat::Compared(1)),
+            Measurement::AtMost(value) => (value, CellFormat::AtMost),
+            Measurement::Percent(value) => (value, CellFormat::Percent),
         };
         match self.rows.iter_mut().find(|row| row.peer == peer && row.column == column) {
             Some(row) => row.values.push(value),
-            None => self.rows.push(Row { peer, column, values: vec![value], form }),
+            None => self.rows.push(Row { peer, column, values: vec![value], format }),
         }
     }
 
@@ -102,7 +102,7 @@ impl fmt::Display for Table {
             for column in &columns {
                 let first = peers.iter().find_map(|first| self.values(first, column));
                 let row = self.values(peer, column).zip(first);
-                let cell = row.map_or_else(|| "–".to_owned(), |(row, first)| row.told(first));
+                let cell = row.map_or_else(|| "–".to_owned(), |(row, first)| row.format(first));
                 write!(f, " {cell:>28}")?;
             }
             writeln!(f)?;
@@ -112,25 +112,25 @@ impl fmt::Display for Table {
 }
 
 impl Row {
-    /// The median, and where it is compared the median of each round's ratio to the first peer.
-    fn told(&self, first: &Self) -> String {
+    /// Returns the median and, for compared values, the median of the ratios to the first peer.
+    fn format(&self, first: &Self) -> String {
         let value = median(&self.values);
-        match self.form {
-            Form::Compared(decimals) => {
+        match self.format {
+            CellFormat::Compared(decimals) => {
                 format!("{value:.decimals$} ({:.2})", median(&ratios(&self.values, &first.values)))
             }
-            Form::AtMost => format!("≤ {value:.0}"),
-            Form::Percent => format!("{value:.2} %"),
+            CellFormat::AtMost => format!("≤ {value:.0}"),
+            CellFormat::Percent => format!("{value:.2} %"),
         }
     }
 }
 
-/// Round by round.
+/// Returns the ratio of each round.
 fn ratios(values: &[f64], to: &[f64]) -> Vec<f64> {
     values.iter().zip(to).map(|(value, to)| value / to).collect()
 }
 
-/// The middle value; of an even number, the upper middle one. 0 of none.
+/// Returns the median, the upper one of an even number of values, or 0 if there are none.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -142,11 +142,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_ratios_are_taken_over_the_rounds() {
+    fn medians_and_ratios_cover_all_rounds() {
         let mut table = Table::new("cost".to_owned());
         for (bare, ours) in [(10.0, 8.0), (20.0, 18.0), (12.0, 6.0)] {
-            table.add("utg", "cpu", Cell::Micros(ours));
-            table.add("bare", "cpu", Cell::Micros(bare));
+            table.add("utg", "cpu", Measurement::Micros(ours));
+            table.add("bare", "cpu", Measurement::Micros(bare));
         }
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
@@ -155,15 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_without_values_is_told_to_have_none_and_none_is_compared_with_it() {
+    fn peer_without_values_shows_dashes_and_no_ratio() {
         let mut table = Table::new("share".to_owned());
-        table.name("bare");
-        table.name("bare");
+        table.add_peer("bare");
+        table.add_peer("bare");
         for (peer, rate, bound, part) in [("utg", 20.0, 25.0, 99.996), ("direct", 30.0, f64::INFINITY, 98.0)]
         {
-            table.add(peer, "calls/s", Cell::Count(rate));
-            table.add(peer, "p99", Cell::AtMost(bound));
-            table.add(peer, "part", Cell::Percent(part));
+            table.add(peer, "calls/s", Measurement::Count(rate));
+            table.add(peer, "p99", Measurement::AtMost(bound));
+            table.add(peer, "part", Measurement::Percent(part));
         }
         let text = table.to_string();
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -1,4 +1,4 @@
-//! The server behind every peer: it costs as little as a server can, so that the proxies are what is measured.
+//! The upstream behind every peer. It does as little work as possible, so that the proxies are the bottleneck.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,21 +9,21 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::message::content_length;
 
-/// The action that is answered with [`BIG`] bytes.
-pub(crate) const BIG_ACTION: &str = "big";
-/// A body of one mebibyte.
-pub(crate) const BIG: usize = 1 << 20;
+/// The action with a response of [`LARGE_BODY`] bytes.
+pub(crate) const LARGE_ACTION: &str = "big";
+/// The size of a large body: 1 MiB.
+pub(crate) const LARGE_BODY: usize = 1 << 20;
 
 const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 97\r\n\r\n\
     {\"status\":\"done\",\"result\":\"the answer of a tool that has nothing to think about\",\"took_ms\":0.00}\n";
 
-/// Listens on a free port of loopback and answers everything, on tasks of the runtime it is called in.
+/// Listens on a free loopback port, serves every request on the current runtime, and returns the address.
 pub(crate) async fn start() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A connection that breaks is the proxy's doing; its calls are counted where they were made.
+            // The proxy causes broken connections, and the load generator reports them.
             tokio::spawn(async move { drop(serve(stream).await) });
         }
     });
@@ -34,7 +34,8 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut bytes = vec![0; 64 << 10];
     let mut held = 0;
-    let big = format!("HTTP/1.1 200 OK\r\nContent-Length: {BIG}\r\n\r\n{}", "x".repeat(BIG)).into_bytes();
+    let large = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE_BODY}\r\n\r\n{}", "x".repeat(LARGE_BODY))
+        .into_bytes();
     loop {
         let Some(end) = memmem::find(bytes.get(..held).unwrap_or_default(), b"\r\n\r\n") else {
             match stream.read(bytes.get_mut(held..).unwrap_or_default()).await? {
@@ -44,15 +45,16 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
             continue;
         };
         let head = bytes.get(..end).unwrap_or_default();
-        let is_big = first_line(head).windows(BIG_ACTION.len()).any(|part| part == BIG_ACTION.as_bytes());
+        let is_large =
+            first_line(head).windows(LARGE_ACTION.len()).any(|part| part == LARGE_ACTION.as_bytes());
         let mut body = content_length(head).unwrap_or(0);
-        let come = held - end - 4;
-        if come > body {
+        let received = held - end - 4;
+        if received > body {
             bytes.copy_within(end + 4 + body..held, 0);
-            held = come - body;
+            held = received - body;
             body = 0;
         } else {
-            body -= come;
+            body -= received;
             held = 0;
         }
         while body > 0 {
@@ -62,7 +64,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
             }
             body = body.saturating_sub(read);
         }
-        stream.write_all(if is_big { &big } else { SMALL }).await?;
+        stream.write_all(if is_large { &large } else { SMALL }).await?;
     }
 }
 
@@ -75,7 +77,7 @@ mod tests {
     use super::SMALL;
 
     #[test]
-    fn the_small_answer_is_as_long_as_it_says() {
+    fn small_response_has_announced_length() {
         let body = SMALL.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
         assert_eq!(SMALL.len() - body, 97);
     }

@@ -1,0 +1,250 @@
+//! A load generator for one peer: a closed loop, or an open loop at a fixed rate.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use async_channel::{Receiver, Sender};
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+use crate::message::{Credential, RequestShape, RequestWriter, content_length, status};
+
+/// The load on one peer: address, credential, request and number of connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) address: SocketAddr,
+    pub(crate) credential: Credential,
+    pub(crate) shape: RequestShape,
+    pub(crate) expected: u16,
+    pub(crate) connections: usize,
+}
+
+/// State shared by all connections of a slice.
+#[derive(Default)]
+struct SliceState {
+    responses: Cell<u64>,
+    /// The first error of any connection.
+    error: RefCell<Option<io::Error>>,
+    /// Whether the warm-up is over. Before, any status is accepted: the first call of a limit passes.
+    is_measuring: Cell<bool>,
+    is_done: Cell<bool>,
+    /// Due times of an open loop. The next free connection takes one.
+    due: Option<Receiver<Instant>>,
+    latencies: RefCell<Vec<u32>>,
+}
+
+/// The result of one slice.
+pub(crate) struct SliceResult {
+    /// Responses received within the slice.
+    pub(crate) responses: u64,
+    /// The slice's duration.
+    pub(crate) elapsed: Duration,
+    /// Latencies in microseconds, sorted, from a call's due time to its response. Empty unless the rate is fixed.
+    pub(crate) latencies: Vec<u32>,
+}
+
+const WARM_UP: Duration = Duration::from_millis(150);
+
+impl Load {
+    /// Load the peer for `duration`, after a warm-up. With an `interval` it is an open loop: calls are due that far apart.
+    ///
+    /// `observe` runs at the beginning and at the end of the slice, while calls continue.
+    ///
+    /// # Errors
+    /// Returns the first unexpected status or the first failed connection.
+    pub(crate) async fn run(
+        &self,
+        duration: Duration,
+        interval: Option<Duration>,
+        mut observe: impl AsyncFnMut() -> io::Result<()>,
+    ) -> io::Result<SliceResult> {
+        let tasks = LocalSet::new();
+        let due = interval.map(|interval| {
+            let (sender, receiver) = async_channel::unbounded();
+            tasks.spawn_local(schedule_calls(interval, sender));
+            receiver
+        });
+        let state = Rc::new(SliceState { due, ..SliceState::default() });
+        for number in 0..self.connections {
+            let (state, load) = (Rc::clone(&state), self.clone());
+            tasks.spawn_local(async move {
+                if let Err(error) = load.run_connection(&state, number).await {
+                    state.error.borrow_mut().get_or_insert(error);
+                }
+            });
+        }
+        let slice = tasks
+            .run_until(async {
+                sleep(WARM_UP).await;
+                state.is_measuring.set(true);
+                observe().await?;
+                state.latencies.borrow_mut().clear();
+                let (before, start) = (state.responses.get(), Instant::now());
+                sleep(duration).await;
+                let (responses, elapsed) = (state.responses.get() - before, start.elapsed());
+                let mut latencies = state.latencies.take();
+                observe().await?;
+                state.is_done.set(true);
+                let _was_open = state.due.as_ref().map(Receiver::close);
+                latencies.sort_unstable();
+                Ok::<_, io::Error>(SliceResult { responses, elapsed, latencies })
+            })
+            .await?;
+        tasks.await;
+        match state.error.take() {
+            Some(error) => Err(error),
+            None => Ok(slice),
+        }
+    }
+
+    async fn run_connection(&self, state: &SliceState, number: usize) -> io::Result<()> {
+        let mut requests = RequestWriter::new(
+            self.credential.clone(),
+            self.shape,
+            next_sequence_start() + 1_009 * number as u64,
+        );
+        let mut connection = Connection::open(self.address).await?;
+        let (mut request, mut is_first) = (Vec::new(), true);
+        while !state.is_done.get() {
+            let due = match &state.due {
+                None => None,
+                Some(due) => match due.recv().await {
+                    Ok(due) => Some(due),
+                    Err(_closed) => break,
+                },
+            };
+            requests.write_next(&mut request);
+            if !is_first && self.shape.close {
+                connection = Connection::open(self.address).await?;
+            }
+            let status = connection.call(&request).await?;
+            // The sliding window of a limit frees a few slots as its minute moves on.
+            let is_freed_slot = status == 200 && self.expected == 429;
+            if !is_freed_slot && state.is_measuring.get() {
+                self.check_status(status)?;
+            }
+            state.responses.set(state.responses.get() + 1);
+            if let Some(due) = due {
+                let micros = due.elapsed().as_micros().try_into().unwrap_or(u32::MAX);
+                state.latencies.borrow_mut().push(micros);
+            }
+            is_first = false;
+        }
+        Ok(())
+    }
+
+    fn check_status(&self, status: u16) -> io::Result<()> {
+        if status == self.expected {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("unexpected status {status}, expected {}", self.expected)))
+    }
+}
+
+/// Returns a number far from all earlier ones. A grant is valid once, so no two connections may share request ids.
+fn next_sequence_start() -> u64 {
+    thread_local! {
+        static START: Cell<u64> = const { Cell::new(1) };
+    }
+    START.with(|start| {
+        start.set(start.get() + (1 << 32));
+        start.get()
+    })
+}
+
+/// Sends due times until the channel is closed. It spins, because timers of the runtime have a resolution of 1 ms.
+async fn schedule_calls(interval: Duration, due: Sender<Instant>) {
+    let mut next = Instant::now();
+    while !due.is_closed() {
+        while next <= Instant::now() {
+            if due.try_send(next).is_err() {
+                return;
+            }
+            next += interval;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns `count` connections that have made one call each and are now idle.
+pub(crate) async fn open_idle(load: &Load, count: usize) -> io::Result<Vec<Connection>> {
+    let mut held = Vec::with_capacity(count);
+    let mut request = Vec::new();
+    let mut requests = RequestWriter::new(load.credential.clone(), load.shape, next_sequence_start());
+    for _ in 0..count {
+        let mut connection = Connection::open(load.address).await?;
+        requests.write_next(&mut request);
+        load.check_status(connection.call(&request).await?)?;
+        held.push(connection);
+    }
+    Ok(held)
+}
+
+/// Makes `count` calls in sequence, each on a new connection that is closed before the next one opens.
+pub(crate) async fn call_in_sequence(load: &Load, count: usize) -> io::Result<()> {
+    for _ in 0..count {
+        drop(open_idle(load, 1).await?);
+    }
+    Ok(())
+}
+
+/// Sends one POST with a body of `bytes` bytes.
+pub(crate) async fn stream_body(load: &Load, bytes: u64) -> io::Result<()> {
+    let chunk = vec![b'7'; 64 << 10];
+    let mut connection = Connection::open(load.address).await?;
+    let mut head = Vec::new();
+    RequestWriter::new(load.credential.clone(), load.shape, next_sequence_start())
+        .write_next_head(bytes, &mut head);
+    connection.stream.write_all(&head).await?;
+    for _ in 0..bytes / chunk.len() as u64 {
+        connection.stream.write_all(&chunk).await?;
+    }
+    load.check_status(connection.call(&[]).await?)
+}
+
+/// A keep-alive connection to a peer.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl Connection {
+    async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, bytes: vec![0; 32 << 10] })
+    }
+
+    /// Sends a request, reads the whole response and returns its status.
+    async fn call(&mut self, request: &[u8]) -> io::Result<u16> {
+        self.stream.write_all(request).await?;
+        let mut held = 0;
+        let (end, length, status) = loop {
+            let read = self.stream.read(self.bytes.get_mut(held..).unwrap_or_default()).await?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            held += read;
+            let received = self.bytes.get(..held).unwrap_or_default();
+            if let Some(end) = memmem::find(received, b"\r\n\r\n") {
+                let head = received.get(..end).unwrap_or_default();
+                break (end + 4, content_length(head).unwrap_or(0), status(head));
+            }
+        };
+        let mut missing = length.saturating_sub(held - end);
+        while missing > 0 {
+            let read = self.stream.read(&mut self.bytes).await?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            missing = missing.saturating_sub(read);
+        }
+        Ok(status)
+    }
+}
