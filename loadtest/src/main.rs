@@ -1,12 +1,13 @@
-//! `loadtest tools` plays the 17 tools; `loadtest run` calls the gateway at a fixed rate.
+//! `loadtest tools` runs the 17 simulated tools. `loadtest run` calls the gateway at a fixed rate.
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use loadtest::run;
-use loadtest::tools::{self, Bind};
+use loadtest::tools::{self, BindAddress};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,39 +21,44 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Play all 17 tools, each on a port of its own, and a control API on the port after the last.
+    /// Run all 17 simulated tools, each on its own port, and a control API on the port after the
+    /// last.
     ///
-    /// Prints one line of JSON with every address when all of them listen. SIGTERM or SIGINT ends it at once.
+    /// Prints one line of JSON with all addresses once all of them listen. SIGTERM or SIGINT exits
+    /// immediately.
     Tools {
-        /// Address to listen on. The control API has no authentication: keep it on loopback.
+        /// IP address to listen on. The control API has no authentication: keep it on loopback.
         #[arg(long, default_value = "127.0.0.1")]
         host: IpAddr,
-        /// Port of the first tool, in alphabetical order; 0 takes any free ports.
-        #[arg(long, default_value_t = 9100, value_parser = clap::value_parser!(u16).range(0..=tools::LAST_FIRST_PORT))]
+        /// Port of the first tool in alphabetical order. 0 selects any free ports.
+        #[arg(long, default_value_t = 9100, value_parser = clap::value_parser!(u16).range(0..=tools::MAX_FIRST_PORT))]
         port: u16,
     },
-    /// Call the gateway at a fixed rate and report what came back.
+    /// Call the gateway at a fixed rate and report the results.
     ///
-    /// Exit code 0: it ran and what the scenario expects held. 3: it ran and that did not hold. 1: it could not run.
+    /// Exit code 0: all checks of the scenario passed. 3: a check failed. 1: the run could not
+    /// start or failed.
     Run(Box<run::Arguments>),
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Tools { host, port } => on_threads(play_tools(Bind { host, port })),
-        Command::Run(arguments) => on_threads(run::run(*arguments)),
+    let result = match Arguments::parse().command {
+        Command::Tools { host, port } => block_on(run_tools(BindAddress { host, port })),
+        Command::Run(arguments) => block_on(async { Ok(run::run(*arguments).await?) }),
     };
-    done.unwrap_or_else(|fault| {
-        let told = writeln!(io::stderr(), "loadtest: {fault}");
-        if told.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
+    result.unwrap_or_else(|error| {
+        let written = writeln!(io::stderr(), "loadtest: {error}");
+        if written.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
     })
 }
 
-fn on_threads(work: impl Future<Output = io::Result<ExitCode>>) -> io::Result<ExitCode> {
-    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
+type CommandResult = Result<ExitCode, Box<dyn Error>>;
+
+fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {
+    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(command)
 }
 
-async fn play_tools(bind: Bind) -> io::Result<ExitCode> {
+async fn run_tools(bind: BindAddress) -> CommandResult {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let running = tools::start(bind).await?;

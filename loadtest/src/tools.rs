@@ -1,97 +1,125 @@
-//! Simulated upstreams: all 17 tools in one process, each on its own port, with a control API to make them
-//! slow, sick, faulty or gone while they run.
+//! Simulated upstreams: all 17 tools in one process, each on its own port.
+//!
+//! A control API makes them slow, unhealthy, faulty or unreachable at run time.
 
+mod accept_loop;
 mod actions;
-mod answer;
 mod control;
+mod error_rate;
 mod fault;
 mod qr;
+mod response;
 mod server;
 mod service;
 mod settings;
 mod state;
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::tool::Tool;
+use thiserror::Error;
 
-pub use fault::{Fault, Kind};
-pub use server::Server;
-pub use settings::{Patch, Rate, Settings};
-pub use state::Counters;
+pub use accept_loop::BindError;
+pub use error_rate::ErrorRate;
+pub use fault::{Fault, FaultKind};
+pub use server::ToolServer;
+pub use settings::{Settings, SettingsError, SettingsPatch};
+pub use state::ToolCounters;
 
-use control::Control;
+use control::ControlApi;
 
-/// The highest first port at which all tools and the control API still have one.
-pub const LAST_FIRST_PORT: i64 = 65_535 - 17;
+/// The highest port of the first tool that leaves ports for the other tools and the control API.
+pub const MAX_FIRST_PORT: i64 = 65_535 - 17;
 
-/// Where to listen.
+/// The addresses to listen on.
 #[derive(Clone, Copy, Debug)]
-pub struct Bind {
-    /// The address of every listener.
+pub struct BindAddress {
+    /// The IP address of all listeners.
     pub host: IpAddr,
-    /// The port of the first tool; the others and the control API follow. 0 takes any free port for each.
+    /// The port of the first tool. The other tools and the control API follow. 0 selects any free
+    /// ports.
     pub port: u16,
 }
 
-impl Bind {
+impl BindAddress {
     /// Any free ports on 127.0.0.1, for tests.
-    pub const LOOPBACK: Self = Self { host: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port: 0 };
+    pub const LOOPBACK: Self = Self { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0 };
 
-    /// The address of the listener that comes `offset` places after the first; `None` past port 65,535.
-    fn addr(self, offset: usize) -> Option<SocketAddr> {
-        let port = if self.port == 0 { 0 } else { self.port.checked_add(u16::try_from(offset).ok()?)? };
-        Some(SocketAddr::new(self.host, port))
+    /// Returns the address of a listener by its offset from the first.
+    fn at(self, offset: usize) -> Result<SocketAddr, StartError> {
+        let offset = u16::try_from(offset).unwrap_or(u16::MAX);
+        let port = if self.port == 0 { Some(0) } else { self.port.checked_add(offset) };
+        let port = port.ok_or(StartError::PortRange { first: self.port })?;
+        Ok(SocketAddr::new(self.host, port))
     }
 }
 
-/// The tools, all listening. Dropping it closes everything.
-pub struct Running {
-    servers: Arc<[Server]>,
-    control: Control,
+/// The reason why the tools did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// There are not enough ports after the first one.
+    #[error(
+        "--port {first} is too high for all tools and the control API: expected at most {MAX_FIRST_PORT}"
+    )]
+    PortRange {
+        /// The port of the first tool.
+        first: u16,
+    },
+    /// A listener could not be opened.
+    #[error(transparent)]
+    Bind(#[from] BindError),
 }
 
-/// Starts all 17 tools and the control API on the current tokio runtime; returns when all of them listen.
+/// The running tools. Dropping it closes all listeners and connections.
+pub struct RunningTools {
+    servers: Arc<[ToolServer]>,
+    control: ControlApi,
+}
+
+/// Starts all 17 tools and the control API on the current tokio runtime. Returns when all of them
+/// listen.
 ///
 /// # Errors
-/// When a port cannot be had; the error names the listener and its address. Nothing stays open then.
-pub async fn start(bind: Bind) -> io::Result<Running> {
+/// Returns an error that names the listener and its address if a port is not available. Closes all
+/// listeners then.
+pub async fn start(bind: BindAddress) -> Result<RunningTools, StartError> {
     let mut servers = Vec::with_capacity(Tool::ALL.len());
     for tool in Tool::ALL {
-        servers.push(Server::start(tool, required(bind, tool.index())?).await?);
+        servers.push(ToolServer::start(tool, bind.at(tool.index())?)?);
     }
-    let servers: Arc<[Server]> = servers.into();
-    let control = Control::start(required(bind, Tool::ALL.len())?, Arc::clone(&servers)).await?;
-    Ok(Running { servers, control })
+    let servers: Arc<[ToolServer]> = servers.into();
+    let control = ControlApi::start(bind.at(Tool::ALL.len())?, Arc::clone(&servers))?;
+    Ok(RunningTools { servers, control })
 }
 
-impl Running {
-    /// The server of one tool, to read and to set it from the same process.
+impl RunningTools {
+    /// Returns the server of a tool.
     #[must_use]
     #[allow(
         clippy::indexing_slicing,
         reason = "`start` pushes one server per tool in the order of `Tool::ALL`"
     )]
-    pub fn tool(&self, tool: Tool) -> &Server {
+    pub fn tool(&self, tool: Tool) -> &ToolServer {
         &self.servers[tool.index()]
     }
 
-    /// Where a tool listens.
+    /// Returns the address of a tool.
     #[must_use]
     pub fn addr(&self, tool: Tool) -> SocketAddr {
         self.tool(tool).addr()
     }
 
-    /// Where the control API listens.
+    /// Returns the address of the control API.
     #[must_use]
     pub fn control(&self) -> SocketAddr {
         self.control.addr()
     }
 
-    /// Every address, as the ready line says it: `{"tools":{"qr":"127.0.0.1:9112",…},"control":"127.0.0.1:9117"}`.
+    /// Returns all addresses in the format of the ready line.
+    ///
+    /// For example `{"tools":{"qr":"127.0.0.1:9112",…},"control":"127.0.0.1:9117"}`.
     #[must_use]
     pub fn addresses(&self) -> Value {
         let tools: serde_json::Map<_, _> = self
@@ -102,19 +130,11 @@ impl Running {
         json!({ "tools": tools, "control": self.control().to_string() })
     }
 
-    /// Closes every listener and connection; returns when they are closed.
+    /// Closes all listeners and connections. Returns when they are closed.
     pub async fn stop(self) {
         self.control.stop().await;
         for server in self.servers.iter() {
             server.stop().await;
         }
     }
-}
-
-fn required(bind: Bind, offset: usize) -> io::Result<SocketAddr> {
-    bind.addr(offset).ok_or_else(|| {
-        let reason =
-            format!("port {} leaves no room below 65536 for all tools and the control API", bind.port);
-        io::Error::new(io::ErrorKind::InvalidInput, reason)
-    })
 }

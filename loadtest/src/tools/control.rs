@@ -1,6 +1,5 @@
-//! The control API: what the tools are and have seen, and what they are to do from now on.
+//! The control API: reads and changes settings, counters, listeners and faults of the tools.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,157 +16,171 @@ use shared::tool::Tool;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-use super::answer::{Answer, json, method_not_allowed, refusal};
-use super::fault::{Fault, Kind};
-use super::server::{self, Accepting, Server};
-use super::settings::Patch;
+use super::accept_loop::{self, AcceptLoop, BindError};
+use super::fault::{Fault, FaultKind};
+use super::response::{ToolResponse, error, json, method_not_allowed};
+use super::server::ToolServer;
+use super::settings::SettingsPatch;
 
-const MOST_BODY: usize = 64 * 1024;
+/// The maximum size of a request body.
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// The control API's listener.
-pub(super) struct Control {
+/// The running control API.
+pub(super) struct ControlApi {
     addr: SocketAddr,
-    accepting: Mutex<Accepting>,
+    accept_loop: Mutex<AcceptLoop>,
 }
 
-impl Control {
-    pub(super) async fn start(addr: SocketAddr, servers: Arc<[Server]>) -> io::Result<Self> {
-        let listener = server::bind(addr)
-            .and_then(|socket| socket.listen(128))
-            .map_err(|cause| server::named("the control API", addr, &cause))?;
-        let addr = listener.local_addr()?;
-        let accepting = Accepting::start(listener, move |stream| serve(stream, Arc::clone(&servers)));
-        Ok(Self { addr, accepting: Mutex::new(accepting) })
+impl ControlApi {
+    /// Starts the control API. Port 0 selects any free port.
+    pub(super) fn start(addr: SocketAddr, servers: Arc<[ToolServer]>) -> Result<Self, BindError> {
+        let (listener, addr) = accept_loop::listen("the control API", addr, None)?;
+        let accept_loop = AcceptLoop::start(listener, move |stream| serve(stream, Arc::clone(&servers)));
+        Ok(Self { addr, accept_loop: Mutex::new(accept_loop) })
     }
 
+    /// Returns the address.
     pub(super) const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
+    /// Closes the listener and all connections. Returns when they are closed.
     pub(super) async fn stop(&self) {
-        self.accepting.lock().await.stop().await;
+        self.accept_loop.lock().await.stop().await;
     }
 }
 
-async fn serve(stream: TcpStream, servers: Arc<[Server]>) {
+async fn serve(stream: TcpStream, servers: Arc<[ToolServer]>) {
     let service = service_fn(move |request| {
         let servers = Arc::clone(&servers);
         async move { Ok::<_, std::convert::Infallible>(respond(request, &servers).await) }
     });
     if http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.is_err() {
-        // The caller went away in the middle of a request: nothing is left to be told.
+        // The client closed the connection within a request.
     }
 }
 
-/// What `POST /{tool}/fault` takes: a fault, or `{"kind": null}` to clear it.
+/// The body of `POST /{tool}/fault`: a fault, or `{"kind": null}` to clear it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultBody {
-    kind: Option<Kind>,
+    kind: Option<FaultKind>,
     #[serde(default)]
     probes: bool,
 }
 
-async fn respond(request: Request<Incoming>, servers: &[Server]) -> Answer {
+/// Returns the response to a request.
+async fn respond(request: Request<Incoming>, servers: &[ToolServer]) -> ToolResponse {
     let path = request.uri().path().to_owned();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match segments.as_slice() {
         [""] => overview(request.method(), servers).await,
         ["reset"] => reset(request.method(), servers).await,
-        [tool] => match find(tool, servers) {
+        [tool] => match find_server(tool, servers) {
             Ok(server) => read_or_patch(request, server).await,
-            Err(unknown) => *unknown,
+            Err(not_found) => *not_found,
         },
-        [tool, order] => match find(tool, servers) {
-            Ok(server) => obey(order, request, server).await,
-            Err(unknown) => *unknown,
+        [tool, command] => match find_server(tool, servers) {
+            Ok(server) => run_command(command, request, server).await,
+            Err(not_found) => *not_found,
         },
-        _ => not_found("paths are /, /reset, /{tool} and /{tool}/stop, start or fault"),
+        _ => not_found(&format!(
+            "unknown path `{path}`: expected /, /reset, /{{tool}} or /{{tool}}/{{command}}"
+        )),
     }
 }
 
-async fn overview(method: &Method, servers: &[Server]) -> Answer {
+/// Returns the status of all tools.
+async fn overview(method: &Method, servers: &[ToolServer]) -> ToolResponse {
     if method != Method::GET {
         return method_not_allowed("GET");
     }
     let mut tools = serde_json::Map::new();
     for server in servers {
-        tools.insert(server.tool().to_string(), account(server).await);
+        tools.insert(server.tool().to_string(), tool_status(server).await);
     }
     json(StatusCode::OK, &json!({ "tools": tools }))
 }
 
-async fn reset(method: &Method, servers: &[Server]) -> Answer {
+/// Restores the initial state of all tools.
+async fn reset(method: &Method, servers: &[ToolServer]) -> ToolResponse {
     if method != Method::POST {
         return method_not_allowed("POST");
     }
     for server in servers {
-        if let Err(cause) = server.reset().await {
-            return port_taken(&cause);
+        if let Err(error) = server.reset().await {
+            return port_taken(&error);
         }
     }
     overview(&Method::GET, servers).await
 }
 
-async fn read_or_patch(request: Request<Incoming>, server: &Server) -> Answer {
+/// Returns the status of a tool. PATCH changes its settings first.
+async fn read_or_patch(request: Request<Incoming>, server: &ToolServer) -> ToolResponse {
     match *request.method() {
-        Method::GET => json(StatusCode::OK, &account(server).await),
-        Method::PATCH => match body::<Patch>(request).await {
+        Method::GET => json(StatusCode::OK, &tool_status(server).await),
+        Method::PATCH => match read_body::<SettingsPatch>(request).await {
             Ok(patch) => apply(patch, server).await,
-            Err(refused) => *refused,
+            Err(invalid) => *invalid,
         },
         _ => method_not_allowed("GET, PATCH"),
     }
 }
 
-async fn apply(patch: Patch, server: &Server) -> Answer {
+async fn apply(patch: SettingsPatch, server: &ToolServer) -> ToolResponse {
     match patch.apply(server.settings()) {
         Ok(settings) => server.set(settings),
-        Err(why) => return refusal(StatusCode::UNPROCESSABLE_ENTITY, "setting-invalid", why),
+        Err(invalid) => {
+            let message = invalid.to_string();
+            return error(StatusCode::UNPROCESSABLE_ENTITY, "setting-invalid", &message);
+        }
     }
-    listen(server, patch.stopped.map(|stopped| !stopped)).await
+    set_listening(server, patch.stopped.map(|stopped| !stopped)).await
 }
 
-async fn obey(order: &str, request: Request<Incoming>, server: &Server) -> Answer {
-    if !matches!(order, "stop" | "start" | "fault") {
-        return not_found("a tool takes the orders stop, start and fault");
+/// Runs `stop`, `start` or `fault` on a tool.
+async fn run_command(command: &str, request: Request<Incoming>, server: &ToolServer) -> ToolResponse {
+    if !matches!(command, "stop" | "start" | "fault") {
+        return not_found(&format!("unknown command `{command}`: expected stop, start or fault"));
     }
     if request.method() != Method::POST {
         return method_not_allowed("POST");
     }
-    match order {
-        "stop" => listen(server, Some(false)).await,
-        "start" => listen(server, Some(true)).await,
-        _ => match body::<Option<FaultBody>>(request).await {
-            Ok(asked) => set_fault(asked, server).await,
-            Err(refused) => *refused,
+    match command {
+        "stop" => set_listening(server, Some(false)).await,
+        "start" => set_listening(server, Some(true)).await,
+        _ => match read_body::<Option<FaultBody>>(request).await {
+            Ok(fault) => set_fault(fault, server).await,
+            Err(invalid) => *invalid,
         },
     }
 }
 
-async fn set_fault(asked: Option<FaultBody>, server: &Server) -> Answer {
-    let fault = asked.and_then(|asked| asked.kind.map(|kind| Fault { kind, probes: asked.probes }));
+/// Injects a fault from now on, or clears it.
+async fn set_fault(body: Option<FaultBody>, server: &ToolServer) -> ToolResponse {
+    let fault = body.and_then(|body| body.kind.map(|kind| Fault { kind, probes: body.probes }));
     let mut settings = server.settings();
     settings.fault = fault;
     server.set(settings);
-    json(StatusCode::OK, &account(server).await)
+    json(StatusCode::OK, &tool_status(server).await)
 }
 
-async fn listen(server: &Server, wanted: Option<bool>) -> Answer {
-    match wanted {
+/// Starts or stops a tool, or leaves it unchanged. Returns its status.
+async fn set_listening(server: &ToolServer, listening: Option<bool>) -> ToolResponse {
+    match listening {
         Some(true) => {
-            if let Err(cause) = server.resume().await {
-                return port_taken(&cause);
+            if let Err(error) = server.resume().await {
+                return port_taken(&error);
             }
         }
         Some(false) => server.stop().await,
         None => {}
     }
-    json(StatusCode::OK, &account(server).await)
+    json(StatusCode::OK, &tool_status(server).await)
 }
 
-/// A tool's state: address, settings and counters in one flat object.
-async fn account(server: &Server) -> Value {
+/// Returns the status of a tool: address, settings and counters in one flat object.
+async fn tool_status(server: &ToolServer) -> Value {
     let settings = server.settings();
     let counters = server.counters();
     json!({
@@ -185,24 +198,26 @@ async fn account(server: &Server) -> Value {
     })
 }
 
-fn find<'a>(name: &str, servers: &'a [Server]) -> Result<&'a Server, Box<Answer>> {
+/// Returns a tool by name, or 404 with similar names.
+fn find_server<'a>(name: &str, servers: &'a [ToolServer]) -> Result<&'a ToolServer, Box<ToolResponse>> {
     servers.iter().find(|server| server.tool().as_str() == name).ok_or_else(|| {
         let nearest: Vec<&str> = Tool::nearest(name).into_iter().map(Tool::as_str).collect();
-        Box::new(not_found(&format!("no tool is named {name:?}; near it are {}", nearest.join(", "))))
+        Box::new(not_found(&format!("unknown tool `{name}`: similar names are {}", nearest.join(", "))))
     })
 }
 
-async fn body<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Box<Answer>> {
-    let unreadable = |why: &str| Box::new(refusal(StatusCode::BAD_REQUEST, "body-invalid", why));
-    let body = Limited::new(request.into_body(), MOST_BODY).collect().await;
-    let bytes = body.map_err(|cause| unreadable(&cause.to_string()))?.to_bytes();
-    serde_json::from_slice(&bytes).map_err(|cause| unreadable(&cause.to_string()))
+/// Parses a JSON body of at most 64 KiB.
+async fn read_body<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Box<ToolResponse>> {
+    let invalid = |message: &str| Box::new(error(StatusCode::BAD_REQUEST, "body-invalid", message));
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect().await;
+    let bytes = body.map_err(|error| invalid(&error.to_string()))?.to_bytes();
+    serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))
 }
 
-fn not_found(message: &str) -> Answer {
-    refusal(StatusCode::NOT_FOUND, "not-found", message)
+fn not_found(message: &str) -> ToolResponse {
+    error(StatusCode::NOT_FOUND, "not-found", message)
 }
 
-fn port_taken(cause: &io::Error) -> Answer {
-    refusal(StatusCode::CONFLICT, "port-taken", &cause.to_string())
+fn port_taken(bind_error: &BindError) -> ToolResponse {
+    error(StatusCode::CONFLICT, "port-taken", &bind_error.to_string())
 }

@@ -1,73 +1,83 @@
-//! `qr/generate`, the one tool that is real: a QR code of `url`, exactly `size` pixels square, as SVG or PNG.
+//! `qr/generate`, the only tool that is real: returns a QR code of `url`, exactly `size` pixels
+//! square, as SVG or PNG.
 
-mod draw;
-mod order;
+mod accept;
+mod image;
+mod request;
 
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue, VARY};
+use hyper::header::{HeaderValue, VARY};
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, AnswerBody, json, refusal, with_body};
-use draw::Drawing;
-use order::{Fault, Format, Order};
+use super::response::{ToolBody, ToolResponse, error, json, with_body};
+use image::QrImage;
+use request::{FieldError, QrRequest};
 
-/// A body holds a URL of at most [`order::LONGEST_URL`] bytes and a number.
-const MOST_BODY: usize = 16 * 1024;
+/// The maximum size of a request body: a URL of at most [`request::MAX_URL_BYTES`] bytes and some
+/// fields.
+const MAX_BODY_BYTES: usize = 16 * 1024;
 
-pub(super) async fn respond(request: Request<Incoming>) -> Answer {
-    let preferred = preferred_format(request.headers());
-    let fields = match fields(request).await {
+/// Returns a QR code, or the reasons why the request is invalid.
+pub(super) async fn respond(request: Request<Incoming>) -> ToolResponse {
+    let preferred = accept::preferred_format(request.headers());
+    let fields = match read_fields(request).await {
         Ok(fields) => fields,
-        Err(refused) => return *refused,
+        Err(invalid) => return *invalid,
     };
-    match Order::parse(&fields, preferred).and_then(|order| draw::draw(&order).map_err(|fault| vec![fault])) {
-        Ok(drawing) => answer(drawing),
-        Err(faults) => refused(&faults),
+    let parsed = QrRequest::parse(&fields, preferred);
+    match parsed.and_then(|request| image::render(&request).map_err(|error| vec![error])) {
+        Ok(image) => image_response(image),
+        Err(errors) => error_response(&errors),
     }
 }
 
-fn answer(drawing: Drawing) -> Answer {
-    let (content_type, bytes) = match drawing {
-        Drawing::Svg(text) => ("image/svg+xml", text.into()),
-        Drawing::Png(bytes) => ("image/png", bytes.into()),
+fn image_response(image: QrImage) -> ToolResponse {
+    let (content_type, bytes) = match image {
+        QrImage::Svg(text) => ("image/svg+xml", text.into()),
+        QrImage::Png(bytes) => ("image/png", bytes.into()),
     };
-    let mut answer = with_body(StatusCode::OK, content_type, AnswerBody::Whole(bytes));
-    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
-    answer
+    let mut response = with_body(StatusCode::OK, content_type, ToolBody::Full(bytes));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
-fn refused(faults: &[Fault]) -> Answer {
-    let faults: Vec<Value> = faults
+/// Returns 422 with all field errors.
+fn error_response(errors: &[FieldError]) -> ToolResponse {
+    let faults: Vec<Value> = errors
         .iter()
-        .map(|fault| json!({ "field": fault.field, "code": fault.code, "message": fault.message }))
+        .map(|error| json!({ "field": error.field, "code": error.code, "message": error.message }))
         .collect();
-    let error =
-        json!({ "code": "fields-invalid", "message": "no QR code can be made of this", "faults": faults });
+    let error = json!({ "code": "fields-invalid", "message": "the fields of the request are invalid", "faults": faults });
     json(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "error": error }))
 }
 
-/// What was asked for: a POST's JSON body, a GET's query.
-async fn fields(request: Request<Incoming>) -> Result<Value, Box<Answer>> {
-    let refuse = |status, code, message: &str| Box::new(refusal(status, code, message));
+/// Reads the fields from the JSON body of a POST or the query of a GET.
+async fn read_fields(request: Request<Incoming>) -> Result<Value, Box<ToolResponse>> {
+    let invalid = |status, code, message: &str| Box::new(error(status, code, message));
     if request.method() == Method::GET {
         return Ok(from_query(request.uri().query().unwrap_or_default()));
     }
-    let body =
-        Limited::new(request.into_body(), MOST_BODY).collect().await.map_err(|_too_long_or_cut_off| {
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", "the body has more than 16 KiB")
-        })?;
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect().await.map_err(
+        |_too_long_or_cut_off| {
+            invalid(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body-too-large",
+                "the body is larger than the limit of 16 KiB",
+            )
+        },
+    )?;
     let fields: Value = serde_json::from_slice(&body.to_bytes())
-        .map_err(|cause| refuse(StatusCode::BAD_REQUEST, "body-not-json", &cause.to_string()))?;
+        .map_err(|error| invalid(StatusCode::BAD_REQUEST, "body-not-json", &error.to_string()))?;
     if !fields.is_object() {
-        let wanted = r#"the body is a JSON object such as {"url": "https://example.com", "size": 256}"#;
-        return Err(refuse(StatusCode::BAD_REQUEST, "body-not-object", wanted));
+        let message = r#"the body is not a JSON object: expected for example {"url": "https://example.com", "size": 256}"#;
+        return Err(invalid(StatusCode::BAD_REQUEST, "body-not-object", message));
     }
     Ok(fields)
 }
 
-/// A query as the object that a body would be; the first of several values counts.
+/// Returns a query as the equivalent JSON object. The first of several values counts.
 fn from_query(query: &str) -> Value {
     let mut fields = serde_json::Map::new();
     for (name, text) in form_urlencoded::parse(query.as_bytes()) {
@@ -77,61 +87,12 @@ fn from_query(query: &str) -> Value {
     Value::Object(fields)
 }
 
-/// PNG where `Accept` names it with a greater weight than SVG (RFC 9110 section 12.5.1), SVG otherwise.
-fn preferred_format(headers: &HeaderMap) -> Format {
-    let accept: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
-    let accept = accept.join(",");
-    if weight(&accept, "image/png") > weight(&accept, "image/svg+xml") { Format::Png } else { Format::Svg }
-}
-
-/// The weight in thousandths that `accept` gives a media type by the most specific range that holds it.
-fn weight(accept: &str, media_type: &str) -> u32 {
-    ["*/*", "image/*", media_type]
-        .into_iter()
-        .filter_map(|range| accept.split(',').find_map(|item| range_weight(item, range)))
-        .next_back()
-        .unwrap_or(0)
-}
-
-fn range_weight(item: &str, range: &str) -> Option<u32> {
-    let mut parts = item.split(';').map(str::trim);
-    if !parts.next()?.eq_ignore_ascii_case(range) {
-        return None;
-    }
-    let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-    let Some(quality) = quality else { return Some(1000) };
-    let (whole, fraction) = quality.split_once('.').unwrap_or((quality, ""));
-    let thousandths = format!("{whole}{fraction:0<3}");
-    thousandths.parse().ok().filter(|&weight| weight <= 1000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn preferred(accept: &'static str) -> Format {
-        preferred_format(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]))
-    }
-
     #[test]
-    fn png_is_made_only_where_it_is_preferred() {
-        for accept in ["image/png", "image/svg+xml;q=0.5, image/png", "image/*;q=0.1, IMAGE/PNG;q=0.2"] {
-            assert_eq!(preferred(accept), Format::Png, "{accept}");
-        }
-        for accept in [
-            "*/*",
-            "image/*",
-            "image/png;q=0",
-            "image/png;q=0.5, */*",
-            "text/html",
-            "image/png, image/svg+xml",
-        ] {
-            assert_eq!(preferred(accept), Format::Svg, "{accept}");
-        }
-    }
-
-    #[test]
-    fn a_query_asks_for_the_same_as_a_body() {
+    fn query_is_parsed_like_a_body() {
         assert_eq!(
             from_query("url=https%3A%2F%2Fexample.com%2F%3Fa%3D1&size=300&size=9"),
             json!({ "url": "https://example.com/?a=1", "size": 300 })

@@ -1,10 +1,8 @@
-//! One simulated tool: its listener, its connections, and stopping and starting them.
+//! One simulated tool: its listener and its connections.
 
 use std::future::poll_fn;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -12,197 +10,127 @@ use hyper_util::rt::TokioIo;
 use shared::tool::Tool;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Mutex, oneshot};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::Mutex;
 
-use super::fault::FaultDue;
+use super::accept_loop::{self, AcceptLoop, BindError};
+use super::fault::{FaultKind, InjectFaultError};
 use super::service;
 use super::settings::Settings;
-use super::state::{Counters, State};
-
-const BACKLOG: u32 = 1024;
+use super::state::{ToolCounters, ToolState};
 
 /// A simulated tool at a fixed address, listening or stopped.
-pub struct Server {
-    state: Arc<State>,
+pub struct ToolServer {
+    state: Arc<ToolState>,
     addr: SocketAddr,
-    listening: Mutex<Listening>,
+    listener: Mutex<ListenerState>,
 }
 
-enum Listening {
-    Open(Accepting),
-    /// The port stays bound, so that a connect is refused and nobody else can take it.
+enum ListenerState {
+    Open(AcceptLoop),
+    /// The socket stays bound, so that connects are refused and no other process can take the port.
     Closed(Option<TcpSocket>),
 }
 
-impl Server {
-    /// Starts to listen; a port of 0 takes any free one.
-    pub(super) async fn start(tool: Tool, addr: SocketAddr) -> io::Result<Self> {
-        let listener = bind(addr)
-            .and_then(|socket| socket.listen(BACKLOG))
-            .map_err(|cause| named(tool.as_str(), addr, &cause))?;
-        let addr = listener.local_addr()?;
-        let state = Arc::new(State::new(tool));
-        let accepting = Self::accept(&state, listener);
-        Ok(Self { state, addr, listening: Mutex::new(Listening::Open(accepting)) })
+impl ToolServer {
+    /// Starts a tool. Port 0 selects any free port.
+    pub(super) fn start(tool: Tool, addr: SocketAddr) -> Result<Self, BindError> {
+        let (listener, addr) = accept_loop::listen(tool.as_str(), addr, None)?;
+        let state = Arc::new(ToolState::new(tool));
+        let listener = Mutex::new(ListenerState::Open(Self::accept(&state, listener)));
+        Ok(Self { state, addr, listener })
     }
 
-    /// Which tool it plays.
+    /// Returns the simulated tool.
     #[must_use]
     pub fn tool(&self) -> Tool {
         self.state.tool
     }
 
-    /// Where it listens, or will again.
+    /// Returns the address, which does not change while the tool is stopped.
     #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What it has seen.
+    /// Returns the counters.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> ToolCounters {
         self.state.counters()
     }
 
-    /// How it behaves.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> Settings {
         *self.state.settings()
     }
 
-    /// Makes it behave so from the next request on, on connections that are open already too.
+    /// Replaces the settings. They apply from the next request on, also on open connections.
     pub fn set(&self, settings: Settings) {
         *self.state.settings() = settings;
     }
 
-    /// Whether it listens.
+    /// Returns true if the tool is listening.
     pub async fn is_listening(&self) -> bool {
-        matches!(*self.listening.lock().await, Listening::Open(_))
+        matches!(*self.listener.lock().await, ListenerState::Open(_))
     }
 
-    /// Closes the listener and every connection; when it returns, connects are refused. Again is no fault.
+    /// Closes the listener and all connections. Returns when connects are refused. Idempotent.
     pub async fn stop(&self) {
-        let mut listening = self.listening.lock().await;
-        if let Listening::Open(accepting) = &mut *listening {
-            accepting.stop().await;
-            *listening = Listening::Closed(bind(self.addr).ok());
+        let mut listener = self.listener.lock().await;
+        if let ListenerState::Open(accept_loop) = &mut *listener {
+            accept_loop.stop().await;
+            *listener = ListenerState::Closed(accept_loop::bind(self.addr).ok());
         }
     }
 
-    /// Listens again at the same address. Again is no fault.
+    /// Listens again at the same address. Idempotent.
     ///
     /// # Errors
-    /// When somebody else has taken the port since.
-    pub async fn resume(&self) -> io::Result<()> {
-        let mut listening = self.listening.lock().await;
-        if let Listening::Closed(kept) = &mut *listening {
-            let socket = kept.take().map_or_else(|| bind(self.addr), Ok);
-            let listener = socket
-                .and_then(|socket| socket.listen(BACKLOG))
-                .map_err(|cause| named(self.tool().as_str(), self.addr, &cause))?;
-            *listening = Listening::Open(Self::accept(&self.state, listener));
+    /// Returns an error if another process has taken the port.
+    pub async fn resume(&self) -> Result<(), BindError> {
+        let mut state = self.listener.lock().await;
+        if let ListenerState::Closed(socket) = &mut *state {
+            let (listener, _) = accept_loop::listen(self.tool().as_str(), self.addr, socket.take())?;
+            *state = ListenerState::Open(Self::accept(&self.state, listener));
         }
         Ok(())
     }
 
-    /// Back to a new process's settings, counters and listener.
+    /// Restores the initial settings, counters and listener.
     ///
     /// # Errors
-    /// As [`Server::resume`].
-    pub async fn reset(&self) -> io::Result<()> {
+    /// Returns an error if another process has taken the port.
+    pub async fn reset(&self) -> Result<(), BindError> {
         self.state.reset();
         self.resume().await
     }
 
-    fn accept(state: &Arc<State>, listener: TcpListener) -> Accepting {
+    fn accept(state: &Arc<ToolState>, listener: TcpListener) -> AcceptLoop {
         let state = Arc::clone(state);
-        Accepting::start(listener, move |stream| {
+        AcceptLoop::start(listener, move |stream| {
             state.count_connection();
             serve(stream, Arc::clone(&state))
         })
     }
 }
 
-/// A listener being served. Dropping it closes the listener and its connections, a little later.
-pub(super) struct Accepting {
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
-}
-
-impl Accepting {
-    pub(super) fn start<F>(listener: TcpListener, serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (stop, stopped) = oneshot::channel();
-        Self { stop: Some(stop), task: tokio::spawn(accept_until(stopped, listener, serve)) }
-    }
-
-    /// Returns when the listener and every connection are closed.
-    pub(super) async fn stop(&mut self) {
-        drop(self.stop.take());
-        if (&mut self.task).await.is_err() {
-            // It panicked or the runtime is going down; either way it has dropped all that it had open.
-        }
-    }
-}
-
-async fn accept_until<F>(
-    mut stopped: oneshot::Receiver<()>,
-    listener: TcpListener,
-    serve: impl Fn(TcpStream) -> F,
-) where
-    F: Future<Output = ()> + Send + 'static,
-{
-    const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(10);
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            _ = &mut stopped => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    if stream.set_nodelay(true).is_ok() {
-                        connections.spawn(serve(stream));
-                    }
-                }
-                Err(_) => tokio::time::sleep(OUT_OF_DESCRIPTORS).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-    drop(listener);
-    connections.shutdown().await;
-}
-
-/// Serves one connection with HTTP/1.1 until it ends or a fault is due, which then gets the bare socket.
-async fn serve(stream: TcpStream, state: Arc<State>) {
+/// Serves one HTTP/1.1 connection until it is closed, or until a fault takes over the socket.
+async fn serve(stream: TcpStream, state: Arc<ToolState>) {
     let service = service_fn(move |request| Box::pin(service::respond(request, Arc::clone(&state))));
     let mut connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    let ended = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
+    let result = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
     let mut stream = connection.into_parts().io.into_inner();
-    let fault = ended.err().as_ref().and_then(due);
+    let fault = result.err().as_ref().and_then(fault_kind);
     let closed = match fault {
-        Some(kind) => kind.strike(stream).await,
+        Some(kind) => kind.inject(stream).await,
         None => stream.shutdown().await,
     };
     if closed.is_err() {
-        // The other side went first, which is what faults are for.
+        // The client closed the connection first, which is expected with faults.
     }
 }
 
-fn due(ended: &hyper::Error) -> Option<super::Kind> {
-    std::error::Error::source(ended)?.downcast_ref::<FaultDue>().map(|due| due.0)
-}
-
-/// A bound socket that does not listen yet. Ports left in TIME_WAIT by earlier connections are no hindrance.
-pub(super) fn bind(addr: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(addr)?;
-    Ok(socket)
-}
-
-pub(super) fn named(who: &str, addr: SocketAddr, cause: &io::Error) -> io::Error {
-    io::Error::new(cause.kind(), format!("cannot listen on {addr} for {who}: {cause}"))
+/// Returns the fault to inject, if that is why the connection's service failed.
+fn fault_kind(error: &hyper::Error) -> Option<FaultKind> {
+    std::error::Error::source(error)?.downcast_ref::<InjectFaultError>().map(|error| error.0)
 }

@@ -1,4 +1,4 @@
-//! One request to a simulated tool: probe or call, fault, wait, error or answer.
+//! The HTTP service of a simulated tool: health checks, calls, injected latency, errors and faults.
 
 use std::sync::Arc;
 
@@ -8,16 +8,19 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 
 use super::actions;
-use super::answer::{Answer, json, method_not_allowed, refusal};
-use super::fault::{Fault, FaultDue};
+use super::fault::{Fault, InjectFaultError};
+use super::response::{ToolResponse, error, json, method_not_allowed};
 use super::settings::Settings;
-use super::state::State;
+use super::state::ToolState;
 
-/// Answers a request as the settings of this moment say.
+/// Returns the response that the current settings call for.
 ///
 /// # Errors
-/// When a fault is due: the connection then does what the fault says instead of answering.
-pub(super) async fn respond(request: Request<Incoming>, state: Arc<State>) -> Result<Answer, FaultDue> {
+/// Returns the fault to inject in place of a response.
+pub(super) async fn respond(
+    request: Request<Incoming>,
+    state: Arc<ToolState>,
+) -> Result<ToolResponse, InjectFaultError> {
     let settings = *state.settings();
     if request.uri().path() == "/healthz" {
         state.count_probe();
@@ -26,46 +29,56 @@ pub(super) async fn respond(request: Request<Incoming>, state: Arc<State>) -> Re
     let nth = state.count_call();
     if let Some(fault) = settings.fault {
         state.count_error();
-        return Err(prepare(fault, request).await);
+        return Err(consume(fault, request).await);
     }
-    let wait = settings.wait(nth);
-    if !wait.is_zero() {
-        tokio::time::sleep(wait).await;
+    let latency = settings.latency(nth);
+    if !latency.is_zero() {
+        tokio::time::sleep(latency).await;
     }
-    if settings.error_rate.holds(nth) {
+    if settings.error_rate.selects(nth) {
         state.count_error();
-        return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "simulated", "the tool's own error, as set"));
+        let message = "simulated error, set by error_rate";
+        return Ok(error(StatusCode::INTERNAL_SERVER_ERROR, "simulated", message));
     }
     Ok(call(request, &state).await)
 }
 
-async fn probe(request: Request<Incoming>, state: &State, settings: &Settings) -> Result<Answer, FaultDue> {
+/// Returns the response to a health check.
+async fn probe(
+    request: Request<Incoming>,
+    state: &ToolState,
+    settings: &Settings,
+) -> Result<ToolResponse, InjectFaultError> {
     if let Some(fault) = settings.fault.filter(|fault| fault.probes) {
-        return Err(prepare(fault, request).await);
+        return Err(consume(fault, request).await);
     }
-    let (status, word) =
+    let (status, text) =
         if settings.healthy { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "sick") };
-    Ok(json(status, &json!({ "status": word, "tool": state.tool.as_str() })))
+    Ok(json(status, &json!({ "status": text, "tool": state.tool.as_str() })))
 }
 
-async fn prepare(fault: Fault, request: Request<Incoming>) -> FaultDue {
+/// Reads the request body if the fault requires it. Returns the error that makes the connection
+/// inject the fault.
+async fn consume(fault: Fault, request: Request<Incoming>) -> InjectFaultError {
     let mut body = request.into_body();
     if fault.kind.reads_body() {
         while let Some(Ok(_)) = body.frame().await {}
     }
-    FaultDue(fault.kind)
+    InjectFaultError(fault.kind)
 }
 
-async fn call(request: Request<Incoming>, state: &State) -> Answer {
+async fn call(request: Request<Incoming>, state: &ToolState) -> ToolResponse {
     if request.method() != Method::GET && request.method() != Method::POST {
         return method_not_allowed("GET, POST");
     }
     let Some(action) = action(request.uri().path()).map(str::to_owned) else {
-        return refusal(StatusCode::NOT_FOUND, "no-such-action", "an action is one path segment: /{action}");
+        let message = format!("invalid path `{}`: expected /{{action}}", request.uri().path());
+        return error(StatusCode::NOT_FOUND, "no-such-action", &message);
     };
     actions::perform(state.tool, &action, request).await
 }
 
+/// Returns the action of a path, or `None` unless it is exactly one segment.
 fn action(path: &str) -> Option<&str> {
     path.strip_prefix('/').filter(|segment| !segment.is_empty() && !segment.contains('/'))
 }

@@ -1,4 +1,4 @@
-//! What a simulated tool knows about itself: its settings and its counters.
+//! The state of a simulated tool: settings and counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use shared::tool::Tool;
 
 use super::settings::Settings;
 
-/// One tool's settings and counters, shared by its connections and the control API.
-pub(super) struct State {
+/// The settings and counters of a tool, shared by its connections and the control API.
+pub(super) struct ToolState {
     pub(super) tool: Tool,
     settings: Mutex<Settings>,
     calls: AtomicU64,
@@ -18,20 +18,20 @@ pub(super) struct State {
     connections: AtomicU64,
 }
 
-/// What a tool has seen since its process began or since they were last reset.
+/// The counters of a tool since its start or the last reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Counters {
-    /// Requests that reached the tool, `/healthz` apart.
+pub struct ToolCounters {
+    /// Requests received, without `/healthz`.
     pub calls: u64,
-    /// Those of them that failed because of `error_rate` or a fault.
+    /// Calls that failed because of `error_rate` or a fault.
     pub errors: u64,
     /// Requests for `/healthz`.
     pub probes: u64,
-    /// TCP connections accepted.
+    /// Accepted TCP connections.
     pub connections: u64,
 }
 
-impl State {
+impl ToolState {
     pub(super) fn new(tool: Tool) -> Self {
         Self {
             tool,
@@ -47,7 +47,7 @@ impl State {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call and says how many came before it.
+    /// Counts a call. Returns the number of calls before it.
     pub(super) fn count_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
@@ -64,8 +64,8 @@ impl State {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn counters(&self) -> Counters {
-        Counters {
+    pub(super) fn counters(&self) -> ToolCounters {
+        ToolCounters {
             calls: self.calls.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             probes: self.probes.load(Ordering::Relaxed),
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Back to the settings and counters of a new process.
+    /// Restores the initial settings and counters.
     pub(super) fn reset(&self) {
         *self.settings() = Settings::default();
         for counter in [&self.calls, &self.errors, &self.probes, &self.connections] {

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
-use loadtest::tools::{self, Bind, Fault, Kind, Settings};
+use loadtest::tools::{self, BindAddress, Fault, FaultKind, Settings};
 use shared::tool::Tool;
 
 use crate::loadtest_run::{command, finished, loadtest_run};
 
 #[tokio::test]
 async fn every_call_is_sent_once_at_the_rate_that_was_asked_for() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let options = ["--path", "/any", "--rate", "200", "--seconds", "2", "--connections", "4", "--json"];
     let run = loadtest_run(running.addr(Tool::Seo), &options, &[]).await;
     let report = run.report();
@@ -26,7 +26,7 @@ async fn every_call_is_sent_once_at_the_rate_that_was_asked_for() {
 
 #[tokio::test]
 async fn calls_that_wait_behind_a_slow_one_are_measured_from_when_they_were_due() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     running.tool(Tool::Seo).set(Settings { latency: Duration::from_millis(100), ..Settings::default() });
     // Twenty calls of 100 ms, due within one second, on one connection: the last is answered a second late.
     let options = ["--path", "/any", "--rate", "20", "--seconds", "1", "--connections", "1", "--json"];
@@ -38,7 +38,7 @@ async fn calls_that_wait_behind_a_slow_one_are_measured_from_when_they_were_due(
 
 #[tokio::test]
 async fn a_post_carries_its_body_type_and_key_and_the_key_is_shown_nowhere() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let secret = "utg_test_0123456789secret";
     for format in [&[][..], &["--json"]] {
         let mut options = vec![
@@ -66,13 +66,13 @@ async fn a_post_carries_its_body_type_and_key_and_the_key_is_shown_nowhere() {
 
 #[tokio::test]
 async fn failures_are_told_apart_and_break_the_expectation() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Pdf);
     let cases = [
-        (Kind::Reset, "no answer"),
-        (Kind::Garbage, "no answer"),
-        (Kind::HalfResponse, "answer cut off"),
-        (Kind::Hang, "timed out"),
+        (FaultKind::Reset, "no answer"),
+        (FaultKind::Garbage, "no answer"),
+        (FaultKind::HalfResponse, "answer cut off"),
+        (FaultKind::Hang, "timed out"),
     ];
     for (kind, told) in cases {
         running
@@ -104,7 +104,7 @@ async fn failures_are_told_apart_and_break_the_expectation() {
 
 #[tokio::test]
 async fn a_run_over_a_bound_or_against_another_machine_sends_nothing() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Seo);
     let elsewhere: SocketAddr = "192.0.2.1:80".parse().unwrap();
     let cases: [(SocketAddr, &[&str], &str); 6] = [
@@ -125,7 +125,7 @@ async fn a_run_over_a_bound_or_against_another_machine_sends_nothing() {
 
 #[tokio::test]
 async fn a_target_that_does_not_listen_is_named() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     running.tool(Tool::Seo).stop().await;
     let addr = running.addr(Tool::Seo);
     let run = loadtest_run(addr, &[], &[]).await;
@@ -135,7 +135,7 @@ async fn a_target_that_does_not_listen_is_named() {
 
 #[tokio::test]
 async fn a_signal_ends_a_run_early_with_a_report_of_what_there_is() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     for signal in ["-INT", "-TERM"] {
         running.tool(Tool::Seo).reset().await.unwrap();
         let options = ["--path", "/any", "--rate", "20", "--seconds", "60", "--json"];

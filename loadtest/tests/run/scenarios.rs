@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use loadtest::driver::{Stop, Template};
 use loadtest::scenario::{self, Moments, Script};
 use loadtest::target::Target;
-use loadtest::tools::{self, Bind};
+use loadtest::tools::{self, BindAddress};
 use shared::tool::Tool;
 use tokio::sync::watch;
 
@@ -71,7 +71,7 @@ fn no_templates() -> watch::Sender<Arc<[Template]>> {
 
 #[tokio::test]
 async fn tool_dies_stops_the_tool_for_the_middle_third_and_starts_it_again() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let control = Target::resolve(&format!("http://{}", running.control()), false).await.unwrap();
     let script = Script::KillTool { control, tool: Tool::Qr };
     let length = Duration::from_millis(900);
@@ -92,7 +92,7 @@ async fn tool_dies_stops_the_tool_for_the_middle_third_and_starts_it_again() {
 
 #[tokio::test]
 async fn an_interrupted_outage_leaves_the_tool_running() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let control = Target::resolve(&format!("http://{}", running.control()), false).await.unwrap();
     let script = Script::KillTool { control, tool: Tool::Qr };
     let stop = Stop::default();

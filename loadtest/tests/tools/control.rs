@@ -1,17 +1,18 @@
-//! What the control API changes, seen from the tool's own port.
+//! The control API, and its effects on the tools.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use loadtest::tools::{self, Bind};
+use loadtest::tools::{self, BindAddress};
 use serde_json::json;
 use shared::tool::Tool;
 use tokio::net::TcpStream;
+use tokio::time::{self, Instant};
 
 use crate::http;
 
 #[tokio::test]
-async fn a_stopped_tool_refuses_connects_and_heals_at_the_same_address() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn stopped_tool_refuses_connects_until_started() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let (control, addr) = (running.control(), running.addr(Tool::Qr));
     let mut open = http::connect(addr).await.unwrap();
     open.send_request(http::request("GET", "/any", "")).await.unwrap();
@@ -26,7 +27,7 @@ async fn a_stopped_tool_refuses_connects_and_heals_at_the_same_address() {
         let refused = TcpStream::connect(addr).await.unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     }
-    assert_eq!(http::get(running.addr(Tool::Yt), "/any").await.status, 200, "the others go on");
+    assert_eq!(http::get(running.addr(Tool::Yt), "/any").await.status, 200, "other tools are not affected");
 
     for _ in 0..2 {
         let started = http::post(control, "/qr/start", &json!(null)).await;
@@ -36,8 +37,8 @@ async fn a_stopped_tool_refuses_connects_and_heals_at_the_same_address() {
 }
 
 #[tokio::test]
-async fn health_flips_while_calls_are_answered() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn unhealthy_tool_still_serves_calls() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let (control, addr) = (running.control(), running.addr(Tool::Speech));
     assert_eq!(http::get(addr, "/healthz").await.json(), json!({ "status": "ok", "tool": "speech" }));
     for (healthy, status) in [(false, 503), (true, 200)] {
@@ -48,24 +49,26 @@ async fn health_flips_while_calls_are_answered() {
     }
 }
 
+/// The clock is paused for the slow call: it advances only by the timers that the tool waits for.
 #[tokio::test]
-async fn latency_and_errors_strike_calls_on_connections_that_were_open_before() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn latency_and_errors_apply_to_open_connections() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let mut open = http::connect(running.addr(Tool::Image)).await.unwrap();
     let before = open.send_request(http::request("GET", "/any", "")).await.unwrap();
     assert_eq!(http::read(before).await.unwrap().status, 200);
 
     let patch = json!({ "latency_ms": 120, "error_rate": 1 }).to_string();
     assert_eq!(http::send(running.control(), http::request("PATCH", "/image", patch)).await.status, 200);
-    let begun = Instant::now();
+    time::pause();
+    let start = Instant::now();
     let failed = open.send_request(http::request("GET", "/any", "")).await.unwrap();
     assert_eq!(http::read(failed).await.unwrap().json()["error"]["code"], "simulated");
-    assert!(begun.elapsed() >= Duration::from_millis(120));
+    assert!(start.elapsed() >= Duration::from_millis(120));
 }
 
 #[tokio::test]
-async fn calls_errors_probes_and_connections_are_counted_until_they_are_reset() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn counters_count_until_reset() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let (control, addr) = (running.control(), running.addr(Tool::Flow));
     for _ in 0..3 {
         http::get(addr, "/any").await;
@@ -90,8 +93,8 @@ async fn calls_errors_probes_and_connections_are_counted_until_they_are_reset() 
 }
 
 #[tokio::test]
-async fn an_order_that_is_not_understood_is_refused_and_changes_nothing() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn invalid_command_is_4xx_and_changes_nothing() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let control = running.control();
     let before = http::get(control, "/qr").await.json();
     let cases = [

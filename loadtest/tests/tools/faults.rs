@@ -1,22 +1,23 @@
-//! Each fault does what it says, on a connection that has answered before.
+//! The injected faults, byte by byte.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use loadtest::tools::{self, Bind, Fault, Kind, Running, Settings};
+use loadtest::tools::{self, BindAddress, Fault, FaultKind, RunningTools, Settings};
 use serde_json::json;
 use shared::tool::Tool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::http;
 
 const REQUEST: &[u8] = b"POST /any HTTP/1.1\r\nhost: tool\r\ncontent-length: 2\r\n\r\n{}";
 
-async fn striking(kind: Kind) -> (Running, SocketAddr) {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+/// Starts the tools with a fault on `qr`.
+async fn start_faulty(kind: FaultKind) -> (RunningTools, SocketAddr) {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     running
         .tool(Tool::Qr)
         .set(Settings { fault: Some(Fault { kind, probes: false }), ..Settings::default() });
@@ -24,26 +25,26 @@ async fn striking(kind: Kind) -> (Running, SocketAddr) {
     (running, addr)
 }
 
-/// What comes back for a call, byte for byte, and how the connection ended.
-async fn struck(kind: Kind) -> (String, Option<ErrorKind>) {
-    let (_running, addr) = striking(kind).await;
+/// Makes a call. Returns the received bytes and the error that ended the connection, if any.
+async fn call_faulty(kind: FaultKind) -> (String, Option<ErrorKind>) {
+    let (_running, addr) = start_faulty(kind).await;
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(REQUEST).await.unwrap();
     let mut received = Vec::new();
     let ended = timeout(Duration::from_secs(10), stream.read_to_end(&mut received)).await.unwrap();
-    (String::from_utf8_lossy(&received).into_owned(), ended.err().map(|fault| fault.kind()))
+    (String::from_utf8_lossy(&received).into_owned(), ended.err().map(|error| error.kind()))
 }
 
 #[tokio::test]
-async fn reset_ends_without_a_byte() {
-    assert_eq!(struck(Kind::Reset).await, (String::new(), Some(ErrorKind::ConnectionReset)));
+async fn reset_sends_nothing() {
+    assert_eq!(call_faulty(FaultKind::Reset).await, (String::new(), Some(ErrorKind::ConnectionReset)));
 }
 
 #[tokio::test]
-async fn reset_after_headers_ends_between_head_and_body() {
-    let (_running, addr) = striking(Kind::ResetAfterHeaders).await;
+async fn reset_after_headers_sends_no_body() {
+    let (_running, addr) = start_faulty(FaultKind::ResetAfterHeaders).await;
     let mut sender = http::connect(addr).await.unwrap();
-    // Whether the head is still delivered after a reset is the kernel's choice; the body never is.
+    // The kernel may or may not deliver the head after a reset, but never a body.
     if let Ok(response) = sender.send_request(http::request("GET", "/any", "")).await {
         assert_eq!(response.headers()["content-length"], "1000");
         assert!(http::read(response).await.is_err());
@@ -51,8 +52,8 @@ async fn reset_after_headers_ends_between_head_and_body() {
 }
 
 #[tokio::test]
-async fn half_response_ends_in_order_with_half_of_what_it_promised() {
-    let (received, ended) = struck(Kind::HalfResponse).await;
+async fn half_response_closes_after_500_bytes() {
+    let (received, ended) = call_faulty(FaultKind::HalfResponse).await;
     let (head, body) = received.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("content-length: 1000"), "{head}");
     assert_eq!((body.len(), ended), (500, None));
@@ -60,40 +61,45 @@ async fn half_response_ends_in_order_with_half_of_what_it_promised() {
 
 #[tokio::test]
 async fn garbage_is_not_http() {
-    let (received, ended) = struck(Kind::Garbage).await;
+    let (received, ended) = call_faulty(FaultKind::Garbage).await;
     assert!(!received.is_empty() && !received.contains("HTTP/1"), "{received:?}");
     assert_eq!(ended, None);
 }
 
 #[tokio::test]
 async fn hang_sends_nothing_and_keeps_the_connection() {
-    let (running, addr) = striking(Kind::Hang).await;
+    let (running, addr) = start_faulty(FaultKind::Hang).await;
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(REQUEST).await.unwrap();
     let mut byte = [0];
     assert!(timeout(Duration::from_millis(500), stream.read(&mut byte)).await.is_err());
-    // Stopping the tool is what ends it.
+    // Only stopping the tool closes the connection.
     running.tool(Tool::Qr).stop().await;
     assert!(!matches!(stream.read(&mut byte).await, Ok(1..)));
 }
 
-#[tokio::test]
-async fn slow_body_drips_after_a_quick_head() {
-    let (_running, addr) = striking(Kind::SlowBody).await;
+/// The clock is paused: it advances only by the pauses between bytes.
+#[tokio::test(start_paused = true)]
+async fn slow_body_sends_a_byte_every_200_ms() {
+    let (_running, addr) = start_faulty(FaultKind::SlowBody).await;
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(REQUEST).await.unwrap();
     let mut received = Vec::new();
-    let all = timeout(Duration::from_millis(900), stream.read_to_end(&mut received)).await;
-    assert!(all.is_err(), "it goes on");
-    let text = String::from_utf8(received).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    while !received.ends_with(b"\r\n\r\n") {
+        received.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(received).unwrap();
     assert!(head.contains("content-length: 1048576"), "{head}");
-    assert!((1..=5).contains(&body.len()), "{body}");
+    let start = Instant::now();
+    let mut body = [0; 5];
+    stream.read_exact(&mut body).await.unwrap();
+    assert_eq!(&body, b".....");
+    assert!(start.elapsed() >= 3 * Duration::from_millis(200));
 }
 
 #[tokio::test]
-async fn huge_headers_exceed_64_kib_and_128_lines() {
-    let (received, ended) = struck(Kind::HugeHeaders).await;
+async fn huge_headers_exceed_256_kib_and_256_lines() {
+    let (received, ended) = call_faulty(FaultKind::HugeHeaders).await;
     assert!(received.starts_with("HTTP/1.1 200 OK\r\n") && received.ends_with("\r\n\r\n"));
     assert_eq!(ended, None);
     assert!(received.len() > 4 * 65_536);
@@ -101,8 +107,8 @@ async fn huge_headers_exceed_64_kib_and_128_lines() {
 }
 
 #[tokio::test]
-async fn a_fault_strikes_open_connections_spares_probes_unless_told_and_can_be_cleared() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn fault_applies_to_open_connections_until_cleared() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let (control, addr) = (running.control(), running.addr(Tool::Qr));
     let mut open = http::connect(addr).await.unwrap();
     let before = open.send_request(http::request("GET", "/any", "")).await.unwrap();

@@ -1,27 +1,27 @@
-//! `qr/generate`: an independent reader finds in the picture what was asked for.
+//! `qr/generate`: an independent decoder reads the requested URL from the image.
 
-use loadtest::tools::{self, Bind};
+use loadtest::tools::{self, BindAddress};
 use resvg::{tiny_skia, usvg};
 use rqrr::PreparedImage;
 use serde_json::json;
 use shared::tool::Tool;
 
-use crate::http::{self, Reply};
+use crate::http::{self, HttpResponse};
 
 const URL: &str = "https://example.com/a/page?with=a&query=ü#and-a-fragment";
 
-/// A picture's side in pixels, and the brightness of each.
-struct Picture {
+/// A decoded image: its side in pixels and the brightness of each pixel.
+struct DecodedImage {
     side: usize,
     luma: Vec<u8>,
 }
 
-impl Picture {
-    fn of(reply: &Reply) -> Self {
+impl DecodedImage {
+    fn of(reply: &HttpResponse) -> Self {
         match reply.header("content-type") {
             "image/svg+xml" => Self::rasterise(std::str::from_utf8(&reply.body).unwrap()),
             "image/png" => Self::decode(&reply.body),
-            other => panic!("not a picture: {other}"),
+            other => panic!("not an image: {other}"),
         }
     }
 
@@ -32,7 +32,7 @@ impl Picture {
         let mut pixmap = tiny_skia::Pixmap::new(side, side).unwrap();
         resvg::render(&tree, tiny_skia::Transform::identity(), &mut pixmap.as_mut());
         let luma = pixmap.pixels().iter().map(|pixel| {
-            assert_eq!(pixel.alpha(), 255, "the picture brings its own background");
+            assert_eq!(pixel.alpha(), 255, "the image has an opaque background");
             pixel.red()
         });
         Self { side: side as usize, luma: luma.collect() }
@@ -52,28 +52,28 @@ impl Picture {
         let mut image =
             PreparedImage::prepare_from_greyscale(self.side, self.side, |x, y| self.luma[y * self.side + x]);
         let grids = image.detect_grids();
-        assert_eq!(grids.len(), 1, "one QR code in the picture");
+        assert_eq!(grids.len(), 1, "one QR code in the image");
         grids[0].decode().unwrap().1
     }
 }
 
 #[tokio::test]
-async fn a_code_of_any_size_and_format_holds_the_url_and_has_exactly_that_many_pixels() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn image_encodes_url_with_exact_size() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     for size in [101, 256, 300, 777, 1024, 4096] {
         for format in ["svg", "png"] {
-            let order = json!({ "url": URL, "size": size, "format": format });
-            let reply = http::post(running.addr(Tool::Qr), "/generate", &order).await;
+            let request = json!({ "url": URL, "size": size, "format": format });
+            let reply = http::post(running.addr(Tool::Qr), "/generate", &request).await;
             assert_eq!(reply.status, 200, "{size} {format}");
-            let picture = Picture::of(&reply);
-            assert_eq!((picture.side, picture.read().as_str()), (size, URL), "{format}");
+            let image = DecodedImage::of(&reply);
+            assert_eq!((image.side, image.read().as_str()), (size, URL), "{format}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_long_url_is_encoded_too() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn long_url_is_encoded() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let url = format!("https://example.com/{}", "long-".repeat(400));
     let reply = http::post(
         running.addr(Tool::Qr),
@@ -81,27 +81,27 @@ async fn a_long_url_is_encoded_too() {
         &json!({ "url": url, "size": 1000, "format": "png" }),
     )
     .await;
-    assert_eq!(Picture::of(&reply).read(), url);
+    assert_eq!(DecodedImage::of(&reply).read(), url);
 }
 
 #[tokio::test]
-async fn a_get_with_a_query_makes_the_same_code_as_a_post() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn get_with_query_returns_same_image_as_post() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Qr);
     let posted =
         http::post(addr, "/generate", &json!({ "url": "https://example.com/?a=1", "size": 300 })).await;
     let got = http::get(addr, "/generate?url=https%3A%2F%2Fexample.com%2F%3Fa%3D1&size=300").await;
     assert_eq!(got.status, 200);
     assert_eq!(got.body, posted.body);
-    assert_eq!(Picture::of(&got).read(), "https://example.com/?a=1");
+    assert_eq!(DecodedImage::of(&got).read(), "https://example.com/?a=1");
 }
 
 #[tokio::test]
-async fn without_a_size_it_is_256_pixels_and_without_a_format_what_accept_prefers() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn default_size_is_256_and_default_format_is_by_accept() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Qr);
     let plain = http::get(addr, "/generate?url=https://example.com").await;
-    assert_eq!((plain.header("content-type"), Picture::of(&plain).side), ("image/svg+xml", 256));
+    assert_eq!((plain.header("content-type"), DecodedImage::of(&plain).side), ("image/svg+xml", 256));
 
     let mut wants_png = http::request("GET", "/generate?url=https://example.com", "");
     wants_png.headers_mut().insert("accept", "image/png, */*;q=0.1".parse().unwrap());
@@ -110,8 +110,8 @@ async fn without_a_size_it_is_256_pixels_and_without_a_format_what_accept_prefer
 }
 
 #[tokio::test]
-async fn each_kind_of_bad_order_is_told_apart() {
-    let running = tools::start(Bind::LOOPBACK).await.unwrap();
+async fn invalid_request_has_code_per_cause() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Qr);
     let cases = [
         (r#"{"url": "#, 400, "/error/code", "body-not-json"),

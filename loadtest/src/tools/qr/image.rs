@@ -1,49 +1,53 @@
-//! Drawing: the modules of a QR code as an SVG path or as the pixels of a PNG.
+//! Rendering of QR codes as an SVG path or as PNG pixels.
 
 use std::fmt::Write as _;
 
 use png::{BitDepth, ColorType, Compression, Encoder};
 use qrcode::{Color, EcLevel, QrCode};
 
-use super::order::{Fault, Format, Order};
+use super::request::{FieldError, Format, QrRequest};
 
-/// The light margin that readers need on every side, in modules (ISO/IEC 18004).
+/// The quiet zone on every side, in modules (ISO/IEC 18004).
 const QUIET_ZONE: usize = 4;
-/// Below two pixels a module, cameras and screens blur one into the next.
-const SMALLEST_MODULE: usize = 2;
+/// The minimum size of a module in pixels. Cameras and screens blur smaller ones.
+const MIN_MODULE_PIXELS: usize = 2;
 
-/// A finished picture.
-pub(super) enum Drawing {
+/// A rendered QR code.
+pub(super) enum QrImage {
     Svg(String),
     Png(Vec<u8>),
 }
 
-/// Draws what was ordered. It is as hard to damage as fits: error correction level M, or L where only that
-/// leaves room for the URL.
+/// Renders a QR code with error correction level M, or L if the URL does not fit otherwise.
 ///
 /// # Errors
-/// When a PNG of this size has too few pixels for this URL; the fault names a size that has enough.
-pub(super) fn draw(order: &Order<'_>) -> Result<Drawing, Fault> {
-    let codes = || [EcLevel::M, EcLevel::L].into_iter().filter_map(|level| Modules::encode(order.url, level));
-    let drawing = match order.format {
-        Format::Svg => codes().next().map(|modules| Drawing::Svg(modules.svg(order.size))),
-        Format::Png => codes().find_map(|modules| modules.png(order.size)).map(Drawing::Png),
+/// Returns an error that contains the minimum size if a PNG of the requested size is too small for
+/// the URL.
+pub(super) fn render(request: &QrRequest<'_>) -> Result<QrImage, FieldError> {
+    let codes =
+        || [EcLevel::M, EcLevel::L].into_iter().filter_map(|level| Modules::encode(request.url, level));
+    let image = match request.format {
+        Format::Svg => codes().next().map(|modules| QrImage::Svg(modules.svg(request.size))),
+        Format::Png => codes().find_map(|modules| modules.png(request.size)).map(QrImage::Png),
     };
-    drawing.ok_or_else(|| {
-        let enough = codes().map(|modules| modules.smallest_png()).min().unwrap_or_default();
-        let message =
-            format!("this URL needs a PNG of at least {enough} pixels; an SVG of it can have any size");
-        Fault { field: "size", code: "too-small-for-url", message }
+    image.ok_or_else(|| {
+        let minimum = codes().map(|modules| modules.min_png_size()).min().unwrap_or_default();
+        let message = format!(
+            "size {} is too small for this URL: expected at least {minimum}, or format svg",
+            request.size
+        );
+        FieldError { field: "size", code: "too-small-for-url", message }
     })
 }
 
-/// A square of dark and light modules.
+/// The dark and light modules of a QR code.
 struct Modules {
     side: usize,
     colors: Vec<Color>,
 }
 
 impl Modules {
+    /// Encodes a URL. Returns `None` if it does not fit.
     fn encode(url: &str, level: EcLevel) -> Option<Self> {
         let code = QrCode::with_error_correction_level(url, level).ok()?;
         Some(Self { side: code.width(), colors: code.into_colors() })
@@ -53,15 +57,17 @@ impl Modules {
         self.colors.chunks(self.side)
     }
 
-    /// The side of the whole picture in modules.
+    /// Returns the side of the image in modules, quiet zone included.
     const fn full_side(&self) -> usize {
         self.side + 2 * QUIET_ZONE
     }
 
-    const fn smallest_png(&self) -> usize {
-        self.full_side() * SMALLEST_MODULE
+    /// Returns the minimum size of a PNG in pixels.
+    const fn min_png_size(&self) -> usize {
+        self.full_side() * MIN_MODULE_PIXELS
     }
 
+    /// Returns an SVG document with one path for all dark modules.
     fn svg(&self, size: u32) -> String {
         let side = self.full_side();
         let mut path = String::with_capacity(self.colors.len() * 4);
@@ -81,11 +87,11 @@ impl Modules {
         )
     }
 
-    /// Modules of as many whole pixels as fit; what is left over widens the quiet zone evenly.
+    /// Returns a PNG, or `None` if it is too small. Remaining pixels widen the quiet zone.
     fn png(&self, size: u32) -> Option<Vec<u8>> {
         let pixels = usize::try_from(size).ok()?;
         let module = pixels / self.full_side();
-        if module < SMALLEST_MODULE {
+        if module < MIN_MODULE_PIXELS {
             return None;
         }
         let margin = (pixels - self.side * module) / 2;
@@ -100,7 +106,7 @@ impl Modules {
     }
 }
 
-/// Where each run of dark modules begins and how long it is.
+/// Returns the start and length of each run of dark modules.
 fn dark_runs(row: &[Color]) -> impl Iterator<Item = (usize, usize)> {
     let mut x = 0;
     row.chunk_by(|left, right| left == right).filter_map(move |run| {
@@ -110,7 +116,7 @@ fn dark_runs(row: &[Color]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// One line of pixels, a bit each, dark ones cleared.
+/// Returns one line of pixels, with one bit per pixel and 0 for dark.
 fn pixel_line(white: &[u8], margin: usize, module: usize, row: &[Color]) -> Vec<u8> {
     let mut line = white.to_vec();
     for (x, length) in dark_runs(row) {
@@ -138,20 +144,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_png_too_small_for_its_url_is_refused_with_a_size_that_is_enough() {
+    fn too_small_png_is_error_with_minimum_size() {
         let url = format!("https://example.com/{}", "x".repeat(1000));
-        let mut order = Order { url: &url, size: 200, format: Format::Png };
-        let fault = draw(&order).err().unwrap();
-        assert_eq!(fault.code, "too-small-for-url");
-        order.size = fault.message.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
-        assert!(draw(&order).is_ok(), "{}", fault.message);
-        order.size -= 1;
-        assert!(draw(&order).is_err());
+        let mut request = QrRequest { url: &url, size: 200, format: Format::Png };
+        let error = render(&request).err().unwrap();
+        assert_eq!(error.code, "too-small-for-url");
+        let minimum = error.message.split_once("at least ").unwrap().1;
+        request.size = minimum.split(',').next().unwrap().parse().unwrap();
+        assert!(render(&request).is_ok(), "{}", error.message);
+        request.size -= 1;
+        assert!(render(&request).is_err());
     }
 
     #[test]
-    fn a_url_that_fits_only_without_much_correction_is_drawn_all_the_same() {
+    fn url_that_fits_only_level_l_is_rendered() {
         let url = format!("x:{}", "y".repeat(2951));
-        assert!(matches!(draw(&Order { url: &url, size: 64, format: Format::Svg }), Ok(Drawing::Svg(_))));
+        assert!(matches!(
+            render(&QrRequest { url: &url, size: 64, format: Format::Svg }),
+            Ok(QrImage::Svg(_))
+        ));
     }
 }

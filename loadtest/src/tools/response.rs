@@ -1,0 +1,124 @@
+//! The responses of a simulated tool and their bodies.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// The response of a tool.
+pub(super) type ToolResponse = Response<ToolBody>;
+
+/// The body of a response. No variant copies its data.
+pub(super) enum ToolBody {
+    Full(Bytes),
+    /// This number of filler bytes.
+    Filler(u64),
+    /// A stream of server-sent events.
+    Events(EventStream),
+    /// The request body, streamed back.
+    Echo(Incoming),
+}
+
+/// A stream of server-sent events, with a pause between them.
+pub(super) struct EventStream {
+    sent: u64,
+    count: u64,
+    pause: Duration,
+    due: Pin<Box<Sleep>>,
+}
+
+impl EventStream {
+    pub(super) fn new(count: u64, pause: Duration) -> Self {
+        Self { sent: 0, count, pause, due: Box::pin(sleep(Duration::ZERO)) }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.sent == self.count {
+            return Poll::Ready(None);
+        }
+        if self.sent > 0 {
+            ready!(self.due.as_mut().poll(cx));
+        }
+        let event = format!("id: {0}\ndata: {{\"chunk\":{0},\"of\":{1}}}\n\n", self.sent, self.count);
+        self.sent += 1;
+        self.due.as_mut().reset(Instant::now() + self.pause);
+        Poll::Ready(Some(event.into()))
+    }
+}
+
+static FILLER: [u8; 64 * 1024] = [b'.'; 64 * 1024];
+
+/// Takes the next chunk of at most 64 KiB. Returns `None` at the end.
+fn next_filler(remaining: &mut u64) -> Option<Bytes> {
+    let length = usize::try_from(*remaining).unwrap_or(usize::MAX).min(FILLER.len());
+    *remaining -= length as u64;
+    (length > 0).then(|| Bytes::from_static(&FILLER).slice(..length))
+}
+
+impl Body for ToolBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let next = match self.get_mut() {
+            Self::Full(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
+            Self::Filler(remaining) => next_filler(remaining),
+            Self::Events(events) => ready!(events.poll(cx)),
+            Self::Echo(body) => return Pin::new(body).poll_frame(cx),
+        };
+        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Filler(remaining) => *remaining == 0,
+            Self::Events(events) => events.sent == events.count,
+            Self::Echo(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Filler(remaining) => SizeHint::with_exact(*remaining),
+            Self::Events(_) => SizeHint::default(),
+            Self::Echo(body) => body.size_hint(),
+        }
+    }
+}
+
+/// Returns a response with a body and its content type.
+pub(super) fn with_body(status: StatusCode, content_type: &'static str, body: ToolBody) -> ToolResponse {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Returns a JSON response.
+pub(super) fn json(status: StatusCode, body: &Value) -> ToolResponse {
+    with_body(status, "application/json", ToolBody::Full(body.to_string().into()))
+}
+
+/// Returns an error response: `{"error": {"code", "message"}}`.
+pub(super) fn error(status: StatusCode, code: &str, message: &str) -> ToolResponse {
+    json(status, &json!({ "error": { "code": code, "message": message } }))
+}
+
+/// Returns 405 with the allowed methods.
+pub(super) fn method_not_allowed(allow: &'static str) -> ToolResponse {
+    let message = format!("method not allowed: expected {allow}");
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", &message);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    response
+}
