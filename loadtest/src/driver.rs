@@ -1,204 +1,145 @@
-//! Sends calls when they are due and notes what became of each.
+//! An open-loop load driver: sends calls when they are due and records the outcome of each.
 
 mod connection;
 mod record;
+mod response;
+mod stop_flag;
+mod worker;
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use async_channel::{Receiver, Sender};
+use async_channel::Sender;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use connection::{Reply, once};
-pub use record::{Failure, Outcome, Record, Stream};
+pub use connection::{RequestError, send_once};
+pub use record::{CallError, CallKind, CallOutcome, CallRecord};
+pub use response::CallResponse;
+pub use stop_flag::StopFlag;
 
-use crate::plan::Pace;
+use crate::schedule::Schedule;
 use crate::target::Target;
 use connection::Connection;
+use worker::{DueCall, Worker};
 
-/// A call to be made again and again.
+/// A request that is sent repeatedly.
 #[derive(Clone, Debug)]
-pub struct Template {
-    /// Which line of the report it belongs to.
-    pub stream: Stream,
-    /// The request, complete.
+pub struct CallTemplate {
+    /// The kind that its calls are counted under.
+    pub kind: CallKind,
+    /// The complete request.
     pub request: Request<Full<Bytes>>,
 }
 
-/// The calls being made at the moment, in turn. A scenario changes them while they run.
-pub type Templates = watch::Receiver<Arc<[Template]>>;
+/// The templates in use, taken in turn. A scenario can replace them during a run.
+pub type CallTemplates = watch::Receiver<Arc<[CallTemplate]>>;
 
-/// Over what calls are sent, and for how long each may take.
+/// The options of a driver.
 #[derive(Clone, Debug)]
-pub struct Means {
-    /// Who is called.
+pub struct DriverOptions {
+    /// The server to call.
     pub target: Target,
-    /// Connections kept open. A call that finds all of them busy waits, and its wait counts.
+    /// The number of open connections. A call waits if all of them are busy, and its latency
+    /// includes the wait.
     pub connections: usize,
-    /// From sending a call to the last byte of its answer.
+    /// The timeout of a call, from sending the request to the last byte of the response.
     pub timeout: Duration,
 }
 
-/// All that was noted.
+/// The results of a run.
 #[derive(Debug, Default)]
-pub struct Log {
-    /// One for every call that was due, in no order.
-    pub records: Vec<Record>,
-    /// The calls a minute that the answers said are allowed, if any did.
+pub struct RunLog {
+    /// One record per due call, in no particular order.
+    pub records: Vec<CallRecord>,
+    /// The limit per minute that `RateLimit-Policy` announced, if a response had one.
     pub minute_quota: Option<u32>,
 }
 
-/// Stops a run early, from any thread.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+/// The time to open a connection before a run.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that calls which are already due may wait for a connection after the last call became
+/// due.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Stop {
-    /// No further call becomes due.
-    pub fn now(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`Stop::now`] was called.
-    #[must_use]
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// How long calls that are already due may still wait for a connection once the last has become due.
-const DRAIN: Duration = Duration::from_secs(5);
-
-/// Connections, opened and waiting for the first call.
-pub struct Ready {
-    means: Means,
+/// A driver with open connections.
+pub struct Driver {
+    options: DriverOptions,
     connections: Vec<Connection>,
 }
 
-/// Opens every connection, so that the first calls are measured like the later ones.
-///
-/// # Errors
-/// When one cannot be opened within 5 seconds.
-pub async fn connect(means: Means) -> io::Result<Ready> {
-    let mut connections = Vec::with_capacity(means.connections);
-    for _ in 0..means.connections {
-        let opened = Connection::open(&means.target, Duration::from_secs(5)).await;
-        connections.push(
-            opened.map_err(|cause| io::Error::new(cause.kind(), format!("{}: {cause}", means.target)))?,
-        );
+impl Driver {
+    /// Opens all connections, so that the first calls do not include connection setup.
+    ///
+    /// # Errors
+    /// Returns an error if a connection cannot be opened within 5 seconds.
+    pub async fn connect(options: DriverOptions) -> Result<Self, RequestError> {
+        let mut connections = Vec::with_capacity(options.connections);
+        for _ in 0..options.connections {
+            connections.push(Connection::open(&options.target, CONNECT_TIMEOUT).await?);
+        }
+        Ok(Self { options, connections })
     }
-    Ok(Ready { means, connections })
-}
 
-impl Ready {
-    /// Makes every call of `pace`, counted from `start`; returns when each is answered, has failed or was given up.
-    pub async fn drive(self, pace: Pace, templates: Templates, start: Instant, stop: Stop) -> Log {
-        let (due, tickets) = async_channel::unbounded();
-        let pacer = thread::spawn(move || issue_tickets(pace, start, &stop, &due));
+    /// Sends all calls of `schedule`, counted from `start`. Returns when each has completed, failed
+    /// or been dropped.
+    pub async fn run(
+        self,
+        schedule: Schedule,
+        templates: CallTemplates,
+        start: Instant,
+        stop: StopFlag,
+    ) -> RunLog {
+        let (due_sender, due_calls) = async_channel::unbounded();
+        let scheduler = thread::spawn(move || send_due_calls(schedule, start, &stop, &due_sender));
         let mut workers = JoinSet::new();
         for connection in self.connections {
             let worker = Worker {
                 connection,
-                means: self.means.clone(),
+                options: self.options.clone(),
                 templates: templates.clone(),
                 start,
-                give_up: pace.length() + DRAIN,
-                log: Log::default(),
+                send_deadline: schedule.duration() + DRAIN_TIMEOUT,
+                log: RunLog::default(),
             };
-            workers.spawn(worker.work(tickets.clone()));
+            workers.spawn(worker.run(due_calls.clone()));
         }
-        let mut log = Log::default();
-        while let Some(worked) = workers.join_next().await {
-            let Ok(part) = worked else { continue };
+        let mut log = RunLog::default();
+        while let Some(result) = workers.join_next().await {
+            let Ok(part) = result else { continue };
             log.records.extend(part.records);
             log.minute_quota = log.minute_quota.or(part.minute_quota);
         }
-        // It has ended: the workers end when it has dropped its end of the channel.
-        drop(pacer);
+        // The thread has ended, because the workers end only after it has dropped its sender.
+        drop(scheduler);
         log
     }
 }
 
-/// A call that is due: its number and when, counted from the beginning.
-#[derive(Clone, Copy)]
-struct Ticket {
-    nth: u64,
-    due: Duration,
-}
-
-/// Runs on a thread of its own: the runtime's timers are exact to a millisecond, a sleeping thread to about a
-/// twentieth of that.
-fn issue_tickets(pace: Pace, start: Instant, stop: &Stop, tickets: &Sender<Ticket>) {
-    const STOP_CHECK: Duration = Duration::from_millis(50);
-    for nth in 0..pace.calls() {
-        let due = pace.due(nth);
+/// Sends every call when it is due, until `stop` is set or the channel is closed.
+///
+/// Runs on its own thread, because a sleeping thread wakes within about 50 µs and a runtime timer
+/// within 1 ms.
+fn send_due_calls(schedule: Schedule, start: Instant, stop: &StopFlag, due_calls: &Sender<DueCall>) {
+    const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+    for nth in 0..schedule.calls() {
+        let due = schedule.due(nth);
         loop {
             if stop.is_set() {
                 return;
             }
-            let left = due.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            let remaining = due.saturating_sub(start.elapsed());
+            if remaining.is_zero() {
                 break;
             }
-            thread::sleep(left.min(STOP_CHECK));
+            thread::sleep(remaining.min(STOP_CHECK_INTERVAL));
         }
-        if tickets.try_send(Ticket { nth, due }).is_err() {
+        if due_calls.try_send(DueCall { nth, due }).is_err() {
             return;
-        }
-    }
-}
-
-/// One connection and what was noted on it.
-struct Worker {
-    connection: Connection,
-    means: Means,
-    templates: Templates,
-    start: Instant,
-    give_up: Duration,
-    log: Log,
-}
-
-impl Worker {
-    async fn work(mut self, tickets: Receiver<Ticket>) -> Log {
-        while let Ok(ticket) = tickets.recv().await {
-            let Some(template) = self.template(ticket.nth) else { break };
-            let sent = self.start.elapsed();
-            let outcome = if sent > self.give_up {
-                Outcome::Failed(Failure::NotSent)
-            } else {
-                self.call(template.request).await
-            };
-            let done = self.start.elapsed();
-            self.log.records.push(Record { stream: template.stream, due: ticket.due, sent, done, outcome });
-        }
-        self.log
-    }
-
-    fn template(&self, nth: u64) -> Option<Template> {
-        let templates = self.templates.borrow();
-        let turn = usize::try_from(nth).unwrap_or(0) % templates.len().max(1);
-        templates.get(turn).cloned()
-    }
-
-    async fn call(&mut self, request: Request<Full<Bytes>>) -> Outcome {
-        let call = self.connection.call(&self.means.target, request);
-        match tokio::time::timeout(self.means.timeout, call).await {
-            Ok(Ok(reply)) => {
-                self.log.minute_quota = self.log.minute_quota.or_else(|| reply.minute_quota());
-                reply.outcome()
-            }
-            Ok(Err(failure)) => Outcome::Failed(failure),
-            Err(_elapsed) => {
-                // Its answer may still come and would be taken for the next one's.
-                self.connection.close();
-                Outcome::Failed(Failure::Timeout)
-            }
         }
     }
 }

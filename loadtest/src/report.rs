@@ -1,228 +1,166 @@
-//! What a run amounts to: counts, latencies, and whether what the scenario expects held. Computed from the log
-//! alone, so that every number can be tested.
+//! The report of a run: counts, latencies and checks, computed from the log alone.
 
-mod expectation;
-mod line;
+mod check;
+mod group;
+mod quantiles;
+mod row;
 mod table;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use shared::problem::Code;
 
-pub use expectation::Verdict;
+pub use check::Check;
+pub use quantiles::Quantiles;
+pub use row::Row;
 
-use crate::driver::{Failure, Log, Outcome, Record};
-use crate::plan::Pace;
-use crate::scenario::{Moments, Scenario};
-use line::Line;
+use crate::driver::{CallError, CallOutcome, CallRecord, RunLog};
+use crate::scenario::{Scenario, ScenarioEvent};
+use crate::schedule::Schedule;
 
-/// The result of a run.
+/// The report of a run.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The scenario's name.
+    /// The name of the scenario.
     pub scenario: &'static str,
-    /// What was called: method and URL.
+    /// The method and URL of the calls.
     pub call: String,
-    /// What was asked for.
-    pub asked: Asked,
-    /// What became of it.
-    pub calls: Calls,
-    /// Answers a second, over the time that was asked for or, if the last answer came later, until then.
+    /// The requested load.
+    pub load: Load,
+    /// The calls by outcome.
+    pub calls: CallCounts,
+    /// Completed calls per second, over the requested duration or, if it was later, until the last
+    /// response.
     pub achieved_rate: f64,
-    /// Bytes of bodies received.
+    /// The total size of all response bodies in bytes.
     pub bytes_received: u64,
-    /// From when a call was due to when a connection took it. It is the driver's own share of every latency; large,
-    /// it says that there were too few connections.
+    /// The delay between a call's due time and the time at which a connection took it.
+    ///
+    /// It is the driver's own share of every latency. Large values mean too few connections.
     pub send_lag_ms: Quantiles,
-    /// Calls by line, status and problem code.
+    /// The calls by group, status and problem code.
     pub rows: Vec<Row>,
-    /// What the scenario expects, and whether it held.
-    pub verdicts: Vec<Verdict>,
-    /// Whether the run was stopped before its end.
+    /// The checks of the scenario.
+    pub checks: Vec<Check>,
+    /// Whether the run was stopped early.
     pub interrupted: bool,
 }
 
-/// The load that was asked for.
+/// The requested load.
 #[derive(Debug, Serialize)]
-pub struct Asked {
-    /// Calls a second.
+pub struct Load {
+    /// Calls per second.
     pub rate: u32,
-    /// Seconds.
+    /// The duration in seconds.
     pub seconds: u64,
-    /// Connections.
+    /// The number of connections.
     pub connections: usize,
 }
 
-/// Calls by how they ended. `due` is the sum of the others.
+/// The number of calls by outcome. `due` is the sum of the others.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Calls {
-    /// Those whose moment came.
+pub struct CallCounts {
+    /// Calls that became due.
     pub due: usize,
-    /// With an answer, whatever its status.
-    pub answered: usize,
-    /// Without one.
+    /// Calls with a complete response of any status.
+    pub completed: usize,
+    /// Calls that were sent and have no complete response.
     pub failed: usize,
-    /// Not even sent, since all connections were busy until the run was over.
+    /// Calls that were never sent, because all connections were busy until the run was over.
     pub not_sent: usize,
 }
 
-/// Calls that ended alike.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    /// Which line of calls, where a scenario has several.
-    pub line: &'static str,
-    /// The status; none where there was no answer.
-    pub status: Option<u16>,
-    /// The problem's code, or why there was no answer.
-    pub code: Option<&'static str>,
-    /// How many.
-    pub calls: usize,
-    /// How long they took, counted from the moment each was due.
-    pub latency_ms: Quantiles,
-}
-
-/// The latency that half, nine tenths, 99 % and all of the calls did not exceed, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Quantiles {
-    /// The median.
-    pub p50: f64,
-    /// Nine tenths.
-    pub p90: f64,
-    /// 99 %.
-    pub p99: f64,
-    /// The worst.
-    pub max: f64,
-}
-
-/// The circumstances of a run that its report repeats.
+/// The facts about a run that are not in its log.
 #[derive(Debug)]
-pub struct Circumstances {
-    /// Which scenario.
+pub struct RunInfo {
+    /// The scenario.
     pub scenario: Scenario,
-    /// What was called.
+    /// The method and URL of the calls.
     pub call: String,
-    /// How often.
-    pub pace: Pace,
-    /// Over how many connections.
+    /// The schedule.
+    pub schedule: Schedule,
+    /// The number of connections.
     pub connections: usize,
-    /// What happened meanwhile.
-    pub moments: Moments,
-    /// Whether it was stopped early.
+    /// The event caused by the scenario's script.
+    pub event: ScenarioEvent,
+    /// Whether the run was stopped early.
     pub interrupted: bool,
 }
 
 impl Report {
-    /// Works out what a log amounts to.
+    /// Computes the report of a run.
     #[must_use]
-    pub fn new(run: Circumstances, log: &Log) -> Self {
+    pub fn new(run: RunInfo, log: &RunLog) -> Self {
+        let records = &log.records;
+        let duration = if run.interrupted { Duration::ZERO } else { run.schedule.duration() };
+        let send_lags = records.iter().map(|record| record.sent.saturating_sub(record.due));
         Self {
             scenario: run.scenario.as_str(),
-            asked: Asked {
-                rate: run.pace.rate(),
-                seconds: run.pace.length().as_secs(),
+            load: Load {
+                rate: run.schedule.rate(),
+                seconds: run.schedule.duration().as_secs(),
                 connections: run.connections,
             },
-            calls: count(&log.records),
-            achieved_rate: achieved_rate(
-                &log.records,
-                if run.interrupted { Duration::ZERO } else { run.pace.length() },
-            ),
-            bytes_received: log.records.iter().map(bytes).sum(),
-            send_lag_ms: Quantiles::of(
-                log.records.iter().map(|record| record.sent.saturating_sub(record.due)),
-            ),
-            rows: rows(&log.records, &run.moments),
-            verdicts: expectation::judge(run.scenario, &run.moments, log),
+            calls: CallCounts::new(records),
+            achieved_rate: achieved_rate(records, duration),
+            bytes_received: records.iter().map(body_bytes).sum(),
+            send_lag_ms: Quantiles::new(send_lags),
+            rows: row::rows(records, &run.event),
+            checks: check::evaluate(run.scenario, &run.event, log),
             call: run.call,
             interrupted: run.interrupted,
         }
     }
 
-    /// Whether everything that the scenario expects held.
+    /// Returns true if all checks passed.
     #[must_use]
-    pub fn held(&self) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.held)
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(|check| check.passed)
     }
 }
 
-impl Quantiles {
-    /// By nearest rank, exact: a quantile is the time of one of the calls.
-    fn of(times: impl Iterator<Item = Duration>) -> Self {
-        let mut times: Vec<Duration> = times.collect();
-        times.sort_unstable();
-        let at = |share: usize| {
-            let rank = (times.len() * share).div_ceil(100).saturating_sub(1);
-            times.get(rank).map_or(0.0, millis)
-        };
-        Self { p50: at(50), p90: at(90), p99: at(99), max: at(100) }
-    }
-}
-
-/// Milliseconds to the microsecond; more than 71 minutes are told as 71 minutes.
-fn millis(time: &Duration) -> f64 {
-    f64::from(u32::try_from(time.as_micros()).unwrap_or(u32::MAX)) / 1000.0
-}
-
-fn count(records: &[Record]) -> Calls {
-    let mut calls = Calls { due: records.len(), ..Calls::default() };
-    for record in records {
-        match record.outcome {
-            Outcome::Answered { .. } => calls.answered += 1,
-            Outcome::Failed(Failure::NotSent) => calls.not_sent += 1,
-            Outcome::Failed(Failure::Connect | Failure::NoAnswer | Failure::CutOff | Failure::Timeout) => {
-                calls.failed += 1
+impl CallCounts {
+    fn new(records: &[CallRecord]) -> Self {
+        let mut counts = Self { due: records.len(), ..Self::default() };
+        for record in records {
+            match record.outcome {
+                CallOutcome::Completed { .. } => counts.completed += 1,
+                CallOutcome::Failed(CallError::NotSent) => counts.not_sent += 1,
+                CallOutcome::Failed(
+                    CallError::Connect | CallError::NoResponse | CallError::Truncated | CallError::TimedOut,
+                ) => counts.failed += 1,
             }
         }
+        counts
     }
-    calls
 }
 
-fn achieved_rate(records: &[Record], asked: Duration) -> f64 {
-    let answered = records.iter().filter(|record| matches!(record.outcome, Outcome::Answered { .. }));
-    let (calls, last) =
-        answered.fold((0_u64, asked), |(calls, last), record| (calls + 1, last.max(record.done)));
-    if last.is_zero() { 0.0 } else { calls as f64 / last.as_secs_f64() }
+/// Returns completed calls per second, over `duration` or until the last response if that was
+/// later.
+fn achieved_rate(records: &[CallRecord], duration: Duration) -> f64 {
+    let completed = records.iter().filter(|record| matches!(record.outcome, CallOutcome::Completed { .. }));
+    let (calls, end) =
+        completed.fold((0_u64, duration), |(calls, end), record| (calls + 1, end.max(record.done)));
+    if end.is_zero() { 0.0 } else { calls as f64 / end.as_secs_f64() }
 }
 
-const fn bytes(record: &Record) -> u64 {
+const fn body_bytes(record: &CallRecord) -> u64 {
     match record.outcome {
-        Outcome::Answered { bytes, .. } => bytes,
-        Outcome::Failed(_) => 0,
+        CallOutcome::Completed { bytes, .. } => bytes,
+        CallOutcome::Failed(_) => 0,
     }
-}
-
-fn rows(records: &[Record], moments: &Moments) -> Vec<Row> {
-    let mut groups: BTreeMap<_, Vec<Duration>> = BTreeMap::new();
-    for record in records {
-        let (status, code) = match record.outcome {
-            Outcome::Answered { status, code, .. } => (Some(status), code.map(Code::as_str)),
-            Outcome::Failed(failure) => (None, Some(failure.as_str())),
-        };
-        groups.entry((Line::of(record, moments), status, code)).or_default().push(record.latency());
-    }
-    groups
-        .into_iter()
-        .map(|((line, status, code), latencies)| Row {
-            line: line.as_str(),
-            status,
-            code,
-            calls: latencies.len(),
-            latency_ms: Quantiles::of(latencies.into_iter()),
-        })
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Stream;
+    use crate::driver::CallKind;
+    use shared::problem::Code;
 
-    fn record(due_ms: u64, waited_ms: u64, took_ms: u64, outcome: Outcome) -> Record {
+    fn record(due_ms: u64, waited_ms: u64, took_ms: u64, outcome: CallOutcome) -> CallRecord {
         let millis = Duration::from_millis;
-        Record {
-            stream: Stream::Main,
+        CallRecord {
+            kind: CallKind::Main,
             due: millis(due_ms),
             sent: millis(due_ms + waited_ms),
             done: millis(due_ms + waited_ms + took_ms),
@@ -230,34 +168,25 @@ mod tests {
         }
     }
 
-    const OK: Outcome = Outcome::Answered { status: 200, code: None, retry_after: false, bytes: 10 };
-    const DENIED: Outcome =
-        Outcome::Answered { status: 429, code: Some(Code::QuotaExceeded), retry_after: true, bytes: 5 };
+    const OK: CallOutcome = CallOutcome::Completed { status: 200, code: None, retry_after: false, bytes: 10 };
+    const DENIED: CallOutcome =
+        CallOutcome::Completed { status: 429, code: Some(Code::QuotaExceeded), retry_after: true, bytes: 5 };
 
     #[test]
-    fn a_quantile_is_the_time_that_this_share_of_calls_did_not_exceed() {
-        let quantiles = Quantiles::of((1..=200).rev().map(Duration::from_millis));
-        assert_eq!(quantiles, Quantiles { p50: 100.0, p90: 180.0, p99: 198.0, max: 200.0 });
-        assert_eq!(Quantiles::of([].into_iter()), Quantiles::default());
-        let one = Quantiles::of([Duration::from_millis(7)].into_iter());
-        assert_eq!(one, Quantiles { p50: 7.0, p90: 7.0, p99: 7.0, max: 7.0 });
-    }
-
-    #[test]
-    fn latency_counts_from_when_a_call_was_due_not_from_when_it_was_sent() {
-        let rows = rows(&[record(100, 50, 1, OK)], &Moments::Quiet);
+    fn latency_is_counted_from_due_time() {
+        let rows = row::rows(&[record(100, 50, 1, OK)], &ScenarioEvent::None);
         assert!((rows[0].latency_ms.max - 51.0).abs() < 1e-9);
     }
 
     #[test]
-    fn calls_are_counted_by_status_and_code_and_add_up() {
-        let failed = Outcome::Failed(Failure::Timeout);
-        let unsent = Outcome::Failed(Failure::NotSent);
+    fn calls_are_grouped_by_status_and_code() {
+        let failed = CallOutcome::Failed(CallError::TimedOut);
+        let unsent = CallOutcome::Failed(CallError::NotSent);
         let records = [OK, DENIED, OK, failed, DENIED, OK, unsent].map(|outcome| record(0, 0, 1000, outcome));
-        let told: Vec<_> =
-            rows(&records, &Moments::Quiet).iter().map(|row| (row.status, row.code, row.calls)).collect();
+        let rows = row::rows(&records, &ScenarioEvent::None);
+        let counts: Vec<_> = rows.iter().map(|row| (row.status, row.code.as_deref(), row.calls)).collect();
         assert_eq!(
-            told,
+            counts,
             [
                 (None, Some("not sent"), 1),
                 (None, Some("timed out"), 1),
@@ -265,11 +194,12 @@ mod tests {
                 (Some(429), Some("quota-exceeded"), 2),
             ]
         );
-        assert_eq!(count(&records), Calls { due: 7, answered: 5, failed: 1, not_sent: 1 });
+        let expected = CallCounts { due: 7, completed: 5, failed: 1, not_sent: 1 };
+        assert_eq!(CallCounts::new(&records), expected);
     }
 
     #[test]
-    fn the_achieved_rate_is_never_above_the_one_asked_for_and_falls_with_late_answers() {
+    fn achieved_rate_falls_with_late_responses() {
         let burst = [record(0, 0, 100, OK), record(0, 0, 100, OK)];
         assert!((achieved_rate(&burst, Duration::from_secs(1)) - 2.0).abs() < 1e-9);
         let late = [record(0, 0, 100, OK), record(0, 0, 4000, OK)];

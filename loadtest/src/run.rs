@@ -1,133 +1,90 @@
-//! `loadtest run`: from arguments to a report.
+//! `loadtest run`: runs a scenario and prints its report.
+
+mod arguments;
+mod error;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clap::Args;
-use hyper::Uri;
 use hyper::header::HeaderValue;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::driver::{self, Means, Stop};
-use crate::plan::{Bounds, Pace};
-use crate::report::{Circumstances, Report};
-use crate::scenario::{self, Ask, Scenario, Script};
+pub use arguments::Arguments;
+pub use error::RunError;
+
+use crate::driver::{Driver, DriverOptions, StopFlag};
+use crate::report::{Report, RunInfo};
+use crate::scenario::{self, CallSpec, Scenario, Script};
+use crate::schedule::{RunLimits, Schedule};
 use crate::target::Target;
 
-/// The options of `loadtest run`.
-#[derive(Args, Debug)]
-pub struct Arguments {
-    /// The gateway: scheme, host and port.
-    #[arg(long, default_value = "http://127.0.0.1:8787")]
-    url: String,
-    /// Path and query to call.
-    #[arg(long, default_value = "/v1/idea/generate", value_parser = parse_path)]
-    path: Uri,
-    /// JSON body; makes every call a POST.
-    #[arg(long)]
-    body: Option<String>,
-    /// Name of the environment variable that holds the key, or several separated by commas, used in turn.
-    #[arg(long, value_name = "NAME")]
-    key_env: Option<String>,
-    /// What to play.
-    #[arg(long, value_enum, default_value_t = Scenario::Steady)]
-    scenario: Scenario,
-    /// Calls a second, sent whether or not the earlier ones are answered.
-    #[arg(long, default_value_t = 50)]
-    rate: u32,
-    /// For how many seconds.
-    #[arg(long, default_value_t = 10)]
-    seconds: u32,
-    /// Connections kept open.
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    connections: u16,
-    /// How long a call may take, in seconds.
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u8).range(1..=60))]
-    timeout: u8,
-    /// Control API of the simulated tools, for tool-dies.
-    #[arg(long, default_value = "http://127.0.0.1:9117")]
-    control: String,
-    /// File to be made for the new key (mode 0600), for key-rotation: it is shown once and the old one will end.
-    #[arg(long, value_name = "FILE", required_if_eq("scenario", "key-rotation"))]
-    new_key_file: Option<PathBuf>,
-    /// Print the report as JSON.
-    #[arg(long)]
-    json: bool,
-    /// Longest run in seconds.
-    #[arg(long, default_value_t = 60)]
-    max_seconds: u32,
-    /// Most calls of a run; each takes about 64 bytes of memory.
-    #[arg(long, default_value_t = 100_000)]
-    max_calls: u64,
-    /// Allow a target that is not this machine. Have its owner's consent.
-    #[arg(long)]
-    allow_remote: bool,
-}
+/// The exit code of a run in which a check failed.
+const CHECK_FAILED: u8 = 3;
+/// The minimum duration of `tool-dies`. The last third must be longer than the recovery time of 10
+/// s.
+const MIN_OUTAGE_RUN: Duration = Duration::from_secs(36);
 
-/// What is about to be done, all of it checked.
+/// A validated run.
 struct Run {
     scenario: Scenario,
-    ask: Ask,
-    pace: Pace,
-    means: Means,
+    spec: CallSpec,
+    schedule: Schedule,
+    options: DriverOptions,
     keys: Vec<HeaderValue>,
     script: Script,
 }
 
-/// Runs a scenario, prints its report, and says by the exit code whether what it expects held.
+/// Runs a scenario and prints its report. Returns exit code 0 if all checks pass, otherwise 3.
 ///
 /// # Errors
-/// When the arguments do not fit together, the target cannot be reached, or the scenario's own part fails.
-pub async fn run(arguments: Arguments) -> io::Result<ExitCode> {
+/// Returns an error if the arguments are inconsistent, the target is unreachable, or the script
+/// fails.
+pub async fn run(arguments: Arguments) -> Result<ExitCode, RunError> {
     let json = arguments.json;
-    let report = drive(Run::prepare(arguments).await?).await?;
+    let report = execute(Run::prepare(arguments).await?).await?;
     let mut out = io::stdout().lock();
     if json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
         write!(out, "{report}")?;
     }
-    Ok(if report.held() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }
 
-async fn drive(run: Run) -> io::Result<Report> {
-    let call = format!(
-        "{} {}{}",
-        if run.ask.body.is_some() { "POST" } else { "GET" },
-        run.means.target,
-        run.ask.path
-    );
-    let templates = scenario::templates(run.scenario, &run.means.target, &run.ask, &run.keys);
+async fn execute(run: Run) -> Result<Report, RunError> {
+    let method = if run.spec.body.is_some() { "POST" } else { "GET" };
+    let call = format!("{method} {}{}", run.options.target, run.spec.path);
+    let templates = scenario::templates(run.scenario, &run.options.target, &run.spec, &run.keys);
     let (sender, templates) = watch::channel(templates);
-    let connections = run.means.connections;
-    let ready = driver::connect(run.means).await?;
+    let connections = run.options.connections;
+    let driver = Driver::connect(run.options).await?;
 
-    let stop = Stop::default();
+    let stop = StopFlag::default();
     let signals = tokio::spawn(stop_on_signal(stop.clone()));
     let start = Instant::now();
-    let (log, moments) = tokio::join!(
-        ready.drive(run.pace, templates, start, stop.clone()),
-        scenario::play(run.script, start, run.pace.length(), sender, &stop),
+    let (log, event) = tokio::join!(
+        driver.run(run.schedule, templates, start, stop.clone()),
+        scenario::play(run.script, start, run.schedule.duration(), sender, &stop),
     );
     signals.abort();
-    let circumstances = Circumstances {
+    let info = RunInfo {
         scenario: run.scenario,
         call,
-        pace: run.pace,
+        schedule: run.schedule,
         connections,
-        moments: moments?,
+        event: event?,
         interrupted: stop.is_set(),
     };
-    Ok(Report::new(circumstances, &log))
+    Ok(Report::new(info, &log))
 }
 
-/// The first SIGINT or SIGTERM ends the run early, with a report of what there is; the second ends the process.
-async fn stop_on_signal(stop: Stop) {
+/// Ends the run early on the first SIGINT or SIGTERM, with a report. The second one exits
+/// immediately.
+async fn stop_on_signal(stop: StopFlag) {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else { return };
     let mut next = async || {
@@ -137,81 +94,70 @@ async fn stop_on_signal(stop: Stop) {
         }
     };
     next().await;
-    stop.now();
+    stop.set();
     next().await;
     std::process::exit(130);
 }
 
 impl Run {
-    async fn prepare(arguments: Arguments) -> io::Result<Self> {
-        let bounds = Bounds { seconds: arguments.max_seconds, calls: arguments.max_calls };
+    async fn prepare(arguments: Arguments) -> Result<Self, RunError> {
+        let limits = RunLimits { seconds: arguments.max_seconds, calls: arguments.max_calls };
         let bursts = arguments.scenario == Scenario::Burst;
-        let pace = Pace::new(arguments.rate, arguments.seconds, bursts, bounds).map_err(unfit)?;
+        let schedule = Schedule::new(arguments.rate, arguments.seconds, bursts, limits)?;
         let target = Target::resolve(&arguments.url, arguments.allow_remote).await?;
-        let ask = Ask { path: arguments.path.clone(), body: arguments.body.clone().map(Bytes::from) };
+        let spec = CallSpec { path: arguments.path.clone(), body: arguments.body.clone().map(Bytes::from) };
         let keys = arguments.key_env.as_deref().map_or_else(|| Ok(Vec::new()), read_keys)?;
-        let script = script(&arguments, &target, &ask, &keys, pace).await?;
-        let means = Means {
+        let script = script(&arguments, &target, &spec, &keys, schedule).await?;
+        let options = DriverOptions {
             target,
             connections: arguments.connections.into(),
             timeout: Duration::from_secs(arguments.timeout.into()),
         };
-        Ok(Self { scenario: arguments.scenario, ask, pace, means, keys, script })
+        Ok(Self { scenario: arguments.scenario, spec, schedule, options, keys, script })
     }
 }
 
+/// Returns the script of the scenario.
 async fn script(
     arguments: &Arguments,
     target: &Target,
-    ask: &Ask,
+    spec: &CallSpec,
     keys: &[HeaderValue],
-    pace: Pace,
-) -> io::Result<Script> {
+    schedule: Schedule,
+) -> Result<Script, RunError> {
     match arguments.scenario {
-        Scenario::Steady | Scenario::Burst | Scenario::OverLimit => Ok(Script::Nothing),
+        Scenario::Steady | Scenario::Burst | Scenario::OverLimit => Ok(Script::None),
         Scenario::ToolDies => {
-            if pace.length() < Duration::from_secs(36) {
-                let why = "tool-dies takes --seconds 36 or more: a third of it is to see the tool heal, within 10 s";
-                return Err(unfit(why.to_owned()));
+            if schedule.duration() < MIN_OUTAGE_RUN {
+                return Err(RunError::OutageTooShort { seconds: schedule.duration().as_secs() });
             }
-            let tool =
-                ask.tool().ok_or_else(|| unfit("tool-dies needs a --path of /v1/{tool}/…".to_owned()))?;
+            let tool = spec.tool().ok_or_else(|| RunError::NoTool { path: spec.path.to_string() })?;
             let control = Target::resolve(&arguments.control, arguments.allow_remote).await?;
-            Ok(Script::KillTool { control, tool })
+            Ok(Script::StopTool { control, tool })
         }
         Scenario::KeyRotation => match (keys, &arguments.new_key_file) {
-            ([key], Some(file)) => Ok(Script::Rotate {
+            ([key], Some(file)) => Ok(Script::RotateKey {
                 target: target.clone(),
-                ask: ask.clone(),
+                spec: spec.clone(),
                 key: key.clone(),
                 new_key_file: file.clone(),
             }),
-            _ => Err(unfit("key-rotation needs one key by --key-env, and --new-key-file".to_owned())),
+            _ => Err(RunError::RotationNeedsOneKey { keys: keys.len() }),
         },
     }
 }
 
-fn parse_path(text: &str) -> Result<Uri, String> {
-    let uri: Uri = text.parse().map_err(|cause| format!("{cause}"))?;
-    if uri.authority().is_some() || !text.starts_with('/') {
-        return Err("begin it with /".to_owned());
-    }
-    Ok(uri)
-}
-
-fn read_keys(variable: &str) -> io::Result<Vec<HeaderValue>> {
-    let text = std::env::var(variable).map_err(|cause| unfit(format!("--key-env {variable}: {cause}")))?;
+/// Reads the keys from an environment variable, separated by commas.
+fn read_keys(variable: &str) -> Result<Vec<HeaderValue>, RunError> {
+    let name = || variable.to_owned();
+    let text =
+        std::env::var(variable).map_err(|source| RunError::KeyVariable { variable: name(), source })?;
     let keys = text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(|key| {
-        // The fault is told without the value: it is a secret, or nearly one.
-        let mut value = HeaderValue::from_str(key)
-            .map_err(|_invalid| unfit(format!("the value of {variable} cannot be a header")))?;
+        let mut value =
+            HeaderValue::from_str(key).map_err(|_invalid| RunError::KeyNotHeader { variable: name() })?;
         value.set_sensitive(true);
         Ok(value)
     });
-    let keys: Vec<HeaderValue> = keys.collect::<io::Result<_>>()?;
-    if keys.is_empty() { Err(unfit(format!("{variable} is empty"))) } else { Ok(keys) }
-}
-
-fn unfit(why: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why)
+    let keys: Vec<HeaderValue> = keys.collect::<Result<_, RunError>>()?;
+    if keys.is_empty() { Err(RunError::NoKey { variable: name() }) } else { Ok(keys) }
 }

@@ -1,4 +1,4 @@
-//! The named scenarios: what is called, and what is done to the gateway meanwhile.
+//! The named scenarios: what is called, and what happens to the gateway meanwhile.
 
 mod script;
 
@@ -13,28 +13,29 @@ use hyper::{Method, Request, Uri};
 use shared::headers::API_KEY;
 use shared::tool::Tool;
 
-pub use script::{Script, play};
+pub use script::{Script, ScriptError, play};
 
-use crate::driver::{Stream, Template};
+use crate::driver::{CallKind, CallTemplate};
 use crate::target::Target;
 
-/// A load and the story that goes with it.
+/// A load pattern, with the events and the checks that belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
-    /// Evenly spread calls.
+    /// Calls are evenly spaced.
     Steady,
-    /// The same number of calls a second, all at its beginning.
+    /// All calls of a second are sent at its beginning.
     Burst,
-    /// More calls than the key's limit: exactly the limit gets through, the rest is told when to come back.
+    /// The rate exceeds the key's limit: exactly the limit succeeds, the rest gets 429 with
+    /// Retry-After.
     OverLimit,
-    /// A third of the way in the tool is stopped, at two thirds it is started again.
+    /// The tool is stopped after a third of the run and started again after two thirds.
     ToolDies,
-    /// Half-way the key is replaced; from then on the old and the new one take turns.
+    /// The key is rotated half-way. From then on the old and the new key are used in turn.
     KeyRotation,
 }
 
 impl Scenario {
-    /// Its name on the command line and in reports.
+    /// Returns the name used on the command line and in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -47,46 +48,47 @@ impl Scenario {
     }
 }
 
-/// What happened to the gateway during a run, counted from its beginning.
+/// The event of a run. Times are counted from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moments {
-    /// Nothing.
-    Quiet,
-    /// A tool went and came back.
+pub enum ScenarioEvent {
+    /// No event.
+    None,
+    /// A tool was stopped and started again.
     Outage(Outage),
-    /// The key was replaced.
+    /// The key was rotated.
     Rotation {
-        /// When the new key was there.
+        /// The time at which the new key was available.
         at: Duration,
     },
 }
 
-/// The moments of a tool that goes and comes back.
+/// The times of a tool outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// It is told to stop.
+    /// The stop was requested.
     pub stopping: Duration,
-    /// It has stopped.
+    /// The tool had stopped.
     pub stopped: Duration,
-    /// It is told to start.
+    /// The start was requested.
     pub starting: Duration,
-    /// It has started.
+    /// The tool was listening again.
     pub started: Duration,
 }
 
-/// What every call asks for.
+/// The request of every call, without its key.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct CallSpec {
     /// The path and query.
     pub path: Uri,
-    /// A JSON body makes it a POST; without one it is a GET.
+    /// The JSON body of a POST, or `None` for a GET.
     pub body: Option<Bytes>,
 }
 
-impl Ask {
-    /// The call as a template. The key's value is marked sensitive, so that no `Debug` shows it.
+impl CallSpec {
+    /// Returns a template for the call. The key is marked sensitive, so that `Debug` does not print
+    /// it.
     #[must_use]
-    pub fn template(&self, target: &Target, stream: Stream, key: Option<&HeaderValue>) -> Template {
+    pub fn template(&self, target: &Target, kind: CallKind, key: Option<&HeaderValue>) -> CallTemplate {
         let mut request = Request::new(Full::new(self.body.clone().unwrap_or_default()));
         *request.method_mut() = if self.body.is_some() { Method::POST } else { Method::GET };
         *request.uri_mut() = self.path.clone();
@@ -100,34 +102,40 @@ impl Ask {
         if let Some(key) = key {
             headers.insert(API_KEY, key.clone());
         }
-        Template { stream, request }
+        CallTemplate { kind, request }
     }
 
-    /// The tool that is called, if the path is the gateway's.
+    /// Returns the called tool, or `None` if the path is not `/v1/{tool}/…`.
     #[must_use]
     pub fn tool(&self) -> Option<Tool> {
         Tool::parse(self.path.path().strip_prefix("/v1/")?.split('/').next()?)
     }
 
-    /// A call to another tool, to see that it is left alone.
-    fn of_another_tool(tool: Tool) -> Self {
+    /// Returns a call to a tool other than `tool`, to check that an outage does not affect it.
+    fn for_other_tool(tool: Tool) -> Self {
         let other = if tool == Tool::Biolink { Tool::Build } else { Tool::Biolink };
         let path = Uri::try_from(format!("/v1/{other}/generate")).unwrap_or_default();
         Self { path, body: None }
     }
 }
 
-/// The calls that a scenario begins with, in turn: one for each key and, where a tool dies, as many to another.
+/// Returns the templates that a scenario starts with: one per key, and in `tool-dies` one more per
+/// key for another tool.
 #[must_use]
-pub fn templates(scenario: Scenario, target: &Target, ask: &Ask, keys: &[HeaderValue]) -> Arc<[Template]> {
+pub fn templates(
+    scenario: Scenario,
+    target: &Target,
+    spec: &CallSpec,
+    keys: &[HeaderValue],
+) -> Arc<[CallTemplate]> {
     let keys: Vec<Option<&HeaderValue>> =
         if keys.is_empty() { vec![None] } else { keys.iter().map(Some).collect() };
-    let other = ask.tool().filter(|_| scenario == Scenario::ToolDies).map(Ask::of_another_tool);
+    let other = spec.tool().filter(|_| scenario == Scenario::ToolDies).map(CallSpec::for_other_tool);
     keys.into_iter()
         .flat_map(|key| {
-            let main = ask.template(target, Stream::Main, key);
-            let bystander = other.as_ref().map(|other| other.template(target, Stream::Bystander, key));
-            [Some(main), bystander].into_iter().flatten()
+            let main = spec.template(target, CallKind::Main, key);
+            let other = other.as_ref().map(|other| other.template(target, CallKind::OtherTool, key));
+            [Some(main), other].into_iter().flatten()
         })
         .collect()
 }

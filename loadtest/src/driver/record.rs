@@ -1,92 +1,84 @@
-//! What became of one call.
+//! The record of one call.
 
 use std::time::Duration;
 
 use shared::problem::Code;
+use thiserror::Error;
 
-/// Which line of calls one belongs to, where a scenario has several.
+/// The kind of a call, in scenarios that mix several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stream {
-    /// The calls under test.
+pub enum CallKind {
+    /// A call under test.
     Main,
-    /// Calls to another tool, which are to stay as they are.
-    Bystander,
-    /// Calls with the key that replaced the first.
+    /// A call to another tool, which the scenario must not affect.
+    OtherTool,
+    /// A call with the key that replaced the first one.
     NewKey,
 }
 
-/// One call. Times are counted from the beginning of the run.
+/// The record of one call. Times are counted from the start of the run.
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
-    /// Which line it belongs to.
-    pub stream: Stream,
-    /// When it was to be sent.
+pub struct CallRecord {
+    /// The kind of call.
+    pub kind: CallKind,
+    /// The time at which the call was due.
     pub due: Duration,
-    /// When a connection took it.
+    /// The time at which a connection took the call.
     pub sent: Duration,
-    /// When its last byte had come, or it had failed.
+    /// The time of the last response byte, or of the failure.
     pub done: Duration,
-    /// How it ended.
-    pub outcome: Outcome,
+    /// The outcome.
+    pub outcome: CallOutcome,
 }
 
-impl Record {
-    /// What a client would have waited: from the moment the call was due, not from when the driver got to it.
+impl CallRecord {
+    /// Returns the latency, counted from the due time. This avoids coordinated omission.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.done.saturating_sub(self.due)
     }
 
-    /// Whether the gateway let it through and the tool took it.
+    /// Returns true if the response status is 2xx.
     #[must_use]
-    pub const fn succeeded(&self) -> bool {
-        matches!(self.outcome, Outcome::Answered { status: 200..=299, .. })
+    pub const fn is_success(&self) -> bool {
+        matches!(self.outcome, CallOutcome::Completed { status: 200..=299, .. })
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// With a whole answer.
-    Answered {
-        /// Its status.
+pub enum CallOutcome {
+    /// A complete response.
+    Completed {
+        /// The status.
         status: u16,
-        /// The code of the gateway's problem, if it is one.
+        /// The code of the gateway's problem, if the response is one.
         code: Option<Code>,
-        /// Whether it said when to come back.
+        /// Whether the response has `Retry-After`.
         retry_after: bool,
-        /// How long its body was.
+        /// The size of the body in bytes.
         bytes: u64,
     },
-    /// Without one.
-    Failed(Failure),
+    /// No complete response.
+    Failed(CallError),
 }
 
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+/// The reason why a call has no complete response. Its text is the `code` of a report row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
+pub enum CallError {
     /// No connection could be opened.
+    #[error("connect failed")]
     Connect,
-    /// The connection ended before the answer's head.
-    NoAnswer,
-    /// The connection ended within the answer's body.
-    CutOff,
-    /// The answer was not complete in time.
-    Timeout,
+    /// The connection was closed or reset before the response head.
+    #[error("no response")]
+    NoResponse,
     /// All connections were busy until the run was over.
+    #[error("not sent")]
     NotSent,
-}
-
-impl Failure {
-    /// For the report.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "no connection",
-            Self::NoAnswer => "no answer",
-            Self::CutOff => "answer cut off",
-            Self::Timeout => "timed out",
-            Self::NotSent => "not sent",
-        }
-    }
+    /// The connection was closed or reset within the response body.
+    #[error("response truncated")]
+    Truncated,
+    /// The response was not complete within the timeout.
+    #[error("timed out")]
+    TimedOut,
 }

@@ -1,4 +1,4 @@
-//! The report as text for people.
+//! The report as text.
 
 use std::fmt;
 
@@ -6,31 +6,31 @@ use super::{Quantiles, Report, Row};
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, calls, .. } = self;
+        let Self { load, calls, .. } = self;
         writeln!(f, "{}: {}", self.scenario, self.call)?;
         writeln!(
             f,
-            "asked     {}/s for {} s over {} connections{}",
-            asked.rate,
-            asked.seconds,
-            asked.connections,
-            if self.interrupted { "; interrupted" } else { "" }
+            "load      {}/s for {} s over {} connections{}",
+            load.rate,
+            load.seconds,
+            load.connections,
+            if self.interrupted { ", interrupted" } else { "" }
         )?;
         writeln!(
             f,
-            "calls     {} due: {} answered, {} failed, {} not sent",
-            calls.due, calls.answered, calls.failed, calls.not_sent
+            "calls     {} due: {} completed, {} failed, {} not sent",
+            calls.due, calls.completed, calls.failed, calls.not_sent
         )?;
         writeln!(f, "achieved  {:.1}/s, {} bytes received", self.achieved_rate, self.bytes_received)?;
         let Quantiles { p99, max, .. } = self.send_lag_ms;
-        writeln!(f, "send lag  {p99:.2} ms p99, {max:.2} ms max (part of every latency below)\n")?;
-        self.rows(f)?;
-        self.verdicts(f)
+        writeln!(f, "send lag  {p99:.2} ms p99, {max:.2} ms max (included in every latency)\n")?;
+        self.write_rows(f)?;
+        self.write_checks(f)
     }
 }
 
 impl Report {
-    fn rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels: Vec<String> = self.rows.iter().map(Row::label).collect();
         let width = labels.iter().map(String::len).max().unwrap_or(0);
         let head = format!("{:>8} {:>9} {:>9} {:>9} {:>9}", "calls", "p50 ms", "p90 ms", "p99 ms", "max ms");
@@ -42,11 +42,11 @@ impl Report {
         Ok(())
     }
 
-    fn verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
-        for verdict in &self.verdicts {
-            let word = if verdict.held { "holds " } else { "FAILS " };
-            writeln!(f, "{word} {}: {}", verdict.expects, verdict.found)?;
+        for check in &self.checks {
+            let result = if check.passed { "PASS" } else { "FAIL" };
+            writeln!(f, "{result}  {}: {}", check.check, check.found)?;
         }
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Report {
 impl Row {
     fn label(&self) -> String {
         let status = self.status.map(|status| status.to_string());
-        let parts: Vec<&str> = status.as_deref().into_iter().chain(self.code).collect();
-        format!("{}: {}", self.line, parts.join(" "))
+        let parts: Vec<&str> = status.as_deref().into_iter().chain(self.code.as_deref()).collect();
+        format!("{}: {}", self.group, parts.join(" "))
     }
 }

@@ -1,143 +1,180 @@
-//! What is done while calls are made.
+//! The script of a scenario: what happens while calls are made.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{HOST, HeaderValue, InvalidHeaderValue};
 use hyper::{Method, Request, StatusCode, Uri};
 use serde_json::Value;
 use shared::headers::API_KEY;
 use shared::tool::Tool;
+use thiserror::Error;
 use tokio::sync::watch;
 
-use super::{Ask, Moments, Outage};
-use crate::driver::{self, Reply, Stop, Stream, Template};
+use super::{CallSpec, Outage, ScenarioEvent};
+use crate::driver::{self, CallKind, CallResponse, CallTemplate, RequestError, StopFlag};
 use crate::target::Target;
 
-/// A scenario's part beside the calls.
+/// The event that a scenario causes.
 #[derive(Debug)]
 pub enum Script {
-    /// None.
-    Nothing,
-    /// Stop a tool, later start it again.
-    KillTool {
+    /// No event.
+    None,
+    /// Stops a tool and starts it again.
+    StopTool {
         /// The control API of the simulated tools.
         control: Target,
-        /// Which one.
+        /// The tool to stop.
         tool: Tool,
     },
-    /// Replace the key.
-    Rotate {
+    /// Rotates the key.
+    RotateKey {
         /// The gateway.
         target: Target,
-        /// What is called with either key.
-        ask: Ask,
-        /// The key to be replaced.
+        /// The call that is made with either key.
+        spec: CallSpec,
+        /// The key to rotate.
         key: HeaderValue,
-        /// Where the new key goes: it is shown once, and the old one will end.
+        /// The file to create for the new key. It must be kept, because the gateway shows it once
+        /// and the old one expires.
         new_key_file: PathBuf,
     },
 }
 
-/// Plays a script within `length` from `start`. A tool that was stopped is started again whatever happens.
+/// The reason why a script failed.
+#[derive(Debug, Error)]
+pub enum ScriptError {
+    /// A request to the control API or the gateway failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The control API or the gateway refused a request.
+    #[error("{method} {url} returned {status}, expected 200 or 201: {body}")]
+    Refused {
+        /// The request method.
+        method: Method,
+        /// The request URL.
+        url: String,
+        /// The response status.
+        status: u16,
+        /// The response body.
+        body: String,
+    },
+    /// The response to a key rotation has no usable key. Its text is secret and not shown.
+    #[error("the response to the key rotation has no `key` that is valid as a header value")]
+    NoKey,
+    /// The file for the new key could not be written.
+    #[error("cannot write the new key to {}: {source}", path.display())]
+    KeyFile {
+        /// The path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// Runs a script within `duration` from `start`. A tool that it stopped is started again even if
+/// `stop` is set.
 ///
 /// # Errors
-/// When the control API or the gateway does not do as told; no further call is made then.
+/// Returns an error if the control API or the gateway fails or refuses. Sets `stop` then.
 pub async fn play(
     script: Script,
     start: Instant,
-    length: Duration,
-    templates: watch::Sender<Arc<[Template]>>,
-    stop: &Stop,
-) -> io::Result<Moments> {
-    let played = match script {
-        Script::Nothing => Ok(Moments::Quiet),
-        Script::KillTool { control, tool } => kill_tool(&control, tool, start, length, stop).await,
-        Script::Rotate { target, ask, key, new_key_file } => {
-            until(start + length / 2, stop).await;
-            let rotated = rotate(&target, key.clone(), new_key_file).await;
-            rotated.map(|new_key| {
-                let old = ask.template(&target, Stream::Main, Some(&key));
-                let new = ask.template(&target, Stream::NewKey, Some(&new_key));
+    duration: Duration,
+    templates: watch::Sender<Arc<[CallTemplate]>>,
+    stop: &StopFlag,
+) -> Result<ScenarioEvent, ScriptError> {
+    let result = match script {
+        Script::None => Ok(ScenarioEvent::None),
+        Script::StopTool { control, tool } => stop_tool(&control, tool, start, duration, stop).await,
+        Script::RotateKey { target, spec, key, new_key_file } => {
+            sleep_until(start + duration / 2, stop).await;
+            rotate_key(&target, key.clone(), &new_key_file).await.map(|new_key| {
+                let old = spec.template(&target, CallKind::Main, Some(&key));
+                let new = spec.template(&target, CallKind::NewKey, Some(&new_key));
                 templates.send_replace([old, new].into());
-                Moments::Rotation { at: start.elapsed() }
+                ScenarioEvent::Rotation { at: start.elapsed() }
             })
         }
     };
-    if played.is_err() {
-        stop.now();
+    if result.is_err() {
+        stop.set();
     }
-    played
+    result
 }
 
-async fn kill_tool(
+async fn stop_tool(
     control: &Target,
     tool: Tool,
     start: Instant,
-    length: Duration,
-    stop: &Stop,
-) -> io::Result<Moments> {
-    until(start + length / 3, stop).await;
+    duration: Duration,
+    stop: &StopFlag,
+) -> Result<ScenarioEvent, ScriptError> {
+    sleep_until(start + duration / 3, stop).await;
     let stopping = start.elapsed();
-    order(control, tool, "stop").await?;
+    post(control, &format!("/{tool}/stop"), None).await?;
     let stopped = start.elapsed();
-    until(start + length * 2 / 3, stop).await;
+    sleep_until(start + duration * 2 / 3, stop).await;
     let starting = start.elapsed();
-    order(control, tool, "start").await?;
-    Ok(Moments::Outage(Outage { stopping, stopped, starting, started: start.elapsed() }))
+    post(control, &format!("/{tool}/start"), None).await?;
+    Ok(ScenarioEvent::Outage(Outage { stopping, stopped, starting, started: start.elapsed() }))
 }
 
-async fn order(control: &Target, tool: Tool, order: &str) -> io::Result<()> {
-    let request = post(control, &format!("/{tool}/{order}"));
-    let reply = driver::once(control, request).await.map_err(|cause| {
-        io::Error::new(cause.kind(), format!("the control API of the tools at {control}: {cause}"))
-    })?;
-    expect(&reply, &format!("{control} refused to {order} {tool}"))
-}
-
-async fn rotate(target: &Target, key: HeaderValue, new_key_file: PathBuf) -> io::Result<HeaderValue> {
-    let mut request = post(target, "/v1/keys/me/rotate");
-    request.headers_mut().insert(API_KEY, key);
-    let reply = driver::once(target, request).await?;
-    expect(&reply, "the gateway refused to replace the key")?;
-    let body: Value = serde_json::from_slice(&reply.body)?;
-    let key = body.get("key").and_then(Value::as_str);
-    let key = key.ok_or_else(|| io::Error::other("the gateway's answer to a rotation holds no key"))?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new_key_file)?;
-    writeln!(file, "{key}")?;
-    let mut value = HeaderValue::from_str(key).map_err(io::Error::other)?;
+/// Rotates the key, writes the new one to a file that only its owner can read, and returns it.
+async fn rotate_key(
+    target: &Target,
+    key: HeaderValue,
+    new_key_file: &Path,
+) -> Result<HeaderValue, ScriptError> {
+    let response = post(target, "/v1/keys/me/rotate", Some(key)).await?;
+    let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    let key = body.get("key").and_then(Value::as_str).ok_or(ScriptError::NoKey)?;
+    write_private(new_key_file, key)
+        .map_err(|source| ScriptError::KeyFile { path: new_key_file.to_owned(), source })?;
+    let mut value = HeaderValue::from_str(key).map_err(|_invalid: InvalidHeaderValue| ScriptError::NoKey)?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-fn post(target: &Target, path: &str) -> Request<Full<Bytes>> {
+fn write_private(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{line}")
+}
+
+/// Sends a POST without a body. Returns an error unless the status is 200 or 201.
+async fn post(target: &Target, path: &str, key: Option<HeaderValue>) -> Result<CallResponse, ScriptError> {
     let mut request = Request::new(Full::new(Bytes::new()));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::try_from(path).unwrap_or_default();
     if let Ok(host) = HeaderValue::from_str(target.authority()) {
         request.headers_mut().insert(HOST, host);
     }
-    request
-}
-
-fn expect(reply: &Reply, otherwise: &str) -> io::Result<()> {
-    if matches!(reply.status, StatusCode::OK | StatusCode::CREATED) {
-        return Ok(());
+    if let Some(key) = key {
+        request.headers_mut().insert(API_KEY, key);
     }
-    let said = String::from_utf8_lossy(&reply.body);
-    Err(io::Error::other(format!("{otherwise}: {} {said}", reply.status.as_u16())))
+    let response = driver::send_once(target, request).await?;
+    if matches!(response.status, StatusCode::OK | StatusCode::CREATED) {
+        return Ok(response);
+    }
+    Err(ScriptError::Refused {
+        method: Method::POST,
+        url: format!("{target}{path}"),
+        status: response.status.as_u16(),
+        body: String::from_utf8_lossy(&response.body).into_owned(),
+    })
 }
 
-/// Waits until `moment`, or until the run is stopped.
-async fn until(moment: Instant, stop: &Stop) {
-    const STOP_CHECK: Duration = Duration::from_millis(50);
+/// Sleeps until `moment` or until `stop` is set.
+async fn sleep_until(moment: Instant, stop: &StopFlag) {
+    const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
     while !stop.is_set() && Instant::now() < moment {
-        tokio::time::sleep(STOP_CHECK.min(moment.saturating_duration_since(Instant::now()))).await;
+        let remaining = moment.saturating_duration_since(Instant::now());
+        tokio::time::sleep(STOP_CHECK_INTERVAL.min(remaining)).await;
     }
 }

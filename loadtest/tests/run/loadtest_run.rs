@@ -1,4 +1,4 @@
-//! The binary, run to its end.
+//! Runs of the `loadtest` binary.
 
 use std::net::SocketAddr;
 use std::process::Output;
@@ -6,19 +6,20 @@ use std::process::Output;
 use serde_json::Value;
 use tokio::process::Command;
 
-pub(crate) struct Finished {
+/// The result of a run.
+pub(crate) struct RunOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Finished {
-    /// The report of a run with `--json`.
+impl RunOutput {
+    /// Parses the report of a run with `--json`.
     pub(crate) fn report(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{}{}", self.stdout, self.stderr))
     }
 
-    /// How many calls ended with this status.
+    /// Returns the number of calls with this status.
     pub(crate) fn calls_with(&self, status: u16) -> u64 {
         let report = self.report();
         let rows = report["rows"].as_array().unwrap();
@@ -26,13 +27,13 @@ impl Finished {
     }
 }
 
-/// Runs `loadtest run` against `addr` with these options and environment.
+/// Runs `loadtest run` against `addr` and returns its output.
 pub(crate) async fn loadtest_run(
     addr: SocketAddr,
     options: &[&str],
     environment: &[(&str, &str)],
-) -> Finished {
-    finished(command(addr, options).envs(environment.iter().copied()).output().await.unwrap())
+) -> RunOutput {
+    run_output(command(addr, options).envs(environment.iter().copied()).output().await.unwrap())
 }
 
 pub(crate) fn command(addr: SocketAddr, options: &[&str]) -> Command {
@@ -41,8 +42,8 @@ pub(crate) fn command(addr: SocketAddr, options: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn finished(Output { status, stdout, stderr }: Output) -> Finished {
-    Finished {
+pub(crate) fn run_output(Output { status, stdout, stderr }: Output) -> RunOutput {
+    RunOutput {
         code: status.code(),
         stdout: String::from_utf8(stdout).unwrap(),
         stderr: String::from_utf8(stderr).unwrap(),

@@ -1,4 +1,4 @@
-//! The load driver over real sockets, against simulated tools and a stand-in for the gateway.
+//! The load driver over real sockets, against simulated tools and a fake gateway.
 
 #[cfg(test)]
 mod driver;

@@ -31,7 +31,8 @@ struct SliceState {
     responses: Cell<u64>,
     /// The first error of any connection.
     error: RefCell<Option<io::Error>>,
-    /// Whether the warm-up is over. Before, any status is accepted: the first call of a limit passes.
+    /// Whether the warm-up is over. Before, any status is accepted: the first call of a limit
+    /// passes.
     is_measuring: Cell<bool>,
     is_done: Cell<bool>,
     /// Due times of an open loop. The next free connection takes one.
@@ -45,14 +46,16 @@ pub(crate) struct SliceResult {
     pub(crate) responses: u64,
     /// The slice's duration.
     pub(crate) elapsed: Duration,
-    /// Latencies in microseconds, sorted, from a call's due time to its response. Empty unless the rate is fixed.
+    /// Latencies in microseconds, sorted, from a call's due time to its response. Empty unless the
+    /// rate is fixed.
     pub(crate) latencies: Vec<u32>,
 }
 
 const WARM_UP: Duration = Duration::from_millis(150);
 
 impl Load {
-    /// Load the peer for `duration`, after a warm-up. With an `interval` it is an open loop: calls are due that far apart.
+    /// Load the peer for `duration`, after a warm-up. With an `interval` it is an open loop: calls
+    /// are due that far apart.
     ///
     /// `observe` runs at the beginning and at the end of the slice, while calls continue.
     ///
@@ -147,7 +150,8 @@ impl Load {
     }
 }
 
-/// Returns a number far from all earlier ones. A grant is valid once, so no two connections may share request ids.
+/// Returns a number far from all earlier ones. A grant is valid once, so no two connections may
+/// share request ids.
 fn next_sequence_start() -> u64 {
     thread_local! {
         static START: Cell<u64> = const { Cell::new(1) };
@@ -158,7 +162,8 @@ fn next_sequence_start() -> u64 {
     })
 }
 
-/// Sends due times until the channel is closed. It spins, because timers of the runtime have a resolution of 1 ms.
+/// Sends due times until the channel is closed. It spins, because timers of the runtime have a
+/// resolution of 1 ms.
 async fn schedule_calls(interval: Duration, due: Sender<Instant>) {
     let mut next = Instant::now();
     while !due.is_closed() {
@@ -186,7 +191,8 @@ pub(crate) async fn open_idle(load: &Load, count: usize) -> io::Result<Vec<Conne
     Ok(held)
 }
 
-/// Makes `count` calls in sequence, each on a new connection that is closed before the next one opens.
+/// Makes `count` calls in sequence, each on a new connection that is closed before the next one
+/// opens.
 pub(crate) async fn call_in_sequence(load: &Load, count: usize) -> io::Result<()> {
     for _ in 0..count {
         drop(open_idle(load, 1).await?);

@@ -1,8 +1,9 @@
-//! `make bench-proxy`: the cost of a call through our proxy, compared with a bare Pingora proxy, nginx and HAProxy.
+//! `make bench-proxy`: the cost of a call through our proxy, compared with a bare Pingora proxy,
+//! nginx and HAProxy.
 //!
-//! All peers run on the same machine against the same upstream. Every round gives each peer a slice of each workload, so
-//! that other load on the machine affects all of them. The tables show the median of all rounds, and the median of
-//! each round's ratio to the bare proxy.
+//! All peers run on the same machine against the same upstream. Every round gives each peer a slice
+//! of each workload, so that other load on the machine affects all of them. The tables show the
+//! median of all rounds, and the median of each round's ratio to the bare proxy.
 
 mod load;
 mod measure;
@@ -28,7 +29,8 @@ use crate::peers::{Peer, PeerSetup};
 use crate::table::{Measurement, Table};
 use crate::workload::{WORKLOADS, Workload};
 
-/// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what it needs.
+/// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what
+/// it needs.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -47,7 +49,8 @@ struct Arguments {
     /// Peers to run: bare, "bare tuned", utg, "utg direct", nginx, haproxy. All by default.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Workloads to run: proxied, upload, download, connect, unknown, spent, rate, half. All by default.
+    /// Workloads to run: proxied, upload, download, connect, unknown, spent, rate, half. All by
+    /// default.
     ///
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]

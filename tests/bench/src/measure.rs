@@ -31,7 +31,8 @@ pub(crate) struct Slice {
     pub(crate) rate: u32,
 }
 
-/// The counters of a peer at one moment. Reading them costs the peer CPU time, so that is read before and after.
+/// The counters of a peer at one moment. Reading them costs the peer CPU time, so that is read
+/// before and after.
 struct Snapshot {
     cpu_before: Duration,
     overhead: Option<OverheadHistogram>,
@@ -66,7 +67,8 @@ impl Slice {
     /// Runs a workload against a peer and records the results.
     ///
     /// # Errors
-    /// Returns an error if a call fails or gets an unexpected status, or if the peer's counters cannot be read.
+    /// Returns an error if a call fails or gets an unexpected status, or if the peer's counters
+    /// cannot be read.
     pub(crate) async fn measure(
         &self,
         workload: &Workload,
@@ -95,7 +97,8 @@ impl Slice {
         let pace = &mut tables.pace;
         match workload.pacing {
             Pacing::ClosedLoop => {
-                // Per second of the peer's CPU time, not of the clock, because other processes may have used that CPU.
+                // Per second of the peer's CPU time, not of the clock, because other processes may
+                // have used that CPU.
                 let rate = responses / cpu.max(1e-9);
                 if workload.name == FULL_LOAD {
                     full_load.insert(peer.name, rate);
@@ -136,7 +139,8 @@ impl Slice {
     }
 }
 
-/// Records an empty row. A peer that refuses no calls gets the cost of a proxied call in place of a refusal.
+/// Records an empty row. A peer that refuses no calls gets the cost of a proxied call in place of a
+/// refusal.
 fn record_unsupported(workload: &Workload, peer: &Peer, full_load: &FullLoad, tables: &mut WorkloadTables) {
     tables.cost.add_peer(peer.name);
     tables.pace.add_peer(peer.name);

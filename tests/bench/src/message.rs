@@ -46,7 +46,8 @@ pub(crate) struct RequestWriter {
 }
 
 impl RequestWriter {
-    /// Returns a writer. `start` must differ between writers, so that they use different keys and request ids.
+    /// Returns a writer. `start` must differ between writers, so that they use different keys and
+    /// request ids.
     pub(crate) fn new(credential: Credential, shape: RequestShape, start: u64) -> Self {
         let target = format!("/v1/{}/{}?size=7", Tool::Qr, shape.action);
         let mut tail = Vec::new();

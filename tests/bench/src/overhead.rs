@@ -14,7 +14,8 @@ struct Bucket {
 const BUCKET: &str = "utg_gateway_seconds_bucket{le=\"";
 
 impl OverheadHistogram {
-    /// Parses metrics in the Prometheus text format. Returns `None` if the histogram is missing or incomplete.
+    /// Parses metrics in the Prometheus text format. Returns `None` if the histogram is missing or
+    /// incomplete.
     pub(crate) fn parse(metrics: &str) -> Option<Self> {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(BUCKET));
         let buckets: Vec<Bucket> = lines.map(Bucket::parse).collect::<Option<_>>()?;
@@ -31,15 +32,16 @@ impl OverheadHistogram {
         Self(buckets.map(difference).collect())
     }
 
-    /// Returns the upper bound, in microseconds, of the bucket that contains a percentile. It is infinite if there are
-    /// no calls or the percentile lies above the last bound.
+    /// Returns the upper bound, in microseconds, of the bucket that contains a percentile. It is
+    /// infinite if there are no calls or the percentile lies above the last bound.
     pub(crate) fn percentile_bound(&self, percent: u64) -> f64 {
         let all = self.calls();
         let found = self.0.iter().find(|bucket| all > 0 && bucket.calls * 100 >= all * percent);
         found.map_or(f64::INFINITY, |bucket| bucket.micros)
     }
 
-    /// Returns the percentage of calls known to be within a bound in microseconds, or 0 if there were no calls.
+    /// Returns the percentage of calls known to be within a bound in microseconds, or 0 if there
+    /// were no calls.
     pub(crate) fn percent_within(&self, micros: f64) -> f64 {
         let found = self.0.iter().rev().find(|bucket| bucket.micros <= micros);
         found.map_or(0.0, |bucket| bucket.calls as f64 * 100.0 / self.calls().max(1) as f64)

@@ -1,6 +1,7 @@
 //! The compared proxies, configured for the same work.
 //!
-//! An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools has a connection pool.
+//! An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools
+//! has a connection pool.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -76,7 +77,8 @@ impl Peer {
 }
 
 impl PeerSetup<'_> {
-    /// Starts the peers in `only`, or all if it is empty. Prints the names of those that are not installed.
+    /// Starts the peers in `only`, or all if it is empty. Prints the names of those that are not
+    /// installed.
     pub(crate) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
         let mut peers = Vec::new();
         for name in ["bare", "bare tuned", "utg", "utg direct", "nginx", "haproxy"] {
@@ -116,8 +118,8 @@ impl PeerSetup<'_> {
         Ok(peer)
     }
 
-    /// Starts our proxy in direct mode. It verifies keys and counts their quotas. It has more keys than nginx and
-    /// HAProxy because each may make only a few hundred calls a minute.
+    /// Starts our proxy in direct mode. It verifies keys and counts their quotas. It has more keys
+    /// than nginx and HAProxy because each may make only a few hundred calls a minute.
     async fn start_direct(&self, name: &'static str) -> io::Result<Peer> {
         let state = self.folder.join("keys");
         let section = format!(

@@ -93,7 +93,8 @@ impl PeerProcess {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// Returns a memory figure of `/proc/*/status` in KiB, for example `VmRSS` (now) or `VmHWM` (peak).
+    /// Returns a memory figure of `/proc/*/status` in KiB, for example `VmRSS` (now) or `VmHWM`
+    /// (peak).
     pub(crate) fn memory(&self, field: &str) -> io::Result<u64> {
         let mut kib = 0;
         for pid in self.pids()? {

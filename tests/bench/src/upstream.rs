@@ -1,4 +1,5 @@
-//! The upstream behind every peer. It does as little work as possible, so that the proxies are the bottleneck.
+//! The upstream behind every peer. It does as little work as possible, so that the proxies are the
+//! bottleneck.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,8 @@ pub(crate) const LARGE_BODY: usize = 1 << 20;
 const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 97\r\n\r\n\
     {\"status\":\"done\",\"result\":\"the answer of a tool that has nothing to think about\",\"took_ms\":0.00}\n";
 
-/// Listens on a free loopback port, serves every request on the current runtime, and returns the address.
+/// Listens on a free loopback port, serves every request on the current runtime, and returns the
+/// address.
 pub(crate) async fn start() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -100,7 +100,8 @@ pub(crate) const WORKLOADS: [Workload; 8] = [
 pub(crate) const FULL_LOAD: &str = "proxied";
 
 impl Workload {
-    /// Returns true if `names` selects the workload, or one that depends on it. An empty list selects all.
+    /// Returns true if `names` selects the workload, or one that depends on it. An empty list
+    /// selects all.
     pub(crate) fn is_selected(&self, names: &[String]) -> bool {
         let needed = |workload: &Self| {
             self.name == workload.name
