@@ -28,6 +28,7 @@ pub use pool::{
     UpstreamConfig,
 };
 pub use tls::UpstreamTls;
+pub use values::show as show_duration;
 
 use crate::{per_tool::PerTool, tls::ServerTls};
 

@@ -15,6 +15,7 @@ pub mod told;
 
 use std::{
     io,
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -57,6 +58,14 @@ pub struct Direct {
     /// Whether another process keeps the files now. Held while one is written.
     left: Mutex<bool>,
     attempts: Attempts,
+}
+
+/// Returns an error if a process that starts could not write its state there. Leaves nothing behind.
+///
+/// # Errors
+/// Why it could not.
+pub fn check_state(path: &Path) -> Result<(), StateFault> {
+    Store::open(path).map(drop)
 }
 
 impl Direct {

@@ -6,6 +6,7 @@
 
 pub mod access_log;
 pub mod admin;
+pub mod check;
 pub mod client;
 pub mod clock;
 pub mod config;

@@ -5,6 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Parser;
 use mimalloc::MiMalloc;
 use proxy::{
+    check, clock,
     config::{Config, LoadError},
     server,
 };
@@ -20,9 +21,13 @@ struct Arguments {
     /// The configuration file.
     #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration and exit: 0 it is valid, 1 it cannot be read, 2 it has faults.
+    /// Check the configuration, warn of what will most likely hurt, and exit: 0 it is valid, 1 it cannot be read, 2 it has
+    /// faults.
     #[arg(long)]
     check: bool,
+    /// With --check, exit with 2 if there are warnings.
+    #[arg(long, requires = "check")]
+    strict: bool,
     /// Take the sockets of the process that listens at `server.upgrade_socket`, which then ends; start as ever where there
     /// is none.
     #[arg(long, conflicts_with = "check")]
@@ -61,8 +66,7 @@ fn main() -> ExitCode {
         }
     };
     if arguments.check {
-        println!("{}: valid", arguments.config.display());
-        return ExitCode::SUCCESS;
+        return check(&arguments, &config);
     }
     // Pingora writes requests into its messages below `warn`, keys among them: those are never shown. How much is shown of
     // our own can change while it runs, so that it is not this filter that decides.
@@ -78,4 +82,24 @@ fn main() -> ExitCode {
             ExitCode::from(UNAVAILABLE)
         }
     }
+}
+
+/// Says that the configuration is valid, and what is to be warned of.
+#[allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "what the operator asked for on the command line"
+)]
+fn check(arguments: &Arguments, config: &Config) -> ExitCode {
+    let file = arguments.config.display();
+    let warnings = check::warnings(config, clock::now());
+    for warning in &warnings {
+        eprintln!("{file}: {warning}");
+    }
+    match warnings.len() {
+        0 => println!("{file}: valid"),
+        1 => println!("{file}: valid, with 1 warning"),
+        count => println!("{file}: valid, with {count} warnings"),
+    }
+    if arguments.strict && !warnings.is_empty() { ExitCode::from(FAULTY) } else { ExitCode::SUCCESS }
 }

@@ -90,6 +90,12 @@ impl ServerTls {
         self.expires_at
     }
 
+    /// Returns from when on the certificate is good, in seconds since 1970.
+    #[must_use]
+    pub const fn starts_at(&self) -> i64 {
+        self.starts_at
+    }
+
     /// Makes a connection safe.
     ///
     /// # Errors

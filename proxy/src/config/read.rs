@@ -105,7 +105,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         ),
         grace: section.read(
             "grace",
-            Duration::from_secs(30),
+            Duration::from_secs(40),
             duration_in(Duration::ZERO..=Duration::from_secs(3600)),
         ),
         upgrade_socket: section.read("upgrade_socket", None, |entry| entry.whole_path().map(Some)),

@@ -21,8 +21,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A duration as it would be written, in the largest unit that is exact.
-pub(crate) fn show(duration: Duration) -> String {
+/// Returns a duration as it would be written, in the largest unit that is exact.
+#[must_use]
+pub fn show(duration: Duration) -> String {
     match duration.as_millis() {
         0 => "0s".to_owned(),
         ms if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),

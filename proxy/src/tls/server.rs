@@ -16,6 +16,7 @@ use x509_parser::parse_x509_certificate;
 #[derive(Clone)]
 pub struct ServerTls {
     pub(super) config: Arc<ServerConfig>,
+    pub(super) starts_at: i64,
     pub(super) expires_at: i64,
 }
 
@@ -48,8 +49,9 @@ impl ServerTls {
         http2: bool,
     ) -> Result<Self, String> {
         let own = chain.first().ok_or("there is no certificate")?;
-        let expires_at = parse_x509_certificate(own)
-            .map(|(_, certificate)| certificate.validity().not_after.timestamp())
+        let (starts_at, expires_at) = parse_x509_certificate(own)
+            .map(|(_, certificate)| certificate.validity().clone())
+            .map(|validity| (validity.not_before.timestamp(), validity.not_after.timestamp()))
             .map_err(|_| "the certificate is not X.509".to_owned())?;
         let provider = Arc::new(ring::default_provider());
         let versions = match min_version {
@@ -77,7 +79,7 @@ impl ServerTls {
         // Clients come back without a whole handshake, and nothing is kept for them. The keys are this configuration's
         // own: who was let in under another one has to prove itself anew.
         config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
-        Ok(Self { config: Arc::new(config), expires_at })
+        Ok(Self { config: Arc::new(config), starts_at, expires_at })
     }
 }
 
