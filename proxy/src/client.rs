@@ -17,7 +17,7 @@ use std::{
 use pingora_core::protocols::{Stream, UniqueID};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use self::deadline::Deadline;
+use self::deadline::{Deadline, Pace};
 pub use self::{arrival::Arrival, deadline::Awaited};
 use crate::config::ClientConfig;
 
@@ -48,12 +48,21 @@ pub fn address(stream: &Stream) -> Option<IpAddr> {
 struct Bounds {
     header: Duration,
     idle: Duration,
+    /// Bytes a second of an upload, and of a response that is there to be taken.
+    upload_rate: u64,
+    download_rate: u64,
     h2c: bool,
 }
 
 impl Bounds {
     const fn of(config: &ClientConfig) -> Self {
-        Self { header: config.header_timeout, idle: config.idle_timeout, h2c: config.h2c }
+        Self {
+            header: config.header_timeout,
+            idle: config.idle_timeout,
+            upload_rate: config.min_upload_rate,
+            download_rate: config.min_download_rate,
+            h2c: config.h2c,
+        }
     }
 }
 
@@ -84,14 +93,35 @@ impl ClientStream {
         self.deadline.wait_for(awaited, time);
     }
 
-    /// From now on the client is to send more of its request.
+    /// From now on the client is to send more of its request, at the minimum rate.
     pub fn wait_for_more(&self) {
-        self.wait_for(Awaited::Request, self.bounds.idle);
+        let pace = Pace { pause: self.bounds.idle, rate: self.bounds.upload_rate };
+        self.deadline.wait_at_pace(Awaited::Request, pace);
     }
 
-    /// From now on the client is to take what is there for it.
+    /// From now on the client is to take what is there for it, at the minimum rate.
     pub fn wait_for_taking(&self) {
-        self.wait_for(Awaited::Taking, self.bounds.idle);
+        let pace = Pace { pause: self.bounds.idle, rate: self.bounds.download_rate };
+        self.deadline.wait_at_pace(Awaited::Taking, pace);
+    }
+
+    /// From now on the tool is to go on with its response, with pauses of at most this length. A body that is still
+    /// coming earns it time at the minimum rate of uploads: the tool may be reading it.
+    pub fn wait_for_rest(&self, pause: Duration) {
+        let pace = Pace { pause, rate: self.bounds.upload_rate };
+        self.deadline.wait_at_pace(Awaited::RestOfAnswer, pace);
+    }
+
+    /// The minimum rate of uploads, in bytes a second.
+    #[must_use]
+    pub const fn upload_rate(&self) -> u64 {
+        self.bounds.upload_rate
+    }
+
+    /// Whether what is overdue came, but more slowly than its minimum rate.
+    #[must_use]
+    pub fn is_too_slow(&self) -> bool {
+        self.deadline.is_too_slow()
     }
 
     /// What was waited for too long.
@@ -122,6 +152,17 @@ impl ClientStream {
         }
     }
 
+    fn note_received(&self, bytes: usize) {
+        self.deadline.progress(Awaited::Request, bytes);
+        self.deadline.progress(Awaited::RestOfAnswer, bytes);
+    }
+
+    /// Any byte of a response that passes is a sign of life of its tool.
+    fn note_sent(&self, bytes: usize) {
+        self.deadline.progress(Awaited::Taking, bytes);
+        self.deadline.progress(Awaited::RestOfAnswer, usize::MAX);
+    }
+
     /// Ready once what is waited for is overdue.
     pub(crate) fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         self.deadline.poll(context)
@@ -142,9 +183,9 @@ impl AsyncRead for ClientStream {
             this.played += now.len();
             return Poll::Ready(Ok(()));
         }
+        let before = buffer.filled().len();
         ready!(this.poll_inner(context, buffer))?;
-        this.deadline.progress(Awaited::Request);
-        this.deadline.progress(Awaited::RestOfAnswer);
+        this.note_received(buffer.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -155,10 +196,9 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes));
-        self.deadline.progress(Awaited::Taking);
-        self.deadline.progress(Awaited::RestOfAnswer);
-        Poll::Ready(written)
+        let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        self.note_sent(written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -174,10 +214,9 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.inner).poll_write_vectored(context, pieces));
-        self.deadline.progress(Awaited::Taking);
-        self.deadline.progress(Awaited::RestOfAnswer);
-        Poll::Ready(written)
+        let written = ready!(Pin::new(&mut self.inner).poll_write_vectored(context, pieces))?;
+        self.note_sent(written);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -83,6 +83,10 @@ pub struct ClientConfig {
     pub header_timeout: Duration,
     /// How long a connection may neither give nor take a byte.
     pub idle_timeout: Duration,
+    /// Bytes a second that an upload must average, beyond one `idle_timeout`. 0 is no limit.
+    pub min_upload_rate: u64,
+    /// Bytes a second of a response that a client must take on average, beyond one `idle_timeout`. 0 is no limit.
+    pub min_download_rate: u64,
     /// Connections that may be open at once.
     pub connections: usize,
     /// Connections that one address may have open at once.

@@ -1,6 +1,9 @@
 //! What one request has learned so far.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use pingora_limits::inflight::Guard;
 use shared::{
@@ -47,6 +50,8 @@ pub struct RequestCtx {
     pub body: u64,
     /// Whether the client waits to be told to send its body.
     pub expects_continue: bool,
+    /// How long its client took to send what was buffered of its body before a tool was called.
+    pub buffering: Duration,
     /// When the whole request was there for the tool: its time began.
     pub complete_at: Option<Instant>,
     /// When the request was sent to the upstream and when its answer began.
@@ -99,6 +104,7 @@ impl RequestCtx {
             stale: 0,
             body: 0,
             expects_continue: false,
+            buffering: Duration::ZERO,
             complete_at: None,
             sent_at: None,
             answered_at: None,
@@ -107,6 +113,12 @@ impl RequestCtx {
             key_guard: None,
             under_way,
         }
+    }
+
+    /// When the request had come as far as it is buffered, as if it had come at once: what its client took is left out.
+    #[must_use]
+    pub fn buffered_at(&self) -> Instant {
+        self.started.instant + self.buffering
     }
 
     /// Notes the client's trace (W3C Trace Context), if it is in one.

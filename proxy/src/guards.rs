@@ -112,6 +112,8 @@ mod tests {
 
     const CONFIG: ClientConfig = ClientConfig {
         header_timeout: Duration::from_secs(1),
+        min_upload_rate: 0,
+        min_download_rate: 0,
         idle_timeout: Duration::from_secs(1),
         requests_per_connection: 1,
         connections: 1,

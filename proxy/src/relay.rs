@@ -2,6 +2,7 @@
 //! the connections; its own way of passing a message on goes through two channels, two header maps and a task for every
 //! idle connection, which costs more than all the rest of a call.
 
+mod buffer;
 mod dial;
 mod exchange;
 mod framing;
@@ -20,7 +21,7 @@ use std::{
 use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
     problem::{Code, Problem},
-    request::Head,
+    request::{Head, too_large},
     route::{Route, Target},
     written::Written,
 };
@@ -29,7 +30,8 @@ pub use self::incoming::{BodyFault, Incoming};
 
 use self::{
     dial::Dialer,
-    exchange::{Download, Exchange, Upload},
+    exchange::{Broken, Download, Exchange, Upload},
+    framing::Framing,
     recovery::{Recovery, failed_late, recover},
     reply::{refuse, say},
     request::Request,
@@ -83,6 +85,8 @@ struct Connected {
 enum Opened {
     /// Call a tool: the beginning of what it is asked.
     Call(Vec<u8>),
+    /// The same, once the body that is still to come is buffered.
+    Upload(Vec<u8>),
     /// Say what the proxy itself knows.
     Answer(Written),
     /// What direct mode answers itself.
@@ -108,6 +112,7 @@ impl Relay {
     /// Answers the request that has arrived; `last` says that the connection is to serve no other.
     pub async fn serve(&self, state: &Arc<State>, client: &mut ClientStream, last: bool) -> Next {
         let mut ctx = RequestCtx::new(state.drain.enter());
+        client.begin_body();
         let (mut request, opened) = match open(state, client, &mut ctx) {
             Ok(opened) => opened,
             Err(problem) => {
@@ -117,9 +122,15 @@ impl Relay {
             }
         };
         request.close |= last || state.drain.has_begun();
-        client.begin_body();
         let ended = match opened {
             Opened::Call(head) => self.call(state, client, &mut ctx, request, &head).await,
+            Opened::Upload(head) => {
+                // In a box of its own: calls whose body came with its head keep no room for it.
+                match Box::pin(await_body(state, client, &mut ctx, request)).await {
+                    Ok(()) => self.call(state, client, &mut ctx, request, &head).await,
+                    Err(ended) => ended,
+                }
+            }
             Opened::Answer(answer) => say(state, client, &ctx, answer, request).await,
             Opened::Direct => self.direct(state, client, &mut ctx, request).await,
             Opened::Refuse(problem) => refuse(state, client, &mut ctx, &problem, request).await,
@@ -130,7 +141,7 @@ impl Relay {
         }
         // The call is over; what is left is for the client to read its answer.
         (ctx.seat, ctx.upstream_seat, ctx.key_guard) = (None, None, None);
-        let linger = Linger::Body(longest_body(state, client.head()));
+        let linger = Linger::Body(longest_upload(state, client.head()));
         respond::linger_and_close(client, state, linger).await;
         Next::End
     }
@@ -147,6 +158,9 @@ impl Relay {
         // In a box of its own: calls of tools keep no room for it.
         let answered = Box::pin(direct::serve(state, &mut incoming, ctx)).await;
         let request = Request { body: incoming.rest(), ..request };
+        if client.overdue().is_some() {
+            Broken::of(client).bound().into_iter().for_each(|bound| state.metrics.hit(bound));
+        }
         match answered {
             Ok(written) => say(state, client, ctx, written, request).await,
             Err(problem) => {
@@ -178,7 +192,7 @@ impl Relay {
                 }
                 Err(None) => continue,
             };
-            // The tool is connected, so the client may send. The tool itself is not asked: `Expect` is for one hop.
+            // All of the body has come, or there is none: what is left is to keep to the protocol.
             let expects = std::mem::take(&mut ctx.expects_continue) && !request.is_old;
             if expects && client.tell_to_continue().await.is_err() {
                 return Ended::nobody();
@@ -186,8 +200,8 @@ impl Relay {
             // Whatever was waited for before: now it is the body.
             client.wait_for_more();
             let up = Upload::begin(addressed(head, ctx), upload.take(), || {
-                let come = if request.body.is_over() { Vec::new() } else { client.take_come() };
-                (request.body, come)
+                let buffered = if request.body.is_over() { Vec::new() } else { client.take_buffered() };
+                (request.body, buffered)
             });
             ctx.sent_at = Some(Instant::now());
             let down = Download::new(request.is_old, request.close);
@@ -327,7 +341,7 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
         ctx.traced(&wire);
     }
     let opened = match admit::admit(state, client, ctx, &wire, &head) {
-        Ok(Admission::Call) => Opened::Call(head::begin_request(&wire, ctx, request.body)),
+        Ok(Admission::Call) => begin_call(state, client, ctx, &wire, request.body),
         Ok(Admission::Answer(answer)) => Opened::Answer(answer),
         Ok(Admission::Direct) => Opened::Direct,
         Err(problem) => Opened::Refuse(problem),
@@ -335,8 +349,67 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
     Ok((request, opened))
 }
 
+/// Takes the slot of a call whose body came with its head. Of another one the body is waited for first, if an upstream
+/// could serve the call now.
+fn begin_call(
+    state: &State,
+    client: &ClientStream,
+    ctx: &mut RequestCtx,
+    wire: &WireHead<'_>,
+    body: Framing,
+) -> Opened {
+    let is_complete = body.is_over() || buffer::is_complete(body, client.buffered(), longest_body(ctx));
+    let begun = if is_complete { admit::take_slot(state, ctx) } else { admit::check_upstreams(ctx) };
+    match begun {
+        Ok(()) if is_complete => Opened::Call(head::begin_request(wire, ctx, body)),
+        Ok(()) => Opened::Upload(head::begin_request(wire, ctx, body)),
+        Err(problem) => Opened::Refuse(problem),
+    }
+}
+
+/// Buffers the body of a call, and takes its slot.
+async fn await_body(
+    state: &State,
+    client: &mut ClientStream,
+    ctx: &mut RequestCtx,
+    request: Request,
+) -> Result<(), Ended> {
+    let begun = Instant::now();
+    // The tool itself is not asked: `Expect` is for one hop.
+    let expects = std::mem::take(&mut ctx.expects_continue) && !request.is_old;
+    if expects && client.tell_to_continue().await.is_err() {
+        return Err(Ended::nobody());
+    }
+    let longest = longest_body(ctx);
+    let buffered = buffer::buffer(client, request.body, longest).await;
+    ctx.buffering = begun.elapsed();
+    let Err(broken) = buffered else {
+        return match admit::take_slot(state, ctx) {
+            Ok(()) => Ok(()),
+            Err(problem) => Err(refuse(state, client, ctx, &problem, request).await),
+        };
+    };
+    broken.bound().into_iter().for_each(|bound| state.metrics.hit(bound));
+    if matches!(broken, Broken::TooLarge) {
+        ctx.problem = Some(too_large(longest));
+    }
+    match recover(state, ctx, broken, false, false) {
+        Recovery::Refuse(problem) => {
+            log::failed(ctx, &problem);
+            let request = Request { body: Framing::UntilClose, ..request };
+            Err(refuse(state, client, ctx, &problem, request).await)
+        }
+        Recovery::Again | Recovery::Gone => Err(Ended::nobody()),
+    }
+}
+
+/// Returns the length of the longest body that the call's pool takes.
+fn longest_body(ctx: &RequestCtx) -> u64 {
+    ctx.call.as_ref().map_or(0, |call| call.pool.config.settings.max_body)
+}
+
 /// Returns the length of the longest body that a request may have: its pool's limit, or the default if it names no tool.
-fn longest_body(state: &State, head: &[u8]) -> u64 {
+fn longest_upload(state: &State, head: &[u8]) -> u64 {
     let wire = WireHead::parse(head).ok();
     let route = wire.and_then(|wire| {
         let path = Target::parse(wire.target).ok()?.path;

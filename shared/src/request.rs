@@ -15,6 +15,8 @@ pub const MAX_HEADER_BYTES: usize = 65_536;
 pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
 /// How long a client may send or read nothing in the middle of a body, in milliseconds.
 pub const BODY_PAUSE_MS: u64 = 60_000;
+/// Bytes a second that a client must send of a body, or take of a response, on average, unless the proxy says otherwise.
+pub const MIN_BODY_RATE: u64 = 1_024;
 /// How long a tool may take to answer, in milliseconds, unless its pool says otherwise.
 pub const TOOL_ANSWER_MS: u64 = 35_000;
 
@@ -131,6 +133,15 @@ impl<'a> Head<'a> {
         self.content_type = Some(std::str::from_utf8(value).unwrap_or("\u{fffd}"));
         Ok(())
     }
+}
+
+/// Returns the refusal of a client whose body comes more slowly than `least` bytes a second.
+#[must_use]
+pub fn too_slow(least: u64) -> Problem {
+    Problem::new(
+        Code::RequestTimeout,
+        format!("the body came more slowly than {least} bytes a second; send it faster"),
+    )
 }
 
 /// The refusal of a client that stopped in the middle of its request.

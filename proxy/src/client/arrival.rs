@@ -145,6 +145,8 @@ mod tests {
     const CONFIG: ClientConfig = ClientConfig {
         header_timeout: Duration::from_secs(20),
         idle_timeout: Duration::from_secs(60),
+        min_upload_rate: 1_024,
+        min_download_rate: 1_024,
         requests_per_connection: 1,
         connections: 1,
         connections_per_address: 1,

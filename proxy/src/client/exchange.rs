@@ -7,12 +7,18 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::BufMut as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
 
 /// Of a request that comes before the one at hand is answered, so much is held.
 const MAX_AHEAD: usize = 64 << 10;
+/// Room that is made at once for a body that is buffered.
+const READ_AHEAD: usize = 16 << 10;
+/// A buffer of this length is kept while its call is in flight.
+const SMALL: usize = 4 << 10;
 
 impl ClientStream {
     /// Who is at the other end.
@@ -30,13 +36,41 @@ impl ClientStream {
     /// From here on what is read is the request's body.
     pub fn begin_body(&mut self) {
         self.played = self.head_length;
+        self.deadline.begin_request();
     }
 
-    /// Takes the bytes that came with the head, without reading.
-    pub fn take_come(&mut self) -> Vec<u8> {
-        let come = self.bytes.get(self.played..).unwrap_or_default().to_vec();
-        self.played = self.bytes.len();
-        come
+    /// The bytes of the body that have been buffered.
+    #[must_use]
+    pub fn buffered(&self) -> &[u8] {
+        self.bytes.get(self.played..).unwrap_or_default()
+    }
+
+    /// Takes the bytes that have been buffered, without reading.
+    pub fn take_buffered(&mut self) -> Vec<u8> {
+        let buffered = self.buffered().to_vec();
+        self.bytes.truncate(self.played);
+        if buffered.len() > SMALL {
+            // A call may take long, and has no use for this room meanwhile.
+            self.bytes.shrink_to_fit();
+        }
+        buffered
+    }
+
+    /// Reads up to `most` more bytes of the body into the buffer. Returns how many; 0 at the end of the connection.
+    pub async fn buffer_more(&mut self, most: usize) -> io::Result<usize> {
+        std::future::poll_fn(|context| {
+            self.bytes.reserve(most.min(READ_AHEAD));
+            let mut room = (&mut self.bytes).limit(most);
+            match poll_read_buf(Pin::new(&mut self.inner), context, &mut room) {
+                Poll::Pending => self.poll_overdue(context).map(Err),
+                Poll::Ready(read) => {
+                    let read = read?;
+                    self.note_received(read);
+                    Poll::Ready(Ok(read))
+                }
+            }
+        })
+        .await
     }
 
     /// Gives back what was read beyond the body's end: the next request begins with it.

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
 
-use shared::{request::BODY_PAUSE_MS, tool::Tool};
+use shared::{
+    request::{BODY_PAUSE_MS, MIN_BODY_RATE},
+    tool::Tool,
+};
 use toml::de::DeTable;
 
 use super::{
@@ -121,6 +124,8 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
             Duration::from_millis(BODY_PAUSE_MS),
             duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
         ),
+        min_upload_rate: section.read("min_upload_rate", MIN_BODY_RATE, rate),
+        min_download_rate: section.read("min_download_rate", MIN_BODY_RATE, rate),
         connections: section.read("connections", 20_000, count(1..=10_000_000)),
         connections_per_address: section.read("connections_per_address", 1_000, count(1..=10_000_000)),
         requests_per_connection: section.read(
@@ -176,6 +181,15 @@ fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<P
         }
     });
     pools.all()
+}
+
+/// Reads bytes a second. More than a mebibyte is no minimum that clients far away could keep.
+fn rate(entry: &Entry<'_>) -> Result<u64, String> {
+    let text = entry.with_unit("512B or 1KiB")?;
+    match values::size(&text)? {
+        rate if rate <= 1 << 20 => Ok(rate),
+        _ => Err(format!("{text} is out of bounds: from 0B to 1MiB a second")),
+    }
 }
 
 fn socket(entry: &Entry<'_>) -> Result<SocketAddr, String> {

@@ -18,6 +18,10 @@ pub enum Bound {
     HeaderTimeout,
     /// The time in which a connection may neither give nor take a byte.
     IdleTimeout,
+    /// The least bytes a second of an upload.
+    MinUploadRate,
+    /// The least bytes a second of a response that a client takes.
+    MinDownloadRate,
     /// The time for a connection to a tool.
     ConnectTimeout,
     /// The time of a tool for its answer.
@@ -44,12 +48,14 @@ pub enum Bound {
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Headers,
         Self::Target,
         Self::MaxBody,
         Self::HeaderTimeout,
         Self::IdleTimeout,
+        Self::MinUploadRate,
+        Self::MinDownloadRate,
         Self::ConnectTimeout,
         Self::AnswerTimeout,
         Self::TryTimeout,
@@ -72,6 +78,8 @@ impl Bound {
             Self::MaxBody => "max_body",
             Self::HeaderTimeout => "header_timeout",
             Self::IdleTimeout => "idle_timeout",
+            Self::MinUploadRate => "min_upload_rate",
+            Self::MinDownloadRate => "min_download_rate",
             Self::ConnectTimeout => "connect_timeout",
             Self::AnswerTimeout => "answer_timeout",
             Self::TryTimeout => "try_timeout",

@@ -31,7 +31,7 @@ use crate::{
 
 /// What is to be done with an acceptable request.
 pub enum Admission {
-    /// Call a tool. The call, its place and its upstream are in the request's context.
+    /// Call a tool. The call is in the request's context; its slot is still to be taken.
     Call,
     /// Say what the proxy itself knows.
     Answer(Written),
@@ -90,7 +90,7 @@ fn decide(
             if let Some(problem) = denied {
                 return Err(problem);
             }
-            take_place(state, ctx, &call, head, key_id)?;
+            check(state, ctx, &call, head, key_id)?;
             Ok(Admission::Call)
         }
         Route::Health => Ok(Admission::Answer(Written::health())),
@@ -130,8 +130,8 @@ pub(crate) fn status(state: &State) -> StatusReport {
     })
 }
 
-/// The call's place among those of its pool and key, and the upstream that is to serve it.
-fn take_place(
+/// Checks what is asked of a tool's calls, and takes the call's slot among those of its key.
+fn check(
     state: &State,
     ctx: &mut RequestCtx,
     call: &ToolCall<'_>,
@@ -148,9 +148,33 @@ fn take_place(
     ctx.key_guard = Some(state.guards.enter(key_id, &state.config.load().clients).ok_or_else(|| {
         fail::full(state, Bound::CallsInFlightPerKey, "the key has too many calls under way")
     })?);
+    Ok(())
+}
+
+/// Takes the call's slot among those of its tool, and chooses the upstream that is to serve it.
+///
+/// # Errors
+/// Returns the refusal if the tool has too many calls in flight or no upstream that can serve.
+pub fn take_slot(state: &State, ctx: &mut RequestCtx) -> Result<(), Problem> {
+    let Some((pool, key)) = ctx.call.as_ref().map(|call| (Arc::clone(&call.pool), call.key_id)) else {
+        return Err(Problem::new(Code::Internal, "the call has no pool"));
+    };
     ctx.seat =
         Some(pool.enter().ok_or_else(|| {
             fail::full(state, Bound::CallsInFlight, "the tool has too many calls under way")
         })?);
-    select::first(&pool, ctx, key_id)
+    select::first(&pool, ctx, key)
+}
+
+/// Checks, for a call whose body is still to come, that an upstream could serve it now.
+///
+/// # Errors
+/// Returns the refusal if none could: its client need not send the body.
+pub fn check_upstreams(ctx: &RequestCtx) -> Result<(), Problem> {
+    match &ctx.call {
+        Some(call) if call.pool.back_in(Monotonic::at(ctx.started.instant)) > 0 => {
+            Err(select::none(&call.pool))
+        }
+        _ => Ok(()),
+    }
 }

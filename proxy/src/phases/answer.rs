@@ -2,13 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{
-    client::{Awaited, ClientStream},
-    clock::Monotonic,
-    ctx::RequestCtx,
-    phases::fail,
-    state::State,
-};
+use crate::{client::ClientStream, clock::Monotonic, ctx::RequestCtx, phases::fail, state::State};
 
 /// The tool has begun: from now on it is to go on. What its answer costs the key is settled before the client has it.
 pub fn begun(state: &State, client: &ClientStream, ctx: &mut RequestCtx, status: u16) {
@@ -30,6 +24,6 @@ pub fn settle(state: &State, ctx: &RequestCtx, status: u16) {
 /// From now on the tool is to go on with its answer.
 pub fn goes_on(client: &ClientStream, ctx: &RequestCtx) {
     if let Some(call) = &ctx.call {
-        client.wait_for(Awaited::RestOfAnswer, call.pool.config.settings.pause_timeout);
+        client.wait_for_rest(call.pool.config.settings.pause_timeout);
     }
 }

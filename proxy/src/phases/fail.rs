@@ -36,7 +36,7 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>, own: 
     }
     ctx.tried.add(place);
     let found = select::next(pool, ctx, call.key_id, Monotonic::now());
-    let in_time = ctx.started.instant.elapsed() < pool.config.settings.answer_timeout;
+    let in_time = ctx.buffered_at().elapsed() < pool.config.settings.answer_timeout;
     let again = found && in_time;
     if again {
         state.metrics.retried(call.tool, "connect");
@@ -108,7 +108,7 @@ impl Failure {
 pub fn may_try_again(state: &State, ctx: &mut RequestCtx, failure: Failure) -> bool {
     let (Some(call), None) = (ctx.call.clone(), ctx.answered_at) else { return false };
     let pool = &call.pool;
-    let since = ctx.complete_at.unwrap_or(ctx.started.instant);
+    let since = ctx.complete_at.unwrap_or_else(|| ctx.buffered_at());
     let safe = failure == Failure::Unprocessed || may_be_sent_again(&call);
     if !safe || since.elapsed() >= pool.config.settings.answer_timeout {
         return false;

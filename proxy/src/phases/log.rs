@@ -37,7 +37,7 @@ pub fn line(state: &State, outcome: Outcome, ctx: &RequestCtx) {
     if let Some(call) = &ctx.call {
         state.metrics.answered(call.tool, call.tier, status);
         if let (Some(sent), Some(answered)) = (ctx.sent_at, ctx.answered_at) {
-            let gateway = sent.duration_since(ctx.started.instant);
+            let gateway = sent.duration_since(ctx.buffered_at());
             state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
         }
     }
@@ -65,7 +65,7 @@ fn timings(ctx: &RequestCtx) -> Timings<'_> {
     let sent = ctx.sent_at;
     let since = |from: Instant, to: Option<Instant>| to.map(|to| micros(to.duration_since(from)));
     Timings {
-        gateway_micros: since(ctx.started.instant, sent),
+        gateway_micros: since(ctx.buffered_at(), sent),
         upstream_micros: sent.and_then(|sent| since(sent, ctx.answered_at)),
         received: ctx.body,
         trace_id: ctx.trace_id.as_deref(),

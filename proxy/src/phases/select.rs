@@ -38,7 +38,12 @@ pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Proble
     if next(pool, ctx, key, Monotonic::at(ctx.started.instant)) {
         return Ok(());
     }
-    Err(fail::unavailable(pool, "no server of the tool is healthy"))
+    Err(none(pool))
+}
+
+/// Returns the refusal of a call that no upstream can take.
+pub fn none(pool: &Pool) -> Problem {
+    fail::unavailable(pool, "no server of the tool is healthy")
 }
 
 /// Chooses an upstream that was not tried; whether there is one.

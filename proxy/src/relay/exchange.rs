@@ -48,10 +48,33 @@ pub(super) enum Broken {
     TooLarge,
     /// Somebody was waited for too long.
     Overdue(Awaited),
+    /// The client was slower than its minimum rate.
+    TooSlow(Slow),
     /// The tool failed; whether anything had come from it.
     Tool(Cause, bool),
     /// The tool has not looked at the request, and says so.
     Unprocessed,
+}
+
+/// What a client does too slowly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slow {
+    /// It sends its body.
+    Upload,
+    /// It takes its response.
+    Download,
+}
+
+impl Broken {
+    /// Returns why nothing more comes from the client, or goes to it.
+    pub(super) fn of(client: &ClientStream) -> Self {
+        match client.overdue() {
+            None => Self::ClientLeft,
+            Some(Awaited::Request) if client.is_too_slow() => Self::TooSlow(Slow::Upload),
+            Some(Awaited::Taking) if client.is_too_slow() => Self::TooSlow(Slow::Download),
+            Some(awaited) => Self::Overdue(awaited),
+        }
+    }
 }
 
 /// Of a body that goes on, more is read at once.
@@ -87,6 +110,6 @@ impl Exchange<'_> {
     }
 
     fn client_broke(&self) -> Broken {
-        self.client.overdue().map_or(Broken::ClientLeft, Broken::Overdue)
+        Broken::of(self.client)
     }
 }

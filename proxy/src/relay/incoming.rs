@@ -26,6 +26,8 @@ pub enum BodyFault {
     TooLong,
     /// Nothing of it came for too long.
     Stalled,
+    /// It came more slowly than this many bytes a second.
+    TooSlow(u64),
     /// It ends too early, or its framing is wrong.
     Broken,
 }
@@ -69,6 +71,7 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// Why there is none; then the connection can serve no other request.
     pub async fn whole(&mut self, most: usize) -> Result<Vec<u8>, BodyFault> {
+        self.client.wait_for_more();
         let read = self.read(most).await;
         self.broken = read.is_err();
         read
@@ -104,6 +107,9 @@ impl<'a> Incoming<'a> {
         .await;
         match (read, self.client.overdue()) {
             (Ok(read), _) if read > 0 => held.extend_from_slice(buffer.filled()),
+            (_, Some(Awaited::Request)) if self.client.is_too_slow() => {
+                return Err(BodyFault::TooSlow(self.client.upload_rate()));
+            }
             (_, Some(Awaited::Request)) => return Err(BodyFault::Stalled),
             _ => return Err(BodyFault::Broken),
         }

@@ -2,10 +2,10 @@
 
 use shared::{
     problem::{Code, Problem},
-    request::stalled,
+    request::{stalled, too_slow},
 };
 
-use super::exchange::Broken;
+use super::exchange::{Broken, Slow};
 use crate::{
     client::Awaited,
     clock::Monotonic,
@@ -32,6 +32,8 @@ impl Broken {
     /// The bound of time that was run into, if one was.
     pub(super) const fn bound(&self) -> Option<Bound> {
         match self {
+            Self::TooSlow(Slow::Upload) => Some(Bound::MinUploadRate),
+            Self::TooSlow(Slow::Download) => Some(Bound::MinDownloadRate),
             Self::Overdue(Awaited::Request | Awaited::Taking) => Some(Bound::IdleTimeout),
             Self::Overdue(Awaited::Answer) => Some(Bound::AnswerTimeout),
             Self::Overdue(Awaited::Try) => Some(Bound::TryTimeout),
@@ -63,7 +65,10 @@ pub(super) fn recover(
             return problem.map_or(Recovery::Gone, Recovery::Refuse);
         }
         Broken::Overdue(Awaited::Request) => return Recovery::Refuse(stalled()),
-        Broken::Overdue(Awaited::Taking) => return Recovery::Gone,
+        Broken::TooSlow(Slow::Upload) => {
+            return Recovery::Refuse(too_slow(state.config.load().clients.min_upload_rate));
+        }
+        Broken::Overdue(Awaited::Taking) | Broken::TooSlow(Slow::Download) => return Recovery::Gone,
         Broken::Overdue(Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try) => {
             (Cause::Timeout, Failure::Failed)
         }

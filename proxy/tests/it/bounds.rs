@@ -11,8 +11,9 @@ use tokio::{
 };
 
 use crate::support::{
-    Client, FakeTool, Manner, Request,
+    Client, FakeTool, Manner, PATIENCE, Request,
     grant::{call, post},
+    h2 as over,
     proxy::{Proxy, Setup},
     until,
 };
@@ -83,6 +84,22 @@ fn bounds_of_time() -> Vec<Row> {
             refused(408, "request-timeout")
         ),
         row!(IdleTimeout, [("clients", "idle_timeout = \"1s\"")], |stage| stays_idle(&stage), None),
+        row!(
+            MinUploadRate,
+            [("clients", "idle_timeout = \"3s\""), ("clients", "min_upload_rate = \"64KiB\"")],
+            |stage| drips_a_body(&stage),
+            refused(408, "request-timeout")
+        ),
+        row!(
+            MinDownloadRate,
+            [
+                ("clients", "idle_timeout = \"3s\""),
+                ("clients", "min_download_rate = \"64KiB\""),
+                ("clients", "h2c = true")
+            ],
+            |stage| sips_a_response(&stage),
+            None
+        ),
         row!(
             ConnectTimeout,
             [("defaults", "connect_timeout = \"200ms\"")],
@@ -247,6 +264,45 @@ async fn half_a_body(stage: &Stage) -> Got {
     let head =
         call("POST", "/v1/qr/a").header("Content-Type", "application/json").header("Content-Length", "2");
     says(stage, &[&head.bytes()[..], b"{"].concat()).await
+}
+
+/// An upload that goes on without a pause, at about 2 KiB a second.
+async fn drips_a_body(stage: &Stage) -> Got {
+    let request = call("POST", "/v1/qr/a").header("Content-Type", "application/json");
+    let mut client = Client::connect(stage.proxy.listen).await;
+    client.write(&request.header("Content-Length", "100000").bytes()).await;
+    loop {
+        client.write_some(&[b'a'; 100]).await;
+        if let Ok(got) = timeout(Duration::from_millis(50), answer(&mut client)).await {
+            return got;
+        }
+    }
+}
+
+/// A response of which a hundred bytes are taken now and then: the window of an HTTP/2 stream lets no more through.
+async fn sips_a_response(stage: &Stage) -> Got {
+    let mut large = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec();
+    large.resize(large.len() + 1_000_000, b'a');
+    stage.tool.set(Manner::Say(large));
+    let stream = TcpStream::connect(stage.proxy.listen).await.unwrap();
+    let (send, connection) = h2::client::Builder::new()
+        .initial_window_size(100)
+        .handshake::<_, bytes::Bytes>(stream)
+        .await
+        .unwrap();
+    let driver = tokio::spawn(connection);
+    let mut send = send.ready().await.unwrap();
+    let head = over::head(&call("GET", "/v1/qr/a")).unwrap();
+    let mut body = send.send_request(head, true).unwrap().0.await.unwrap().into_body();
+    let mut taken = 0;
+    while let Some(Ok(data)) = timeout(PATIENCE, body.data()).await.expect("more, or an end") {
+        taken += data.len();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        body.flow_control().release_capacity(data.len()).unwrap();
+    }
+    driver.abort();
+    assert!(taken < 1_000_000, "the whole response was taken");
+    None
 }
 
 async fn stays_idle(stage: &Stage) -> Got {

@@ -266,7 +266,8 @@ async fn a_client_that_takes_its_request_back_frees_its_place() {
     for over in [true, false] {
         let (answer, mut body) =
             client.begin(&call("POST", "/v1/qr/a").header("content-type", "application/json")).await;
-        body.send_data(Bytes::from_static(b"{}"), over).unwrap();
+        // More than is buffered before a slot is taken.
+        body.send_data(vec![b'a'; 80 << 10].into(), over).unwrap();
         until("the call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
         body.send_reset(Reason::CANCEL);
         drop(answer);

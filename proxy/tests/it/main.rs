@@ -13,6 +13,7 @@
 mod admin;
 mod bodies;
 mod bounds;
+mod buffering;
 mod check;
 mod command;
 mod configuration;

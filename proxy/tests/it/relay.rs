@@ -12,7 +12,9 @@ use crate::support::{
 
 async fn hasty(manner: Manner) -> (FakeTool, Proxy) {
     let tool = FakeTool::start(manner).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", "idle_timeout = \"1s\"");
+    let setup = Setup::new()
+        .tool(Tool::Qr, &[&tool])
+        .line("clients", "idle_timeout = \"1s\"\nmin_upload_rate = \"0B\"");
     (tool, setup.ready().await)
 }
 

@@ -16,7 +16,7 @@ async fn hasty(manner: Manner) -> (FakeTool, Proxy) {
     let setup = Setup::new()
         .tool(Tool::Qr, &[&tool])
         .pool_line(Tool::Qr, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
-        .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"");
+        .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"\nmin_upload_rate = \"0B\"");
     (tool, setup.ready().await)
 }
 

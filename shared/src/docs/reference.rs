@@ -8,7 +8,9 @@ use crate::{
     key::KeyEnv,
     policy::{Policy, Window},
     problem::Code,
-    request::{BODY_PAUSE_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, TOOL_ANSWER_MS},
+    request::{
+        BODY_PAUSE_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, MIN_BODY_RATE, TOOL_ANSWER_MS,
+    },
     route::MAX_TARGET,
     tier::Tier,
     tool::Tool,
@@ -190,7 +192,10 @@ fn bounds() -> Markup {
             li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES) " bytes." }
             li { "Body: " (MAX_BODY_BYTES) " bytes, unless the tool says otherwise." }
             li { "A tool has " (TOOL_ANSWER_MS / 1_000) " seconds to answer. After that the call ends with 503 " code { "tool-timeout" } "." }
-            li { "A client that sends or reads nothing for " (BODY_PAUSE_MS / 1_000) " seconds is cut off." }
+            li {
+                "A client that sends or reads nothing for " (BODY_PAUSE_MS / 1_000) " seconds is cut off, and one that stays below "
+                (MIN_BODY_RATE) " bytes a second on average."
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use shared::{
     },
     meter::Change,
     problem::{Code, Problem},
-    request::{stalled, too_large},
+    request::{stalled, too_large, too_slow},
     secret::AdminSecret,
     tier::Tier,
     written::Written,
@@ -215,6 +215,7 @@ async fn read_body(
     incoming.whole(MAX_BODY).await.map_err(|fault| match fault {
         BodyFault::TooLong => too_large(limit),
         BodyFault::Stalled => stalled(),
+        BodyFault::TooSlow(least) => too_slow(least),
         BodyFault::Broken => {
             Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
         }

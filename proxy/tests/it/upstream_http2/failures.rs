@@ -293,6 +293,8 @@ async fn an_answer_that_comes_before_the_body_was_read_is_passed_on() {
         .header("Content-Type", "application/json")
         .header("Content-Length", "1000000");
     client.write(&request.bytes()).await;
+    // Of the body as much as is buffered before the tool is called.
+    client.write(&[b'a'; 64 << 10]).await;
     let answer = client.answer("POST").await.expect("an answer");
     assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"enough"[..], true));
     tool.set(Conduct::Describe);

@@ -1,0 +1,229 @@
+//! A client that sends or reads slowly holds up nobody else: its body is buffered before a slot of its tool is taken.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use shared::tool::Tool;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpSocket},
+};
+
+use crate::support::{
+    Client, FakeTool, Manner, Request, Signer,
+    grant::{call, post},
+    h2::{self as over, Http2},
+    proxy::{Proxy, Setup},
+    until,
+};
+
+/// More than is buffered.
+const LONG: usize = 200_000;
+const IN_FLIGHT: &str = r#"utg_calls_in_flight{tool="qr"}"#;
+
+async fn with(line: &str) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, line);
+    (tool, setup.line("clients", "h2c = true").ready().await)
+}
+
+/// The head of a call whose body has this length.
+fn upload(length: usize) -> Request {
+    let call = call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
+    call.header("Content-Length", &length.to_string())
+}
+
+fn chunked() -> Request {
+    let call = call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
+    call.header("Transfer-Encoding", "chunked")
+}
+
+/// The attack of two keys, each with all its calls on uploads that hardly go on, against a tool with as many slots.
+#[tokio::test]
+async fn slow_uploads_of_two_keys_leave_the_tool_to_a_third() {
+    let (tool, proxy) = with("calls_in_flight = 4").await;
+    let mut slow = Vec::new();
+    for key in [6, 7] {
+        let signer = Signer { key_id: shared::key::KeyId::new([key; 12]), ..Signer::default() };
+        for length in [2, 60_000, LONG] {
+            let head = signer.granted(Request::new("POST", "/v1/qr/generate"));
+            let head = head.header("Content-Type", "application/json");
+            let mut client = Client::connect(proxy.listen).await;
+            client.write(&head.header("Content-Length", &length.to_string()).bytes()).await;
+            client.write(b"1").await;
+            slow.push((client, length));
+        }
+    }
+    until("all have begun", || async { proxy.metric("utg_requests_under_way").await >= Some(6.0) }).await;
+    assert_eq!(proxy.metric(IN_FLIGHT).await, Some(0.0));
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+    assert_eq!((tool.calls(), tool.callers()), (1, 1));
+    // Those who do go on are served.
+    for (client, length) in &mut slow {
+        client.write(&vec![b'1'; *length - 1]).await;
+        assert_eq!(client.answer("POST").await.expect("a response").json()["length"], *length);
+    }
+}
+
+#[tokio::test]
+async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
+    let (tool, proxy) = with("").await;
+    let mut client = Client::connect(proxy.listen).await;
+    for (head, pieces) in [
+        (upload(6), &[&b"12"[..], b"34", b"56"][..]),
+        (chunked(), &[&b"2\r\n12\r\n4"[..], b"\r\n3456\r", b"\n0\r\n\r\n"][..]),
+    ] {
+        let calls = tool.calls();
+        client.write(&head.bytes()).await;
+        for piece in pieces {
+            assert_eq!(tool.calls(), calls);
+            client.write(piece).await;
+            tokio::task::yield_now().await;
+        }
+        let answer = client.answer("POST").await.expect("a response");
+        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("123456")));
+    }
+    // The next request on the connection begins where the body ends.
+    client.write(&upload(2).bytes()).await;
+    client.write(&[b"{}", &post("/v1/qr/next", "[]").bytes()[..]].concat()).await;
+    assert_eq!(client.answer("POST").await.unwrap().json()["body"], "{}");
+    assert_eq!(client.answer("POST").await.unwrap().json()["body"], "[]");
+}
+
+#[tokio::test]
+async fn body_longer_than_the_buffer_goes_on_as_it_comes() {
+    let (_tool, proxy) = with("").await;
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&upload(LONG).bytes()).await;
+    client.write(&[b'a'; 70_000]).await;
+    until("the tool is called", || async { proxy.metric(IN_FLIGHT).await == Some(1.0) }).await;
+    client.write(&[b'a'; LONG - 70_000]).await;
+    assert_eq!(client.answer("POST").await.unwrap().json()["length"], LONG);
+    let chunk = [&b"10000\r\n"[..], &[b'a'; 65_536], b"\r\n"].concat();
+    client.write(&[&chunked().bytes()[..], &chunk, &chunk, &chunk, b"0\r\n\r\n"].concat()).await;
+    assert_eq!(client.answer("POST").await.unwrap().json()["length"], 3 * 65_536);
+}
+
+#[tokio::test]
+async fn buffered_body_is_refused_without_a_slot() {
+    let (tool, proxy) = with("max_body = \"1KiB\"").await;
+    for (body, status, code) in
+        [(&b"3e8\r\n"[..], 413, "body-too-large"), (b"2\r\n{}\n", 400, "header-malformed")]
+    {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&chunked().bytes()).await;
+        let piece = [&b"a".repeat(1_000)[..], b"\r\n"].concat();
+        let rest = if status == 413 { [&piece[..], b"3e8\r\n", &piece].concat() } else { Vec::new() };
+        client.write(&[body, &rest].concat()).await;
+        let answer = client.answer("POST").await.expect("a response");
+        assert_eq!((answer.status, answer.problem().as_str()), (status, code));
+    }
+    // One that its client breaks off never reaches the tool.
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&upload(10).bytes()).await;
+    client.write(b"half").await;
+    client.close_half().await;
+    assert!(client.is_closed().await);
+    assert_eq!((tool.calls(), tool.callers()), (0, 0));
+}
+
+/// Full by the time that the body is there: the connection is kept all the same.
+#[tokio::test]
+async fn tool_that_is_full_refuses_a_buffered_body() {
+    let (tool, proxy) = with("calls_in_flight = 1").await;
+    let mut late = Client::connect(proxy.listen).await;
+    late.write(&upload(4).bytes()).await;
+    late.write(b"12").await;
+    tool.set(Manner::Wait);
+    let mut first = Client::connect(proxy.listen).await;
+    first.write(&call("GET", "/v1/qr/a").bytes()).await;
+    until("the first is in flight", || async { tool.calls() == 1 }).await;
+    late.write(b"34").await;
+    let answer = late.answer("POST").await.expect("a response");
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-overloaded"));
+    tool.release();
+    assert_eq!(first.answer("GET").await.unwrap().status, 200);
+    late.write(&post("/v1/qr/a", "12").bytes()).await;
+    assert_eq!(late.answer("POST").await.unwrap().json()["body"], "12");
+}
+
+/// Nothing of a buffered body is lost when its first server takes no connection.
+#[tokio::test]
+async fn buffered_body_goes_to_the_next_server_after_a_failed_connect() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    // Bound and not listening: connections are refused, and nobody else gets the port.
+    let refusing = socket.local_addr().unwrap().to_string();
+    let setup = Setup::new().upstreams(Tool::Qr, &[&refusing, &tool.address.to_string()]);
+    let probe = format!("probe.port = {}\nprobe.fall = 50", tool.address.port());
+    let proxy = setup.pool_line(Tool::Qr, &probe).ready().await;
+    for _ in 0..6 {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&upload(4).bytes()).await;
+        client.write(b"12").await;
+        tokio::task::yield_now().await;
+        client.write(b"34").await;
+        let answer = client.answer("POST").await.expect("a response");
+        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("1234")));
+    }
+    assert!(proxy.metric(r#"utg_upstream_retries_total{after="connect",tool="qr"}"#).await > Some(0.0));
+}
+
+#[tokio::test]
+async fn http2_upload_holds_no_slot_before_it_is_buffered() {
+    let (tool, proxy) = with("calls_in_flight = 1").await;
+    let client = Http2::plain(proxy.listen).await;
+    let request = call("POST", "/v1/qr/a").header("content-type", "application/json");
+    let (answer, mut body) = client.begin(&request).await;
+    body.send_data(Bytes::from_static(b"12"), false).unwrap();
+    assert_eq!(client.send(&call("GET", "/v1/qr/b")).await.status, 200);
+    assert_eq!(tool.calls(), 1);
+    body.send_data(Bytes::from_static(b"34"), true).unwrap();
+    assert_eq!(over::read(answer, false).await.unwrap().json()["body"], "1234");
+}
+
+/// What the tool does not produce is not the client's time, however high the rate.
+#[tokio::test]
+async fn response_that_comes_slowly_is_not_cut_off() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let limits = "idle_timeout = \"1s\"\nmin_download_rate = \"1MiB\"\nmin_upload_rate = \"1MiB\"";
+    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", limits).ready().await;
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 12\r\n\r\n";
+    tool.set(Manner::SayAndDrip(head.to_vec(), b"abcdefghijkl".to_vec(), Duration::from_millis(250)));
+    let answer = proxy.send(post("/v1/qr/a", "{}")).await;
+    assert_eq!((answer.status, answer.complete, answer.body.len()), (200, true, 12));
+}
+
+/// A tool that does not read for a while makes its client wait, and not the other way round.
+#[tokio::test]
+async fn upload_whose_tool_pauses_is_not_too_slow() {
+    const BODY: usize = 9 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let other = FakeTool::start(Manner::Describe).await;
+    let limits = "idle_timeout = \"1s\"\nmin_upload_rate = \"1MiB\"";
+    let address = listener.local_addr().unwrap().to_string();
+    let proxy = Setup::new()
+        .upstreams(Tool::Qr, &[&address])
+        .pool_line(Tool::Qr, &format!("probe.port = {}", other.address.port()))
+        .line("clients", limits)
+        .ready()
+        .await;
+    let tool = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        let (mut read, mut space) = (0, vec![0; 1 << 20]);
+        while read < BODY {
+            read += stream.read(&mut space).await.unwrap();
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+        stream
+    };
+    let mut client = Client::connect(proxy.listen).await;
+    let call = async {
+        client.write(&call("POST", "/v1/qr/a").json(&"a".repeat(BODY)).bytes()).await;
+        client.answer("POST").await
+    };
+    let (_stream, answer) = tokio::join!(tool, call);
+    assert_eq!(answer.expect("a response").status, 200);
+}
