@@ -24,7 +24,7 @@ pub(super) fn all() -> Value {
         })),
         "KeyChange": key_change(),
         "Rotation": { "type": "object", "additionalProperties": false, "properties": {
-            "grace_seconds": { "type": "integer", "nullable": true, "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the replaced key stays good." },
+            "grace_seconds": { "type": "integer", "nullable": true, "minimum": 0, "maximum": 2_592_000, "description": "How long the replaced key stays good; 86400, a day, if left out." },
         } },
         "RotatedKey": key([key_text(), ("rotation", object(json!({ "former_key_valid_until": { "type": "string", "format": "date-time", "nullable": true } })))]),
         "Limit": object(json!({
@@ -100,7 +100,7 @@ fn issue_request() -> Value {
             "admin_secret": { "type": "string", "format": "password", "minLength": 1, "writeOnly": true },
             "limits": limits("Limits of the key's own, in place of its tier's; the tier's, if null or left out."),
             "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; never, if null or left out." },
-            "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "default": "none" },
+            "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "description": "`none`, if left out." },
         },
     })
 }

@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class IssuedKeyStatus(StrEnum):
+    ACTIVE = "active"
+    DISABLED = "disabled"
+    REVOKED = "revoked"
+
+    def __str__(self) -> str:
+        return str(self.value)

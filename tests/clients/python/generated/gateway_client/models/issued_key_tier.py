@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class IssuedKeyTier(StrEnum):
+    ENTERPRISE = "enterprise"
+    FREE = "free"
+    PRO = "pro"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,9 @@
+from enum import StrEnum
+
+
+class LimitName(StrEnum):
+    DAY = "day"
+    MINUTE = "minute"
+
+    def __str__(self) -> str:
+        return str(self.value)

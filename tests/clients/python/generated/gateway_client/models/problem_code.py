@@ -1,0 +1,43 @@
+from enum import StrEnum
+
+
+class ProblemCode(StrEnum):
+    ADMIN_REQUIRED = "admin-required"
+    ADMIN_SECRET_INVALID = "admin-secret-invalid"
+    ATTEMPTS_EXCEEDED = "attempts-exceeded"
+    BODY_MALFORMED = "body-malformed"
+    BODY_TOO_LARGE = "body-too-large"
+    EXPECTATION_FAILED = "expectation-failed"
+    FIELDS_INVALID = "fields-invalid"
+    GRANT_INVALID = "grant-invalid"
+    HEADERS_TOO_LARGE = "headers-too-large"
+    HEADER_MALFORMED = "header-malformed"
+    HTTPS_REQUIRED = "https-required"
+    INTERNAL = "internal"
+    KEY_CONFLICT = "key-conflict"
+    KEY_DISABLED = "key-disabled"
+    KEY_EXPIRED = "key-expired"
+    KEY_INVALID = "key-invalid"
+    KEY_MALFORMED = "key-malformed"
+    KEY_MISSING = "key-missing"
+    KEY_REVOKED = "key-revoked"
+    KEY_STORE_UNAVAILABLE = "key-store-unavailable"
+    KEY_UNKNOWN = "key-unknown"
+    MEDIA_TYPE_UNSUPPORTED = "media-type-unsupported"
+    METER_UNAVAILABLE = "meter-unavailable"
+    METHOD_NOT_ALLOWED = "method-not-allowed"
+    ORIGIN_TOKEN_INVALID = "origin-token-invalid"
+    PATH_MALFORMED = "path-malformed"
+    QUOTA_EXCEEDED = "quota-exceeded"
+    REQUEST_TIMEOUT = "request-timeout"
+    ROUTE_UNKNOWN = "route-unknown"
+    TARGET_TOO_LONG = "target-too-long"
+    TOOL_DISABLED = "tool-disabled"
+    TOOL_OVERLOADED = "tool-overloaded"
+    TOOL_TIMEOUT = "tool-timeout"
+    TOOL_UNAVAILABLE = "tool-unavailable"
+    TOOL_UNKNOWN = "tool-unknown"
+    TOO_MANY_REQUESTS = "too-many-requests"
+
+    def __str__(self) -> str:
+        return str(self.value)

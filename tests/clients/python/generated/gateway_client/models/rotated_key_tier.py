@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class RotatedKeyTier(StrEnum):
+    ENTERPRISE = "enterprise"
+    FREE = "free"
+    PRO = "pro"
+
+    def __str__(self) -> str:
+        return str(self.value)

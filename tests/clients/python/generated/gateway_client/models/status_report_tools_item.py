@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.status_report_tools_item_tool import StatusReportToolsItemTool
+
+T = TypeVar("T", bound="StatusReportToolsItem")
+
+
+@_attrs_define
+class StatusReportToolsItem:
+    """
+    Attributes:
+        available (bool):
+        tool (StatusReportToolsItemTool):
+    """
+
+    available: bool
+    tool: StatusReportToolsItemTool
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        available = self.available
+
+        tool = self.tool.value
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "available": available,
+                "tool": tool,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        available = d.pop("available")
+
+        tool = StatusReportToolsItemTool(d.pop("tool"))
+
+        status_report_tools_item = cls(
+            available=available,
+            tool=tool,
+        )
+
+        status_report_tools_item.additional_properties = d
+        return status_report_tools_item
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties
