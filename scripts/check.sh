@@ -6,6 +6,7 @@ source "$here/lib.sh"
 
 cd "$ROOT"
 step "formatting" cargo fmt --all --check
+cargo fmt --manifest-path tests/clients/rust/Cargo.toml --check
 "$here/setup.sh"
 step "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 # clippy comes with rustup's toolchain only; Debian's rustc still finds what does not compile.
@@ -17,5 +18,5 @@ fi
 step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 "$here/cargo-tools.sh" --deny
 step "licenses and sources of dependencies" "$TOOLS/bin/cargo-deny" --offline --locked check licenses bans sources
-for script in scripts/*.mjs scripts/*/*.mjs tests/browser/*.mjs tests/browser/*/*.mjs; do node --check "$script"; done
+for script in scripts/*.mjs scripts/*/*.mjs tests/{browser,clients}/*.mjs tests/{browser,clients}/*/*.mjs; do node --check "$script"; done
 if command -v shellcheck >/dev/null; then step "shellcheck" shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run; fi

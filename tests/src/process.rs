@@ -107,10 +107,11 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A binary of the workspace, built with the same profile as this test.
+/// A binary of the workspace, built with the same profile as this program: tests lie in `deps` beside the binaries.
 pub fn binary(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
+    let own = std::env::current_exe().unwrap();
+    let beside = own.parent().unwrap();
+    let folder = if beside.ends_with("deps") { beside.parent().unwrap() } else { beside };
     let path = folder.join(name);
     assert!(path.exists(), "{} is not built: cargo build -p {name}", path.display());
     path

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest)
+# into a virtual environment, .tools/python, when that file or Python has changed.
+set -euo pipefail
+here=$(dirname "$0")
+source "$here/lib.sh"
+
+readonly VENV=$TOOLS/python
+readonly LOCK=$ROOT/tests/clients/requirements.txt
+readonly STAMP=$VENV/.installed-lock
+
+# Only wheels, and only those with the checksums of the lock: no package's own script is run.
+install_packages() {
+  rm -rf "$VENV"
+  python3 -m venv "$VENV"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r "$LOCK"
+}
+
+"$here/system-packages.sh" python
+fingerprint=$(python3 --version; sha256sum <"$LOCK")
+if [[ $fingerprint != "$(cat "$STAMP" 2>/dev/null)" ]]; then
+  step "installing Python packages" install_packages
+  printf '%s\n' "$fingerprint" >"$STAMP"
+fi
+ok "Python packages"

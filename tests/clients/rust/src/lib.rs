@@ -1,0 +1,4 @@
+//! The client as progenitor generates it.
+#![allow(clippy::all, warnings, reason = "generated code")]
+
+include!(concat!(env!("OUT_DIR"), "/client.rs"));

@@ -1,0 +1,87 @@
+//! Runs a command against the real parts: `with-gateway (edge|direct) COMMAND [ARGUMENT…]`.
+//!
+//! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`), `ADMIN_SECRET`, and
+//! `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches. Its status is this program's.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program of the tests fails by panicking")]
+
+use std::{
+    net::SocketAddr,
+    process::{Command, ExitCode},
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+use tests::{
+    http::Request,
+    keys::ADMIN_SECRET,
+    stack::{Proxy, Stack, Tools},
+};
+
+/// What stands between a client and the demo tools.
+enum Gateway {
+    Edge(Stack),
+    Direct { proxy: Proxy, _state: TempDir, _tools: Tools },
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (Some(gateway), [boundary, program, rest @ ..]) =
+        (arguments.first().and_then(|name| Gateway::start(name)), arguments.as_slice())
+    else {
+        eprintln!("usage: with-gateway (edge|direct) COMMAND [ARGUMENT…]");
+        return ExitCode::from(2);
+    };
+    let status = Command::new(program)
+        .args(rest)
+        .env("GATEWAY_URL", format!("http://{}", gateway.addr()))
+        .env("GATEWAY_BOUNDARY", boundary)
+        .env("GATEWAY_KEY", issue(gateway.addr()))
+        .env("ADMIN_SECRET", ADMIN_SECRET)
+        .status()
+        .unwrap_or_else(|error| panic!("cannot start {program}: {error}"));
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+impl Gateway {
+    fn start(name: &str) -> Option<Self> {
+        match name {
+            "edge" => Some(Self::Edge(Stack::start())),
+            "direct" => {
+                let tools = Tools::start();
+                let (proxy, state) = direct(&tools);
+                Some(Self::Direct { proxy, _state: state, _tools: tools })
+            }
+            _ => None,
+        }
+    }
+
+    fn addr(&self) -> SocketAddr {
+        match self {
+            Self::Edge(stack) => stack.edge.addr,
+            Self::Direct { proxy, .. } => proxy.listen,
+        }
+    }
+}
+
+/// A proxy in direct mode that issues keys itself. Its clients all come from one machine and are meant to be refused
+/// often: no address of theirs is refused for that.
+fn direct(tools: &Tools) -> (Proxy, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("keys");
+    let extra = format!(
+        "[keys]\ndirect = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nadmin_secret = \"${{ADMIN_SECRET}}\"\n\
+         state = {state:?}\n\n[clients]\nrefusals_per_second = 1000000\n"
+    );
+    (Proxy::start(tools, &extra), folder)
+}
+
+/// Issues the key that commands call with.
+fn issue(gateway: SocketAddr) -> String {
+    let body = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "enterprise", "limits": { "minute": 1_000_000_000 },
+        "admin_secret": ADMIN_SECRET,
+    });
+    let response = Request::post("/v1/keys/issue", &body).send(gateway);
+    assert_eq!(response.status, 201, "{}", response.text());
+    response.json()["key"].as_str().unwrap().to_owned()
+}
