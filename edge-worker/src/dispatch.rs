@@ -54,7 +54,8 @@ pub(crate) async fn dispatch(
         Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
         Route::KeyChanges => key_changes::handle(&edge, target.query, line).await,
     };
-    written.map(Answer::Written)
+    let known = incoming.header("if-none-match").map(str::as_bytes);
+    written.map(|written| Answer::Written(written.if_none_match(known.into_iter())))
 }
 
 fn unreadable() -> Problem {

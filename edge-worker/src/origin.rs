@@ -64,7 +64,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
             break;
         }
     }
-    Err(failure.problem())
+    Err(failure.problem(passage.call.tool, passage.call.method))
 }
 
 /// Which tools are available, as the first origin that answers sees it.

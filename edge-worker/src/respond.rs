@@ -3,6 +3,7 @@
 use shared::{
     headers::{self, Header},
     problem::Problem,
+    transport::Address,
     written::Written,
 };
 use worker::web_sys;
@@ -35,6 +36,10 @@ pub(crate) fn render(
     let headers = response.headers();
     for (name, value) in headers::CORS {
         headers.set(name, value)?;
+    }
+    let (hsts, age) = headers::HSTS;
+    if Address::parse(&incoming.url).is_some_and(|address| address.is_secure()) && !headers.has(hsts)? {
+        headers.set(hsts, age)?;
     }
     headers.set(headers::REQUEST_ID, &incoming.id.to_string())?;
     headers.append(headers::SERVER_TIMING, &server_timing(incoming, line))?;

@@ -24,6 +24,8 @@ use crate::{
 pub struct RequestCtx {
     /// When its headers were complete.
     pub started: Moment,
+    /// Whether it came over TLS, in direct mode.
+    pub secure: bool,
     /// The client's trace, where it is to be told.
     pub trace_id: Option<Box<str>>,
     /// The grant's request id; before a grant was verified, one of our own.
@@ -91,6 +93,7 @@ impl RequestCtx {
     pub fn new(under_way: UnderWay) -> Self {
         Self {
             started: Moment::now(),
+            secure: false,
             trace_id: None,
             request_id: respond::random_id(),
             call: None,

@@ -5,6 +5,7 @@ mod attempts;
 mod authority;
 mod counted;
 mod counters;
+mod documents;
 mod envelope;
 mod feed;
 mod handlers;
@@ -39,6 +40,8 @@ use crate::{
 };
 use attempts::Attempts;
 pub use counted::Counted;
+use documents::Documents;
+pub use documents::Reply;
 pub use feed::Freshness;
 pub use handlers::serve;
 pub use keeper::Keeper;
@@ -58,6 +61,7 @@ pub struct Direct {
     /// Whether another process keeps the files now. Held while one is written.
     left: Mutex<bool>,
     attempts: Attempts,
+    documents: Documents,
 }
 
 /// Returns an error if a process that starts could not write its state there. Leaves nothing behind.
@@ -98,6 +102,7 @@ impl Direct {
             records_changed: AtomicBool::new(false),
             left: Mutex::new(false),
             attempts: Attempts::default(),
+            documents: Documents::default(),
         })
     }
 
@@ -201,11 +206,13 @@ impl Direct {
     }
 }
 
-/// How a request came: over TLS or not, and to which host, with its port if it has one.
+/// How a request came: over TLS or not, from where, and to which host, with its port if it has one.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'a> {
     /// Over TLS, here or before somebody who ends it for this proxy.
     pub secure: bool,
+    /// Whether nobody on the way could read it: it came over TLS, or from this machine.
+    pub confidential: bool,
     /// As the client spelled it.
     pub host: &'a str,
 }
@@ -216,7 +223,7 @@ impl Way<'_> {
     /// # Errors
     /// `https-required`.
     pub fn check_confidential(&self) -> Result<(), Problem> {
-        transport::check_confidential(self.secure, self.host, false)
+        transport::check_confidential(self.confidential)
     }
 }
 

@@ -20,6 +20,7 @@ use std::{
 
 use pingora_core::{protocols::Stream, server::configuration::ServerConf};
 use shared::{
+    origin::Execution,
     problem::{Code, Problem},
     request::{Head, too_large},
     route::{Route, Target},
@@ -131,7 +132,7 @@ impl Relay {
                     Err(ended) => ended,
                 }
             }
-            Opened::Answer(answer) => say(state, client, &ctx, answer, request).await,
+            Opened::Answer(answer) => say(state, client, &ctx, answer.into(), request).await,
             Opened::Direct => self.direct(state, client, &mut ctx, request).await,
             Opened::Refuse(problem) => refuse(state, client, &mut ctx, &problem, request).await,
         };
@@ -246,12 +247,13 @@ impl Relay {
     /// A connection to the chosen upstream, and whether it was used before. `Err(None)`: it could not be made, and
     /// another upstream was chosen.
     async fn connect(&self, state: &State, ctx: &mut RequestCtx) -> Result<Connected, Option<Problem>> {
-        let Some((pool, place)) = ctx.call.as_ref().map(|call| Arc::clone(&call.pool)).zip(ctx.place) else {
+        let call = ctx.call.as_ref().map(|call| (Arc::clone(&call.pool), call.method));
+        let Some(((pool, method), place)) = call.zip(ctx.place) else {
             return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
         };
         let way = pool.upstream(place).and_then(Upstream::way).cloned();
         let Some(way) = way else {
-            return Err(Some(fail::unavailable(&pool, "no server of the tool can be reached")));
+            return Err(Some(fail::unavailable(&pool, method, "no server of the tool can be reached")));
         };
         ctx.tries += 1;
         if !ctx.call.as_ref().is_some_and(fail::may_be_sent_again) {
@@ -279,7 +281,7 @@ impl Relay {
         if error.retry() {
             return Err(None);
         }
-        let problem = fail::failed(&pool, Cause::from(error.etype()));
+        let problem = fail::failed(&pool, method, Cause::from(error.etype()), Execution::None);
         log::failed(ctx, &problem);
         Err(Some(problem))
     }
@@ -340,6 +342,7 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
     if state.access_log.wants_timings() {
         ctx.traced(&wire);
     }
+    ctx.secure = state.direct.is_some() && admit::is_secure(state, client);
     let opened = match admit::admit(state, client, ctx, &wire, &head) {
         Ok(Admission::Call) => begin_call(state, client, ctx, &wire, request.body),
         Ok(Admission::Answer(answer)) => Opened::Answer(answer),

@@ -2,6 +2,7 @@
 
 use std::{io::Write as _, time::Duration};
 
+use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
     headers::{self, CORS},
     problem::Problem,
@@ -18,6 +19,7 @@ use crate::{
     ctx::RequestCtx,
     direct::told,
     drain::Phase,
+    phases::admit,
     state::State,
     wire::write_line,
 };
@@ -33,6 +35,7 @@ const LINGER_BODY: Duration = Duration::from_secs(30);
 /// How long such a client may pause (nginx: `lingering_timeout`).
 const LINGER_PAUSE: Duration = Duration::from_secs(5);
 const NO_CONTENT: u16 = 204;
+const NOT_MODIFIED: u16 = 304;
 
 /// How much is read and dropped after the last response of a connection (lingering close). A client that sends its
 /// whole body before it reads gets a reset instead of the response if the connection is closed on unread bytes.
@@ -57,9 +60,11 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
-    let text = encode(&problem.render(&request_id), request_id, true, |out| {
+    let answer = problem.render(&request_id);
+    let secure = admit::is_secure(state, stream);
+    let text = encode(&answer, answer.body.as_bytes(), request_id, true, |out| {
         if state.direct.is_some() {
-            told::unread(out);
+            told::unread(out, secure);
         }
     });
     if stream.send(&text).await.is_ok() {
@@ -101,14 +106,16 @@ fn reason(status: u16) -> &'static str {
 }
 
 /// As HTTP/1.1 has it; `close` says that it is the connection's last, and `more` writes lines of its own to the head.
+/// `body` is the answer's own, or the same in another content coding.
 #[must_use]
 pub fn encode(
     answer: &Written,
+    body: &[u8],
     request_id: RequestId,
     close: bool,
     more: impl FnOnce(&mut Vec<u8>),
 ) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1_024 + answer.body.len());
+    let mut out = Vec::with_capacity(1_024 + body.len());
     let mut number = itoa::Buffer::new();
     for part in ["HTTP/1.1 ", number.format(answer.status), " ", reason(answer.status), "\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -116,13 +123,14 @@ pub fn encode(
     for (name, value) in answer.headers.iter().map(|(name, value)| (*name, &**value)).chain(CORS) {
         write_line(&mut out, name, value.as_bytes());
     }
-    if answer.status != NO_CONTENT {
-        write_line(&mut out, "content-length", number.format(answer.body.len()).as_bytes());
+    if !matches!(answer.status, NO_CONTENT | NOT_MODIFIED) {
+        write_line(&mut out, "content-length", number.format(body.len()).as_bytes());
     }
+    write_line(&mut out, "date", get_cached_date().as_bytes());
     // Writing to a vector cannot fail.
     let _written = write!(out, "{}: {request_id}\r\n", headers::REQUEST_ID);
     more(&mut out);
     out.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
-    out.extend_from_slice(answer.body.as_bytes());
+    out.extend_from_slice(body);
     out
 }

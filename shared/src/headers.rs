@@ -35,6 +35,12 @@ pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
 /// Tells what is left of them.
 pub const RATE_LIMIT: &str = "ratelimit";
 
+/// Makes browsers call the gateway over TLS only, for a year (RFC 6797). For responses over TLS.
+pub const HSTS: (&str, &str) = ("strict-transport-security", "max-age=31536000");
+/// What a response to a key is for caches if its tool does not say otherwise: nobody else's. The key is in a header that
+/// caches do not know (RFC 9111, section 3.5, names `Authorization` only).
+pub const PRIVATE: (&str, &str) = ("cache-control", "private");
+
 const RESERVED_PREFIX: &str = "x-gateway-";
 
 /// What lets a browser on any site read every answer, all of its headers, a tool's own among them. The key is no cookie, so

@@ -13,6 +13,7 @@ use crate::{
     request::TOOL_ANSWER_MS,
     route::CallMethod,
     time::UnixMillis,
+    tool::Tool,
 };
 
 /// How long an origin has for the head of its answer once it has the whole request, in milliseconds: a second
@@ -186,6 +187,26 @@ pub enum Failure {
     Rejected,
 }
 
+/// Whether a tool may have executed a call that got no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// It has not.
+    None,
+    /// It may have.
+    Possible,
+}
+
+/// Returns the detail of a failed call: the tool, what happened and, for a POST, whether the tool may have executed it, so
+/// that the client knows whether it may send it again.
+#[must_use]
+pub fn failure_detail(tool: Tool, method: CallMethod, execution: Execution, what: &str) -> String {
+    match (method, execution) {
+        (CallMethod::Get, _) => format!("{tool}: {what}"),
+        (CallMethod::Post, Execution::None) => format!("{tool}: {what}; the call was not executed"),
+        (CallMethod::Post, Execution::Possible) => format!("{tool}: {what}; the call may have been executed"),
+    }
+}
+
 impl Failure {
     /// What an answer means that does not carry the request's id, as every answer of a proxy does; `None` for one
     /// that is passed on all the same. The platform answers 521 to 530 itself when it cannot connect, and 524 when
@@ -220,33 +241,55 @@ impl Failure {
         }
     }
 
-    /// What the client is told: always a 503, with `Proxy-Status` (RFC 9209).
+    /// What the client of a call is told: always a 503, with `Proxy-Status` (RFC 9209).
     #[must_use]
-    pub fn problem(self) -> Problem {
-        let (code, detail, error) = match self {
+    pub fn problem(self, tool: Tool, method: CallMethod) -> Problem {
+        let (_, what, _) = self.facts();
+        self.render(failure_detail(tool, method, self.execution(), what))
+    }
+
+    /// The same for a request that calls no tool.
+    #[must_use]
+    pub fn problem_without_call(self) -> Problem {
+        let (_, what, _) = self.facts();
+        self.render(what.to_owned())
+    }
+
+    fn render(self, detail: String) -> Problem {
+        let (code, _, error) = self.facts();
+        Problem::new(code, detail)
+            .retry_after(AVOID_MS.div_ceil(1_000))
+            .with_header("proxy-status", format!("edge; error={error}"))
+    }
+
+    /// The code, what happened, and the error type of `Proxy-Status`.
+    const fn facts(self) -> (Code, &'static str, &'static str) {
+        match self {
             Self::Refused => {
                 (Code::ToolUnavailable, "no data centre could be reached", "destination_unavailable")
             }
             Self::Lost => (
                 Code::ToolUnavailable,
-                "the connection was lost before an answer came; the call may have been made",
+                "the connection was lost before an answer came",
                 "connection_terminated",
             ),
             Self::TimedOut => (Code::ToolTimeout, "no answer came in time", "http_response_timeout"),
-            Self::Foreign => (
-                Code::ToolUnavailable,
-                "the data centre gave no valid answer; the call may have been made",
-                "http_protocol_error",
-            ),
+            Self::Foreign => {
+                (Code::ToolUnavailable, "the data centre gave no valid answer", "http_protocol_error")
+            }
             Self::Rejected => (
                 Code::ToolUnavailable,
-                "the data centre does not take calls from this edge; the call was not made",
+                "the data centre does not take calls from this edge",
                 "proxy_configuration_error",
             ),
-        };
-        Problem::new(code, detail)
-            .retry_after(AVOID_MS.div_ceil(1_000))
-            .with_header("proxy-status", format!("edge; error={error}"))
+        }
+    }
+
+    const fn execution(self) -> Execution {
+        match self {
+            Self::Refused | Self::Rejected => Execution::None,
+            Self::Lost | Self::TimedOut | Self::Foreign => Execution::Possible,
+        }
     }
 }
 
@@ -318,11 +361,27 @@ mod tests {
     }
 
     #[test]
+    fn failed_post_says_whether_it_may_have_been_executed() {
+        for failure in
+            [Failure::Refused, Failure::Lost, Failure::TimedOut, Failure::Foreign, Failure::Rejected]
+        {
+            let post = failure.problem(Tool::Pdf, CallMethod::Post).detail().to_owned();
+            let possible = post.ends_with("; the call may have been executed");
+            assert!(post.starts_with("pdf: ") && (possible || post.ends_with("; the call was not executed")));
+            let repeated = failure.may_try_next(CallMethod::Post);
+            assert_eq!(possible, !repeated, "{failure:?}: what is sent again cannot have been executed");
+            let get = failure.problem(Tool::Pdf, CallMethod::Get);
+            assert!(get.detail().starts_with("pdf: ") && !get.detail().contains("executed"));
+        }
+    }
+
+    #[test]
     fn a_failure_to_reach_a_tool_is_always_a_503_that_says_when_to_come_back() {
         for failure in
             [Failure::Refused, Failure::Lost, Failure::TimedOut, Failure::Foreign, Failure::Rejected]
         {
-            let rendered = failure.problem().render(&crate::request_id::RequestId([0; 16]));
+            let problem = failure.problem(Tool::Qr, CallMethod::Get);
+            let rendered = problem.render(&crate::request_id::RequestId([0; 16]));
             assert_eq!(rendered.status, 503, "{failure:?}");
             for name in ["retry-after", "proxy-status"] {
                 assert!(rendered.headers.iter().any(|(n, _)| *n == name), "{failure:?} {name}");

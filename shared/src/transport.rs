@@ -1,6 +1,8 @@
 //! How a request came: over what, to which host, for which target. Read off the URL's text, which nobody parses
 //! a second time.
 
+use std::net::IpAddr;
+
 use crate::problem::{Code, Problem};
 
 /// A request's own URL, in parts. Nothing in it is decoded or normalised.
@@ -37,22 +39,37 @@ impl<'a> Address<'a> {
         self.authority.bytes().all(plain)
     }
 
-    /// As [`check_confidential`].
+    /// Whether the request came over TLS.
+    #[must_use]
+    pub const fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// Refuses to take a secret that came over plain HTTP, unless `http_allowed` (local development behind another name) or
+    /// the URL names this very machine. For a caller that knows no peer: who can choose the URL's host freely, because
+    /// nothing routes by it, must not rely on this.
     ///
     /// # Errors
     /// `https-required`.
     pub fn check_confidential(&self, http_allowed: bool) -> Result<(), Problem> {
-        check_confidential(self.secure, self.authority, http_allowed)
+        check_confidential(self.secure || http_allowed || is_loopback(self.authority))
     }
 }
 
-/// Refuses to take a secret that has travelled in the clear (not `secure`) to this authority, a host and perhaps a
-/// port, unless `http_allowed` (local development behind another name) or the host is this very machine.
+/// Whether nobody on the way could read a request: it came over TLS, or from a process of this machine.
+/// `peer` is the address of the connection's other end, if it is known. What the request says of itself, such as
+/// its `Host`, decides nothing.
+#[must_use]
+pub fn is_confidential(encrypted: bool, peer: Option<IpAddr>) -> bool {
+    encrypted || peer.is_some_and(|peer| peer.to_canonical().is_loopback())
+}
+
+/// Refuses to take a secret that somebody on the way could read.
 ///
 /// # Errors
 /// `https-required`. It is no redirect: that would hide the mistake until the secret is read on the way.
-pub fn check_confidential(secure: bool, authority: &str, http_allowed: bool) -> Result<(), Problem> {
-    if secure || http_allowed || is_loopback(authority) {
+pub fn check_confidential(confidential: bool) -> Result<(), Problem> {
+    if confidential {
         return Ok(());
     }
     Err(Problem::new(
@@ -120,5 +137,23 @@ mod tests {
             assert!(!confidential(url), "{url}");
             assert!(Address::parse(url).unwrap().check_confidential(true).is_ok(), "{url}");
         }
+    }
+
+    #[test]
+    fn only_tls_and_loopback_peers_are_confidential() {
+        for (encrypted, peer, confidential) in [
+            (true, "198.51.100.7", true),
+            (false, "198.51.100.7", false),
+            (false, "10.0.0.1", false),
+            (false, "::", false),
+            (false, "127.0.0.1", true),
+            (false, "127.9.9.9", true),
+            (false, "::1", true),
+            (false, "::ffff:127.0.0.1", true),
+            (false, "::ffff:10.0.0.1", false),
+        ] {
+            assert_eq!(is_confidential(encrypted, Some(peer.parse().unwrap())), confidential, "{peer}");
+        }
+        assert!(!is_confidential(false, None) && is_confidential(true, None));
     }
 }

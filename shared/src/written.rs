@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 
 use crate::{
-    headers::{self, Header},
+    headers::{self, Header, tokens},
     route::Method,
 };
+
+const ETAG: &str = "etag";
 
 /// A text that is ready to be sent. It may hold a key, and is not to be printed.
 pub struct Written {
@@ -43,9 +45,32 @@ impl Written {
         Self { status: 204, headers: headers::preflight(methods).into(), body: String::new() }
     }
 
-    /// A text that is the same for everybody and may be kept for five minutes.
+    /// A text that is the same for everybody and may be kept for five minutes. Its entity tag is weak, since whoever sends it
+    /// may compress it.
     pub(crate) fn public(media_type: &'static str, body: String) -> Self {
-        Self::new(200, media_type, "public, max-age=300", body)
+        let tag = format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len());
+        let written = Self::new(200, media_type, "public, max-age=300", body);
+        written.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
+    }
+
+    /// A header by its name in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
+    }
+
+    /// Returns 304 without a body if one of the request's `If-None-Match` values names this text (RFC 9110, section
+    /// 13.1.2), and this text otherwise.
+    #[must_use]
+    pub fn if_none_match<'a>(self, values: impl Iterator<Item = &'a [u8]>) -> Self {
+        let opaque = |tag: &'a [u8]| tag.strip_prefix(b"W/").unwrap_or(tag);
+        let own = self.header(ETAG).map(|tag| tag.strip_prefix("W/").unwrap_or(tag).as_bytes());
+        let Some(own) = own.filter(|_| self.status == 200) else { return self };
+        if !values.flat_map(tokens).any(|tag| tag == b"*" || opaque(tag) == own) {
+            return self;
+        }
+        let headers = self.headers.into_iter().filter(|(name, _)| *name != "content-type").collect();
+        Self { status: 304, headers, body: String::new() }
     }
 
     pub(crate) fn new(status: u16, media_type: &'static str, cache: &'static str, body: String) -> Self {
@@ -72,7 +97,26 @@ mod tests {
     use crate::{docs, openapi, problem::Code};
 
     fn header<'a>(written: &'a Written, name: &str) -> Option<&'a str> {
-        written.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
+        written.header(name)
+    }
+
+    #[test]
+    fn text_that_the_client_has_is_304_without_a_body() {
+        let page = || docs::problem_page(Code::KeyMissing);
+        let tag = page().header("etag").unwrap().to_owned();
+        let asked = |value: &str| page().if_none_match([value.as_bytes()].into_iter());
+        for value in [tag.as_str(), "*", tag.trim_start_matches("W/"), &format!("\"a\", {tag}")] {
+            let written = asked(value);
+            assert_eq!((written.status, written.body.as_str()), (304, ""), "{value}");
+            assert_eq!(written.header("etag"), Some(tag.as_str()));
+            assert_eq!(written.header("vary"), Some("accept-encoding"));
+            assert_eq!(written.header("content-type"), None);
+        }
+        for value in ["", "\"a\"", "W/\"a\""] {
+            assert_eq!(asked(value).status, 200, "{value}");
+        }
+        assert_ne!(docs::problem_page(Code::KeyExpired).header("etag"), Some(tag.as_str()));
+        assert_eq!(Written::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
     }
 
     #[test]

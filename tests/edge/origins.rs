@@ -169,6 +169,7 @@ fn a_dead_origin_costs_a_read_one_honest_503() {
     let (key, _) = edge.issue("pro");
     let answer = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
     assert_eq!((answer.status, answer.code().as_str()), (503, "tool-unavailable"));
+    assert_eq!(answer.json()["detail"], "pdf: no data centre could be reached");
     assert_eq!(answer.header("proxy-status"), Some("edge; error=destination_unavailable"));
     assert!(answer.header("ratelimit").unwrap().contains("\"minute\";r=99"), "the minute keeps it");
     let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();

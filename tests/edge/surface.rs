@@ -128,6 +128,30 @@ fn the_tools_status_is_the_proxys_word() {
     );
 }
 
+#[test]
+fn document_that_the_client_has_is_304() {
+    let edge = Edge::start(NOWHERE);
+    for page in ["/docs", "/openapi.json", "/problems/key-missing"] {
+        let tag = ask(&edge, "GET", page).header("etag").unwrap().to_owned();
+        let known = Request::get(page).header("If-None-Match", &tag).send(edge.addr);
+        assert_eq!(
+            (known.status, known.body.len(), known.header("etag")),
+            (304, 0, Some(tag.as_str())),
+            "{page}"
+        );
+    }
+}
+
+/// The local runtime serves plain HTTP; this header of it stands for an address over TLS.
+#[test]
+fn responses_over_https_ask_browsers_to_stay_there() {
+    let edge = Edge::start(NOWHERE);
+    let asked = |url: &str| Request::get("/healthz").header("MF-Original-URL", url).send(edge.addr);
+    let secure = asked("https://api.example.com/healthz");
+    assert_eq!(secure.header("strict-transport-security"), Some("max-age=31536000"), "{secure:?}");
+    assert_eq!(asked("http://api.example.com/healthz").header("strict-transport-security"), None);
+}
+
 /// Applications behind a proxy believe these: who the client is, and what it really asks for. The others
 /// concern the client's connection only.
 #[test]

@@ -19,7 +19,7 @@ pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Written, Problem> {
     let outcome = match cached {
         Some(outcome) => outcome,
         None => {
-            let asked = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem());
+            let asked = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem_without_call());
             CACHE.with_borrow_mut(|cache| cache.store(asked.clone(), clock::now()));
             asked
         }

@@ -9,6 +9,7 @@ use std::{ops::RangeInclusive, time::Duration};
 pub use eject::EjectConfig;
 pub use probe::{ProbeConfig, ProbeKind};
 use shared::{
+    headers::PassedHeaders,
     request::{MAX_BODY_BYTES, TOOL_ANSWER_MS},
     time::UnixMillis,
     tool::Tool,
@@ -62,6 +63,8 @@ pub struct PoolSettings {
     pub max_body: u64,
     /// Media types taken beside JSON.
     pub accept: Vec<String>,
+    /// Which of the tool's headers that clients do not get by default they get.
+    pub passed_headers: PassedHeaders,
     /// Calls that may be under way at once.
     pub calls_in_flight: usize,
     /// How long a connection may take to be made.
@@ -98,6 +101,7 @@ impl Default for PoolSettings {
             path: String::new(),
             max_body: MAX_BODY_BYTES,
             accept: Vec::new(),
+            passed_headers: PassedHeaders::default(),
             calls_in_flight: 256,
             connect_timeout: Duration::from_secs(1),
             keep_idle: Duration::from_secs(4),
@@ -127,6 +131,7 @@ impl PoolSettings {
             path: section.read("path", inherited.path.clone(), prefix),
             max_body: section.read("max_body", inherited.max_body, |entry| values::size(&entry.text()?)),
             accept: section.read("accept", inherited.accept.clone(), media_types),
+            passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
             calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, |entry| {
                 usize::try_from(entry.number(1..=1_000_000)?).map_err(|error| error.to_string())
             }),
@@ -212,6 +217,15 @@ fn prefix(entry: &Entry<'_>) -> Result<String, String> {
 
 fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'"' | b'\\'))
+}
+
+fn passed_headers(entry: &Entry<'_>) -> Result<PassedHeaders, String> {
+    names(entry)?.iter().try_fold(PassedHeaders::default(), |passed, name| {
+        let withheld = PassedHeaders::withheld().join(", ");
+        passed
+            .with(name)
+            .ok_or_else(|| format!("`{name}` is not withheld from clients; expected some of {withheld}"))
+    })
 }
 
 fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, String> {

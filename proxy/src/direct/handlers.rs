@@ -3,7 +3,7 @@
 mod keys;
 mod pages;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use shared::{
     docs,
@@ -14,7 +14,7 @@ use shared::{
     written::Written,
 };
 
-use super::{Direct, Way};
+use super::{Direct, Reply, Way, documents::Document};
 use crate::{
     clock,
     config::{Callers, DirectConfig},
@@ -46,7 +46,7 @@ pub async fn serve(
     state: &Arc<State>,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
-) -> Result<Written, Problem> {
+) -> Result<Reply, Problem> {
     // The head is kept apart from the connection, from which the body may have to be read.
     let raw = incoming.head().to_vec();
     let whole = state.config.load();
@@ -64,15 +64,19 @@ pub async fn serve(
         authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
         address: incoming.address().map(|address| address.to_string()),
         query: target.query,
-        way: admit::way(&wire, incoming.is_safe(), config),
+        way: admit::way(&wire, ctx.secure, || incoming.address()),
         now: clock::now(),
     };
-    match Route::parse(wire.method, target.path)? {
+    let document = |document, written: Written| {
+        let written = written.if_none_match(wire.all("if-none-match"));
+        Ok(direct.documents.reply(document, written, wire.all("accept-encoding"), Instant::now()))
+    };
+    let written = match Route::parse(wire.method, target.path)? {
         Route::Health => Ok(Written::health()),
         Route::Status => Ok(Written::json(admit::status(state).to_json())),
-        Route::OpenApi => Ok(pages::openapi(&asked)),
-        Route::Docs => Ok(pages::docs(&asked)),
-        Route::ProblemPage(code) => Ok(docs::problem_page(code)),
+        Route::OpenApi => return document(Document::OpenApi, pages::openapi(&asked)),
+        Route::Docs => return document(Document::Reference, pages::docs(&asked)),
+        Route::ProblemPage(code) => return document(Document::Problem(code), docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Written::preflight(methods)),
         Route::ReadOwnKey => keys::read_own(&asked, ctx),
         Route::RotateOwnKey => keys::rotate_own(&asked, incoming, ctx).await,
@@ -85,5 +89,6 @@ pub async fn serve(
         Route::RotateKey(id) => keys::rotate(&asked, &id, incoming, ctx).await,
         Route::KeyChanges => Err(Problem::new(Code::RouteUnknown, "this gateway has no feed of changes")),
         Route::CallTool(_) => Err(Problem::new(Code::Internal, "a call is not answered here")),
-    }
+    };
+    written.map(Reply::from)
 }

@@ -1,7 +1,7 @@
 //! What clients are told with every answer. Behind an edge the edge tells it.
 
 use shared::{
-    headers::{CORS, SERVER_TIMING},
+    headers::{CORS, HSTS, SERVER_TIMING},
     quota::Standing,
 };
 
@@ -13,8 +13,12 @@ pub fn replaces(name: &str) -> bool {
     CORS.iter().any(|(ours, _)| ours.eq_ignore_ascii_case(name))
 }
 
-/// Writes what is the gateway's to say in a tool's answer, as lines of its head.
-pub fn of_a_tool(out: &mut Vec<u8>, ctx: &RequestCtx) {
+/// Writes what is the gateway's to say in a tool's answer, as lines of its head. `hsts` says that the tool has said for
+/// itself how long clients use TLS.
+pub fn of_a_tool(out: &mut Vec<u8>, ctx: &RequestCtx, hsts: bool) {
+    if ctx.secure && !hsts {
+        write_line(out, HSTS.0, HSTS.1.as_bytes());
+    }
     for (name, value) in CORS {
         write_line(out, name, value.as_bytes());
     }
@@ -23,12 +27,15 @@ pub fn of_a_tool(out: &mut Vec<u8>, ctx: &RequestCtx) {
 
 /// Writes what is said in every answer of the gateway's own.
 pub fn of_ours(out: &mut Vec<u8>, ctx: &RequestCtx) {
-    unread(out);
+    unread(out, ctx.secure);
     of_the_call(out, ctx);
 }
 
 /// The same, to a request that could not be read.
-pub fn unread(out: &mut Vec<u8>) {
+pub fn unread(out: &mut Vec<u8>, secure: bool) {
+    if secure {
+        write_line(out, HSTS.0, HSTS.1.as_bytes());
+    }
     out.extend_from_slice(b"x-content-type-options: nosniff\r\n");
 }
 

@@ -4,7 +4,7 @@ mod flood;
 mod grant;
 mod key;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 pub use flood::flood;
 
@@ -14,13 +14,14 @@ use shared::{
     request::Head,
     route::{CallMethod, Route, Target, ToolCall},
     status::StatusReport,
+    transport,
     written::Written,
 };
 
 use crate::{
     client::ClientStream,
     clock::{self, Monotonic},
-    config::{Callers, DirectConfig},
+    config::Callers,
     ctx::{Call, RequestCtx},
     direct::Way,
     metrics::Bound,
@@ -50,15 +51,15 @@ pub fn admit(
     wire: &WireHead<'_>,
     head: &Head<'_>,
 ) -> Result<Admission, Problem> {
-    decide(state, ctx, wire, head, client.is_safe()).map_err(|problem| flood(state, client, problem))
+    decide(state, client, ctx, wire, head).map_err(|problem| flood(state, client, problem))
 }
 
 fn decide(
     state: &State,
+    client: &ClientStream,
     ctx: &mut RequestCtx,
     wire: &WireHead<'_>,
     head: &Head<'_>,
-    is_safe: bool,
 ) -> Result<Admission, Problem> {
     ctx.expects_continue = wire.only("expect")?.is_some();
     let path = Target::parse(wire.target)?.path;
@@ -78,7 +79,8 @@ fn decide(
                     (grant.key_id, grant.tier, None)
                 }
                 (Callers::Clients(keys), Some(direct)) => {
-                    key::admit(direct, keys, ctx, head, way(wire, is_safe, keys), &pool)?
+                    let way = way(wire, ctx.secure, || client.address());
+                    key::admit(direct, keys, ctx, head, way, &pool)?
                 }
                 (Callers::Clients(_), None) => {
                     return Err(Problem::new(Code::Internal, "what is kept of keys was not opened"));
@@ -115,10 +117,16 @@ fn decide(
     }
 }
 
-/// How a request came. What came in the clear may have come over TLS to somebody before this proxy.
-pub(crate) fn way<'a>(wire: &WireHead<'a>, is_safe: bool, keys: &DirectConfig) -> Way<'a> {
+/// Whether what comes over this connection came over TLS, in direct mode: to this proxy, or to somebody before it.
+pub(crate) fn is_secure(state: &State, client: &ClientStream) -> bool {
+    client.is_safe() || matches!(&state.config.load().callers, Callers::Clients(keys) if keys.behind_tls)
+}
+
+/// How a request came. `peer` is asked for the other end's address only if that matters.
+pub(crate) fn way<'a>(wire: &WireHead<'a>, secure: bool, peer: impl FnOnce() -> Option<IpAddr>) -> Way<'a> {
     let host = wire.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
-    Way { secure: is_safe || keys.behind_tls, host }
+    let confidential = secure || transport::is_confidential(secure, peer());
+    Way { secure, confidential, host }
 }
 
 /// Which tools a call would find a server of. It tells nothing that calling them would not, and needs no grant.
@@ -173,7 +181,7 @@ pub fn take_slot(state: &State, ctx: &mut RequestCtx) -> Result<(), Problem> {
 pub fn check_upstreams(ctx: &RequestCtx) -> Result<(), Problem> {
     match &ctx.call {
         Some(call) if call.pool.back_in(Monotonic::at(ctx.started.instant)) > 0 => {
-            Err(select::none(&call.pool))
+            Err(select::none(&call.pool, call.method))
         }
         _ => Ok(()),
     }

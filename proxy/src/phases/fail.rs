@@ -2,6 +2,7 @@
 
 use pingora_core::{Error, ErrorType};
 use shared::{
+    origin::{Execution, failure_detail},
     problem::{Code, Problem},
     route::CallMethod,
 };
@@ -177,8 +178,8 @@ impl From<&ErrorType> for Cause {
 /// What to say of an upstream that failed before its answer began. All are 503: to the client it is the tool that is
 /// not there (spec section 7).
 #[must_use]
-pub fn failed(pool: &Pool, cause: Cause) -> Problem {
-    let (code, proxy_error, detail) = match cause {
+pub fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: Execution) -> Problem {
+    let (code, proxy_error, what) = match cause {
         Cause::ConnectTimeout => {
             (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
         }
@@ -210,12 +211,14 @@ pub fn failed(pool: &Pool, cause: Cause) -> Problem {
             (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached")
         }
     };
+    let detail = failure_detail(pool.config.tool, method, execution, what);
     outage(pool, code, proxy_error, detail)
 }
 
 /// No upstream of the tool can be asked.
 #[must_use]
-pub fn unavailable(pool: &Pool, detail: &'static str) -> Problem {
+pub fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Problem {
+    let detail = failure_detail(pool.config.tool, method, Execution::None, what);
     outage(pool, Code::ToolUnavailable, "destination_unavailable", detail)
 }
 
@@ -234,7 +237,7 @@ pub fn overloaded(detail: &'static str) -> Problem {
         .with_header("proxy-status", proxy_status("connection_limit_reached"))
 }
 
-fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: &'static str) -> Problem {
+fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: String) -> Problem {
     Problem::new(code, detail)
         .retry_after(pool.back_in(Monotonic::now()).div_ceil(1_000))
         .with_header("proxy-status", proxy_status(proxy_error))

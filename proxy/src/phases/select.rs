@@ -3,6 +3,7 @@
 use shared::{
     key::KeyId,
     problem::{Code, Problem},
+    route::CallMethod,
     time::UnixMillis,
 };
 
@@ -38,12 +39,13 @@ pub fn first(pool: &Pool, ctx: &mut RequestCtx, key: KeyId) -> Result<(), Proble
     if next(pool, ctx, key, Monotonic::at(ctx.started.instant)) {
         return Ok(());
     }
-    Err(none(pool))
+    let method = ctx.call.as_ref().map_or(CallMethod::Get, |call| call.method);
+    Err(none(pool, method))
 }
 
 /// Returns the refusal of a call that no upstream can take.
-pub fn none(pool: &Pool) -> Problem {
-    fail::unavailable(pool, "no server of the tool is healthy")
+pub fn none(pool: &Pool, method: CallMethod) -> Problem {
+    fail::unavailable(pool, method, "no server of the tool is healthy")
 }
 
 /// Chooses an upstream that was not tried; whether there is one.

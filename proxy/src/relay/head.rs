@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
-    headers::{KEY_ID, Nominated, REQUEST_ID, TIER, reaches_client, reaches_tool, tokens},
+    headers::{HSTS, KEY_ID, Nominated, PRIVATE, REQUEST_ID, TIER, reaches_client, reaches_tool, tokens},
     request::MAX_HEADER_BYTES,
     route::CallMethod,
 };
@@ -198,17 +198,27 @@ pub(super) fn write_answer(
     let reason = response.reason.unwrap_or_default();
     // Writing to a vector cannot fail.
     let _written = write!(out, "HTTP/1.1 {} {reason}", response.code.unwrap_or_default());
-    let mut dated = false;
+    let passed = ctx.call.as_ref().map(|call| call.pool.config.settings.passed_headers).unwrap_or_default();
+    let (mut dated, mut cached, mut hsts) = (false, false, false);
     for line in response.headers.iter() {
-        dated |= line.name.eq_ignore_ascii_case("date");
-        let ours = direct && told::replaces(line.name);
-        if reaches_client(line.name) && !ours && !is_framing(line.name) && !nominated.holds(line.name) {
-            write_line(out, line.name.as_bytes(), line.value);
+        let name = line.name;
+        if !reaches_client(name) || !passed.allows(name) || is_framing(name) || nominated.holds(name) {
+            continue;
         }
+        if direct && told::replaces(name) {
+            continue;
+        }
+        dated |= name.eq_ignore_ascii_case("date");
+        cached |= name.eq_ignore_ascii_case(PRIVATE.0);
+        hsts |= name.eq_ignore_ascii_case(HSTS.0);
+        write_line(out, name.as_bytes(), line.value);
     }
     let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
     if direct {
-        told::of_a_tool(out, ctx);
+        told::of_a_tool(out, ctx, hsts);
+    }
+    if !cached {
+        crate::wire::write_line(out, PRIVATE.0, PRIVATE.1.as_bytes());
     }
     if !dated {
         out.extend_from_slice(b"date: ");

@@ -1,6 +1,7 @@
 //! What becomes of a call that broke off.
 
 use shared::{
+    origin::Execution,
     problem::{Code, Problem},
     request::{stalled, too_slow},
 };
@@ -84,7 +85,13 @@ pub(super) fn recover(
     if repeatable && fail::may_try_again(state, ctx, failure) {
         return Recovery::Again;
     }
-    ctx.call.as_ref().map_or(Recovery::Gone, |call| Recovery::Refuse(fail::failed(&call.pool, cause)))
+    let execution = match failure {
+        Failure::Unprocessed => Execution::None,
+        Failure::Failed | Failure::Stale => Execution::Possible,
+    };
+    ctx.call.as_ref().map_or(Recovery::Gone, |call| {
+        Recovery::Refuse(fail::failed(&call.pool, call.method, cause, execution))
+    })
 }
 
 /// An answer broke off in its middle: the client learns it by the end of the connection.

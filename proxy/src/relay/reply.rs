@@ -1,13 +1,13 @@
 //! Answers of the proxy's own, in place of the tool's.
 
-use shared::{problem::Problem, written::Written};
+use shared::problem::Problem;
 use tokio::time::timeout;
 
 use super::{Ended, Next, framing::Framing, request::Request};
 use crate::{
     client::ClientStream,
     ctx::RequestCtx,
-    direct::told,
+    direct::{Reply, told},
     phases::answer,
     respond::{self, LINGER, SMALL_BODY},
     state::State,
@@ -22,7 +22,7 @@ pub(super) async fn refuse(
     request: Request,
 ) -> Ended {
     let answer = respond::refusal(ctx, state, problem);
-    say(state, client, ctx, answer, request).await
+    say(state, client, ctx, answer.into(), request).await
 }
 
 /// Answers with what the proxy has to say itself. A small body that is on its way is taken, so that the connection can
@@ -31,24 +31,25 @@ pub(super) async fn say(
     state: &State,
     client: &mut ClientStream,
     ctx: &RequestCtx,
-    answer: Written,
+    reply: Reply,
     request: Request,
 ) -> Ended {
-    answer::settle(state, ctx, answer.status);
+    let status = reply.written.status;
+    answer::settle(state, ctx, status);
     let taken = drop_small_body(client, request.body, ctx.expects_continue).await;
     let close = request.close || !taken;
-    let mut text = respond::encode(&answer, ctx.request_id, close, |out| {
+    let mut text = respond::encode(&reply.written, reply.body(), ctx.request_id, close, |out| {
         if state.direct.is_some() {
             told::of_ours(out, ctx);
         }
     });
-    let mut sent = answer.body.len();
+    let mut sent = reply.body().len();
     if request.is_head {
         text.truncate(text.len() - sent);
         sent = 0;
     }
     match client.send(&text).await {
-        Ok(()) => Ended { status: answer.status, sent, next: Next::after(close, taken) },
+        Ok(()) => Ended { status, sent, next: Next::after(close, taken) },
         Err(_) => Ended::nobody(),
     }
 }

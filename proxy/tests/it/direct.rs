@@ -4,8 +4,14 @@ mod changes;
 mod issuing;
 mod state;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    io::Read as _,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    path::PathBuf,
+};
 
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use shared::{
     key::{ApiKey, KeyEnv, KeyId},
@@ -204,17 +210,88 @@ async fn what_the_gateway_refuses_and_a_tool_that_is_away_do_not_use_up_the_day(
 }
 
 #[tokio::test]
-async fn a_key_that_came_in_the_clear_is_refused_unless_it_came_from_this_machine() {
+async fn key_over_plain_http_is_taken_from_a_loopback_peer_whatever_its_host() {
     let direct = Direct::with(Manner::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);
-    let refused = direct.call(&key).await;
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("https-required")));
-    let mut client = Client::connect(direct.proxy.listen).await;
-    let local = format!("GET /v1/qr/generate HTTP/1.1\r\nHost: localhost:80\r\nX-API-Key: {key}\r\n\r\n");
-    client.write(local.as_bytes()).await;
-    assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    assert_eq!(direct.call(&key).await.status, 200, "gateway.test is no name of this machine");
     let without_key = direct.proxy.send(Request::new("GET", "/v1/qr/generate")).await;
     assert_eq!(without_key.json()["code"], "key-missing");
+}
+
+/// The rule itself is tested in `shared`; here a peer is somebody else wherever this machine has an address in a network.
+#[tokio::test]
+async fn key_over_plain_http_from_the_network_is_refused_though_its_host_is_localhost() {
+    let direct = Direct::with(Manner::Describe, |setup| without_terminator(setup).listen("0.0.0.0:0")).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    let Some(own) = network_address() else { return };
+    let to = SocketAddr::new(own, direct.proxy.listen.port());
+    for target in ["/v1/qr/generate", "/v1/keys/me"] {
+        let mut client = Client::connect(to).await;
+        let local = format!("GET {target} HTTP/1.1\r\nHost: localhost:80\r\nX-API-Key: {key}\r\n\r\n");
+        client.write(local.as_bytes()).await;
+        let refused = client.answer("GET").await.unwrap();
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (403, Some("https-required")),
+            "{target}"
+        );
+    }
+}
+
+/// This machine's address in the network that its default route leads to. Nothing is sent.
+fn network_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("203.0.113.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|address| !address.is_loopback())
+}
+
+#[tokio::test]
+async fn documents_are_compressed_tagged_and_not_sent_twice() {
+    let direct = Direct::start(Manner::Describe).await;
+    for target in ["/docs", "/openapi.json", "/problems/key-missing"] {
+        let plain = direct.proxy.send(Request::new("GET", target)).await;
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{target}");
+        let gzip = Request::new("GET", target).header("Accept-Encoding", "br, gzip");
+        let packed = direct.proxy.send(gzip.clone()).await;
+        assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")), "{target}");
+        let mut unpacked = Vec::new();
+        GzDecoder::new(&packed.body[..]).read_to_end(&mut unpacked).unwrap();
+        assert!(unpacked == plain.body && packed.body.len() * 2 < plain.body.len(), "{target}");
+        let length = packed.body.len().to_string();
+        assert_eq!(packed.header("content-length"), Some(length.as_str()));
+        let tag = plain.header("etag").unwrap();
+        assert_eq!((packed.header("etag"), packed.header("vary")), (Some(tag), Some("accept-encoding")));
+        let known = direct.proxy.send(gzip.header("If-None-Match", tag)).await;
+        assert_eq!((known.status, known.body.len(), known.header("etag")), (304, 0, Some(tag)), "{target}");
+        assert_eq!((known.header("content-length"), known.header("content-encoding")), (None, None));
+        let head = direct.proxy.send(Request::new("HEAD", target).header("Accept-Encoding", "gzip")).await;
+        assert_eq!((head.header("content-length"), head.body.len()), (Some(length.as_str()), 0), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn responses_over_tls_ask_browsers_to_stay_there() {
+    const YEAR: Option<&str> = Some("max-age=31536000");
+    let direct = Direct::start(Manner::Describe).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    assert_eq!(direct.call(&key).await.header("strict-transport-security"), YEAR);
+    for target in ["/docs", "/v1/qr/generate", "/nothing"] {
+        let answer = direct.proxy.send(Request::new("GET", target)).await;
+        assert_eq!(answer.header("strict-transport-security"), YEAR, "{target}");
+    }
+    let plain = Direct::with(Manner::Describe, without_terminator).await;
+    for answer in [plain.call(&key).await, plain.proxy.send(Request::new("GET", "/docs")).await] {
+        assert_eq!(answer.header("strict-transport-security"), None, "over plain HTTP it means nothing");
+    }
+    let said = b"HTTP/1.1 200 OK\r\nStrict-Transport-Security: max-age=1\r\nContent-Length: 0\r\n\r\n";
+    let passes = "pass_response_headers = [\"strict-transport-security\"]";
+    for (line, expected) in [("", YEAR), (passes, Some("max-age=1"))] {
+        let manner = Manner::Say(said.to_vec());
+        let direct = Direct::with(manner, |setup| setup.pool_line(Tool::Qr, line)).await;
+        let answer = direct.call(&key).await;
+        assert_eq!(answer.header("strict-transport-security"), expected);
+        assert_eq!(answer.head.to_lowercase().matches("strict-transport-security").count(), 1);
+    }
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ mod operations;
 mod pools;
 mod relay;
 mod reload;
+mod responses;
 mod retries;
 mod routing;
 mod secrecy;

@@ -221,8 +221,10 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
     assert!(load.await.expect("no call fails") > 0);
 }
 
+/// Responses over TLS say `Strict-Transport-Security`: it shows which connections the proxy takes for encrypted.
 #[tokio::test]
-async fn keys_are_taken_over_connections_that_are_safe_and_not_over_those_made_before() {
+async fn connection_made_before_tls_was_configured_stays_plain() {
+    const HSTS: &str = "strict-transport-security";
     let (authority, folder, state) = (Authority::new(), Folder::new(), tempfile::tempdir().unwrap());
     let tool = FakeTool::start(Manner::Describe).await;
     let state = state.path().join("keys");
@@ -233,14 +235,16 @@ async fn keys_are_taken_over_connections_that_are_safe_and_not_over_those_made_b
     let call = Request::new("GET", "/v1/qr/a").header("X-API-Key", &key);
     let mut before = Client::connect(proxy.listen).await;
     before.write(&call.bytes()).await;
-    assert_eq!(before.answer("GET").await.expect("an answer").status, 403);
+    assert_eq!(before.answer("GET").await.expect("an answer").header(HSTS), None);
 
     proxy.reload(&plain().section("server.tls", &folder.server(&authority.identity(NAME))));
     until("TLS has begun", || async { Visitor::new(&authority).stream(proxy.listen).await.is_ok() }).await;
     let mut safe = Visitor::new(&authority).connect(proxy.listen).await;
     safe.write(&call.bytes()).await;
-    assert_eq!(safe.answer("GET").await.expect("an answer").status, 200);
-    assert_eq!(Http2::safe(Visitor::new(&authority), proxy.listen).await.send(&call).await.status, 200);
+    let answer = safe.answer("GET").await.expect("an answer");
+    assert_eq!((answer.status, answer.header(HSTS).is_some()), (200, true));
+    let answer = Http2::safe(Visitor::new(&authority), proxy.listen).await.send(&call).await;
+    assert_eq!((answer.status, answer.header(HSTS).is_some()), (200, true));
     before.write(&call.bytes()).await;
-    assert_eq!(before.answer("GET").await.expect("an answer").status, 403);
+    assert_eq!(before.answer("GET").await.expect("an answer").header(HSTS), None);
 }

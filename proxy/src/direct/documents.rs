@@ -1,0 +1,173 @@
+//! Documents that are the same for everybody, compressed once and kept.
+
+use std::{
+    collections::HashMap,
+    io::Write as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use flate2::{Compression, write::GzEncoder};
+use parking_lot::Mutex;
+use shared::{headers::tokens, problem::Code, written::Written};
+
+/// A document with its address in it changes with the `Host` that is called, which any client can choose. So it is
+/// compressed anew at most this often.
+const RENEWAL: Duration = Duration::from_secs(1);
+
+/// Which document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Document {
+    /// `/openapi.json`
+    OpenApi,
+    /// `/docs`
+    Reference,
+    /// `/problems/{code}`
+    Problem(Code),
+}
+
+/// The compressed documents.
+#[derive(Debug, Default)]
+pub(super) struct Documents(Mutex<HashMap<Document, Compressed>>);
+
+#[derive(Debug)]
+struct Compressed {
+    plain: String,
+    gzip: Arc<[u8]>,
+    begun: Instant,
+}
+
+/// An answer and, where it is sent compressed, its body. It may hold a key, and is not to be printed.
+pub struct Reply {
+    /// Its status, headers and plain body.
+    pub written: Written,
+    /// The body in the content coding that the headers name.
+    pub gzip: Option<Arc<[u8]>>,
+}
+
+impl From<Written> for Reply {
+    fn from(written: Written) -> Self {
+        Self { written, gzip: None }
+    }
+}
+
+impl Reply {
+    /// The body that is sent.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        self.gzip.as_deref().unwrap_or(self.written.body.as_bytes())
+    }
+}
+
+impl Documents {
+    /// Compresses a document for a client that takes it so.
+    pub(super) fn reply<'a>(
+        &self,
+        document: Document,
+        written: Written,
+        accept_encoding: impl Iterator<Item = &'a [u8]>,
+        now: Instant,
+    ) -> Reply {
+        if written.body.is_empty() || !accepts_gzip(accept_encoding) {
+            return written.into();
+        }
+        match self.compressed(document, &written.body, now) {
+            Some(gzip) => {
+                let written = written.with_headers([("content-encoding", "gzip")]);
+                Reply { written, gzip: Some(gzip) }
+            }
+            None => written.into(),
+        }
+    }
+
+    /// The document in gzip; `None` while another text of it was compressed too shortly before.
+    fn compressed(&self, document: Document, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
+        let mut kept = self.0.lock();
+        match kept.get(&document) {
+            Some(known) if known.plain == plain => return Some(Arc::clone(&known.gzip)),
+            Some(known) if now.saturating_duration_since(known.begun) < RENEWAL => return None,
+            Some(_) | None => {}
+        }
+        let gzip: Arc<[u8]> = gzip(plain)?.into();
+        let known = Compressed { plain: plain.to_owned(), gzip: Arc::clone(&gzip), begun: now };
+        kept.insert(document, known);
+        Some(gzip)
+    }
+}
+
+fn gzip(plain: &str) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::default());
+    encoder.write_all(plain.as_bytes()).ok()?;
+    encoder.finish().ok()
+}
+
+/// Whether `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3). Without the header a client may take anything; it
+/// gets what everybody can read.
+fn accepts_gzip<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
+    let (mut named, mut any) = (None, None);
+    for coding in values.flat_map(tokens) {
+        let mut parts = coding.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        let allowed = !parts.any(is_zero_weight);
+        if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") {
+            named = Some(allowed);
+        } else if name == b"*" {
+            any = Some(allowed);
+        }
+    }
+    named.or(any).unwrap_or(false)
+}
+
+/// Whether a parameter is `q=0`, with up to three decimals.
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    match parameter {
+        [b'q' | b'Q', b'=', weight @ ..] => {
+            !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+    use shared::docs;
+
+    use super::*;
+
+    #[test]
+    fn gzip_is_negotiated_by_name_weight_and_wildcard() {
+        let accepts = |value: &str| accepts_gzip([value.as_bytes()].into_iter());
+        for value in ["gzip", "br, GZIP;q=0.5", "x-gzip", "*", "deflate, *;q=0.1", "gzip;q=0.001, *;q=0"] {
+            assert!(accepts(value), "{value}");
+        }
+        for value in ["", "identity", "br", "gzip;q=0", "gzip; q=0.000, *", "*;q=0", "gzipped"] {
+            assert!(!accepts(value), "{value}");
+        }
+        assert!(!accepts_gzip(std::iter::empty()));
+    }
+
+    #[test]
+    fn document_is_compressed_once_and_another_text_of_it_once_a_second() {
+        let (documents, now) = (Documents::default(), Instant::now());
+        let reply = |server: &str, at| {
+            documents.reply(Document::Reference, docs::reference(server), [&b"gzip"[..]].into_iter(), at)
+        };
+        let (first, second) = (reply("https://a.test", now), reply("https://a.test", now));
+        let (first_gzip, second_gzip) = (first.gzip.clone().unwrap(), second.gzip.unwrap());
+        assert!(Arc::ptr_eq(&first_gzip, &second_gzip));
+        let mut text = String::new();
+        GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
+        assert_eq!(text, docs::reference("https://a.test").body);
+        assert_eq!(first.written.header("content-encoding"), Some("gzip"));
+        let soon = reply("https://b.test", now + RENEWAL / 2);
+        assert!(soon.gzip.is_none() && soon.written.header("content-encoding").is_none());
+        assert_eq!(soon.body(), docs::reference("https://b.test").body.as_bytes());
+        let later = reply("https://b.test", now + RENEWAL).gzip.unwrap();
+        let mut text = String::new();
+        GzDecoder::new(&later[..]).read_to_string(&mut text).unwrap();
+        assert!(text.contains("https://b.test") && !text.contains("https://a.test"));
+    }
+}
