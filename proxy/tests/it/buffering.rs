@@ -143,6 +143,7 @@ async fn tool_that_is_full_refuses_a_buffered_body() {
     assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-overloaded"));
     tool.release();
     assert_eq!(first.answer("GET").await.unwrap().status, 200);
+    until("its slot is free", || async { proxy.metric(IN_FLIGHT).await == Some(0.0) }).await;
     late.write(&post("/v1/qr/a", "12").bytes()).await;
     assert_eq!(late.answer("POST").await.unwrap().json()["body"], "12");
 }
