@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use self::deadline::{Deadline, Pace};
 pub use self::{arrival::Arrival, deadline::Awaited};
-use crate::config::ClientConfig;
+use crate::{config::ClientConfig, http2::Http2Stream};
 
 /// The connection. What was read with a request's head is played back to whoever reads its body.
 pub struct ClientStream {
@@ -70,9 +70,15 @@ impl ClientStream {
     /// A connection that has just been accepted.
     #[must_use]
     pub fn new(inner: Stream, config: &ClientConfig) -> Self {
+        Self::begun(inner, Vec::new(), config)
+    }
+
+    /// A connection of which these bytes were read already.
+    #[must_use]
+    pub fn begun(inner: Stream, bytes: Vec<u8>, config: &ClientConfig) -> Self {
         Self {
             inner,
-            bytes: Vec::new(),
+            bytes,
             head_length: 0,
             played: 0,
             deadline: Deadline::new(),
@@ -86,6 +92,30 @@ impl ClientStream {
     #[must_use]
     pub fn head(&self) -> &[u8] {
         self.bytes.get(..self.head_length).unwrap_or_default()
+    }
+
+    /// Frees the memory of the request's head. What was read beyond it stays.
+    pub fn forget_head(&mut self) {
+        self.bytes = match self.bytes.len() > self.head_length {
+            true => self.bytes.split_off(self.head_length),
+            false => Vec::new(),
+        };
+        self.played = self.played.saturating_sub(self.head_length);
+        self.head_length = 0;
+        if let Some(stream) = self.http2() {
+            stream.release_head();
+        }
+    }
+
+    /// Whether this is a stream of HTTP/2.
+    #[must_use]
+    pub fn is_http2_stream(&self) -> bool {
+        self.http2().is_some()
+    }
+
+    /// The stream of HTTP/2 that this is, if it is one.
+    fn http2(&self) -> Option<&Http2Stream> {
+        (*self.inner).as_any().downcast_ref()
     }
 
     /// From now on this is waited for, so long; each call replaces the one before.

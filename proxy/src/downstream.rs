@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     drain::Phase,
     guards::Counted,
-    http2::{self, End, Http2Stream},
+    http2::{self, End, Http2Stream, Limit},
     metrics::Bound,
     relay::{Next, Relay},
     respond::{self, Linger},
@@ -78,11 +78,10 @@ impl Downstream {
     /// out to speak HTTP/2.
     async fn converse(
         &self,
-        stream: Stream,
+        mut client: Box<ClientStream>,
         mut more_requests: u32,
         phase: &mut watch::Receiver<Phase>,
     ) -> Option<Box<ClientStream>> {
-        let mut client = Box::new(ClientStream::new(stream, &self.state.config.load().clients));
         // One for all requests: to begin to listen costs each of them more than to go on.
         let mut ending = pin!(phase.wait_for(|phase| *phase == Phase::Ending));
         loop {
@@ -90,24 +89,49 @@ impl Downstream {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
-            if self.relay.serve(&self.state, &mut client, more_requests == 0).await != Next::Request {
-                return None;
+            match self.relay.serve(&self.state, &mut client, more_requests == 0).await {
+                Next::Request => {}
+                Next::End => return None,
+                Next::Linger(linger) => {
+                    self.linger(client, linger).await;
+                    return None;
+                }
             }
             more_requests = more_requests.saturating_sub(1);
+        }
+    }
+
+    /// Ends a connection with a lingering close. A stream of HTTP/2 has a task of its own for that, since there can be
+    /// many: the one that has served the request ends with all that it holds.
+    async fn linger(&self, mut client: Box<ClientStream>, linger: Linger) {
+        let (state, is_stream) = (Arc::clone(&self.state), client.is_http2_stream());
+        let closed = Box::pin(async move { respond::linger_and_close(&mut client, &state, linger).await });
+        if is_stream {
+            pingora_runtime::current_handle().spawn(closed);
+        } else {
+            closed.await;
         }
     }
 
     /// Serves a connection in HTTP/2. Its requests are spread over the threads: one connection may bring all there are.
     async fn converse_http2(self: &Arc<Self>, stream: Stream) {
         let config = self.state.config.load_full();
-        let serve = |stream: Http2Stream| {
+        let serve = |head: Vec<u8>, stream: Http2Stream| {
             let this = Arc::clone(self);
             pingora_runtime::current_handle().spawn(async move {
                 let mut phase = this.state.drain.phase();
-                let _ended = this.converse(Box::new(stream), 0, &mut phase).await;
+                let client = ClientStream::begun(Box::new(stream), head, &this.state.config.load().clients);
+                let _ended = this.converse(Box::new(client), 0, &mut phase).await;
             });
         };
-        let end = http2::serve(stream, &config.clients, &self.state.drain, serve).await;
+        let state = Arc::clone(&self.state);
+        let exceeded = move |limit| {
+            state.metrics.hit(match limit {
+                Limit::HeldBytes => Bound::Http2HeldBytes,
+                Limit::RefusalTimeout => Bound::RefusalTimeout,
+            });
+        };
+        let end = http2::serve(stream, &config.clients, &self.state.drain, serve, exceeded).await;
         self.state.metrics.http2_ended(end);
         match end {
             End::Timeout => self.state.metrics.hit(Bound::HeaderTimeout),
@@ -143,7 +167,9 @@ impl Downstream {
                     Code::RequestTimeout => Linger::Brief,
                     _ => Linger::Body(self.state.config.load().max_body),
                 };
-                respond::refuse_unread(client, &self.state, &problem, linger).await;
+                if respond::refuse_unread(client, &self.state, &problem).await {
+                    respond::linger_and_close(client, &self.state, linger).await;
+                }
                 None
             }
             Arrival::Silent(bound) => {
@@ -179,7 +205,9 @@ impl Downstream {
     async fn turn_away(&self, stream: Stream, config: &Config) {
         let mut client = ClientStream::new(stream, &config.clients);
         let problem = Problem::new(Code::TooManyRequests, "too many connections from this address");
-        respond::refuse_unread(&mut client, &self.state, &problem.retry_after(1), Linger::Brief).await;
+        if respond::refuse_unread(&mut client, &self.state, &problem.retry_after(1)).await {
+            respond::linger_and_close(&mut client, &self.state, Linger::Brief).await;
+        }
     }
 }
 
@@ -192,8 +220,11 @@ impl ServerApp for Downstream {
         let (stream, protocol) = self.secure(stream, &mut phase).await?;
         let http2 = match protocol {
             Protocol::Http1 => {
-                let requests = self.state.config.load().clients.requests_per_connection;
-                self.converse(stream, requests, &mut phase).await? as Stream
+                let config = self.state.config.load_full();
+                let requests = config.clients.requests_per_connection;
+                let client = ClientStream::new(stream, &config.clients);
+                drop(config);
+                self.converse(Box::new(client), requests, &mut phase).await? as Stream
             }
             Protocol::Http2 => stream,
         };

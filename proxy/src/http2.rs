@@ -9,6 +9,8 @@ mod sending;
 mod stream;
 mod streams;
 pub mod tools;
+mod turns;
+mod waiting;
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
@@ -21,6 +23,7 @@ use pingora_core::protocols::Stream;
 pub use stream::Http2Stream;
 use streams::Streams;
 use tokio::time::timeout;
+use turns::{Turn, Turns};
 
 use crate::{
     config::ClientConfig,
@@ -66,13 +69,30 @@ impl End {
     }
 }
 
-/// What a client may send of one body before somebody has read it, and of all bodies of a connection.
+/// A limit of HTTP/2 that a client ran into without ending its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The bytes held of a connection that has not sent a valid key or grant.
+    HeldBytes,
+    /// The time in which a client must take a refusal.
+    RefusalTimeout,
+}
+
+/// What a client may send of one body before somebody has read it. As long as a connection has not sent a valid key or
+/// grant it is what it may send of all; after that it is so much for each body, because those that nobody reads must
+/// not stop the others.
 const STREAM_WINDOW: u32 = 256 << 10;
-const CONNECTION_WINDOW: u32 = 1 << 20;
+/// The largest window (RFC 9113, section 6.9.1).
+const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// What is held of an answer that the client does not take.
 const SEND_BUFFER: usize = 64 << 10;
-/// Beyond this the library refuses a request by itself, with a bare 431; below it we do, and say why.
-const MAX_HEADER_LIST: u32 = 128 << 10;
+/// Beyond this the library refuses a request by itself, with a bare 431. What is refused in words is beyond 64 KiB as
+/// in HTTP/1.1: here the target (8 KiB), and 32 bytes for each of 128 lines, count as well (RFC 9113, section 6.5.2).
+const MAX_HEADER_LIST: u32 = 80 << 10;
+/// What is read of a connection at once, before the requests in it are begun: until it has sent a valid key or grant, and
+/// after that.
+const UNVERIFIED_TURN: usize = 16 << 10;
+const TURN: usize = 1 << 20;
 /// How long a connection that was told to end may take for it when it has no request.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -81,7 +101,7 @@ fn builder(config: &ClientConfig) -> Builder {
     builder
         .max_concurrent_streams(config.streams_per_connection)
         .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_connection_window_size(STREAM_WINDOW)
         .max_header_list_size(MAX_HEADER_LIST)
         .max_send_buffer_size(SEND_BUFFER)
         // The library's own defaults, which bound what requests cost that are taken back or broken. They are written
@@ -92,27 +112,32 @@ fn builder(config: &ClientConfig) -> Builder {
     builder
 }
 
-/// A connection that speaks HTTP/2, until it ends. `serve` is given each request; it must not wait.
+/// Serves a connection that speaks HTTP/2 until it ends. `serve` is given the head of each request, in HTTP/1.1, and its
+/// stream; it must not wait. `exceeded` is called for each limit that a request runs into.
 pub async fn serve(
     connection: Stream,
     config: &ClientConfig,
     drain: &Arc<Drain>,
-    mut serve: impl FnMut(Http2Stream) + Send,
+    mut serve: impl FnMut(Vec<u8>, Http2Stream) + Send,
+    exceeded: impl Fn(Limit) + Send + Sync + 'static,
 ) -> End {
     let mut phase = drain.phase();
     let peer = stream::Peer::of(&connection);
-    let greeting = builder(config).handshake(connection);
+    let turn = Turn::new(UNVERIFIED_TURN);
+    let greeting = builder(config).handshake(Turns::new(connection, &turn));
     let greeted = tokio::select! {
         biased;
         greeted = timeout(config.header_timeout, greeting) => greeted,
         _ = phase.wait_for(|phase| *phase == Phase::Ending) => return End::Done,
     };
     let mut connection = match greeted {
-        Ok(Ok(connection)) => Conversation { connection, unsent: None, drain: Arc::clone(drain) },
+        Ok(Ok(connection)) => {
+            Conversation { connection, turn, verified: false, unsent: None, drain: Arc::clone(drain) }
+        }
         Ok(Err(error)) => return End::of(&error),
         Err(_elapsed) => return End::Timeout,
     };
-    let streams = Arc::new(Streams::default());
+    let streams = Arc::new(Streams::new(exceeded));
     let mut ending = None;
     loop {
         let patience = connection.patience(config, &streams, ending);
@@ -122,6 +147,10 @@ pub async fn serve(
             _ = phase.wait_for(|phase| *phase >= Phase::Leaving), if ending.is_none() => {
                 ending = Some(End::Done);
                 connection.connection.graceful_shutdown();
+                continue;
+            }
+            () = streams.verified(), if !connection.verified => {
+                connection.widen(config);
                 continue;
             }
             accepted = connection.accept() => accepted,
@@ -138,7 +167,9 @@ pub async fn serve(
             None => return ending.unwrap_or(End::Closed),
             Some(Err(error)) => return ending.unwrap_or_else(|| End::of(&error)),
             Some(Ok((request, respond))) => {
-                serve(Http2Stream::new(request, respond, Arc::clone(&peer), streams.begin()));
+                if let Some((head, stream)) = Http2Stream::begin(request, respond, &peer, &streams) {
+                    serve(head, stream);
+                }
                 if streams.is_flood() {
                     connection.end_abruptly(Reason::ENHANCE_YOUR_CALM).await;
                     return End::Flood;
@@ -154,7 +185,10 @@ pub async fn serve(
 
 /// The connection. While it has anything to send the process is not to end.
 struct Conversation {
-    connection: Connection<Stream, Bytes>,
+    connection: Connection<Turns, Bytes>,
+    turn: Arc<Turn>,
+    /// Whether one of its requests had a valid key or grant.
+    verified: bool,
     unsent: Option<UnderWay>,
     drain: Arc<Drain>,
 }
@@ -171,9 +205,20 @@ impl Conversation {
                 (false, Some(_)) => self.unsent = None,
                 (true, Some(_)) | (false, None) => {}
             }
+            // What has come is begun; others on this thread go on before more is read.
+            if accepted.is_pending() && self.turn.renew(if self.verified { TURN } else { UNVERIFIED_TURN }) {
+                context.waker().wake_by_ref();
+            }
             accepted
         })
         .await
+    }
+
+    /// Lets the client send the bodies of all its requests at once.
+    fn widen(&mut self, config: &ClientConfig) {
+        self.verified = true;
+        let window = config.streams_per_connection.saturating_mul(STREAM_WINDOW);
+        self.connection.set_target_window_size(window.min(MAX_WINDOW));
     }
 
     /// How long there may be no request under way. Of one that was answered something may still have to be sent.

@@ -68,7 +68,7 @@ pub enum Next {
     /// It ends.
     End,
     /// It ends once what the client still sends was taken, so that it gets to read its answer.
-    Part,
+    Linger(Linger),
 }
 
 /// A connection to a tool, how it was made, and whether it had served before.
@@ -118,11 +118,17 @@ impl Relay {
             Ok(opened) => opened,
             Err(problem) => {
                 let linger = Linger::Body(state.config.load().max_body);
-                respond::refuse_unread(client, state, &problem, linger).await;
-                return Next::End;
+                let sent = respond::refuse_unread(client, state, &problem).await;
+                return if sent { Next::Linger(linger) } else { Next::End };
             }
         };
         request.close |= last || state.drain.has_begun();
+        if ctx.call.is_some() {
+            client.mark_verified();
+        }
+        if !matches!(opened, Opened::Direct) {
+            client.forget_head();
+        }
         let ended = match opened {
             Opened::Call(head) => self.call(state, client, &mut ctx, request, &head).await,
             Opened::Upload(head) => {
@@ -137,14 +143,7 @@ impl Relay {
             Opened::Refuse(problem) => refuse(state, client, &mut ctx, &problem, request).await,
         };
         log::line(state, Outcome { status: ended.status, sent: ended.sent }, &ctx);
-        if ended.next != Next::Part {
-            return ended.next;
-        }
-        // The call is over; what is left is for the client to read its answer.
-        (ctx.seat, ctx.upstream_seat, ctx.key_guard) = (None, None, None);
-        let linger = Linger::Body(longest_upload(state, client.head()));
-        respond::linger_and_close(client, state, linger).await;
-        Next::End
+        ended.next
     }
 
     /// Answers what direct mode answers itself.
@@ -162,6 +161,7 @@ impl Relay {
         if client.overdue().is_some() {
             Broken::of(client).bound().into_iter().for_each(|bound| state.metrics.hit(bound));
         }
+        client.forget_head();
         match answered {
             Ok(written) => say(state, client, ctx, written, request).await,
             Err(problem) => {
@@ -220,7 +220,7 @@ impl Relay {
                     client.give_back(up.beyond());
                     // Over TLS, an end that is not said looks like one that was cut off.
                     let whole = up.is_over() && !down.is_told_by_close();
-                    let next = Next::after(down.close, whole);
+                    let next = Next::after(down.close, whole, &request);
                     return Ended { status, sent: down.passed, next };
                 }
                 Err(broken) => broken,
@@ -324,9 +324,9 @@ impl Ended {
 }
 
 impl Next {
-    const fn after(close: bool, was_read: bool) -> Self {
+    const fn after(close: bool, was_read: bool, request: &Request) -> Self {
         match (close, was_read) {
-            (_, false) => Self::Part,
+            (_, false) => Self::Linger(Linger::Body(request.max_body)),
             (true, true) => Self::End,
             (false, true) => Self::Request,
         }
@@ -338,7 +338,7 @@ impl Next {
 fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(Request, Opened), Problem> {
     let wire = WireHead::parse(client.head())?;
     let head = Head::read(wire.lines())?;
-    let request = Request::of(&wire, &head);
+    let mut request = Request::of(&wire, &head);
     if state.access_log.wants_timings() {
         ctx.traced(&wire);
     }
@@ -349,6 +349,9 @@ fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(R
         Ok(Admission::Direct) => Opened::Direct,
         Err(problem) => Opened::Refuse(problem),
     };
+    if !request.body.is_over() {
+        request.max_body = longest_upload(state, ctx, &wire);
+    }
     Ok((request, opened))
 }
 
@@ -412,16 +415,15 @@ fn longest_body(ctx: &RequestCtx) -> u64 {
 }
 
 /// Returns the length of the longest body that a request may have: its pool's limit, or the default if it names no tool.
-fn longest_upload(state: &State, head: &[u8]) -> u64 {
-    let wire = WireHead::parse(head).ok();
-    let route = wire.and_then(|wire| {
-        let path = Target::parse(wire.target).ok()?.path;
-        Route::parse(wire.method, path).ok().and_then(|route| match route {
-            Route::CallTool(call) => Some(call.tool),
-            _ => None,
-        })
-    });
-    route.map_or_else(|| state.config.load().max_body, |tool| state.pool(tool).config.settings.max_body)
+fn longest_upload(state: &State, ctx: &RequestCtx, wire: &WireHead<'_>) -> u64 {
+    if let Some(call) = &ctx.call {
+        return call.pool.config.settings.max_body;
+    }
+    let path = Target::parse(wire.target).ok().map(|target| target.path);
+    match path.and_then(|path| Route::parse(wire.method, path).ok()) {
+        Some(Route::CallTool(call)) => state.pool(call.tool).config.settings.max_body,
+        _ => state.config.load().max_body,
+    }
 }
 
 /// Whether a request over a connection that others use as well was sent so long ago that its server has taken it, and it

@@ -1,6 +1,9 @@
 //! The only place that writes answers of the proxy's own.
 
-use std::{io::Write as _, time::Duration};
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
 
 use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
@@ -9,16 +12,14 @@ use shared::{
     request_id::RequestId,
     written::Written,
 };
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::sleep,
-};
+use tokio::{io::AsyncWriteExt, time::sleep};
 
 use crate::{
     client::{Awaited, ClientStream},
     ctx::RequestCtx,
     direct::told,
     drain::Phase,
+    metrics::Bound,
     phases::admit,
     state::State,
     wire::write_line,
@@ -55,8 +56,9 @@ pub fn refusal(ctx: &mut RequestCtx, state: &State, problem: &Problem) -> Writte
     problem.render(&ctx.request_id)
 }
 
-/// Answers a client whose request could not be read, and ends the connection.
-pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &Problem, linger: Linger) {
+/// Answers a client whose request could not be read. Returns true if the answer was sent: then [`linger_and_close`] ends
+/// the connection.
+pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &Problem) -> bool {
     let request_id = random_id();
     state.metrics.refused(problem.code());
     state.access_log.unread(request_id, problem);
@@ -67,9 +69,12 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
             told::unread(out, secure);
         }
     });
-    if stream.send(&text).await.is_ok() {
-        linger_and_close(stream, state, linger).await;
+    stream.forget_head();
+    let sent = stream.send_refusal(&text).await;
+    if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        state.metrics.hit(Bound::RefusalTimeout);
     }
+    sent.is_ok()
 }
 
 /// Closes the sending half of a connection, reads and drops what the client still sends, within the bounds of `linger`,
@@ -83,7 +88,7 @@ pub async fn linger_and_close(stream: &mut ClientStream, state: &State, linger: 
         if AsyncWriteExt::shutdown(stream).await.is_ok() {
             stream.wait_for(Awaited::Request, pause);
             // Whatever it comes to, the connection ends.
-            let _dropped = tokio::io::copy(&mut stream.take(bytes), &mut tokio::io::sink()).await;
+            let _dropped = stream.drop_body(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
         }
     };
     let mut phase = state.drain.phase();

@@ -5,10 +5,14 @@ use std::{
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::BufMut as _;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::timeout,
+};
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
@@ -19,6 +23,8 @@ const MAX_AHEAD: usize = 64 << 10;
 const READ_AHEAD: usize = 16 << 10;
 /// A buffer of this length is kept while its call is in flight.
 const SMALL: usize = 4 << 10;
+/// How long a client may take for a refusal.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ClientStream {
     /// Who is at the other end.
@@ -31,6 +37,13 @@ impl ClientStream {
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.inner.selected_alpn_proto().is_some()
+    }
+
+    /// Records that the request has a valid key or grant.
+    pub fn mark_verified(&self) {
+        if let Some(stream) = self.http2() {
+            stream.verified();
+        }
     }
 
     /// From here on what is read is the request's body.
@@ -47,6 +60,9 @@ impl ClientStream {
 
     /// Takes the bytes that have been buffered, without reading.
     pub fn take_buffered(&mut self) -> Vec<u8> {
+        if self.played == 0 {
+            return std::mem::take(&mut self.bytes);
+        }
         let buffered = self.buffered().to_vec();
         self.bytes.truncate(self.played);
         if buffered.len() > SMALL {
@@ -122,6 +138,15 @@ impl ClientStream {
         let told = self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         self.wait_for_more();
         told
+    }
+
+    /// Writes a refusal. Returns an error if the client does not take it in time. A stream of HTTP/2 takes it at once and
+    /// is then reset if the client does not, so that nothing else of the request is held for it.
+    pub async fn send_refusal(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(stream) = self.http2() {
+            stream.begin_refusal(REFUSAL_TIMEOUT);
+        }
+        timeout(REFUSAL_TIMEOUT, self.send(bytes)).await?
     }
 
     /// Writes all of these bytes, or fails when the client takes nothing for too long.

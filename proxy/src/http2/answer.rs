@@ -69,6 +69,25 @@ impl Answer {
         Poll::Ready(Ok(taken))
     }
 
+    /// Moves the body out if these bytes are all that it lacks. The answer is done then.
+    pub(super) fn take_last(&mut self, bytes: usize) -> Option<Sending> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Body(sending) if sending.lacks(bytes) => Some(sending),
+            other => {
+                self.state = other;
+                None
+            }
+        }
+    }
+
+    /// Resets the stream.
+    pub(super) fn reset(&mut self, reason: Reason) {
+        if let State::Body(sending) = &mut self.state {
+            sending.reset(reason);
+        }
+        self.state = State::Failed;
+    }
+
     /// The end of what is written: an answer without another end is complete now.
     pub(super) fn finish(&mut self) {
         if let State::Body(sending) = &mut self.state {

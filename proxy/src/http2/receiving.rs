@@ -36,6 +36,11 @@ impl Receiving {
         Self { body, framing, pieces: VecDeque::from([Bytes::from(head)]) }
     }
 
+    /// The body of a message whose head is held elsewhere.
+    pub(super) fn body(body: RecvStream, framing: Framing) -> Self {
+        Self { body, framing, pieces: VecDeque::new() }
+    }
+
     /// Whether nothing more is to be read.
     pub(super) fn is_over(&self) -> bool {
         self.framing == Framing::Over && self.pieces.is_empty()

@@ -4,13 +4,13 @@
 use h2::RecvStream;
 use http::{Method, header, request::Parts};
 
-use super::receiving::{Framing, Receiving};
+use super::receiving::Framing;
 use crate::wire::write_line;
 
-/// The request as it is read.
-pub(super) fn receiving(head: &Parts, body: RecvStream) -> Receiving {
+/// Returns how the end of the request's body is recognized.
+pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
     let length = head.headers.get(header::CONTENT_LENGTH);
-    let framing = match length {
+    match length {
         _ if body.is_end_stream() => Framing::Over,
         // One that is no number is refused with the head.
         Some(length) => {
@@ -18,15 +18,22 @@ pub(super) fn receiving(head: &Parts, body: RecvStream) -> Receiving {
             Framing::Length(length.unwrap_or(u64::MAX))
         }
         None => Framing::Chunks,
-    };
-    let text = write(head, framing == Framing::Chunks);
-    Receiving::new(text, body, framing)
+    }
+}
+
+/// Returns the number of bytes that the head needs in HTTP/1.1, or a few more.
+pub(super) fn length(head: &Parts) -> usize {
+    const FIXED: usize = " HTTP/1.1\r\ntransfer-encoding: chunked\r\nhost: \r\n\r\n".len() + 1;
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let authority = head.uri.authority().map_or(0, |authority| authority.as_str().len());
+    let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    FIXED + head.method.as_str().len() + target + 2 * authority + lines.sum::<usize>()
 }
 
 /// The head with its empty line. `:authority` is the Host; a Host beside it stays when it says something else, and is
 /// then one too many.
-fn write(head: &Parts, chunks: bool) -> Vec<u8> {
-    let mut text = Vec::with_capacity(512);
+pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
+    let mut text = Vec::with_capacity(length(head));
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
     let target = match head.uri.path_and_query() {
         Some(target) if head.method != Method::CONNECT => target.as_str(),
@@ -59,7 +66,9 @@ mod tests {
 
     fn written(request: http::request::Builder, chunks: bool) -> String {
         let (head, ()) = request.body(()).unwrap().into_parts();
-        String::from_utf8(write(&head, chunks)).unwrap()
+        let text = write(&head, chunks);
+        assert!(text.len() <= length(&head), "{} > {}", text.len(), length(&head));
+        String::from_utf8(text).unwrap()
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl Sending {
         self.stuck
     }
 
+    /// Whether so many bytes are all that the body lacks.
+    pub(super) fn lacks(&self, bytes: usize) -> bool {
+        self.next == Next::Length(bytes as u64)
+    }
+
     /// Takes some of the bytes. How many, at least one.
     pub(super) fn poll_take(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let taken = self.poll_next(context, bytes);

@@ -3,13 +3,17 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use h2::{RecvStream, server::SendResponse};
+use h2::{Reason, RecvStream, server::SendResponse};
 use http::Method;
 use pingora_core::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
@@ -17,15 +21,24 @@ use pingora_core::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{answer::Answer, receiving::Receiving, request, streams::Begun};
+use super::{
+    answer::Answer,
+    receiving::{Framing, Receiving},
+    request,
+    streams::{Begun, Streams},
+    waiting,
+};
 
-/// A request and its answer, in HTTP/1.1, for which there is only one of each. Dropped before the answer is complete, it resets the stream.
+/// The body of a request and its answer, in HTTP/1.1, for which there is only one of each. Dropped before the answer is
+/// complete, it resets the stream.
 #[derive(Debug)]
 pub struct Http2Stream {
     request: Receiving,
     answer: Answer,
     peer: Arc<Peer>,
     begun: Begun,
+    /// In how many milliseconds the client must take what is written now. Zero if whoever writes waits for it.
+    refusal_timeout: AtomicU32,
 }
 
 /// Who is at the other end, which is the same for all streams of a connection.
@@ -47,15 +60,63 @@ impl Peer {
 }
 
 impl Http2Stream {
-    pub(super) fn new(
+    /// Begins a request: its head in HTTP/1.1, and all the rest. Returns `None`, after telling the client that the request
+    /// was not processed, if the connection must not hold as much.
+    pub(super) fn begin(
         request: http::Request<RecvStream>,
-        respond: SendResponse<Bytes>,
-        peer: Arc<Peer>,
-        begun: Begun,
-    ) -> Self {
+        mut respond: SendResponse<Bytes>,
+        peer: &Arc<Peer>,
+        streams: &Arc<Streams>,
+    ) -> Option<(Vec<u8>, Self)> {
         let (head, body) = request.into_parts();
-        let answer = Answer::new(respond, head.method == Method::HEAD);
-        Self { request: request::receiving(&head, body), answer, peer, begun }
+        let Some(begun) = streams.begin(request::length(&head)) else {
+            respond.send_reset(Reason::REFUSED_STREAM);
+            return None;
+        };
+        let framing = request::framing(&head, &body);
+        let stream = Self {
+            request: Receiving::body(body, framing),
+            answer: Answer::new(respond, head.method == Method::HEAD),
+            peer: Arc::clone(peer),
+            begun,
+            refusal_timeout: AtomicU32::new(0),
+        };
+        Some((request::write(&head, framing == Framing::Chunks), stream))
+    }
+
+    /// Records that the request has a valid key or grant, so that its connection may hold more.
+    pub fn verified(&self) {
+        self.begun.verified();
+    }
+
+    /// Records that the head of the request is not held any more.
+    pub fn release_head(&self) {
+        self.begun.release();
+    }
+
+    /// Makes the stream take a refusal as soon as it is written. If the client does not take it in this time, the stream is
+    /// reset.
+    pub fn begin_refusal(&self, timeout: Duration) {
+        let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        self.refusal_timeout.store(timeout, Ordering::Relaxed);
+    }
+
+    /// What becomes of bytes that the client does not take now.
+    fn wait(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if !self.begun.try_wait(bytes.len()) {
+            self.answer.reset(Reason::ENHANCE_YOUR_CALM);
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        let timeout = self.refusal_timeout.load(Ordering::Relaxed);
+        if timeout == 0 {
+            return Poll::Pending;
+        }
+        let Some(sending) = self.answer.take_last(bytes.len()) else { return Poll::Pending };
+        // In a task of its own, which takes a tenth of what serves the request.
+        let rest = Bytes::copy_from_slice(bytes);
+        let timeout = Duration::from_millis(timeout.into());
+        tokio::spawn(waiting::send(sending, rest, timeout, self.begun.split()));
+        Poll::Ready(Ok(bytes.len()))
     }
 }
 
@@ -93,7 +154,10 @@ impl AsyncWrite for Http2Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.answer.poll_write(context, bytes)
+        match self.answer.poll_write(context, bytes) {
+            Poll::Pending => self.wait(bytes),
+            written @ Poll::Ready(_) => written,
+        }
     }
 
     /// What was written is sent by the connection, without being asked to.

@@ -44,11 +44,15 @@ pub enum Bound {
     RefusalsPerSecond,
     /// Calls that are sent a second time.
     RetryPercent,
+    /// The time in which a client must take a refusal.
+    RefusalTimeout,
+    /// The bytes held of an HTTP/2 connection that has not sent a valid key or grant.
+    Http2HeldBytes,
 }
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Headers,
         Self::Target,
         Self::MaxBody,
@@ -67,6 +71,8 @@ impl Bound {
         Self::ReplayCapacity,
         Self::RefusalsPerSecond,
         Self::RetryPercent,
+        Self::RefusalTimeout,
+        Self::Http2HeldBytes,
     ];
 
     /// The word for it in metrics.
@@ -91,6 +97,8 @@ impl Bound {
             Self::ReplayCapacity => "replay_capacity",
             Self::RefusalsPerSecond => "refusals_per_second",
             Self::RetryPercent => "retry_percent",
+            Self::RefusalTimeout => "refusal_timeout",
+            Self::Http2HeldBytes => "http2_held_bytes",
         }
     }
 
@@ -112,7 +120,7 @@ impl BoundMetrics {
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let hits = register.counters(
             "utg_bounds_hit_total",
-            "Times a bound was run into, by the key that sets it, or headers and target, which are fixed.",
+            "Times a bound was run into, by the key that sets it, or a fixed one.",
             &["bound"],
         )?;
         Ok(Self(Bound::ALL.map(|bound| hits.with_label_values(&[bound.as_str()]))))

@@ -1,5 +1,7 @@
 //! Answers of the proxy's own, in place of the tool's.
 
+use std::io;
+
 use shared::problem::Problem;
 use tokio::time::timeout;
 
@@ -8,6 +10,7 @@ use crate::{
     client::ClientStream,
     ctx::RequestCtx,
     direct::{Reply, told},
+    metrics::Bound,
     phases::answer,
     respond::{self, LINGER, SMALL_BODY},
     state::State,
@@ -48,8 +51,15 @@ pub(super) async fn say(
         text.truncate(text.len() - sent);
         sent = 0;
     }
-    match client.send(&text).await {
-        Ok(()) => Ended { status, sent, next: Next::after(close, taken) },
+    let written = match ctx.refusal {
+        Some(_) => client.send_refusal(&text).await,
+        None => client.send(&text).await,
+    };
+    if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        state.metrics.hit(Bound::RefusalTimeout);
+    }
+    match written {
+        Ok(()) => Ended { status, sent, next: Next::after(close, taken, &request) },
         Err(_) => Ended::nobody(),
     }
 }
@@ -58,6 +68,8 @@ pub(super) async fn say(
 async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
     match body {
         body if body.is_over() => true,
+        // A stream serves no other request, so that its client need not wait.
+        _ if client.is_http2_stream() => false,
         Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
             let dropped = timeout(LINGER, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
             dropped.await.is_ok_and(|dropped| dropped.is_ok())

@@ -15,6 +15,8 @@ pub(super) struct Request {
     pub(super) is_old: bool,
     pub(super) is_head: bool,
     pub(super) close: bool,
+    /// How much of its body is read if nobody takes it.
+    pub(super) max_body: u64,
 }
 
 impl Request {
@@ -26,7 +28,7 @@ impl Request {
         };
         let mut asked = wire.all("connection").flat_map(tokens);
         let close = wire.is_old || asked.any(|token| token.eq_ignore_ascii_case(b"close"));
-        Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close }
+        Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close, max_body: 0 }
     }
 
     /// The same request, of whose body some was taken.

@@ -14,6 +14,7 @@ use crate::support::{
     Client, FakeTool, Manner, PATIENCE, Request,
     grant::{call, post},
     h2 as over,
+    h2_frames::{Frames, HEADERS, RST_STREAM, head, repeated, stored},
     proxy::{Proxy, Setup},
     until,
 };
@@ -119,6 +120,7 @@ fn bounds_of_time() -> Vec<Row> {
             refused(200, "")
         ),
         row!(PauseTimeout, [("defaults", "pause_timeout = \"200ms\"")], |stage| half_an_answer(&stage), None),
+        row!(RefusalTimeout, [("clients", "h2c = true")], |stage| takes_no_refusal(&stage), None),
     ]
 }
 
@@ -162,6 +164,7 @@ fn bounds_of_number() -> Vec<Row> {
             |stage| breaks_off(&stage),
             refused(503, "tool-unavailable")
         ),
+        row!(Http2HeldBytes, [("clients", "h2c = true")], |stage| many_large_heads(&stage), None),
     ]
 }
 
@@ -380,6 +383,35 @@ async fn until_refused(stage: &Stage, request: fn() -> Request, otherwise: u16) 
         let got = send(stage, request()).await;
         if got.as_ref().is_none_or(|(status, _)| *status != otherwise) {
             return got;
+        }
+    }
+    None
+}
+
+/// Over HTTP/2, with a window of nothing: the head comes, and the body does not.
+async fn takes_no_refusal(stage: &Stage) -> Got {
+    let mut client = Frames::connect(stage.proxy.listen, 0).await;
+    client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
+    for kind in [HEADERS, RST_STREAM] {
+        assert_eq!(client.next_of_stream().await.map(|frame| frame.kind), Some(kind));
+    }
+    None
+}
+
+/// Over HTTP/2, requests that come faster than they are refused.
+async fn many_large_heads(stage: &Stage) -> Got {
+    let get = Request::new("GET", "/v1/qr/a");
+    let mut heads = head(1, &get, &stored("x-a", &"v".repeat(3_900)));
+    heads.extend((1..128).flat_map(|number| head(1 + 2 * number, &get, &repeated(16))));
+    let series = r#"utg_bounds_hit_total{bound="http2_held_bytes"}"#;
+    while stage.proxy.metric(series).await == Some(0.0) {
+        let mut client = Frames::connect(stage.proxy.listen, 65_535).await;
+        client.write(&heads).await;
+        let refused = [0, 0, 0, 7];
+        while let Some(frame) = client.next_of_stream().await {
+            if frame.stream == 255 || frame.payload == refused {
+                break;
+            }
         }
     }
     None

@@ -161,7 +161,7 @@ async fn what_is_refused_is_refused_with_the_same_words() {
     }
     assert_eq!(client.send(&get("/healthz")).await.status, 200);
     // The library refuses by itself what is beyond all bounds.
-    let beyond = get("/v1/qr/a").header("x-a", &"b".repeat(100_000)).header("x-c", &"b".repeat(100_000));
+    let beyond = get("/v1/qr/a").header("x-a", &"b".repeat(50_000)).header("x-c", &"b".repeat(50_000));
     assert_eq!(client.send(&beyond).await.status, 431);
 }
 

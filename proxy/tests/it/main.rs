@@ -22,6 +22,7 @@ mod failures;
 mod grants;
 mod health;
 mod http2;
+mod http2_limits;
 mod operations;
 mod pools;
 mod relay;

@@ -4,6 +4,7 @@ pub(crate) mod client;
 pub(crate) mod edge;
 pub(crate) mod grant;
 pub(crate) mod h2;
+pub(crate) mod h2_frames;
 pub(crate) mod http2_tool;
 pub(crate) mod load;
 pub(crate) mod proxy;

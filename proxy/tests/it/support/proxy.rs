@@ -301,6 +301,13 @@ impl Proxy {
         now().await
     }
 
+    /// Bytes of memory that it has (`VmRSS`), or has had at most (`VmHWM`).
+    pub(crate) fn memory(&self, which: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':')).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());

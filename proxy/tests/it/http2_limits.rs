@@ -1,0 +1,205 @@
+//! What a client over HTTP/2 can make the proxy hold, and what one upload does to the others of its connection.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+use shared::tool::Tool;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+};
+
+use crate::support::{
+    FakeTool, Manner, Request,
+    grant::{call, post},
+    h2::Http2,
+    h2_frames::{DATA, Frame, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, head, repeated, stored},
+    proxy::{Proxy, Setup},
+    until,
+};
+
+const CANCEL: [u8; 4] = [0, 0, 0, 8];
+const STREAMS: u32 = 128;
+
+async fn h2c(tool: &FakeTool) -> Proxy {
+    Setup::new().tool(Tool::Qr, &[tool]).line("clients", "h2c = true").ready().await
+}
+
+/// Requests on every stream that a connection may have, each of 61 KB of headers in less than 100 bytes.
+fn burst() -> Vec<u8> {
+    let get = Request::new("GET", "/v1/qr/a");
+    let first = head(1, &get, &stored("x-a", &"v".repeat(3_900)));
+    let others = (1..STREAMS).map(|number| head(1 + 2 * number, &get, &repeated(16)));
+    first.into_iter().chain(others.flatten()).collect()
+}
+
+/// Samples of a counter, added up.
+async fn total(proxy: &Proxy, name: &str) -> f64 {
+    let text = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
+    let samples = text.lines().filter(|line| line.starts_with(name));
+    samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+}
+
+/// The attack of 2026-11: compressed heads on many streams, of which no response is ever taken. Before there was a limit
+/// this held 140 KB for each stream.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unverified_streams_with_a_closed_window_hold_little_memory() {
+    const CONNECTIONS: u32 = 24;
+    const MIB: u64 = 1 << 20;
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = h2c(&tool).await;
+    let before = proxy.memory("VmRSS");
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut client = Frames::connect(proxy.listen, 0).await;
+        client.write(&burst()).await;
+        clients.push(client);
+    }
+    let seen = || async {
+        let grown = proxy.memory("VmHWM").saturating_sub(before);
+        assert!(grown < 48 * MIB, "{} MiB more than before", grown / MIB);
+        let held = proxy.metric(r#"utg_bounds_hit_total{bound="http2_held_bytes"}"#).await.unwrap_or(0.0);
+        total(&proxy, "utg_refusals_total").await + held >= f64::from(CONNECTIONS * STREAMS)
+    };
+    until("every request is refused", seen).await;
+    // Calls of others are served meanwhile, and nothing is left of it once the refusals were not taken.
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    for client in &mut clients {
+        let (mut open, mut refused) = (STREAMS, 0);
+        while open > 0 {
+            let Frame { kind, payload, .. } = client.next_of_stream().await.expect("a frame");
+            if kind == RST_STREAM {
+                open -= 1;
+                refused += u32::from(payload == CANCEL);
+            }
+        }
+        assert!(refused > 0, "some were refused in words, which the client did not take");
+    }
+}
+
+#[tokio::test]
+async fn refusal_is_sent_once_the_client_opens_its_window() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = h2c(&tool).await;
+    let mut client = Frames::connect(proxy.listen, 0).await;
+    client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
+    assert_eq!(client.next_of_stream().await.map(|frame| frame.kind), Some(HEADERS));
+    // The request is over although its response was not taken.
+    until("nothing is in flight", || async { proxy.metric("utg_requests_under_way").await == Some(0.0) })
+        .await;
+    client.open_window(1, 100).await;
+    client.open_window(1, 65_000).await;
+    let mut body = Vec::new();
+    while serde_json::from_slice::<serde_json::Value>(&body).is_err() {
+        let frame = client.next_of_stream().await.expect("more of the response");
+        assert_eq!((frame.kind, frame.stream), (DATA, 1));
+        body.extend_from_slice(&frame.payload);
+    }
+    assert!(String::from_utf8(body).unwrap().contains("grant-invalid"));
+    assert_eq!(proxy.metric(r#"utg_bounds_hit_total{bound="refusal_timeout"}"#).await, Some(0.0));
+}
+
+/// A tool that responds to probes, and reads nothing of a body.
+async fn stalled_tool() -> String {
+    let socket = TcpSocket::new_v4().unwrap();
+    // So that little of a body leaves the proxy.
+    socket.set_recv_buffer_size(4 << 10).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(64).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            connections.spawn(stall(stream));
+        }
+    });
+    address
+}
+
+async fn stall(mut stream: TcpStream) {
+    let mut probe = [0; 13];
+    while stream.read_exact(&mut probe).await.is_ok() && probe == *b"GET /healthz " {
+        let mut rest = Vec::new();
+        while !rest.ends_with(b"\r\n\r\n") {
+            if stream.read_buf(&mut rest).await.unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.is_err() {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Sends a body as far as it is taken, and counts how much that is.
+async fn upload(mut body: h2::SendStream<Bytes>, length: usize, sent: Arc<AtomicUsize>) {
+    let mut left = length;
+    while left > 0 {
+        body.reserve_capacity(left);
+        let capacity = std::future::poll_fn(|context| body.poll_capacity(context)).await;
+        let now = capacity.expect("a stream that lives").expect("capacity").min(left);
+        body.send_data(vec![b'1'; now].into(), now == left).unwrap();
+        left -= now;
+        sent.fetch_add(now, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn stalled_uploads_do_not_stop_others_of_their_connection() {
+    const STALLED: usize = 8;
+    let tool = FakeTool::start(Manner::Describe).await;
+    let setup = Setup::new().tool(Tool::Qr, &[&tool]).upstreams(Tool::Pdf, &[&stalled_tool().await]);
+    let proxy = setup.line("clients", "h2c = true").ready().await;
+    let client = Http2::plain(proxy.listen).await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let (mut responses, mut uploads) = (Vec::new(), JoinSet::new());
+    for _ in 0..STALLED {
+        let request = call("POST", "/v1/pdf/a").header("content-type", "application/json");
+        let (response, body) = client.begin(&request).await;
+        responses.push(response);
+        uploads.spawn(upload(body, 9 << 20, Arc::clone(&sent)));
+    }
+    let (last, still) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    until("all of them are stalled", || async {
+        let now = sent.load(Ordering::SeqCst);
+        let moved = last.swap(now, Ordering::SeqCst) != now;
+        let quiet = if moved { 0 } else { still.load(Ordering::SeqCst) + 1 };
+        still.store(quiet, Ordering::SeqCst);
+        now > 0 && quiet > 100
+    })
+    .await;
+    assert!(sent.load(Ordering::SeqCst) < STALLED * (9 << 20), "the tool has taken all");
+    let body = format!("\"{}\"", "a".repeat(1_000_000));
+    let response = client.send(&post("/v1/qr/a", &body)).await;
+    assert_eq!((response.status, response.json()["length"].as_u64()), (200, Some(1_000_002)));
+    drop((responses, uploads));
+}
+
+/// The stated window of the connection, once it is at least this.
+async fn window(client: &mut Frames, window: &mut u64, least: u64) -> u64 {
+    while *window < least {
+        let Frame { kind, stream, payload } = client.next().await.expect("a frame");
+        if (kind, stream) == (WINDOW_UPDATE, 0) {
+            *window += u64::from(u32::from_be_bytes(payload.try_into().unwrap()));
+        }
+    }
+    *window
+}
+
+#[tokio::test]
+async fn connection_window_grows_with_the_first_valid_grant() {
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = h2c(&tool).await;
+    let mut client = Frames::connect(proxy.listen, 65_535).await;
+    let mut stated = 65_535;
+    assert_eq!(window(&mut client, &mut stated, 65_536).await, 256 << 10);
+    client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
+    client.write(&head(3, &call("GET", "/v1/qr/a"), &[])).await;
+    // 128 requests of 256 KiB.
+    assert_eq!(window(&mut client, &mut stated, (256 << 10) + 1).await, 32 << 20);
+}
