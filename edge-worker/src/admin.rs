@@ -1,10 +1,6 @@
 //! Who may administer keys: whoever presents the admin secret, a limited number of times.
 
-use shared::{
-    caller,
-    problem::{Code, Problem},
-    quota::Decision,
-};
+use shared::{caller, meter::Attempt, problem::Problem};
 
 use crate::{edge::Edge, meter};
 
@@ -20,19 +16,14 @@ pub(crate) async fn authorize(edge: &Edge<'_>) -> Result<(), Problem> {
     check(edge, secret).await
 }
 
-/// Compares an admin secret. The attempt is counted first: of secrets presented at the same moment no more are
-/// compared than may be.
+/// Compares an admin secret, and has the caller's meter decide on it: of a caller who has sent too many wrong ones a right
+/// one is refused too.
 ///
 /// # Errors
 /// `admin-secret-invalid`, `attempts-exceeded`, `meter-unavailable`.
 pub(crate) async fn check(edge: &Edge<'_>, secret: &str) -> Result<(), Problem> {
     let caller = caller::name(edge.incoming.header(CLIENT_ADDRESS), &edge.bindings.signing);
-    match meter::begin_attempt(edge, &caller).await? {
-        Decision::Deny(denial, _) => Err(caller::attempts_exceeded(&denial)),
-        Decision::Allow(_) if edge.bindings.admin.matches(secret) => {
-            meter::end_attempt(edge, caller);
-            Ok(())
-        }
-        Decision::Allow(_) => Err(Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong")),
-    }
+    let right = edge.bindings.admin.matches(secret);
+    let attempt = if right { Attempt::Right } else { Attempt::Wrong };
+    caller::admitted(&meter::attempt(edge, &caller, attempt).await?, right)
 }

@@ -3,10 +3,9 @@
 use shared::{
     docs,
     endpoint::Endpoint,
-    meter::Change,
     problem::{Code, Problem},
     request::Head,
-    route::{Route, Target},
+    route::Route,
     transport::Address,
     written::Written,
 };
@@ -29,8 +28,7 @@ pub(crate) async fn dispatch(
     line: &mut Line,
 ) -> Result<Answer, Problem> {
     let address = Address::parse(&incoming.url).ok_or_else(unreadable)?;
-    let target = Target::parse(address.target)?;
-    let route = Route::parse(&incoming.method, target.path)?;
+    let (route, query) = Route::read(&incoming.method, address.target)?;
     line.endpoint = Some(Endpoint::of(&route));
     let head = Head::read(incoming.lines())?;
     let bindings = Bindings::from_env(env)?;
@@ -47,12 +45,12 @@ pub(crate) async fn dispatch(
         Route::Preflight(methods) => Ok(Written::preflight(methods)),
         Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
         Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
-        Route::ListKeys => list_keys::handle(&edge, target.query).await,
-        Route::ReadKey(id) => change_key::named(&edge, &id, Change::None, line).await,
+        Route::ListKeys => list_keys::handle(&edge, query).await,
+        Route::ReadKey(id) => change_key::read(&edge, &id, query, line).await,
         Route::ChangeKey(id) => change_key::patch(&edge, &id, line).await,
-        Route::RevokeKey(id) => change_key::named(&edge, &id, Change::Revoke, line).await,
+        Route::RevokeKey(id) => change_key::revoke(&edge, &id, line).await,
         Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
-        Route::KeyChanges => key_changes::handle(&edge, target.query, line).await,
+        Route::KeyChanges => key_changes::handle(&edge, query, line).await,
     };
     let known = incoming.header("if-none-match").map(str::as_bytes);
     written.map(|written| Answer::Written(written.if_none_match(known.into_iter())))

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use shared::{
-    key::{KeyId, KeyRecord, ListRequest},
+    key::{KeyId, KeyRecord, ListRequest, Position},
     problem::{Code, Problem},
 };
 use worker::{KvError, KvStore};
@@ -18,6 +18,10 @@ const PREFIX: &str = "key:";
 const CACHE_S: u64 = 60;
 /// How long KV may take, in milliseconds, before the key is treated as unreadable.
 const WITHIN_MS: u64 = 2_000;
+/// Records that are looked through at once for those that match: as many as KV reads in bulk.
+const STRETCH: u64 = 100;
+/// Most stretches that one request looks through. Each takes two calls of the fifty that a request may make.
+const MOST_STRETCHES: usize = 10;
 
 /// The stored record of a key, if the store shows one.
 ///
@@ -42,7 +46,7 @@ pub(crate) async fn find(
     Err(unavailable())
 }
 
-/// A page of records, and the cursor of the next one.
+/// A page of records, and where the next one begins.
 ///
 /// # Errors
 /// `key-store-unavailable`.
@@ -50,20 +54,54 @@ pub(crate) async fn list(
     store: &KvStore,
     asked: &ListRequest,
     incoming: &Incoming,
-) -> Result<(Vec<KeyRecord>, Option<String>), Problem> {
+) -> Result<(Vec<KeyRecord>, Option<Position>), Problem> {
     page(store, asked).await.map_err(|fault| {
         log::cause("listing key records", Some(incoming), fault);
         unavailable()
     })
 }
 
-async fn page(
+type Fault = Box<dyn std::error::Error>;
+
+/// Looks through stretches of the store until the page is full. A page of few matches may end before it is full, so that
+/// one request reads no more than [`MOST_STRETCHES`].
+async fn page(store: &KvStore, asked: &ListRequest) -> Result<(Vec<KeyRecord>, Option<Position>), Fault> {
+    let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let length = if asked.filter.is_empty() { asked.limit.into() } else { STRETCH };
+    let mut at = asked.from.clone().unwrap_or_default();
+    let mut found = Vec::new();
+    for _ in 0..MOST_STRETCHES {
+        let (records, next) = stretch(store, &at.store, length).await?;
+        let seen = at.after.take();
+        for record in records.into_iter().filter(|record| seen.is_none_or(|seen| record.id > seen)) {
+            if found.len() == limit {
+                return Ok((found, Some(at)));
+            }
+            at.after = Some(record.id);
+            if asked.filter.matches(&record) {
+                found.push(record);
+            }
+        }
+        match next {
+            Some(store) => at = Position { store, after: None },
+            None => return Ok((found, None)),
+        }
+        if found.len() == limit {
+            break;
+        }
+    }
+    Ok((found, Some(at)))
+}
+
+/// Records from the store's own cursor on, by id, and the cursor behind them.
+async fn stretch(
     store: &KvStore,
-    asked: &ListRequest,
-) -> Result<(Vec<KeyRecord>, Option<String>), Box<dyn std::error::Error>> {
-    let mut request = store.list().prefix(PREFIX.to_owned()).limit(asked.limit.into());
-    if let Some(cursor) = &asked.cursor {
-        request = request.cursor(cursor.clone());
+    cursor: &str,
+    length: u64,
+) -> Result<(Vec<KeyRecord>, Option<String>), Fault> {
+    let mut request = store.list().prefix(PREFIX.to_owned()).limit(length);
+    if !cursor.is_empty() {
+        request = request.cursor(cursor.to_owned());
     }
     let listed = request.execute().await?;
     let names: Vec<&str> = listed.keys.iter().map(|key| key.name.as_str()).collect();
@@ -74,8 +112,8 @@ async fn page(
     // A record that is listed and not shown was written a moment ago; the next listing has it.
     let found = names.iter().filter_map(|name| texts.remove(*name).flatten());
     let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>();
-    let cursor = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
-    Ok((records.map_err(|fault| fault.to_string())?, cursor))
+    let next = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
+    Ok((records.map_err(|fault| fault.to_string())?, next))
 }
 
 /// Writes a record in place of what was there.

@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use shared::{
     holder::{ANSWER_WITHIN_MS, Admission, Charge, Holder, Step},
-    key::{KeyFault, KeyRecord, VerifiedKey, changed},
+    key::{IssueStep, IssueTurn, KeyFault, KeyId, KeyRecord, VerifiedKey, changed, key_unknown},
     meter::{Answer, Ask, Attempt, Change, Changed, Message, Reading, Reply, TTL_MS, Verdict},
     problem::{Code, Problem},
     quota::Decision,
@@ -136,12 +136,12 @@ pub(crate) async fn change(
     Ok(record)
 }
 
-/// Counts an attempt at the admin secret by `caller`, before the secret is compared.
+/// Has the meter of a `caller` decide on an admin secret that was presented.
 ///
 /// # Errors
 /// `meter-unavailable`: attempts that cannot be counted are not taken.
-pub(crate) async fn begin_attempt(edge: &Edge<'_>, caller: &str) -> Result<Decision, Problem> {
-    let reply = ask_meter(&edge.bindings.meter, caller, &Message::Attempt(Attempt::Begin)).await;
+pub(crate) async fn attempt(edge: &Edge<'_>, caller: &str, attempt: Attempt) -> Result<Decision, Problem> {
+    let reply = ask_meter(&edge.bindings.meter, caller, &Message::Attempt(attempt)).await;
     match reply {
         Ok(Reply::Attempt(decision)) => Ok(decision),
         other => {
@@ -151,15 +151,40 @@ pub(crate) async fn begin_attempt(edge: &Edge<'_>, caller: &str) -> Result<Decis
     }
 }
 
-/// Takes an attempt back: the secret was right. If that is lost, the caller has fewer attempts for a minute.
-pub(crate) fn end_attempt(edge: &Edge<'_>, caller: String) {
-    let meter = edge.bindings.meter.clone();
-    edge.ctx.wait_until(async move {
-        let reply = send(&meter, &caller, &Message::Attempt(Attempt::Right));
-        if !matches!(promise::within(REPORT_WITHIN_MS, reply).await, Some(Ok(_))) {
-            log::cause("taking back an attempt", None, "no answer");
+/// Tells the meter of an `Idempotency-Key`, which has this name, how a request to issue a key goes.
+///
+/// # Errors
+/// `meter-unavailable`.
+pub(crate) async fn issue(edge: &Edge<'_>, name: &str, step: IssueStep) -> Result<IssueTurn, Problem> {
+    let reply = ask_meter(&edge.bindings.meter, name, &Message::Issue(step)).await;
+    match reply {
+        Ok(Reply::Issue(turn)) => Ok(turn),
+        other => {
+            log_silence(edge, other);
+            Err(unavailable())
         }
-    });
+    }
+}
+
+/// Reads the whole state of a key's meter for an administrator.
+///
+/// # Errors
+/// `key-unknown`, `meter-unavailable`, or `key-store-unavailable` when the meter does not know the key and the store
+/// cannot be asked.
+pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<Reading, Problem> {
+    let (record, store) = match key_store::find(&edge.bindings.keys, id, edge.incoming).await {
+        Ok(record) => (record, Ok(())),
+        Err(problem) => (None, Err(problem)),
+    };
+    let reply = ask_meter(&edge.bindings.meter, &id.to_string(), &Message::Show { record }).await;
+    match reply {
+        Ok(Reply::Show(Some(reading))) => Ok(reading),
+        Ok(Reply::Show(None)) => store.and_then(|()| Err(key_unknown())),
+        other => {
+            log_silence(edge, other);
+            Err(unavailable())
+        }
+    }
 }
 
 /// Shows the meter what KV holds of a key that this isolate does not know. A store that fails is no reason to

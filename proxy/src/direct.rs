@@ -93,7 +93,7 @@ impl Direct {
             None => Freshness::needless(),
             Some(_) => Freshness::begin(origin.is_some(), clock::now()),
         };
-        let origin = Mutex::new(origin.unwrap_or(Origin { edge, cursor: None }));
+        let origin = Mutex::new(origin.unwrap_or(Origin { edge, ..Origin::default() }));
         Ok(Self {
             ledger,
             freshness,

@@ -23,7 +23,7 @@ use shared::{
     origin::Execution,
     problem::{Code, Problem},
     request::{Head, too_large},
-    route::{Route, Target},
+    route::Route,
     written::Written,
 };
 
@@ -419,9 +419,8 @@ fn longest_upload(state: &State, ctx: &RequestCtx, wire: &WireHead<'_>) -> u64 {
     if let Some(call) = &ctx.call {
         return call.pool.config.settings.max_body;
     }
-    let path = Target::parse(wire.target).ok().map(|target| target.path);
-    match path.and_then(|path| Route::parse(wire.method, path).ok()) {
-        Some(Route::CallTool(call)) => state.pool(call.tool).config.settings.max_body,
+    match Route::read(wire.method, wire.target) {
+        Ok((Route::CallTool(call), _)) => state.pool(call.tool).config.settings.max_body,
         _ => state.config.load().max_body,
     }
 }

@@ -1,9 +1,11 @@
 //! Whom attempts are counted against, without keeping who it was.
 
 use crate::{
+    policy::ADMIN_ATTEMPTS,
     problem::{Code, Problem},
-    quota::Denial,
+    quota::{Counts as _, Decision, Denial, Usage},
     secret::MacKeys,
+    time::UnixMillis,
 };
 use core::net::IpAddr;
 
@@ -42,9 +44,34 @@ pub(crate) fn bearer_token(authorization: Option<&str>) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// Decides on an admin secret that a caller has presented, `right` or wrong. Only wrong ones are counted, so that any number
+/// of right ones may come at once. Of a caller who has sent too many wrong ones a right one is refused like any other: it
+/// must not show that a guess was right. A right one that is let pass resets the count.
+pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
+    wrong.roll(now);
+    match (wrong.free(&ADMIN_ATTEMPTS), right) {
+        (1.., true) => {
+            *wrong = Usage::default();
+            Decision::Allow(wrong.standing(&ADMIN_ATTEMPTS, now))
+        }
+        _ => wrong.admit(&ADMIN_ATTEMPTS, now),
+    }
+}
+
+/// What is told to a caller whose admin secret was decided on.
+///
+/// # Errors
+/// `attempts-exceeded`, or `admin-secret-invalid` unless it was `right`.
+pub fn admitted(decision: &Decision, right: bool) -> Result<(), Problem> {
+    match decision {
+        Decision::Deny(denial, _) => Err(attempts_exceeded(denial)),
+        Decision::Allow(_) if right => Ok(()),
+        Decision::Allow(_) => Err(Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong")),
+    }
+}
+
 /// The refusal of a caller who has sent too many wrong admin secrets.
-#[must_use]
-pub fn attempts_exceeded(denial: &Denial) -> Problem {
+fn attempts_exceeded(denial: &Denial) -> Problem {
     let seconds = denial.retry_ms.div_ceil(1000).max(1);
     Problem::new(
         Code::AttemptsExceeded,
@@ -67,6 +94,21 @@ mod tests {
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"), "the same client over both stacks");
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
         assert!(!of("192.0.2.1").contains("192"));
+    }
+
+    #[test]
+    fn right_secrets_are_not_counted_and_pass_until_ten_were_wrong() {
+        let (mut usage, now) = (Usage::default(), UnixMillis(1_763_712_000_000));
+        let mut present =
+            |right, now| admitted(&attempt(&mut usage, right, now), right).map_err(|p| p.code());
+        assert!((0..50).all(|_| present(true, now).is_ok()));
+        for _ in 0..10 {
+            assert_eq!(present(false, now), Err(Code::AdminSecretInvalid));
+        }
+        for right in [true, false] {
+            assert_eq!(present(right, now), Err(Code::AttemptsExceeded));
+        }
+        assert_eq!(present(true, now.plus(61_000)), Ok(()), "waiting is the way out");
     }
 
     #[test]

@@ -43,23 +43,29 @@ pub const PRIVATE: (&str, &str) = ("cache-control", "private");
 
 const RESERVED_PREFIX: &str = "x-gateway-";
 
-/// What lets a browser on any site read every answer, all of its headers, a tool's own among them. The key is no cookie, so
-/// any origin may call; and since such calls carry no credentials in the sense of the Fetch standard, `*` is every name.
-pub const CORS: [(&str, &str); 2] =
-    [("access-control-allow-origin", "*"), ("access-control-expose-headers", "*")];
+/// What lets a browser on any site read every response, all of its headers and how long it took, a tool's own among them.
+/// The key is no cookie, so any origin may call; and since such calls carry no credentials in the sense of the Fetch
+/// standard, `*` is every name.
+pub const CORS: [(&str, &str); 3] = [
+    ("access-control-allow-origin", "*"),
+    ("access-control-expose-headers", "*"),
+    ("timing-allow-origin", "*"),
+];
 
-/// The headers of a preflight's 204 (Fetch standard): what the route takes, good for a day.
+/// What a page may send. `*` does not stand for `Authorization` (Fetch standard); the others are for browsers that know no
+/// `*`.
+const ALLOWED_HEADERS: &str = "*, Authorization, Content-Type, Idempotency-Key, X-API-Key";
+
+/// The headers of a preflight's 204 (Fetch standard), good for a day. Any method and header may be sent, so that a page can
+/// read why a request was refused. `Allow` names the methods that the path takes, if it leads somewhere.
 #[must_use]
-pub fn preflight(methods: &[Method]) -> [Header; 4] {
-    let allow = Cow::from(route::allow(methods));
-    [
-        ("allow", allow.clone()),
-        ("access-control-allow-methods", allow),
-        (
-            "access-control-allow-headers",
-            "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, Tracestate, X-API-Key"
-                .into(),
-        ),
+pub fn preflight(methods: &[Method]) -> Vec<Header> {
+    let allow = (!methods.is_empty()).then(|| ("allow", route::allow(methods).into()));
+    let every = Method::ALL.map(Method::as_str).join(", ");
+    let told = [
+        ("access-control-allow-methods", every.into()),
+        ("access-control-allow-headers", ALLOWED_HEADERS.into()),
         ("access-control-max-age", "86400".into()),
-    ]
+    ];
+    allow.into_iter().chain(told).collect()
 }

@@ -27,7 +27,7 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 7] =
+    pub(crate) const ALL: [Self; 7] =
         [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
 
     /// The method as it is sent.
@@ -123,7 +123,7 @@ pub enum Route<'a> {
     Docs,
     /// `GET /problems/{code}`
     ProblemPage(Code),
-    /// `OPTIONS` on any of them: the methods it takes.
+    /// `OPTIONS` on any path: the methods it takes, none if it leads nowhere.
     Preflight(&'static [Method]),
 }
 
@@ -163,17 +163,31 @@ impl<'a> Target<'a> {
 }
 
 impl<'a> Route<'a> {
+    /// Reads method and target of a request: its route and its query. An `OPTIONS` is never refused, whatever its target,
+    /// because a browser shows a page the response to the request that follows only if the preflight has passed.
+    ///
+    /// # Errors
+    /// As [`Target::parse`] and [`Route::parse`].
+    pub fn read(method: &str, target: &'a str) -> Result<(Self, Option<&'a str>), Problem> {
+        match Target::parse(target) {
+            Ok(Target { path, query }) => Self::parse(method, path).map(|route| (route, query)),
+            Err(_) if Method::parse(method) == Some(Method::Options) => Ok((Self::Preflight(&[]), None)),
+            Err(problem) => Err(problem),
+        }
+    }
+
     /// The one route that `method` and `path` name.
     ///
     /// # Errors
     /// `path-malformed` for a path that two parsers could read differently, `tool-unknown` and `route-unknown`
-    /// for one that leads nowhere, `method-not-allowed` with `Allow` for one that leads somewhere else.
+    /// for one that leads nowhere, `method-not-allowed` with `Allow` for one that leads somewhere else. None for
+    /// `OPTIONS`.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        let place = Place::parse(path)?;
-        let method = Method::parse(method);
+        let (place, method) = (Place::parse(path), Method::parse(method));
         if method == Some(Method::Options) {
-            return Ok(Self::Preflight(place.methods()));
+            return Ok(Self::Preflight(place.map_or(&[], Place::methods)));
         }
+        let place = place?;
         method.and_then(|method| place.route(method)).ok_or_else(|| not_allowed(place.methods()))
     }
 }
@@ -368,6 +382,17 @@ mod tests {
         ] {
             assert_eq!(code("GET", path), Some(Code::PathMalformed), "{path:?}");
         }
+    }
+
+    #[test]
+    fn preflight_is_never_refused() {
+        let long = format!("/{}", "a".repeat(MAX_TARGET));
+        for target in ["/v1/qrr/generate", "/v1/qr/%2f", "//", "*", "/\u{fc}", "/a#b", &long] {
+            assert_eq!(Route::read("OPTIONS", target), Ok((Route::Preflight(&[]), None)), "{target}");
+            assert!(Route::read("GET", target).is_err(), "{target}");
+        }
+        let (route, query) = Route::read("GET", "/v1/keys?limit=1").unwrap();
+        assert_eq!((route, query), (Route::ListKeys, Some("limit=1")));
     }
 
     #[test]

@@ -39,10 +39,10 @@ impl Written {
         Self::json(r#"{"status":"ok"}"#.to_owned())
     }
 
-    /// The answer to a preflight on a route that takes these methods.
+    /// The response to a preflight of a path that takes these methods, none if it leads nowhere.
     #[must_use]
     pub fn preflight(methods: &[Method]) -> Self {
-        Self { status: 204, headers: headers::preflight(methods).into(), body: String::new() }
+        Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
 
     /// A text that is the same for everybody and may be kept for five minutes. Its entity tag is weak, since whoever sends it

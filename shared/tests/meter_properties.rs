@@ -531,7 +531,7 @@ fn a_rotation_keeps_usage_and_grace_and_may_be_repeated() {
 #[test]
 fn the_eleventh_wrong_admin_secret_within_a_minute_is_denied() {
     let mut meter = Meter::default();
-    let begin = |meter: &mut Meter, at| meter.handle(Message::Attempt(Attempt::Begin), NOON.plus(at));
+    let begin = |meter: &mut Meter, at| meter.handle(Message::Attempt(Attempt::Wrong), NOON.plus(at));
     for at in 0..10 {
         assert!(matches!(begin(&mut meter, at), Reply::Attempt(Decision::Allow(_))));
     }
@@ -542,12 +542,49 @@ fn the_eleventh_wrong_admin_secret_within_a_minute_is_denied() {
 #[test]
 fn a_right_admin_secret_lets_its_address_start_afresh() {
     let mut meter = Meter::default();
-    for _ in 0..10 {
-        meter.handle(Message::Attempt(Attempt::Begin), NOON);
+    for _ in 0..9 {
+        meter.handle(Message::Attempt(Attempt::Wrong), NOON);
     }
-    meter.handle(Message::Attempt(Attempt::Right), NOON);
-    let next = meter.handle(Message::Attempt(Attempt::Begin), NOON);
+    for _ in 0..20 {
+        let right = meter.handle(Message::Attempt(Attempt::Right), NOON);
+        assert!(
+            matches!(right, Reply::Attempt(Decision::Allow(_))),
+            "any number of right ones may come at once"
+        );
+    }
+    let next = meter.handle(Message::Attempt(Attempt::Wrong), NOON);
     assert!(matches!(next, Reply::Attempt(Decision::Allow(_))));
+}
+
+#[test]
+fn holder_of_a_revoked_key_is_erased_and_nothing_else_of_it_changes() {
+    let patch = |tier, holder| Change::Patch {
+        tier,
+        limits: None,
+        expires_at: None,
+        disabled: None,
+        biolink_plan: None,
+        holder,
+    };
+    let holder = shared::key::KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() };
+    let stored = KeyRecord {
+        version: 1,
+        holder: Some(holder.clone()),
+        status: KeyStatus::Revoked { at: NOON },
+        ..KeyRecord::provisional(&key(Tier::Free))
+    };
+    let mut meter = Meter::default();
+    let mut change = |change| match meter
+        .handle(Message::Change { record: Some(stored.clone()), by: None, change }, NOON)
+    {
+        Reply::Change(outcome) => outcome,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(change(patch(Some(Tier::Pro), Some(None))), Changed::Revoked);
+    let erased = KeyRecord { version: 2, holder: None, ..stored.clone() };
+    assert_eq!(change(patch(None, Some(None))), Changed::Done(erased));
+    let corrected = KeyRecord { version: 3, ..stored.clone() };
+    assert_eq!(change(patch(None, Some(Some(holder)))), Changed::Done(corrected));
 }
 
 /// Adds a field that this version does not know to every object within.

@@ -7,7 +7,7 @@ use shared::{
     problem::Problem,
     request::{Head, MAX_BODY_BYTES},
     request_id::RequestId,
-    route::{Method, Route, Target},
+    route::{Method, Route},
     tier::Tier,
     time::UnixMillis,
 };
@@ -42,11 +42,10 @@ fn answer(row: &Vector, live: &str) -> Response {
 
 /// What both shells do in this order. The headers of a preflight, or nothing for a call that goes on to a tool.
 fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
-    let target = Target::parse(&request.target)?;
-    let route = Route::parse(&request.method, target.path)?;
+    let (route, _query) = Route::read(&request.method, &request.target)?;
     let head = Head::read(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))?;
     if let Route::Preflight(methods) = route {
-        return Ok(headers::preflight(methods).to_vec());
+        return Ok(headers::preflight(methods));
     }
     let text = head.api_key.ok_or(KeyFault::Missing)?;
     ApiKey::parse(text)?.verify(&keys::signing())?;

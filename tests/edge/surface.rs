@@ -66,7 +66,10 @@ fn a_preflight_is_free_and_says_what_a_browser_may_send() {
         .header("Access-Control-Request-Method", "POST")
         .send(edge.addr);
     assert_eq!((answer.status, answer.body.len()), (204, 0));
-    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, POST, OPTIONS"));
+    assert_eq!(
+        answer.header("access-control-allow-methods"),
+        Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+    );
     assert!(answer.header("access-control-allow-headers").unwrap().contains("X-API-Key"));
 }
 

@@ -5,8 +5,8 @@
 
 use shared::{
     key::{
-        ApiKey, KeyId, KeyRecord, MAX_BODY, SecretHash, VerifiedKey, describe, describe_rotated, read_change,
-        read_grace,
+        ApiKey, KeyId, KeyRecord, MAX_BODY, SecretHash, VerifiedKey, describe, describe_rotated,
+        describe_usage, includes_usage, read_change, read_grace,
     },
     meter::Change,
     problem::Problem,
@@ -14,17 +14,31 @@ use shared::{
 };
 
 use super::issue_key::draw;
-use crate::{admin, authenticate::authenticate, body, edge::Edge, log::Line, meter};
+use crate::{admin, authenticate::authenticate, body, clock, edge::Edge, key_store, log::Line, meter};
 
-/// `GET /v1/keys/{id}` and `POST /v1/keys/{id}/revoke`: the key after a change that needs no body.
-pub(crate) async fn named(
+/// `GET /v1/keys/{id}`, with its usage on request only, which its meter alone knows.
+pub(crate) async fn read(
     edge: &Edge<'_>,
     id: &KeyId,
-    wanted: Change,
+    query: Option<&str>,
     line: &mut Line,
 ) -> Result<Written, Problem> {
     admin::authorize(edge).await?;
-    let record = change(edge, Subject::Named(id), wanted, line).await?;
+    if !includes_usage(query)? {
+        let record = change(edge, Subject::Named(id), Change::None, line).await?;
+        return Ok(Written::json(describe(&record).to_string()));
+    }
+    line.key_id = Some(*id);
+    let reading = meter::show(edge, id).await?;
+    line.tier = reading.record.as_ref().map(|record| record.tier);
+    let usage = describe_usage(&reading, clock::now()).ok_or_else(key_store::unavailable)?;
+    Ok(Written::json(usage.to_string()))
+}
+
+/// `POST /v1/keys/{id}/revoke`
+pub(crate) async fn revoke(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
+    admin::authorize(edge).await?;
+    let record = change(edge, Subject::Named(id), Change::Revoke, line).await?;
     Ok(Written::json(describe(&record).to_string()))
 }
 

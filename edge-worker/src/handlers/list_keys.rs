@@ -10,7 +10,8 @@ use crate::{admin, edge::Edge, key_store};
 
 pub(crate) async fn handle(edge: &Edge<'_>, query: Option<&str>) -> Result<Written, Problem> {
     admin::authorize(edge).await?;
-    let asked = ListRequest::read(query)?;
-    let (records, cursor) = key_store::list(&edge.bindings.keys, &asked, edge.incoming).await?;
-    Ok(Written::json(describe_page(&records, cursor.as_deref()).to_string()))
+    let signing = &edge.bindings.signing;
+    let asked = ListRequest::read(query, signing)?;
+    let (records, next) = key_store::list(&edge.bindings.keys, &asked, edge.incoming).await?;
+    Ok(Written::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use shared::{
     caller,
-    policy::ADMIN_ATTEMPTS,
-    problem::{Code, Problem},
-    quota::{Decision, Usage},
+    problem::Problem,
+    quota::Usage,
     secret::{AdminSecret, MacKeys},
     time::UnixMillis,
 };
@@ -20,8 +19,7 @@ pub(super) struct Attempts(Mutex<HashMap<String, Usage>>);
 const MOST: usize = 10_000;
 
 impl Attempts {
-    /// Compares an admin secret. The attempt is counted first: of secrets presented at the same moment no more are
-    /// compared than may be.
+    /// Compares an admin secret. Of an address that has sent too many wrong ones a right one is refused too.
     ///
     /// # Errors
     /// `admin-secret-invalid`, `attempts-exceeded`.
@@ -33,27 +31,26 @@ impl Attempts {
         names: &MacKeys,
         now: UnixMillis,
     ) -> Result<(), Problem> {
-        let name = self.name(caller::name(address, names), now);
-        let decision = self.0.lock().entry(name.clone()).or_default().admit(&ADMIN_ATTEMPTS, now);
-        match decision {
-            Decision::Deny(denial, _) => Err(caller::attempts_exceeded(&denial)),
-            Decision::Allow(_) if secret.matches(presented) => {
-                self.0.lock().remove(&name);
-                Ok(())
-            }
-            Decision::Allow(_) => Err(Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong")),
-        }
-    }
-
-    fn name(&self, name: String, now: UnixMillis) -> String {
+        let right = secret.matches(presented);
         let mut known = self.0.lock();
-        if known.contains_key(&name) || known.len() < MOST {
-            return name;
+        let name = room(&mut known, caller::name(address, names), now);
+        let decision = caller::attempt(known.entry(name.clone()).or_default(), right, now);
+        let admitted = caller::admitted(&decision, right);
+        if admitted.is_ok() {
+            known.remove(&name);
         }
-        known.retain(|_, usage| {
-            usage.roll(now);
-            usage.used() != (0, 0)
-        });
-        if known.len() < MOST { name } else { "others".to_owned() }
+        admitted
     }
+}
+
+/// The name under which an address is counted.
+fn room(known: &mut HashMap<String, Usage>, name: String, now: UnixMillis) -> String {
+    if known.contains_key(&name) || known.len() < MOST {
+        return name;
+    }
+    known.retain(|_, usage| {
+        usage.roll(now);
+        usage.used() != (0, 0)
+    });
+    if known.len() < MOST { name } else { "others".to_owned() }
 }

@@ -1,7 +1,7 @@
 //! Issuing and changing keys where this proxy is the only one who does.
 
 use shared::{
-    key::{KeyId, KeyRecord, ListRequest, VerifiedKey, changed},
+    key::{IssueOnce, IssueStep, IssueTurn, KeyId, KeyRecord, ListRequest, Position, VerifiedKey, changed},
     meter::{Change, Changed, Message, Meter, Reply},
     problem::Problem,
     time::UnixMillis,
@@ -49,7 +49,12 @@ impl Direct {
             let reply = Meter::default().handle(Message::Change { record, by, change }, now);
             let outcome = match reply {
                 Reply::Change(outcome) => outcome,
-                Reply::Ask(_) | Reply::Read(_) | Reply::Stored | Reply::Attempt(_) => Changed::Unknown,
+                Reply::Ask(_)
+                | Reply::Read(_)
+                | Reply::Stored
+                | Reply::Attempt(_)
+                | Reply::Issue(_)
+                | Reply::Show(_) => Changed::Unknown,
             };
             let news = match &outcome {
                 Changed::Done(record) if known != Some(record) && record.version > 0 => Some(record.clone()),
@@ -61,14 +66,24 @@ impl Direct {
     }
 
     /// A page of records, and where the next one begins.
-    pub(super) fn list(&self, asked: &ListRequest) -> (Vec<KeyRecord>, Option<String>) {
+    pub(super) fn list(&self, asked: &ListRequest) -> (Vec<KeyRecord>, Option<Position>) {
         let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
-        let after = asked.cursor.as_deref().and_then(KeyId::parse);
+        let after = asked.from.as_ref().and_then(|from| from.after);
         let mut records = self.ledger.records();
-        records.retain(|record| after.is_none_or(|after| record.id > after));
+        records.retain(|record| after.is_none_or(|after| record.id > after) && asked.filter.matches(record));
         let more = records.len() > limit;
         records.truncate(limit);
-        let cursor = records.last().filter(|_| more).map(|record| record.id.to_string());
-        (records, cursor)
+        let last = records.last().filter(|_| more).map(|record| record.id);
+        (records, last.map(|id| Position { store: String::new(), after: Some(id) }))
+    }
+
+    /// Takes a step of a request to issue a key under an `Idempotency-Key` of this name.
+    pub(super) fn issue(&self, name: String, step: IssueStep, now: UnixMillis) -> IssueTurn {
+        let issues = &mut self.origin.lock().issues;
+        issues.retain(|_, once| !once.is_over(now));
+        let mut known = issues.remove(&name);
+        let turn = IssueOnce::step(&mut known, step, now);
+        issues.extend(known.map(|known| (name, known)));
+        turn
     }
 }

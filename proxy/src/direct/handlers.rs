@@ -7,9 +7,10 @@ use std::{sync::Arc, time::Instant};
 
 use shared::{
     docs,
+    key::IDEMPOTENCY_KEY,
     problem::{Code, Problem},
     request::Head,
-    route::{Route, Target},
+    route::Route,
     time::UnixMillis,
     written::Written,
 };
@@ -32,6 +33,7 @@ struct Asked<'a> {
     config: &'a DirectConfig,
     head: Head<'a>,
     authorization: Option<&'a str>,
+    idempotency_key: Option<&'a str>,
     address: Option<String>,
     query: Option<&'a str>,
     way: Way<'a>,
@@ -54,16 +56,19 @@ pub async fn serve(
         return Err(Problem::new(Code::Internal, "the gateway is configured for something else"));
     };
     let wire = WireHead::parse(&raw)?;
-    let target = Target::parse(wire.target)?;
+    let (route, query) = Route::read(wire.method, wire.target)?;
     let authorization = wire.all("authorization").next();
+    let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
     let asked = Asked {
         state,
         direct,
         config,
         head: Head::read(wire.lines())?,
         authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
+        // Bytes that are not text are refused like any other text that is no key.
+        idempotency_key: idempotency_key.map(|value| std::str::from_utf8(value).unwrap_or_default()),
         address: incoming.address().map(|address| address.to_string()),
-        query: target.query,
+        query,
         way: admit::way(&wire, ctx.secure, || incoming.address()),
         now: clock::now(),
     };
@@ -71,7 +76,7 @@ pub async fn serve(
         let written = written.if_none_match(wire.all("if-none-match"));
         Ok(direct.documents.reply(document, written, wire.all("accept-encoding"), Instant::now()))
     };
-    let written = match Route::parse(wire.method, target.path)? {
+    let written = match route {
         Route::Health => Ok(Written::health()),
         Route::Status => Ok(Written::json(admit::status(state).to_json())),
         Route::OpenApi => return document(Document::OpenApi, pages::openapi(&asked)),

@@ -118,6 +118,17 @@ impl Ledger {
         })
     }
 
+    /// Everything that is known of a key, whatever its state, for an administrator; `None` without a record of it.
+    #[must_use]
+    pub fn show(&self, id: &KeyId, now: UnixMillis) -> Option<Reading> {
+        self.with(id, |shard| {
+            let now = shard.clock.read(now);
+            let record = shard.records.get(id)?.clone();
+            let mut counter = shard.counters.find(id).cloned().unwrap_or_default();
+            Some(counter.read(record, now))
+        })
+    }
+
     /// The record of a key, if there is one.
     #[must_use]
     pub fn record(&self, id: &KeyId) -> Option<KeyRecord> {

@@ -1,6 +1,7 @@
 //! What outlives the process: the counters of today in one file, the records of keys in another beside it.
 
 use std::{
+    collections::HashMap,
     fmt, fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -8,7 +9,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use shared::key::{Cursor, KeyRecord};
+use shared::key::{Cursor, IssueOnce, KeyRecord};
 
 use super::{
     envelope::{self, FileFault, Kind, Payload},
@@ -43,6 +44,9 @@ pub(super) struct Origin {
     /// How far its feed was read.
     #[serde(default)]
     pub(super) cursor: Option<Cursor>,
+    /// Requests to issue a key under an `Idempotency-Key`, of the last day, by the name of that.
+    #[serde(default, skip_serializing_if = "HashMap::is_empty")]
+    pub(super) issues: HashMap<String, IssueOnce>,
 }
 
 impl fmt::Display for StateFault {

@@ -12,7 +12,7 @@ use shared::{
     key::KeyId,
     problem::{Code, Problem},
     request::Head,
-    route::{CallMethod, Route, Target, ToolCall},
+    route::{CallMethod, Route, ToolCall},
     status::StatusReport,
     transport,
     written::Written,
@@ -62,8 +62,7 @@ fn decide(
     head: &Head<'_>,
 ) -> Result<Admission, Problem> {
     ctx.expects_continue = wire.only("expect")?.is_some();
-    let path = Target::parse(wire.target)?.path;
-    let route = Route::parse(wire.method, path)?;
+    let (route, _query) = Route::read(wire.method, wire.target)?;
     if state.direct.is_some() && !matches!(route, Route::CallTool(_)) {
         return Ok(Admission::Direct);
     }

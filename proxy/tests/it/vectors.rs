@@ -36,6 +36,7 @@ async fn the_proxy_in_direct_mode_answers_every_vector_as_the_edge_does() {
     let folder = tempfile::tempdir().unwrap();
     let tool = FakeTool::start(Manner::Describe).await;
     let setup = Setup::new().direct(&folder.path().join("keys"));
+    let setup = setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\"");
     let setup = Tool::ALL.into_iter().fold(setup, |setup, name| setup.tool(name, &[&tool]));
     let proxy = setup.ready().await;
     let (key, _) = keys::fresh(Tier::Enterprise);

@@ -100,7 +100,7 @@ fn calls() -> Markup {
                 code { "traceparent" } " is passed on."
             }
             dt { "From a browser" }
-            dd { "Any origin may call (CORS). Mind that a key in a page is a key given away." }
+            dd { "Any origin may call (CORS), send any header, and read every response, errors too. Mind that a key in a page is a key given away." }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::issue::{parse_expiry, parse_plan, parse_tier, read_limits};
+use super::issue::{parse_expiry, parse_plan, parse_tier, read_holder, read_limits};
 use crate::{
     fields::{Fields, kind},
     key::{ApiKey, KeyRecord, describe},
@@ -17,8 +17,8 @@ const DEFAULT_GRACE_S: u64 = 86_400;
 /// The longest it may stay good: thirty days.
 const MAX_GRACE_S: u64 = 30 * 86_400;
 
-/// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`. A `null` takes
-/// limits and expiry away.
+/// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`, `holder`. A `null`
+/// takes limits and expiry away and erases the holder.
 ///
 /// # Errors
 /// `body-malformed`, or `fields-invalid` with every fault; a body that changes nothing is one.
@@ -26,17 +26,19 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let mut fields = Fields::read(body)?;
     let unlimited = fields.is_null("limits").then(LimitOverrides::default);
     let endless = fields.is_null("expires_at").then_some(None);
+    let erased = fields.is_null("holder").then_some(None);
     let empty = fields.is_empty();
     let tier = fields.optional("tier", parse_tier);
     let limits = fields.nullable_object("limits", read_limits).or(unlimited);
     let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
     let disabled = fields.optional("disabled", parse_bool);
     let biolink_plan = fields.optional("biolink_plan", parse_plan);
+    let holder = fields.nullable_object("holder", read_holder).flatten().map(Some).or(erased);
     if empty {
         fields.fault_of_all("changes nothing; name a field to change");
     }
     fields.finish()?;
-    Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan })
+    Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder })
 }
 
 /// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in milliseconds.
@@ -60,7 +62,7 @@ pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
 pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
     match outcome {
         Changed::Done(record) => Ok(record),
-        Changed::Unknown => Err(Problem::new(Code::KeyUnknown, "no key with this id is known here")),
+        Changed::Unknown => Err(key_unknown()),
         Changed::Revoked => Err(Problem::new(Code::KeyConflict, "the key is revoked and stays so")),
         Changed::Superseded => Err(Problem::new(
             Code::KeyConflict,
@@ -68,6 +70,12 @@ pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
         )),
         Changed::Refused(fault) => Err(fault.into()),
     }
+}
+
+/// The refusal of a request about a key that was never issued here.
+#[must_use]
+pub fn key_unknown() -> Problem {
+    Problem::new(Code::KeyUnknown, "no key with this id is known here")
 }
 
 /// The answer to a rotation: the key as it is, with its new text, shown this once.
@@ -94,7 +102,7 @@ fn parse_grace(value: &Value) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{request_id::RequestId, tier::Tier};
+    use crate::{key::KeyHolder, request_id::RequestId, tier::Tier};
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -111,12 +119,29 @@ mod tests {
             expires_at: Some(None),
             disabled: None,
             biolink_plan: None,
+            holder: None,
         };
         assert_eq!(change, expected);
         let change = read_change(br#"{"limits":null}"#, NOW).unwrap();
         assert!(
             matches!(change, Change::Patch { limits: Some(limits), .. } if limits == LimitOverrides::default())
         );
+    }
+
+    #[test]
+    fn holder_is_corrected_as_a_whole_or_erased() {
+        let holder = |body: &str| match read_change(body.as_bytes(), NOW) {
+            Ok(Change::Patch { holder, .. }) => holder,
+            other => panic!("{other:?}"),
+        };
+        let ada = KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() };
+        assert_eq!(holder(r#"{"holder":{"email":"ada@example.com","name":"Ada"}}"#), Some(Some(ada)));
+        assert_eq!(holder(r#"{"holder":null}"#), Some(None));
+        assert_eq!(holder(r#"{"tier":"pro"}"#), None);
+        let body = faults(r#"{"holder":{"email":"x","nmae":"Ada"}}"#);
+        for pointer in ["#/holder/email", "#/holder/name", "#/holder/nmae"] {
+            assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
+        }
     }
 
     #[test]

@@ -143,11 +143,7 @@ pub fn describe(record: &KeyRecord) -> Value {
     json!({
         "id": record.id,
         "tier": record.tier,
-        "status": match record.status {
-            KeyStatus::Active => "active",
-            KeyStatus::Disabled => "disabled",
-            KeyStatus::Revoked { .. } => "revoked",
-        },
+        "status": record.status.as_str(),
         "limits": describe_limits(record.policy()),
         "holder": record.holder,
         "biolink_plan": record.biolink_plan,
@@ -194,6 +190,11 @@ fn parse_name(value: &Value) -> Result<String, String> {
 pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
     let name = text(value)?;
     Tier::parse(name).ok_or_else(|| format!("must be one of {}", Tier::ALL.map(Tier::as_str).join(", ")))
+}
+
+pub(crate) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {
+    let (email, name) = (holder.required("email", parse_email), holder.required("name", parse_name));
+    Some(KeyHolder { email: email?, name: name? })
 }
 
 pub(crate) fn read_limits(limits: &mut Fields) -> LimitOverrides {

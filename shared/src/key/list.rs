@@ -1,61 +1,195 @@
-//! Listing keys: `GET /v1/keys?cursor=&limit=`.
+//! Listing keys: `GET /v1/keys?cursor=&limit=&email=&tier=&status=`, and what `GET /v1/keys/{id}?include=` asks for.
 
+use std::borrow::Cow;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::{
-    key::{KeyRecord, describe},
+    key::{KeyId, KeyRecord, KeyStatus, describe},
     problem::{Code, Problem},
+    secret::MacKeys,
+    tier::Tier,
 };
 
 /// Keys on a page when the request does not say.
 const DEFAULT_LIMIT: u32 = 50;
 /// Most keys on a page: as many records as the store reads at once.
 const MAX_LIMIT: u32 = 100;
-const MAX_CURSOR: usize = 1_024;
+const MAX_CURSOR: usize = 2_048;
 
 /// Which keys are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Where the page before ended, as it said.
-    pub cursor: Option<String>,
+    /// Where the page before ended.
+    pub from: Option<Position>,
     /// Keys on the page at the most.
     pub limit: u32,
+    /// Which of them.
+    pub filter: KeyFilter,
+}
+
+/// Which keys are shown; all of them by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyFilter {
+    email: Option<String>,
+    tier: Option<Tier>,
+    status: Option<&'static str>,
+}
+
+/// Where a page ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The store's own cursor of the stretch in which it ended; empty for the first one.
+    pub store: String,
+    /// The last key that was looked at, if the stretch goes on behind it.
+    pub after: Option<KeyId>,
 }
 
 impl ListRequest {
-    /// Reads the query.
+    /// The statuses that a key may have.
+    pub const STATUSES: [&'static str; 3] = ["active", "disabled", "revoked"];
+
+    /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
     ///
     /// # Errors
-    /// `fields-invalid` for a parameter that is none, or a limit out of bounds.
-    pub fn read(query: Option<&str>) -> Result<Self, Problem> {
-        let mut request = Self { cursor: None, limit: DEFAULT_LIMIT };
-        for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=').unwrap_or((pair, "")) {
-                ("cursor", "") => request.cursor = None,
-                ("cursor", cursor) if is_cursor(cursor) => request.cursor = Some(cursor.to_owned()),
-                ("limit", limit) => request.limit = read_limit(limit)?,
-                ("cursor", _) => return Err(invalid("cursor is not one that a page before this has given")),
-                _ => return Err(invalid("the query has a parameter other than cursor and limit")),
+    /// `fields-invalid` for a parameter that is none or comes twice, a value out of bounds, or a cursor that was never
+    /// handed out.
+    pub fn read(query: Option<&str>, keys: &MacKeys) -> Result<Self, Problem> {
+        let mut request = Self { from: None, limit: DEFAULT_LIMIT, filter: KeyFilter::default() };
+        for (name, value) in parameters(query)? {
+            match (name, &*value) {
+                ("cursor", "") => {}
+                ("cursor", text) => {
+                    request.from = Some(Position::parse(text, keys).ok_or_else(not_a_cursor)?)
+                }
+                ("limit", text) => request.limit = read_limit(text)?,
+                ("email", text) => request.filter.email = Some(text.to_owned()),
+                ("tier", text) => request.filter.tier = Some(Tier::parse(text).ok_or_else(not_a_tier)?),
+                ("status", text) => request.filter.status = Some(read_status(text)?),
+                _ => {
+                    return Err(invalid(
+                        "the query has a parameter other than cursor, limit, email, tier and status",
+                    ));
+                }
             }
         }
         Ok(request)
     }
 }
 
-/// The answer: the keys, and where the next page begins, if there is one.
+impl KeyFilter {
+    /// Whether it shows every key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it shows this key. Case does not matter in an e-mail address.
+    #[must_use]
+    pub fn matches(&self, record: &KeyRecord) -> bool {
+        let holder = record.holder.as_ref();
+        let same = |email: &String| holder.is_some_and(|holder| holder.email.eq_ignore_ascii_case(email));
+        self.email.as_ref().is_none_or(same)
+            && self.tier.is_none_or(|tier| tier == record.tier)
+            && self.status.is_none_or(|status| status == record.status.as_str())
+    }
+}
+
+impl KeyStatus {
+    /// The status in one word, as clients see it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+            Self::Revoked { .. } => "revoked",
+        }
+    }
+}
+
+impl Position {
+    const DOMAIN: &[u8] = b"utg.cursor.v1";
+    const TAG: usize = 12;
+
+    /// The cursor as clients get it: URL-safe, and signed, so that one that was never handed out is told apart.
+    #[must_use]
+    pub fn to_cursor(&self, keys: &MacKeys) -> String {
+        let after = self.after.map(|id| id.to_string()).unwrap_or_default();
+        let payload = format!("{after}.{}", self.store);
+        let tag = keys.current().1.sign(&[Self::DOMAIN, payload.as_bytes()]);
+        let signed: Vec<u8> = tag.into_iter().take(Self::TAG).chain(payload.into_bytes()).collect();
+        URL_SAFE_NO_PAD.encode(signed)
+    }
+
+    fn parse(cursor: &str, keys: &MacKeys) -> Option<Self> {
+        let bytes = Some(cursor).filter(|text| text.len() <= MAX_CURSOR)?;
+        let bytes = URL_SAFE_NO_PAD.decode(bytes).ok()?;
+        let (tag, payload) = bytes.split_at_checked(Self::TAG)?;
+        keys.live().find(|(_, key)| key.verify(&[Self::DOMAIN, payload], tag))?;
+        let (after, store) = std::str::from_utf8(payload).ok()?.split_once('.')?;
+        let after = if after.is_empty() { None } else { Some(KeyId::parse(after)?) };
+        Some(Self { store: store.to_owned(), after })
+    }
+}
+
+/// The response: the keys, and where the next page begins, if there is one.
 #[must_use]
-pub fn describe_page(records: &[KeyRecord], cursor: Option<&str>) -> Value {
+pub fn describe_page(records: &[KeyRecord], next: Option<&Position>, keys: &MacKeys) -> Value {
+    let cursor = next.map(|next| next.to_cursor(keys));
     json!({ "keys": records.iter().map(describe).collect::<Value>(), "cursor": cursor })
 }
 
-/// Cursors are the store's own. They are handed out and taken back as they are, so they must not need encoding.
-fn is_cursor(text: &str) -> bool {
-    text.len() <= MAX_CURSOR && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=+/.".contains(&b))
+/// Whether the query of `GET /v1/keys/{id}` asks for the key's usage.
+///
+/// # Errors
+/// `fields-invalid` for anything else than `include=usage`.
+pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
+    let mut usage = false;
+    for (name, value) in parameters(query)? {
+        match (name, &*value) {
+            ("include", "usage") => usage = true,
+            ("include", "") => {}
+            ("include", _) => return Err(invalid("include must be usage")),
+            _ => return Err(invalid("the query has a parameter other than include")),
+        }
+    }
+    Ok(usage)
+}
+
+/// The parameters of a query, decoded. A `+` stands for itself: e-mail addresses have it.
+fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)>, Problem> {
+    let mut found: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8();
+        let value =
+            value.map_err(|_| invalid("a value of the query is not UTF-8 once it is percent-decoded"))?;
+        if found.iter().any(|(other, _)| *other == name) {
+            return Err(invalid("a parameter of the query comes twice"));
+        }
+        found.push((name, value));
+    }
+    Ok(found)
 }
 
 fn read_limit(text: &str) -> Result<u32, Problem> {
     let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
     limit.ok_or_else(|| invalid("limit must be a whole number from 1 to 100"))
+}
+
+fn read_status(text: &str) -> Result<&'static str, Problem> {
+    let status = ListRequest::STATUSES.into_iter().find(|status| *status == text);
+    status.ok_or_else(|| invalid("status must be one of active, disabled, revoked"))
+}
+
+fn not_a_tier() -> Problem {
+    invalid("tier must be one of free, pro, enterprise")
+}
+
+fn not_a_cursor() -> Problem {
+    invalid("cursor is not one that a page before this has given")
 }
 
 fn invalid(detail: &'static str) -> Problem {
@@ -64,15 +198,90 @@ fn invalid(detail: &'static str) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::key::{KeyHolder, SecretHash, VerifiedKey};
+    use crate::time::UnixMillis;
+
+    fn keys() -> MacKeys {
+        MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap()
+    }
+
+    fn read(query: &str) -> Result<ListRequest, Problem> {
+        ListRequest::read(Some(query), &keys())
+    }
 
     #[test]
-    fn a_page_is_asked_for_by_cursor_and_limit() {
-        assert_eq!(ListRequest::read(None), Ok(ListRequest { cursor: None, limit: 50 }));
-        let asked = ListRequest::read(Some("limit=7&cursor=AbC-_=")).unwrap();
-        assert_eq!((asked.limit, asked.cursor.as_deref()), (7, Some("AbC-_=")));
-        for query in ["limit=0", "limit=101", "limit=x", "cursor=%00", "page=2"] {
-            assert!(ListRequest::read(Some(query)).is_err(), "{query}");
+    fn a_page_is_asked_for_by_cursor_limit_and_filters() {
+        let all = ListRequest::read(None, &keys()).unwrap();
+        assert_eq!((all.from, all.limit, all.filter.is_empty()), (None, 50, true));
+        let asked = read("limit=%37&email=ada%2Bx%40example.com&tier=pro&status=revoked&cursor=").unwrap();
+        assert_eq!(
+            (asked.limit, asked.filter.tier, asked.filter.status),
+            (7, Some(Tier::Pro), Some("revoked"))
+        );
+        assert_eq!(asked.filter.email.as_deref(), Some("ada+x@example.com"));
+        for query in [
+            "limit=0",
+            "limit=101",
+            "limit=x",
+            "page=2",
+            "tier=gold",
+            "status=expired",
+            "email=%ff",
+            "limit=1&limit=2",
+        ] {
+            assert!(read(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn cursor_that_was_never_handed_out_is_refused() {
+        let position = Position { store: "AAAA+/==".to_owned(), after: Some(KeyId::new([3; 12])) };
+        let cursor = position.to_cursor(&keys());
+        assert_eq!(read(&format!("cursor={cursor}")).unwrap().from, Some(position.clone()));
+        let stranger = MacKeys::parse("fedcba9876543210fedcba9876543210").unwrap();
+        let (forged, cut) = (position.to_cursor(&stranger), &cursor[..cursor.len() - 1]);
+        for invented in
+            ["abc", "key_00000000000000001", "AAAA%3D%3D", "%00", &forged, cut, &"A".repeat(5_000)]
+        {
+            assert!(read(&format!("cursor={invented}")).is_err(), "{invented}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cursor_goes_through_a_query_unchanged(store in "\\PC{0,200}", id: Option<[u8; 12]>) {
+            let position = Position { store, after: id.map(KeyId::new) };
+            let cursor = position.to_cursor(&keys());
+            prop_assert!(cursor.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
+            prop_assert_eq!(read(&format!("cursor={cursor}")).unwrap().from, Some(position));
+        }
+    }
+
+    #[test]
+    fn filters_show_the_keys_that_match_all_of_them() {
+        let key = VerifiedKey {
+            id: KeyId::new([1; 12]),
+            issued_tier: Tier::Pro,
+            issued_at: UnixMillis(0),
+            secret: SecretHash::of(&[1; 16]),
+        };
+        let holder = KeyHolder { email: "Ada@example.com".to_owned(), name: "Ada".to_owned() };
+        let record = KeyRecord { holder: Some(holder), ..KeyRecord::provisional(&key) };
+        let shows = |query: &str| read(query).unwrap().filter.matches(&record);
+        assert!(shows("") && shows("email=ada@EXAMPLE.com&tier=pro&status=active"));
+        for query in ["email=bob@example.com", "tier=free", "status=revoked", "tier=pro&status=disabled"] {
+            assert!(!shows(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn usage_is_included_on_request_only() {
+        assert_eq!((includes_usage(None), includes_usage(Some("include=usage"))), (Ok(false), Ok(true)));
+        for query in ["include=all", "usage", "include=usage&x=1"] {
+            assert!(includes_usage(Some(query)).is_err(), "{query}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LeaseTerms, Report, Tally};
 use crate::{
-    key::{BiolinkPlan, KeyFault, KeyRecord, SecretHash, VerifiedKey},
+    key::{BiolinkPlan, IssueStep, IssueTurn, KeyFault, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
     policy::LimitOverrides,
     quota::{Decision, Denial, Standing},
     tier::Tier,
@@ -43,6 +43,14 @@ pub enum Message {
     },
     /// Somebody presents an admin secret. Such a meter has an address for a subject, not a key.
     Attempt(Attempt),
+    /// A key is issued under an `Idempotency-Key`. Such a meter has that for a subject.
+    Issue(IssueStep),
+    /// An administrator wants to see the whole state. `record` is as in [`Message::Change`].
+    Show {
+        /// The stored record, if there is one.
+        #[serde(default)]
+        record: Option<KeyRecord>,
+    },
 }
 
 /// Everything a meter answers, by the same name as what it was told.
@@ -60,6 +68,10 @@ pub enum Reply {
     Stored,
     /// To [`Message::Attempt`].
     Attempt(Decision),
+    /// To [`Message::Issue`].
+    Issue(IssueTurn),
+    /// To [`Message::Show`]; `None` if no such key is known.
+    Show(Option<Reading>),
 }
 
 /// A holder's question.
@@ -192,6 +204,9 @@ pub enum Change {
         /// The plan of the bio-link product.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         biolink_plan: Option<BiolinkPlan>,
+        /// Whom it was issued to; the inner `None` erases it.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
+        holder: Option<Option<KeyHolder>>,
     },
     /// Ended for good.
     Revoke,
@@ -204,6 +219,24 @@ pub enum Change {
     },
     /// Nothing: the record is read.
     None,
+}
+
+impl Change {
+    /// Whether it touches nothing but the holder, which can be corrected and erased whatever the key's state.
+    #[must_use]
+    pub const fn is_of_holder_alone(&self) -> bool {
+        matches!(
+            self,
+            Self::Patch {
+                tier: None,
+                limits: None,
+                expires_at: None,
+                disabled: None,
+                biolink_plan: None,
+                ..
+            }
+        )
+    }
 }
 
 /// What came of a [`Change`].
@@ -223,13 +256,14 @@ pub enum Changed {
     Refused(KeyFault),
 }
 
-/// An admin secret is presented.
+/// An admin secret was presented and compared. What came of it is not told before the meter has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attempt {
-    /// One is about to be compared. It is counted as wrong until it proves right.
-    Begin,
-    /// It was right: the address starts afresh.
+    /// It is wrong.
+    #[serde(alias = "begin")]
+    Wrong,
+    /// It is right.
     Right,
 }
 

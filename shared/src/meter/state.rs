@@ -10,9 +10,10 @@ use super::{
     lease::Lease,
 };
 use crate::{
-    key::{KeyFault, KeyRecord},
-    policy::{ADMIN_ATTEMPTS, Policy},
-    quota::{Counts, Decision, Standing, Usage},
+    caller,
+    key::{IssueOnce, KeyFault, KeyRecord},
+    policy::Policy,
+    quota::{Counts, Decision, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
 };
@@ -40,6 +41,9 @@ pub struct Meter {
     given: Vec<Given>,
     tally: Tally,
     last_used: Option<UnixMillis>,
+    /// Of a meter that has a request to issue a key for a subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue: Option<IssueOnce>,
 }
 
 /// What was answered. A denial too: its holder may have it already when the same question comes again, and what
@@ -74,6 +78,12 @@ impl Meter {
                 Reply::Stored
             }
             Message::Attempt(attempt) => Reply::Attempt(self.attempt(attempt, now)),
+            Message::Issue(step) => Reply::Issue(IssueOnce::step(&mut self.issue, step, now)),
+            Message::Show { record } => {
+                self.adopt(record.as_ref());
+                self.roll(now);
+                Reply::Show(self.show(now))
+            }
         }
     }
 
@@ -283,13 +293,32 @@ impl Meter {
         }
     }
 
+    /// Everything that is known of the key, whatever its state, for an administrator.
+    fn show(&self, now: UnixMillis) -> Option<Reading> {
+        let record = self.record.clone()?;
+        let (minute_used, day_used) = self.usage.used();
+        let answer = Answer {
+            verdict: Verdict::Noted,
+            standing: Some(self.assumed().standing(&record.policy(), now)),
+            lease: None,
+            record: None,
+            version: record.version,
+            batch: 0,
+            day: self.usage.day(),
+            recheck_ms: None,
+        };
+        Some(Reading {
+            answer,
+            record: Some(record),
+            minute_used,
+            day_used,
+            reserved: self.reserved(),
+            tally: self.tally.clone(),
+            last_used: self.last_used,
+        })
+    }
+
     fn attempt(&mut self, attempt: Attempt, now: UnixMillis) -> Decision {
-        if attempt == Attempt::Right {
-            self.usage = Usage::default();
-        }
-        match attempt {
-            Attempt::Begin => self.usage.admit(&ADMIN_ATTEMPTS, now),
-            Attempt::Right => Decision::Allow(Standing::whole(&ADMIN_ATTEMPTS)),
-        }
+        caller::attempt(&mut self.usage, attempt == Attempt::Right, now)
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::{key::ListRequest, tier::Tier};
+
 use super::{
     operation::{add, answer, responses, schema},
     outcome::Group,
@@ -57,29 +59,57 @@ pub(super) fn revoke_own() -> Value {
 pub(super) fn list() -> Value {
     let cursor = json!({
         "name": "cursor", "in": "query", "schema": { "type": "string" },
-        "description": "Where the page before ended, as it said.",
+        "description": "Where the page before ended, as it said. Any other is refused.",
     });
+    let filter = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "query", "description": about, "schema": schema });
     let limit = json!({
         "name": "limit", "in": "query",
+        "description": "Keys on the page at the most.",
         "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 50 },
     });
-    let about = "The list may be a minute old; reading one key is not.";
+    let about = "The list may be a minute old; reading one key is not. With a filter a page may hold fewer keys than its limit, or none, before the last: go on until the cursor is null.";
     let mut operation = administered("list_keys", "List keys", about, "KeyPage", &[Group::Malformed]);
-    put(&mut operation, "parameters", json!([cursor, limit]));
+    put(
+        &mut operation,
+        "parameters",
+        json!([
+            cursor,
+            limit,
+            filter(
+                "email",
+                "Only keys of the holder with this e-mail address, in any case.",
+                json!({ "type": "string" })
+            ),
+            filter("tier", "Only keys of this tier.", json!({ "type": "string", "enum": Tier::ALL })),
+            filter(
+                "status",
+                "Only keys in this status.",
+                json!({ "type": "string", "enum": ListRequest::STATUSES })
+            ),
+        ]),
+    );
     add(&mut operation, &[Group::RouteUnknown, Group::FieldsInvalid]);
     operation
 }
 
 pub(super) fn read() -> Value {
-    let about = "The key as its meter knows it, which is newer than the list may be.";
-    one("read_key", "Read a key", about, "Key", &[Group::Malformed])
+    let about = "The key as its meter knows it, which is newer than the list may be. With include=usage also what it has used, when it was used last, and its rotation.";
+    let mut operation = one("read_key", "Read a key", about, "KeyDetails", &[Group::Malformed]);
+    add(&mut operation, &[Group::FieldsInvalid]);
+    if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
+        parameters.push(json!({
+            "name": "include", "in": "query", "description": "What to show beside the key itself.",
+            "schema": { "type": "string", "enum": ["usage"] },
+        }));
+    }
+    operation
 }
 
 pub(super) fn change() -> Value {
     let mut operation = one(
         "change_key",
-        "Change a key's tier, limits, expiry or plan, or switch it off and on",
-        "What is left out stays as it is. A change holds everywhere within 10 seconds.",
+        "Change a key's tier, limits, expiry, plan or holder, or switch it off and on",
+        "What is left out stays as it is. The holder of a revoked key can be changed and erased too, nothing else of it. A change holds everywhere within 10 seconds.",
         "Key",
         &WITH_BODY,
     );

@@ -226,8 +226,13 @@ fn issue_key() -> Value {
     json!({
         "operationId": "issue_key",
         "summary": "Issue a key",
-        "description": "Needs the admin secret in the body and no key. The key is in this answer and nowhere else: it is not stored.",
+        "description": "Needs the admin secret in the body and no key. The key is in this response and nowhere else: it is not stored. With an Idempotency-Key a retry within 24 hours gets the same response again.",
         "security": [],
+        "parameters": [{
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "Names the request, so that it can be sent again if its response was lost: a UUID for instance.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[!-+\x2D-~]+$" },
+        }],
         "requestBody": {
             "required": true,
             "content": { "application/json": { "schema": schema("IssueRequest") } },
@@ -238,10 +243,11 @@ fn issue_key() -> Value {
                 Group::MalformedBody,
                 Group::AdminRefused,
                 Group::RouteUnknown,
+                Group::IssueConflict,
                 Group::Stalled,
                 Group::BodyTooLarge,
                 Group::MediaTypeUnsupported,
-                Group::FieldsInvalid,
+                Group::IssueInvalid,
                 Group::AttemptsExceeded,
                 Group::KeyUnreadable,
             ],

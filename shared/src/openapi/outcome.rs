@@ -29,6 +29,7 @@ pub(super) enum Group {
     RouteUnknown,
     KeyUnknown,
     KeyConflict,
+    IssueConflict,
     MethodNotAllowed,
     Stalled,
     BodyTooLarge,
@@ -36,6 +37,7 @@ pub(super) enum Group {
     MediaTypeUnsupported,
     ExpectationFailed,
     FieldsInvalid,
+    IssueInvalid,
     LimitReached,
     AttemptsExceeded,
     HeadersTooLarge,
@@ -50,7 +52,7 @@ pub(super) enum Group {
 pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 2] = [Code::GrantInvalid, Code::OriginTokenInvalid];
 
 impl Group {
-    pub(super) const ALL: [Self; 24] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::Malformed,
         Self::MalformedBody,
         Self::KeyRefused,
@@ -61,6 +63,7 @@ impl Group {
         Self::RouteUnknown,
         Self::KeyUnknown,
         Self::KeyConflict,
+        Self::IssueConflict,
         Self::MethodNotAllowed,
         Self::Stalled,
         Self::BodyTooLarge,
@@ -68,6 +71,7 @@ impl Group {
         Self::MediaTypeUnsupported,
         Self::ExpectationFailed,
         Self::FieldsInvalid,
+        Self::IssueInvalid,
         Self::LimitReached,
         Self::AttemptsExceeded,
         Self::HeadersTooLarge,
@@ -105,6 +109,8 @@ impl Group {
             Self::RouteUnknown => &[Code::RouteUnknown],
             Self::KeyUnknown => &[Code::RouteUnknown, Code::KeyUnknown],
             Self::KeyConflict => &[Code::KeyConflict],
+            Self::IssueConflict => &[Code::IdempotencyConflict],
+            Self::IssueInvalid => &[Code::FieldsInvalid, Code::IdempotencyKeyReused],
             Self::AdminRefused => &[Code::AdminSecretInvalid, Code::HttpsRequired],
             Self::Nowhere => &[Code::RouteUnknown, Code::ToolUnknown],
             Self::MethodNotAllowed => &[Code::MethodNotAllowed],
@@ -145,7 +151,7 @@ impl Group {
             Self::LimitReached => {
                 &["x-request-id", "x-gateway-problem", "retry-after", "ratelimit", "ratelimit-policy"]
             }
-            Self::AttemptsExceeded | Self::KeyUnreadable => {
+            Self::AttemptsExceeded | Self::IssueConflict | Self::KeyUnreadable => {
                 &["x-request-id", "x-gateway-problem", "retry-after"]
             }
             Self::StatusUnknown => &["x-request-id", "x-gateway-problem", "retry-after", "proxy-status"],
@@ -171,6 +177,7 @@ impl Group {
             | Self::TargetTooLong
             | Self::ExpectationFailed
             | Self::FieldsInvalid
+            | Self::IssueInvalid
             | Self::HeadersTooLarge
             | Self::Internal => &["x-request-id", "x-gateway-problem"],
         }

@@ -18,6 +18,7 @@ pub(super) fn all() -> Value {
         "IssuedKey": key([key_text()]),
         "OwnKey": key(own_key()),
         "Key": key([]),
+        "KeyDetails": with_optional(key([]), own_key()),
         "KeyPage": object(json!({
             "keys": { "type": "array", "items": { "$ref": "#/components/schemas/Key" } },
             "cursor": { "type": "string", "nullable": true, "description": "Where the next page begins; null on the last." },
@@ -170,8 +171,21 @@ fn key_change() -> Value {
             "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; null is never." },
             "disabled": { "type": "boolean" },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+            "holder": {
+                "type": "object", "nullable": true, "additionalProperties": false, "required": ["email", "name"],
+                "description": "Whom the key belongs to, as a whole; null erases it.",
+                "properties": { "email": email(), "name": name() },
+            },
         },
     })
+}
+
+/// An object's schema with members that may be there or not.
+fn with_optional<const N: usize>(mut schema: Value, more: [(&'static str, Value); N]) -> Value {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
+    }
+    schema
 }
 
 fn own_key() -> [(&'static str, Value); 4] {

@@ -26,11 +26,13 @@ pub enum Code {
     MethodNotAllowed,
     RequestTimeout,
     KeyConflict,
+    IdempotencyConflict,
     BodyTooLarge,
     TargetTooLong,
     MediaTypeUnsupported,
     ExpectationFailed,
     FieldsInvalid,
+    IdempotencyKeyReused,
     QuotaExceeded,
     AttemptsExceeded,
     TooManyRequests,
@@ -57,7 +59,7 @@ const fn entry(slug: &'static str, status: u16, title: &'static str, about: &'st
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 38] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -78,11 +80,13 @@ impl Code {
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::KeyConflict,
+        Self::IdempotencyConflict,
         Self::BodyTooLarge,
         Self::TargetTooLong,
         Self::MediaTypeUnsupported,
         Self::ExpectationFailed,
         Self::FieldsInvalid,
+        Self::IdempotencyKeyReused,
         Self::QuotaExceeded,
         Self::AttemptsExceeded,
         Self::TooManyRequests,
@@ -279,6 +283,12 @@ impl Code {
                 "The key is not in a state that allows this",
                 "A revoked key cannot be changed or rotated. Issue a new one.",
             ),
+            Self::IdempotencyConflict => entry(
+                "idempotency-conflict",
+                409,
+                "The request cannot be repeated now",
+                "Another request with the same Idempotency-Key is in flight, or its response cannot be made again. The detail says which.",
+            ),
             Self::BodyTooLarge => {
                 entry("body-too-large", 413, "The body is too large", "The detail names the limit in bytes.")
             }
@@ -305,6 +315,12 @@ impl Code {
                 422,
                 "Some fields are not acceptable",
                 "errors lists every fault with a JSON Pointer to the value.",
+            ),
+            Self::IdempotencyKeyReused => entry(
+                "idempotency-key-reused",
+                422,
+                "The Idempotency-Key belongs to another request",
+                "The same Idempotency-Key was sent with other fields within the last 24 hours. Send a new one with a new request.",
             ),
             Self::QuotaExceeded => entry(
                 "quota-exceeded",

@@ -93,6 +93,7 @@ fn changes(rng: &mut Rng, minute: u32, length: u64) -> Vec<(u64, Change)> {
         expires_at: None,
         disabled,
         biolink_plan: None,
+        holder: None,
     };
     let at = rng.range(0, length);
     let own = |minute: u32| Some(LimitOverrides { minute: minute.max(1).try_into().ok(), day: None });

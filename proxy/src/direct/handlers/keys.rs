@@ -5,8 +5,9 @@ use std::sync::Arc;
 use shared::{
     caller,
     key::{
-        ApiKey, IssueRequest, KeyEntropy, KeyEnv, KeyId, KeyRecord, ListRequest, MAX_BODY, VerifiedKey,
-        describe, describe_page, describe_rotated, describe_usage, read_change, read_grace,
+        ApiKey, IdempotencyKey, IssueRequest, IssueStep, KeyEntropy, KeyEnv, KeyId, KeyRecord, ListRequest,
+        MAX_BODY, VerifiedKey, describe, describe_page, describe_rotated, describe_usage, includes_usage,
+        key_unknown, read_change, read_grace,
     },
     meter::Change,
     problem::{Code, Problem},
@@ -67,22 +68,44 @@ pub(super) async fn issue(
         check(asked, secret, admin)?;
     }
     let new = request.check(asked.now)?;
-    let issued = new.issue(environment, draw()?, &asked.config.signing, asked.now);
-    asked.direct.ledger.learn(issued.record.clone());
-    store(asked).await?;
+    let signing = &asked.config.signing;
+    let Some(key) = IdempotencyKey::read(asked.idempotency_key)? else {
+        let issued = new.issue(environment, draw()?, signing, asked.now);
+        asked.direct.ledger.learn(issued.record.clone());
+        store(asked).await?;
+        return Ok(issued.answer());
+    };
+    let step = |step| asked.direct.issue(key.name(), step, clock::now());
+    let attempt = IdempotencyKey::attempt(&new, draw()?.secret, signing);
+    let (nonce, at, stores) = step(IssueStep::Begin(attempt)).resolve()?;
+    let issued = new.issue(environment, key.entropy(&nonce, signing), signing, at);
+    if stores {
+        asked.direct.ledger.learn(issued.record.clone());
+        step(IssueStep::Done);
+        if let Err(problem) = store(asked).await {
+            step(IssueStep::Failed);
+            return Err(problem);
+        }
+    }
     Ok(issued.answer())
 }
 
 /// `GET /v1/keys`
 pub(super) fn list(asked: &Asked<'_>) -> Result<Written, Problem> {
     authorize(asked)?;
-    let (records, cursor) = asked.direct.list(&ListRequest::read(asked.query)?);
-    Ok(Written::json(describe_page(&records, cursor.as_deref()).to_string()))
+    let signing = &asked.config.signing;
+    let (records, next) = asked.direct.list(&ListRequest::read(asked.query, signing)?);
+    Ok(Written::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }
 
 /// `GET /v1/keys/{id}`
 pub(super) fn read(asked: &Asked<'_>, id: &KeyId) -> Result<Written, Problem> {
     authorize(asked)?;
+    if includes_usage(asked.query)? {
+        let reading = asked.direct.ledger.show(id, asked.now).ok_or_else(key_unknown)?;
+        let usage = describe_usage(&reading, asked.now).ok_or_else(unavailable)?;
+        return Ok(Written::json(usage.to_string()));
+    }
     let record = asked.direct.change(Subject::Named(id), Change::None, asked.now)?;
     Ok(Written::json(describe(&record).to_string()))
 }

@@ -97,6 +97,68 @@ async fn who_guesses_the_admin_secret_is_stopped_after_ten_tries() {
 }
 
 #[tokio::test]
+async fn right_admin_secrets_at_once_are_not_throttled() {
+    let direct = Direct::issuing().await;
+    let sent = (0..40).map(|_| direct.administer("GET", "/v1/keys", None));
+    let answers = futures_util::future::join_all(sent).await;
+    assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+}
+
+#[tokio::test]
+async fn issuing_again_under_an_idempotency_key_gets_the_same_key_over_a_restart() {
+    let direct = Direct::issuing().await;
+    let issue = async |direct: &Direct, name: &str, key: &str| {
+        let body =
+            json!({ "admin_secret": ADMIN_SECRET, "email": "ada@example.com", "name": name, "tier": "pro" });
+        let request = Request::new("POST", "/v1/keys/issue").header("Idempotency-Key", key);
+        direct.proxy.send(request.json(&body.to_string())).await
+    };
+    let first = issue(&direct, "Ada", "order-17").await;
+    assert_eq!(first.status, 201, "{first:?}");
+    assert_eq!(issue(&direct, "Ada", "order-17").await.body, first.body);
+    let other = issue(&direct, "Bob", "order-17").await;
+    assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("idempotency-key-reused")));
+    assert_ne!(issue(&direct, "Ada", "order-18").await.body, first.body);
+    let id = first.json()["id"].as_str().unwrap().to_owned();
+    direct.administer("POST", &format!("/v1/keys/{id}/revoke"), None).await;
+    let direct = direct.restart("-KILL").await;
+    assert_eq!(issue(&direct, "Ada", "order-17").await.body, first.body);
+    let key = first.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(direct.call(&key).await.json()["code"], "key-revoked", "what became of it since stays");
+    assert_eq!(direct.administer("GET", "/v1/keys", None).await.json()["keys"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn keys_are_found_shown_with_usage_corrected_and_erased() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({})).await;
+    for _ in 0..3 {
+        direct.issue(json!({ "email": "bob+x@example.com", "tier": "free" })).await;
+    }
+    direct.pass(&key, 2).await;
+    let named = format!("/v1/keys/{id}");
+    let plain = direct.administer("GET", &named, None).await.json();
+    assert!(plain.get("usage").is_none(), "{plain}");
+    let shown = direct.administer("GET", &format!("{named}?include=usage"), None).await.json();
+    assert_eq!((&shown["usage"]["day"]["used"], &shown["rotation"]), (&2.into(), &Value::Null));
+    assert!(shown["last_used_at"].is_string());
+    let page = direct.administer("GET", "/v1/keys?limit=2&email=BOB%2Bx@example.com", None).await.json();
+    let cursor = page["cursor"].as_str().unwrap();
+    let next = format!("/v1/keys?limit=2&email=bob+x@example.com&cursor={cursor}");
+    let next = direct.administer("GET", &next, None).await.json();
+    assert_eq!((page["keys"].as_array().unwrap().len(), next["keys"].as_array().unwrap().len()), (2, 1));
+    assert_eq!(next["cursor"], Value::Null);
+    direct.administer("POST", &format!("{named}/revoke"), None).await;
+    let erased = direct.administer("PATCH", &named, Some(json!({ "holder": null }))).await;
+    assert_eq!((erased.status, &erased.json()["holder"]), (200, &Value::Null), "{erased:?}");
+    let direct = direct.restart("-KILL").await;
+    let listed = direct.administer("GET", "/v1/keys?status=revoked", None).await;
+    assert_eq!(listed.json()["keys"][0]["holder"], Value::Null);
+    let file = fs::read_to_string(direct.state().with_extension("records")).unwrap();
+    assert!(file.contains("bob+x@example.com") && !file.contains("ada@example.com"), "{file}");
+}
+
+#[tokio::test]
 async fn a_proxy_without_an_admin_secret_says_that_nobody_administers_keys() {
     let direct = Direct::start(Manner::Describe).await;
     for request in [

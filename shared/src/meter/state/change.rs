@@ -43,7 +43,9 @@ impl Meter {
         }
         match (change, record.status, record.version) {
             (Change::None, ..) => {}
-            (_, KeyStatus::Revoked { .. }, _) => return Changed::Revoked,
+            (change, KeyStatus::Revoked { .. }, _) if !change.is_of_holder_alone() => {
+                return Changed::Revoked;
+            }
             // What a provisional record lacks must not be written over the stored one; only an end may come first.
             (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return Changed::Unknown,
             (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
@@ -70,7 +72,10 @@ fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<Chan
 
 fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
     match change {
-        Change::Patch { tier, limits, expires_at, disabled, biolink_plan } => {
+        Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder } => {
+            if let Some(holder) = holder {
+                record.holder.clone_from(holder);
+            }
             record.tier = tier.unwrap_or(record.tier);
             record.limits = limits.unwrap_or(record.limits);
             record.expires_at = expires_at.unwrap_or(record.expires_at);

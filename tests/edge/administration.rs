@@ -1,0 +1,175 @@
+//! What administrators do beside issuing: find keys, look at them, repeat requests, correct and erase holders.
+
+use std::{collections::HashSet, thread};
+
+use serde_json::{Value, json};
+use tests::{
+    http::{Request, Response},
+    keys,
+    process::wait_for,
+    stack::{Edge, PROBE_BOUND, Stack},
+};
+
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
+    let request = match body {
+        Some(body) => Request { method: method.to_owned(), ..Request::post(path, body) },
+        None => Request::new(method, path),
+    };
+    request.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr)
+}
+
+fn issue(edge: &Edge, email: &str, tier: &str, idempotency_key: Option<&str>) -> Response {
+    let body = json!({ "email": email, "name": "Ada", "tier": tier, "admin_secret": keys::ADMIN_SECRET });
+    let request = Request::post("/v1/keys/issue", &body);
+    match idempotency_key {
+        Some(key) => request.header("Idempotency-Key", key),
+        None => request,
+    }
+    .send(edge.addr)
+}
+
+/// The ids on all pages for this query, and how many pages there were.
+fn list(edge: &Edge, query: &str) -> (Vec<String>, usize) {
+    let (mut ids, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let page = administer(edge, "GET", &format!("/v1/keys?{query}&cursor={cursor}"), None);
+        assert_eq!(page.status, 200, "{}", page.text());
+        let page = page.json();
+        ids.extend(page["keys"].as_array().unwrap().iter().map(|key| key["id"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match page["cursor"].as_str() {
+            // Nothing in it needs encoding, and encoded it is the same.
+            Some(next) => {
+                assert!(next.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{next}");
+                cursor = next.bytes().map(|b| format!("%{b:02X}")).collect();
+            }
+            None => return (ids, pages),
+        }
+    }
+}
+
+#[test]
+fn list_is_filtered_by_email_tier_and_status_over_pages() {
+    let edge = Edge::start(NOWHERE);
+    let ids = |answers: Vec<Response>| -> HashSet<String> {
+        answers.iter().map(|answer| answer.json()["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let ada = ids((0..5).map(|_| issue(&edge, "ada+x@example.com", "pro", None)).collect());
+    let bob = ids((0..4).map(|_| issue(&edge, "bob@example.com", "free", None)).collect());
+    let found = |query: &str| {
+        let (listed, pages) = list(&edge, query);
+        let set: HashSet<_> = listed.iter().cloned().collect();
+        assert_eq!(set.len(), listed.len(), "each key once");
+        (set, pages)
+    };
+    assert_eq!(found("limit=2").0.len(), 9);
+    for query in
+        ["limit=2&email=ADA%2Bx%40example.com", "limit=2&email=ada+x@example.com", "limit=2&tier=pro"]
+    {
+        assert_eq!(
+            found(query),
+            (ada.clone(), 3),
+            "{query}: pages are full though keys between are left out"
+        );
+    }
+    assert_eq!(found("limit=100&tier=free&email=bob@example.com"), (bob, 1));
+    assert_eq!(found("status=revoked").0.len(), 0);
+}
+
+#[test]
+fn right_admin_secrets_at_once_are_not_throttled() {
+    let edge = Edge::start(NOWHERE);
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let sent: Vec<_> =
+            (0..40).map(|_| scope.spawn(|| administer(&edge, "GET", "/v1/keys", None).status)).collect();
+        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    assert_eq!(statuses, [200; 40]);
+}
+
+#[test]
+fn usage_of_a_key_is_shown_to_an_administrator_on_request() {
+    let stack = Stack::start();
+    let (key, id) = stack.edge.issue("free");
+    for _ in 0..3 {
+        assert_eq!(Request::get("/v1/pdf/merge").key(&key).send(stack.edge.addr).status, 200);
+    }
+    let path = format!("/v1/keys/{id}");
+    let plain = administer(&stack.edge, "GET", &path, None).json();
+    assert_eq!((plain["id"].as_str(), plain.get("usage")), (Some(id.as_str()), None));
+    let shown = administer(&stack.edge, "GET", &format!("{path}?include=usage"), None).json();
+    assert_eq!(
+        (&shown["usage"]["minute"]["used"], &shown["usage"]["day"]["remaining"]),
+        (&json!(3), &json!(97))
+    );
+    assert!(shown["last_used_at"].is_string() && shown["rotation"].is_null(), "{shown}");
+    assert_eq!(administer(&stack.edge, "POST", &format!("{path}/rotate"), None).status, 200);
+    administer(&stack.edge, "POST", &format!("{path}/revoke"), None);
+    let revoked = administer(&stack.edge, "GET", &format!("{path}?include=usage"), None).json();
+    assert_eq!(revoked["status"], "revoked", "{revoked}");
+    assert!(revoked["rotation"]["former_key_valid_until"].is_string());
+    assert_eq!(revoked["usage"]["minute"]["used"], 3);
+}
+
+#[test]
+fn issuing_again_under_an_idempotency_key_gets_the_same_key() {
+    let edge = Edge::start_stored(NOWHERE);
+    let first = issue(&edge, "ada@example.com", "pro", Some("order-17"));
+    assert_eq!(first.status, 201, "{}", first.text());
+    let again = issue(&edge, "ada@example.com", "pro", Some("order-17"));
+    assert_eq!((again.status, again.text()), (201, first.text()));
+    assert_eq!(again.header("location"), first.header("location"));
+    let other = issue(&edge, "bob@example.com", "pro", Some("order-17"));
+    assert_eq!((other.status, other.code().as_str()), (422, "idempotency-key-reused"));
+    assert_ne!(issue(&edge, "ada@example.com", "pro", Some("order-18")).text(), first.text());
+
+    let (key, id) =
+        (first.json()["key"].as_str().unwrap().to_owned(), first.json()["id"].as_str().unwrap().to_owned());
+    administer(&edge, "POST", &format!("/v1/keys/{id}/revoke"), None);
+    assert_eq!(
+        issue(&edge, "ada@example.com", "pro", Some("order-17")).text(),
+        first.text(),
+        "it is shown again"
+    );
+    let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr);
+    assert_eq!(usage.code(), "key-revoked", "and what became of it since stays");
+    wait_for(PROBE_BOUND, || {
+        let listed = administer(&edge, "GET", "/v1/keys?status=revoked", None).json();
+        (listed["keys"][0]["id"] == json!(id)).then_some(())
+    });
+
+    let answers: Vec<Response> = thread::scope(|scope| {
+        let send = || issue(&edge, "eve@example.com", "free", Some("order-19"));
+        let sent: Vec<_> = (0..10).map(|_| scope.spawn(send)).collect();
+        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    let issued: HashSet<String> =
+        answers.iter().filter(|own| own.status == 201).map(Response::text).collect();
+    let busy = answers
+        .iter()
+        .filter(|own| own.code() == "idempotency-conflict" && own.header("retry-after").is_some());
+    assert_eq!((issued.len(), busy.count()), (1, answers.iter().filter(|own| own.status != 201).count()));
+    assert_eq!(list(&edge, "email=eve@example.com").0.len(), 1, "ten at once have issued one key");
+}
+
+#[test]
+fn holder_is_corrected_and_erased_even_of_a_revoked_key() {
+    let edge = Edge::start_stored(NOWHERE);
+    let (key, id) = edge.issue("free");
+    let path = format!("/v1/keys/{id}");
+    let patch = |body: Value| administer(&edge, "PATCH", &path, Some(&body));
+    let grace = json!({ "email": "grace@example.com", "name": "Grace" });
+    assert_eq!(patch(json!({ "holder": grace })).json()["holder"], grace);
+    let own = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+    assert_eq!(own["holder"], grace);
+    administer(&edge, "POST", &format!("{path}/revoke"), None);
+    assert_eq!(patch(json!({ "holder": null, "tier": "pro" })).code(), "key-conflict");
+    let erased = patch(json!({ "holder": null }));
+    assert_eq!((erased.status, erased.json()["holder"].clone()), (200, Value::Null), "{}", erased.text());
+    wait_for(PROBE_BOUND, || {
+        let listed = administer(&edge, "GET", "/v1/keys", None).json();
+        listed["keys"][0]["holder"].is_null().then_some(())
+    });
+}
