@@ -5,6 +5,9 @@
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
+//   --origin-cert FILE, --origin-key FILE, --origin-ca FILE
+//                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
+//                    origins' own certificates, all in PEM
 //   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, METER and KEY_CHANGES
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
@@ -23,6 +26,9 @@ const { values: options } = parseArgs({
     state: { type: "string", default: path.join(ROOT, ".data/edge") },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
+    "origin-cert": { type: "string" },
+    "origin-key": { type: "string" },
+    "origin-ca": { type: "string" },
     faults: { type: "string" },
   },
 });
@@ -42,6 +48,16 @@ function pair(text) {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
+/** The binding that presents a client certificate to origins, as `mtls_certificates` does when deployed. */
+function originCert() {
+  const files = [options["origin-cert"], options["origin-key"], options["origin-ca"]];
+  if (files.every((file) => file === undefined)) return {};
+  if (files.includes(undefined)) throw new Error("--origin-cert, --origin-key and --origin-ca belong together");
+  const [certificateChain, privateKey, authority] = files.map((file) => readFileSync(file, "utf8"));
+  const tlsOptions = { keypair: { certificateChain, privateKey }, trustedCertificates: [authority] };
+  return { ORIGIN_CERT: { network: { allow: ["public", "private", "local"], tlsOptions } } };
+}
+
 function miniflareOptions() {
   const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"));
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
@@ -57,6 +73,7 @@ function miniflareOptions() {
       ORIGIN_URLS: options.origin,
       ...Object.fromEntries(options.var.map(pair)),
     },
+    serviceBindings: { ...workerOptions.serviceBindings, ...originCert() },
     host: options.host,
     port: Number(options.port),
     cf: false,

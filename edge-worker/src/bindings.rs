@@ -7,9 +7,24 @@ use shared::{
     request::MAX_BODY_BYTES,
     secret::{AdminSecret, MacKeys},
 };
-use worker::{Env, KvStore, ObjectNamespace};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use worker::{
+    Env, KvStore, ObjectNamespace,
+    js_sys::{Promise, Reflect},
+    web_sys,
+};
 
 use crate::log;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A binding with a `fetch` of its own. The crate's own type returns a response of the crate's, which would be
+    /// converted back for every call.
+    pub(crate) type OriginFetcher;
+
+    #[wasm_bindgen(method, catch)]
+    pub(crate) fn fetch(this: &OriginFetcher, request: &web_sys::Request) -> Result<Promise, JsValue>;
+}
 
 /// Checked bindings.
 pub(crate) struct Bindings {
@@ -27,6 +42,9 @@ pub(crate) struct Bindings {
     pub(crate) admin: AdminSecret,
     /// Variable `ORIGIN_URLS`: the proxies, best first.
     pub(crate) origins: Origins,
+    /// Certificate binding `ORIGIN_CERT`, over which origins are asked if it is bound: it presents the edge's client
+    /// certificate, which the global fetch cannot.
+    pub(crate) origin_cert: Option<OriginFetcher>,
     /// Variable `KEY_ENV`, `live` or `test`: which kind of keys is issued. `live` if left out.
     pub(crate) key_env: KeyEnv,
     /// Variable `PUBLIC_URL`: the address in the description and the reference. The request's own if left out.
@@ -90,6 +108,7 @@ impl Bindings {
         let grants = read.parsed("GRANT_SECRET", MacKeys::parse);
         let admin = read.parsed("ADMIN_SECRET", AdminSecret::new);
         let origins = read.parsed("ORIGIN_URLS", Origins::parse);
+        let origin_cert = read.fetcher("ORIGIN_CERT");
         let key_env = read.optional("KEY_ENV", |text| match text {
             "live" => Ok(KeyEnv::Live),
             "test" => Ok(KeyEnv::Test),
@@ -109,6 +128,7 @@ impl Bindings {
             grants: grants?,
             admin: admin?,
             origins: origins?,
+            origin_cert,
             key_env: key_env.unwrap_or(KeyEnv::Live),
             public_url: read.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned()),
             http_allowed: http_allowed.unwrap_or(false),
@@ -130,6 +150,16 @@ impl Reader<'_> {
 
     fn binding<T>(&mut self, name: &str, find: impl FnOnce(&Env, &str) -> Result<T, String>) -> Option<T> {
         find(self.env, name).map_err(|fault| self.faults.push(format!("{name}: {fault}"))).ok()
+    }
+
+    /// A binding with a `fetch` of its own, if there is one of this name.
+    fn fetcher(&mut self, name: &str) -> Option<OriginFetcher> {
+        let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
+        if Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function()) {
+            return Some(bound.unchecked_into());
+        }
+        self.faults.push(format!("{name} is not a certificate binding"));
+        None
     }
 
     fn parsed<T, E: ToString>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {

@@ -7,8 +7,10 @@ use std::cell::RefCell;
 
 use shared::{
     grant::Grant,
+    headers,
     origin::{CONNECT_MS, Failure, Origin, Reachability},
     problem::Problem,
+    proof::Proof,
     route::ToolCall,
     status::StatusReport,
     time::UnixMillis,
@@ -16,7 +18,7 @@ use shared::{
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{js_sys, web_sys};
 
-use crate::{clock, edge::Edge, log, log::Line, promise};
+use crate::{bindings::Bindings, clock, edge::Edge, log, log::Line, promise};
 use attempt::{Attempt, Undelivered};
 use upload::Upload;
 
@@ -72,7 +74,7 @@ pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
     let order = REACHABILITY.with_borrow(|seen| seen.order(&edge.bindings.origins, clock::now()));
     for place in order {
         let Some(origin) = edge.bindings.origins.all().get(place) else { continue };
-        let report = promise::within(CONNECT_MS, read_status(origin)).await;
+        let report = promise::within(CONNECT_MS, read_status(edge, origin)).await;
         if let Some(Ok(Some(report))) = report {
             return Some(report);
         }
@@ -81,33 +83,53 @@ pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
     None
 }
 
-async fn read_status(origin: &Origin) -> Result<Option<StatusReport>, JsValue> {
-    let response = get(origin, "/v1/status").await?;
+async fn read_status(edge: &Edge<'_>, origin: &Origin) -> Result<Option<StatusReport>, JsValue> {
+    let Some(response) = probe(edge, origin, "/v1/status").await? else { return Ok(None) };
     let text = promise::settled(response.text()?).await?;
     Ok(text.as_string().and_then(|text| StatusReport::from_json(&text)))
 }
 
-/// Whether an origin can be connected to, whatever it then answers.
-async fn is_there(origin: &Origin) -> bool {
-    match promise::within(CONNECT_MS, get(origin, "/healthz")).await {
-        Some(Ok(response)) => {
+/// Returns true if our proxy responds at this origin.
+async fn is_there(edge: &Edge<'_>, origin: &Origin) -> bool {
+    match promise::within(CONNECT_MS, probe(edge, origin, "/healthz")).await {
+        Some(Ok(Some(response))) => {
             discard(&response);
-            Failure::of_foreign_answer(response.status()) != Some(Failure::Refused)
+            true
         }
-        Some(Err(_)) | None => false,
+        Some(Ok(None) | Err(_)) | None => false,
     }
 }
 
-async fn get(origin: &Origin, path: &str) -> Result<web_sys::Response, JsValue> {
+/// Asks an origin for something that needs no grant. `None` if what responds cannot prove to be our proxy.
+async fn probe(edge: &Edge<'_>, origin: &Origin, path: &str) -> Result<Option<web_sys::Response>, JsValue> {
     let init = web_sys::RequestInit::new();
     init.set_cache(web_sys::RequestCache::NoStore);
+    init.set_redirect(web_sys::RequestRedirect::Manual);
     let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", origin.base), &init)?;
-    fetch(&request).await
+    let id = edge.incoming.id;
+    request.headers().set(headers::REQUEST_ID, &id.to_string())?;
+    let response = fetch(edge.bindings, &request).await?;
+    let proof = response.headers().get(headers::PROOF)?.unwrap_or_default();
+    if Proof::verify_probe(&proof, id, &origin.name, &edge.bindings.grants) {
+        return Ok(Some(response));
+    }
+    discard(&response);
+    let cause = format!("{} responded {} to a probe without proof", origin.name, response.status());
+    log::cause("probing an origin", Some(edge.incoming), cause);
+    Ok(None)
 }
 
-async fn fetch(request: &web_sys::Request) -> Result<web_sys::Response, JsValue> {
-    let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
-    promise::settled(scope.fetch_with_request(request)).await?.dyn_into()
+/// Sends a request to an origin: over the binding that presents the client certificate if there is one, else over the
+/// global fetch.
+async fn fetch(bindings: &Bindings, request: &web_sys::Request) -> Result<web_sys::Response, JsValue> {
+    let sent = match &bindings.origin_cert {
+        Some(fetcher) => fetcher.fetch(request)?,
+        None => {
+            let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+            scope.fetch_with_request(request)
+        }
+    };
+    promise::settled(sent).await?.dyn_into()
 }
 
 /// Lets go of a response that nobody will read, so that its connection is free.

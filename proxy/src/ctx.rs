@@ -7,8 +7,8 @@ use std::{
 
 use pingora_limits::inflight::Guard;
 use shared::{
-    key::KeyId, problem::Code, quota::Standing, request_id::RequestId, route::CallMethod, tier::Tier,
-    time::UtcDay, tool::Tool,
+    key::KeyId, problem::Code, proof::Proof, quota::Standing, request_id::RequestId, route::CallMethod,
+    tier::Tier, time::UtcDay, tool::Tool,
 };
 
 use crate::{
@@ -30,6 +30,8 @@ pub struct RequestCtx {
     pub trace_id: Option<Box<str>>,
     /// The grant's request id; before a grant was verified, one of our own.
     pub request_id: RequestId,
+    /// What proves to the edge that the response is ours. None before a grant was verified, and in direct mode.
+    pub proof: Option<Proof>,
     /// The call, once it is known whose it is.
     pub call: Option<Call>,
     /// How the key stands, in direct mode, as the client is told.
@@ -96,6 +98,7 @@ impl RequestCtx {
             secure: false,
             trace_id: None,
             request_id: respond::random_id(),
+            proof: None,
             call: None,
             standing: None,
             charged: None,

@@ -9,6 +9,7 @@ use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
     headers::{self, CORS},
     problem::Problem,
+    proof::Proof,
     request_id::RequestId,
     written::Written,
 };
@@ -108,6 +109,15 @@ pub fn random_id() -> RequestId {
 
 fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
+}
+
+/// Writes what proves to the edge that a response is ours. Without it nothing is written: in direct mode, and to whoever
+/// has not shown a good grant.
+pub fn write_proof(out: &mut Vec<u8>, proof: Option<Proof>) {
+    if let Some(proof) = proof {
+        // Writing to a vector cannot fail.
+        let _written = write!(out, "{}: {proof}\r\n", headers::PROOF);
+    }
 }
 
 /// As HTTP/1.1 has it; `close` says that it is the connection's last, and `more` writes lines of its own to the head.

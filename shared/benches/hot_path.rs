@@ -42,6 +42,8 @@ const ASK: &str = "meter ask, text to stored text";
 const ASK_FULL: &str = "meter ask of a full 500-a-minute key";
 const SIGN: &str = "grant sign";
 const VERIFY: &str = "grant verify";
+const PROVE: &str = "proof write";
+const CHECK_PROOF: &str = "proof check";
 const ROUTE: &str = "route parse";
 const HEADERS: &str = "headers of a request, 12";
 
@@ -159,10 +161,14 @@ fn passage(c: &mut Criterion) {
     let request_id = RequestId([4; 16]);
     let grant = Grant { key_id: KeyId::new([1; 12]), tier: Tier::Pro, request_id, issued_at: NOON };
     c.bench_function(SIGN, |b| b.iter(|| grant.sign(black_box(&call), target, "fra", &signing)));
-    let text = grant.sign(&call, target, "fra", &signing);
+    let text = grant.sign(&call, target, "fra", &signing).text;
     c.bench_function(VERIFY, |b| {
         b.iter(|| Grant::verify(black_box(text.as_bytes()), &call, target, "fra", &signing, NOON).unwrap());
     });
+    let (_, proof) = Grant::verify(text.as_bytes(), &call, target, "fra", &signing, NOON).unwrap();
+    c.bench_function(PROVE, |b| b.iter(|| black_box(proof).to_string()));
+    let text = proof.to_string();
+    c.bench_function(CHECK_PROOF, |b| b.iter(|| proof.matches(black_box(&text))));
     c.bench_function(ROUTE, |b| b.iter(|| Route::parse(black_box("POST"), black_box("/v1/qr/generate"))));
 }
 

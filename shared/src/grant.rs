@@ -7,9 +7,10 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::{
     key::KeyId,
     problem::{Code, Problem},
+    proof::Proof,
     request_id::RequestId,
     route::{CallMethod, ToolCall},
-    secret::{MacKeys, sha256},
+    secret::{MacKeys, equal, sha256},
     tier::Tier,
     time::UnixMillis,
 };
@@ -38,6 +39,15 @@ pub struct Grant {
     pub issued_at: UnixMillis,
 }
 
+/// A grant as it is sent, and the proof that the response to it must carry.
+#[derive(Clone, Debug)]
+pub struct SignedGrant {
+    /// The header's value.
+    pub text: String,
+    /// What only a proxy that can verify the grant can respond with.
+    pub proof: Proof,
+}
+
 /// Why a proxy does not serve a request. To the client all are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantFault {
@@ -52,9 +62,9 @@ pub enum GrantFault {
 }
 
 impl Grant {
-    /// The header's value for one call: `target` is path and query exactly as the proxy will see them.
+    /// Signs the grant for one call: `target` is path and query exactly as the proxy will see them.
     #[must_use]
-    pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> String {
+    pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> SignedGrant {
         let (version, mac) = keys.current();
         let digest = target_digest(target);
         let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();
@@ -69,13 +79,13 @@ impl Grant {
         for part in parts {
             bytes.extend_from_slice(part);
         }
-        let tag = mac.sign(&[DOMAIN, &bytes, data_centre.as_bytes()]);
-        bytes.extend(tag.into_iter().take(TAG));
-        URL_SAFE_NO_PAD.encode(bytes)
+        let (tag, proof) = Proof::split(mac.sign(&[DOMAIN, &bytes, data_centre.as_bytes()]));
+        bytes.extend(tag);
+        SignedGrant { text: URL_SAFE_NO_PAD.encode(bytes), proof }
     }
 
-    /// Checks the header's value against the request it came with. Whether the request was made before is for
-    /// the caller to know.
+    /// Checks the header's value against the request it came with, and returns the proof to respond with. Whether the
+    /// request was made before is for the caller to know.
     ///
     /// # Errors
     /// The [`GrantFault`], found in this order: form, MAC (in constant time), request, age.
@@ -86,10 +96,10 @@ impl Grant {
         data_centre: &str,
         keys: &MacKeys,
         now: UnixMillis,
-    ) -> Result<Self, GrantFault> {
-        let grant = Self::read(text, call, target, data_centre, keys).ok_or(GrantFault::Invalid)?;
+    ) -> Result<(Self, Proof), GrantFault> {
+        let (grant, proof) = Self::read(text, call, target, data_centre, keys).ok_or(GrantFault::Invalid)?;
         let age = now.since(grant.issued_at).max(grant.issued_at.since(now));
-        if age > VALID_MS { Err(GrantFault::Expired) } else { Ok(grant) }
+        if age > VALID_MS { Err(GrantFault::Expired) } else { Ok((grant, proof)) }
     }
 
     fn read(
@@ -98,7 +108,7 @@ impl Grant {
         target: &str,
         data_centre: &str,
         keys: &MacKeys,
-    ) -> Option<Self> {
+    ) -> Option<(Self, Proof)> {
         let mut bytes = [0; LEN];
         let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         if text.len() != TEXT_LEN || decoded != LEN {
@@ -110,17 +120,20 @@ impl Grant {
         let (digest, rest) = rest.split_first_chunk::<16>()?;
         let (request_id, rest) = rest.split_first_chunk::<16>()?;
         let issued_at = rest.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
-        let authentic = keys.version(key_version)?.verify(&[DOMAIN, signed, data_centre.as_bytes()], tag);
+        let mac = keys.version(key_version)?.sign(&[DOMAIN, signed, data_centre.as_bytes()]);
+        let (expected, proof) = Proof::split(mac);
+        let authentic = equal(&expected, tag);
         let same_request = version == VERSION
             && tool == call.tool.code()
             && method == method_code(call.method)
             && *digest == target_digest(target);
-        (authentic && same_request).then_some(Self {
+        let grant = Self {
             key_id: KeyId::new(*key_id),
             tier: Tier::from_code(tier)?,
             request_id: RequestId(*request_id),
             issued_at: UnixMillis(issued_at),
-        })
+        };
+        (authentic && same_request).then_some((grant, proof))
     }
 }
 
@@ -174,7 +187,7 @@ mod tests {
     }
 
     fn signed() -> String {
-        grant().sign(&call(CallMethod::Post, Tool::Qr), TARGET, "fra", &secret())
+        grant().sign(&call(CallMethod::Post, Tool::Qr), TARGET, "fra", &secret()).text
     }
 
     fn verify(
@@ -186,6 +199,7 @@ mod tests {
         now: u64,
     ) -> Result<Grant, GrantFault> {
         Grant::verify(text.as_bytes(), &call(method, tool), target, place, &secret(), UnixMillis(now))
+            .map(|(grant, _)| grant)
     }
 
     #[test]
@@ -217,9 +231,27 @@ mod tests {
         let both = keys("2:fedcba9876543210fedcba9876543210,1:0123456789abcdef0123456789abcdef");
         let call = call(CallMethod::Post, Tool::Qr);
         for signer in [&secret(), &both] {
-            let text = grant().sign(&call, TARGET, "fra", signer);
-            assert!(Grant::verify(text.as_bytes(), &call, TARGET, "fra", &both, NOW).is_ok());
+            let signed = grant().sign(&call, TARGET, "fra", signer);
+            let verified = Grant::verify(signed.text.as_bytes(), &call, TARGET, "fra", &both, NOW);
+            assert!(verified.is_ok_and(|(_, proof)| signed.proof.matches(&proof.to_string())));
         }
+    }
+
+    #[test]
+    fn proof_is_of_one_grant_and_not_in_its_text() {
+        let call = call(CallMethod::Post, Tool::Qr);
+        let signed = grant().sign(&call, TARGET, "fra", &secret());
+        assert!(signed.proof.matches(&signed.proof.to_string()));
+        let other = Grant { request_id: RequestId([5; 16]), ..grant() };
+        for other in [
+            other.sign(&call, TARGET, "fra", &secret()),
+            grant().sign(&call, TARGET, "iad", &secret()),
+            grant().sign(&call, "/v1/qr/generate", "fra", &secret()),
+            grant().sign(&call, TARGET, "fra", &keys("fedcba9876543210fedcba9876543210")),
+        ] {
+            assert!(!signed.proof.matches(&other.proof.to_string()));
+        }
+        assert!(!signed.text.contains(&signed.proof.to_string()));
     }
 
     proptest! {
@@ -231,7 +263,7 @@ mod tests {
                 request_id: RequestId(request),
                 issued_at: UnixMillis(ms),
             };
-            let text = grant.sign(&call(CallMethod::Get, Tool::Yt), TARGET, "fra", &secret());
+            let text = grant.sign(&call(CallMethod::Get, Tool::Yt), TARGET, "fra", &secret()).text;
             prop_assert_eq!(verify(&text, CallMethod::Get, Tool::Yt, TARGET, "fra", ms), Ok(grant));
         }
 

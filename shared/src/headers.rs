@@ -18,6 +18,8 @@ pub const API_KEY: &str = "x-api-key";
 pub const REQUEST_ID: &str = "x-request-id";
 /// Carries the edge's signed grant to the proxy.
 pub const GRANT: &str = "x-gateway-grant";
+/// Carries the proxy's proof that a response is its own. It never reaches a client.
+pub const PROOF: &str = "x-gateway-proof";
 /// Tells the tool whose call it is.
 pub const KEY_ID: &str = "x-gateway-key-id";
 /// Tells the tool what the key is paid for.

@@ -25,6 +25,7 @@ pub mod origin;
 pub mod origin_token;
 pub mod policy;
 pub mod problem;
+pub mod proof;
 pub mod quota;
 pub mod request;
 pub mod request_id;

@@ -181,7 +181,7 @@ pub enum Failure {
     Lost,
     /// There was a connection and no answer in time.
     TimedOut,
-    /// Something answered that is not the proxy.
+    /// Something responded that cannot prove to be our proxy.
     Foreign,
     /// The proxy does not accept our grant: the two do not share a secret, a name or a clock.
     Rejected,
@@ -208,16 +208,18 @@ pub fn failure_detail(tool: Tool, method: CallMethod, execution: Execution, what
 }
 
 impl Failure {
-    /// What an answer means that does not carry the request's id, as every answer of a proxy does; `None` for one
-    /// that is passed on all the same. The platform answers 521 to 530 itself when it cannot connect, and 524 when
-    /// an answer is late; what stands between may answer 500 and more, which must not look like the tool's.
+    /// Returns what a response means that carries no [`Proof`](crate::proof::Proof). The platform responds with 521 to 530
+    /// itself if it cannot connect, and with 524 if a response is late. Anything else is of some other server, whatever
+    /// its status.
+    ///
+    /// A POST may then have been executed all the same: a load balancer in front of the proxy may have passed it on
+    /// before it responded itself.
     #[must_use]
-    pub const fn of_foreign_answer(status: u16) -> Option<Self> {
+    pub const fn of_unproven_response(status: u16) -> Self {
         match status {
-            521 | 522 | 523 | 525 | 526 | 530 => Some(Self::Refused),
-            524 => Some(Self::TimedOut),
-            500.. => Some(Self::Foreign),
-            _ => None,
+            521 | 522 | 523 | 525 | 526 | 530 => Self::Refused,
+            524 => Self::TimedOut,
+            _ => Self::Foreign,
         }
     }
 
@@ -226,8 +228,8 @@ impl Failure {
     #[must_use]
     pub const fn is_of_the_origin(self) -> bool {
         match self {
-            Self::Refused | Self::TimedOut | Self::Rejected => true,
-            Self::Lost | Self::Foreign => false,
+            Self::Refused | Self::TimedOut | Self::Rejected | Self::Foreign => true,
+            Self::Lost => false,
         }
     }
 
@@ -274,9 +276,11 @@ impl Failure {
                 "connection_terminated",
             ),
             Self::TimedOut => (Code::ToolTimeout, "no answer came in time", "http_response_timeout"),
-            Self::Foreign => {
-                (Code::ToolUnavailable, "the data centre gave no valid answer", "http_protocol_error")
-            }
+            Self::Foreign => (
+                Code::OriginInvalid,
+                "another server responded in the data center's place",
+                "http_protocol_error",
+            ),
             Self::Rejected => (
                 Code::ToolUnavailable,
                 "the data centre does not take calls from this edge",
@@ -342,7 +346,7 @@ mod tests {
         seen.record_reached(0, UnixMillis(1_000));
         assert!(seen.is_confirmed(0, UnixMillis(1_000 + CONFIRMED_MS - 1)));
         assert!(!seen.is_confirmed(0, UnixMillis(1_000 + CONFIRMED_MS)));
-        for failure in [Failure::Lost, Failure::Foreign, Failure::Refused] {
+        for failure in [Failure::Lost, Failure::Refused] {
             seen.record_reached(0, UnixMillis(2_000));
             seen.record_failure(0, failure, UnixMillis(2_000));
             assert!(!seen.is_confirmed(0, UnixMillis(2_001)), "{failure:?}");
@@ -391,9 +395,10 @@ mod tests {
 
     #[test]
     fn the_platforms_own_answers_are_told_from_a_tools() {
-        assert_eq!(Failure::of_foreign_answer(522), Some(Failure::Refused));
-        assert_eq!(Failure::of_foreign_answer(524), Some(Failure::TimedOut));
-        assert_eq!(Failure::of_foreign_answer(502), Some(Failure::Foreign));
-        assert_eq!(Failure::of_foreign_answer(404), None);
+        assert_eq!(Failure::of_unproven_response(522), Failure::Refused);
+        assert_eq!(Failure::of_unproven_response(524), Failure::TimedOut);
+        for status in [200, 403, 404, 502] {
+            assert_eq!(Failure::of_unproven_response(status), Failure::Foreign);
+        }
     }
 }

@@ -127,16 +127,60 @@ fn a_silent_origin_is_given_up_for_reads_and_then_asked_last() {
     assert!(start.elapsed() < Duration::from_secs(2), "it is remembered: {:?}", start.elapsed());
 }
 
+/// What a load balancer in front of a proxy says itself does not look like the tool's. A POST may have been passed on
+/// before.
 #[test]
-fn what_stands_in_for_the_proxy_is_not_taken_for_the_tool() {
-    for (status, retried) in [("502 Bad Gateway", false), ("521 Web Server Is Down", true)] {
-        let pair = Pair::start(Conduct::Answer(answer(status, &[], "<html>")));
+fn response_without_proof_is_origin_invalid_and_a_post_is_not_repeated() {
+    for status in ["200 OK", "403 Forbidden", "502 Bad Gateway"] {
+        let pair = Pair::start(Conduct::Unproven(answer(status, &["X-Request-Id: {id}"], "<html>")));
         let posted = pair.post("{\"a\":1}");
-        assert_eq!(posted.status, if retried { 200 } else { 503 }, "{status}: {}", posted.text());
+        assert_eq!((posted.status, posted.code().as_str()), (503, "origin-invalid"), "{status}");
         assert!(!posted.text().contains("html"));
-        assert_eq!(pair.second.arrivals().len(), usize::from(retried), "{status}");
+        assert_eq!(pair.second.arrivals().len(), 0, "{status}");
         assert_eq!(pair.get().text(), "second", "{status}");
     }
+}
+
+#[test]
+fn response_of_the_platform_that_it_cannot_connect_is_passed_over() {
+    let pair = Pair::start(Conduct::Unproven(answer("521 Web Server Is Down", &[], "<html>")));
+    assert_eq!(pair.post("{\"a\":1}").text(), "second");
+    assert_eq!((pair.first.arrivals().len(), pair.second.arrivals().len()), (1, 1));
+    assert_eq!(pair.get().text(), "second");
+}
+
+#[test]
+fn foreign_web_server_is_passed_over_and_never_gets_a_post() {
+    for status in ["200 OK", "403 Forbidden"] {
+        let foreign = Conduct::Foreign(answer(status, &["Content-Type: text/html"], "<html>"));
+        let pair = Pair::start(foreign.clone());
+        assert_eq!(pair.post("{\"a\":1}").text(), "second", "{status}");
+        assert!(pair.first.arrivals().iter().all(|arrival| arrival.method == "GET"), "only the probe");
+        let pair = Pair::start(foreign.clone());
+        assert_eq!(pair.get().text(), "second", "{status}");
+
+        let alone = Origin::start(foreign);
+        let edge = Edge::start(&alone.url());
+        let (key, _) = edge.issue("pro");
+        for answer in [post(&edge, &key, "{}"), Request::get("/v1/pdf/merge").key(&key).send(edge.addr)] {
+            assert_eq!((answer.status, answer.code().as_str()), (503, "origin-invalid"), "{status}");
+            assert!(!answer.text().contains("html"));
+            assert_eq!(answer.header("proxy-status"), Some("edge; error=http_protocol_error"));
+        }
+        let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+        assert_eq!(usage["usage"]["day"]["used"], json!(0), "nothing is charged: {usage}");
+        assert_eq!(Request::get("/v1/status").send(edge.addr).status, 503, "nor is its status believed");
+    }
+}
+
+#[test]
+fn refusal_before_the_grant_was_verified_is_believed_by_its_code_only() {
+    let refusal =
+        answer("431 Request Header Fields Too Large", &["X-Gateway-Problem: headers-too-large"], "<html>");
+    let pair = Pair::start(Conduct::Unproven(refusal));
+    let response = pair.post("{\"a\":1}");
+    assert_eq!((response.status, response.code().as_str()), (431, "headers-too-large"));
+    assert_eq!(pair.second.arrivals().len(), 0, "another origin would refuse it too");
 }
 
 #[test]
@@ -150,9 +194,9 @@ fn a_tools_own_5xx_is_passed_on_as_it_is() {
 #[test]
 fn an_origin_that_does_not_take_our_grant_is_passed_over_and_its_words_are_not_the_clients() {
     let refusal = answer("401 Unauthorized", &["X-Gateway-Problem: grant-invalid"], "{}");
-    let pair = Pair::start(Conduct::Answer(refusal.clone()));
+    let pair = Pair::start(Conduct::Unproven(refusal.clone()));
     assert_eq!(pair.post("{\"a\":1}").text(), "second");
-    let alone = Origin::start(Conduct::Answer(refusal));
+    let alone = Origin::start(Conduct::Unproven(refusal));
     let edge = Edge::start(&alone.url());
     let (key, _) = edge.issue("pro");
     let answer = post(&edge, &key, "{\"a\":1}");
@@ -207,6 +251,7 @@ fn answers_keep_what_is_the_tools_and_lose_what_is_not() {
     };
     assert_eq!(all("set-cookie"), ["a=1; Path=/", "b=2; Path=/"]);
     assert_eq!(all("x-gateway-tier"), Vec::<&str>::new());
+    assert_eq!(all("x-gateway-proof"), Vec::<&str>::new());
     assert_ne!(all("x-request-id"), ["forged"]);
     assert!(all("ratelimit")[0].contains("\"minute\";r=9"), "{:?}", all("ratelimit"));
     assert!(all("server-timing").join(", ").starts_with("db;dur=5"), "{:?}", all("server-timing"));

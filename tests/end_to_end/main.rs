@@ -3,6 +3,7 @@
 
 mod direct;
 mod health;
+mod mtls;
 mod passage;
 mod qr;
 mod secrecy;

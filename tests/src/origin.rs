@@ -1,4 +1,5 @@
-//! An origin that behaves as a test says, with a record of all that it was sent.
+//! An origin that behaves as a test says, with a record of all that it was sent. Like a proxy it proves that its
+//! responses are its own, unless the test wants another server in its place.
 
 use std::{
     io::{Read, Write},
@@ -12,6 +13,9 @@ use std::{
 
 use shared::{
     grant::Grant,
+    headers,
+    proof::Proof,
+    request_id::RequestId,
     route::{Route, Target},
     secret::MacKeys,
 };
@@ -35,6 +39,11 @@ pub struct Arrival {
 pub enum Conduct {
     /// Answers with these bytes, in which `{id}` stands for the request's id.
     Answer(Vec<u8>),
+    /// Answers so without the proof that a proxy's response carries, as a load balancer in front of one does. Probes reach
+    /// the proxy.
+    Unproven(Vec<u8>),
+    /// Answers everything so, probes too: a web server that is no proxy.
+    Foreign(Vec<u8>),
     /// Answers so as soon as it has the request's head, then reads the body.
     AnswerEarly(Vec<u8>),
     /// Reads the whole request, then closes without a word.
@@ -101,15 +110,42 @@ impl Arrival {
         text.map_or_else(|_| bytes.to_vec(), String::into_bytes)
     }
 
+    /// The same with the proof that a proxy answers, in the line after the first.
+    fn proven(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = self.named(bytes);
+        if let Some(proof) = self.proof() {
+            let line = bytes.windows(2).position(|end| end == b"\r\n").unwrap() + 2;
+            bytes.splice(line..line, format!("{}: {proof}\r\n", headers::PROOF).into_bytes());
+        }
+        bytes
+    }
+
     /// The id of the request, out of its grant, which must be good.
     fn id(&self) -> String {
-        let grants = MacKeys::parse(keys::GRANT_SECRET).unwrap();
-        let path = Target::parse(&self.target).unwrap().path;
-        let Ok(Route::CallTool(call)) = Route::parse(&self.method, path) else { return String::new() };
-        let text = self.header(shared::headers::GRANT).unwrap_or_default().as_bytes();
-        let grant = Grant::verify(text, &call, &self.target, "default", &grants, keys::now());
-        grant.expect("the grant is good for exactly this request").request_id.to_string()
+        self.granted().map(|(grant, _)| grant.request_id.to_string()).unwrap_or_default()
     }
+
+    /// What a proxy would prove itself with: by the grant of a call, by the id of a probe.
+    fn proof(&self) -> Option<Proof> {
+        let of_probe = || {
+            let id = RequestId::parse(self.header(headers::REQUEST_ID)?)?;
+            Some(Proof::of_probe(id, "default", &grants()))
+        };
+        self.granted().map(|(_, proof)| proof).or_else(of_probe)
+    }
+
+    /// The grant of a call, which must be good; `None` for any other request.
+    fn granted(&self) -> Option<(Grant, Proof)> {
+        let path = Target::parse(&self.target).unwrap().path;
+        let Ok(Route::CallTool(call)) = Route::parse(&self.method, path) else { return None };
+        let text = self.header(headers::GRANT).unwrap_or_default().as_bytes();
+        let grant = Grant::verify(text, &call, &self.target, "default", &grants(), keys::now());
+        Some(grant.expect("the grant is good for exactly this request"))
+    }
+}
+
+fn grants() -> MacKeys {
+    MacKeys::parse(keys::GRANT_SECRET).unwrap()
 }
 
 /// An answer's bytes, with its length.
@@ -130,20 +166,28 @@ fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>, h
                 stream.read_to_end(&mut rest).ok();
                 return;
             }
-            _ if probe => stream.write_all(&answer("200 OK", &[], "{}")).unwrap(),
-            Conduct::Answer(bytes) => {
+            Conduct::Foreign(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
-                let named = arrival.named(bytes);
                 seen.lock().unwrap().push(arrival);
-                stream.write_all(&named).ok();
+                stream.write_all(bytes).ok();
+            }
+            _ if probe => stream.write_all(&arrival.proven(&answer("200 OK", &[], "{}"))).unwrap(),
+            Conduct::Answer(bytes) | Conduct::Unproven(bytes) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                let is_proven = matches!(conduct, Conduct::Answer(_));
+                let text = if is_proven { arrival.proven(bytes) } else { arrival.named(bytes) };
+                seen.lock().unwrap().push(arrival);
+                stream.write_all(&text).ok();
             }
             Conduct::AnswerEarly(bytes) => {
-                stream.write_all(&arrival.named(bytes)).unwrap();
+                stream.write_all(&arrival.proven(bytes)).unwrap();
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
             }
             Conduct::Echo => {
+                let head = arrival.proven(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
                 seen.lock().unwrap().push(arrival);
+                stream.write_all(&head).unwrap();
                 echo(&mut stream, &mut buffer);
                 return;
             }
@@ -163,7 +207,6 @@ fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>, h
 
 /// Works on the wire's own chunks: what comes in is what goes out.
 fn echo(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
-    stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
     loop {
         let ended = crate::http::dechunk(buffer).1 || buffer.ends_with(b"0\r\n\r\n");
         stream.write_all(buffer).unwrap();

@@ -131,6 +131,13 @@ impl Edge {
         Self::run(origins, None, variables)
     }
 
+    /// The worker with a client certificate for origins, of which it trusts those that `authority` has signed. All three
+    /// are PEM files.
+    pub fn start_with_certificate(origins: &str, certificate: &str, key: &str, authority: &str) -> Self {
+        let options = ["--origin-cert", certificate, "--origin-key", key, "--origin-ca", authority];
+        Self::launch(origins, None, &options)
+    }
+
     /// The worker with its state on disk, to be read by the test or carried over a restart.
     pub fn start_stored(origins: &str) -> Self {
         Self::run(origins, Some(tempfile::tempdir().unwrap()), &[])

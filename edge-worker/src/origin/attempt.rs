@@ -7,6 +7,7 @@ use shared::{
     headers::{self, Nominated},
     origin::{ANSWER_MS, CONNECT_MS, Failure, Origin},
     problem::{Code, Problem},
+    proof::Proof,
     route::CallMethod,
     transport::Address,
 };
@@ -45,61 +46,62 @@ type Fetched = Result<web_sys::Response, JsValue>;
 type Delivered = Result<web_sys::Response, Undelivered>;
 
 impl Attempt<'_> {
+    /// Sends the call. A POST must not be executed twice, and nothing tells afterwards how far it went. So if there is
+    /// another origin, this one has to have responded lately, or to respond to a probe now.
     pub(super) async fn run(&self, upload: &Upload) -> Delivered {
+        let method = self.passage.call.method;
+        let needs_probe = method == CallMethod::Post && self.another && !self.confirmed;
+        if needs_probe && !is_there(self.passage.edge, self.origin).await {
+            return Err(self.failed(Failure::Refused, "does not respond to a probe as our proxy"));
+        }
         let controller = web_sys::AbortController::new().map_err(|fault| self.lost(&fault))?;
-        let outcome = match (self.passage.call.method, upload) {
-            (CallMethod::Get, _) => self.read(&controller).await,
-            (CallMethod::Post, upload) => self.post(upload, &controller).await,
+        let pipe = upload.pipe().map_err(|fault| self.lost(&fault))?;
+        let body = match (&pipe, upload) {
+            (Some(pipe), _) => Some(pipe.readable.as_ref()),
+            (None, Upload::Held(bytes)) => Some(bytes.as_ref()),
+            (None, Upload::Empty | Upload::Streamed { .. }) => None,
+        };
+        let (request, proof) = self.request(body, &controller.signal()).map_err(|fault| self.lost(&fault))?;
+        let outcome = match (method, pipe) {
+            (CallMethod::Get, _) => self.read(&request).await,
+            (CallMethod::Post, None) => self.await_response(pin!(self.fetch(&request)), ANSWER_MS).await,
+            (CallMethod::Post, Some(pipe)) => self.stream(&request, pipe, &controller).await,
         };
         if outcome.is_err() {
             controller.abort();
         }
-        self.accept(outcome?)
+        self.accept(outcome?, &proof)
+    }
+
+    fn fetch(&self, request: &web_sys::Request) -> impl Future<Output = Fetched> {
+        fetch(self.passage.edge.bindings, request)
     }
 
     /// Sends a call that only reads. It can be repeated, so what its failure meant may be found out afterwards.
-    async fn read(&self, controller: &web_sys::AbortController) -> Delivered {
-        let request = self.request(None, controller)?;
-        let mut response = pin!(fetch(&request));
+    async fn read(&self, request: &web_sys::Request) -> Delivered {
+        let mut response = pin!(self.fetch(request));
         let patience = if self.another { CONNECT_MS } else { ANSWER_MS };
         match promise::within(patience, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
-            Some(Err(_)) if !is_there(self.origin).await => {
+            Some(Err(_)) if !is_there(self.passage.edge, self.origin).await => {
                 Err(self.failed(Failure::Refused, "takes no connection"))
             }
             Some(Err(fault)) => Err(self.lost(&fault)),
-            None if self.another && !is_there(self.origin).await => {
+            None if self.another && !is_there(self.passage.edge, self.origin).await => {
                 Err(self.failed(Failure::Refused, "is silent"))
             }
             None => self.await_response(response, ANSWER_MS.saturating_sub(patience)).await,
         }
     }
 
-    /// Sends a call that must not be executed twice. Nothing tells afterwards how far it went. So if there is another
-    /// origin, this one has to have responded lately, or to respond to a probe now.
-    async fn post(&self, upload: &Upload, controller: &web_sys::AbortController) -> Delivered {
-        if self.another && !self.confirmed && !is_there(self.origin).await {
-            return Err(self.failed(Failure::Refused, "does not respond to a probe"));
-        }
-        match upload {
-            Upload::Empty => self.send(None, controller).await,
-            Upload::Held(bytes) => self.send(Some(bytes), controller).await,
-            Upload::Streamed { source, length, is_spent } => {
-                is_spent.set(true);
-                let pipe = Pipe::start(source, *length).map_err(|fault| self.lost(&fault))?;
-                self.stream(pipe, controller).await
-            }
-        }
-    }
-
-    async fn send(&self, body: Option<&JsValue>, controller: &web_sys::AbortController) -> Delivered {
-        let request = self.request(body, controller)?;
-        self.await_response(pin!(fetch(&request)), ANSWER_MS).await
-    }
-
-    async fn stream(&self, pipe: Pipe, controller: &web_sys::AbortController) -> Delivered {
-        let request = self.request(Some(&pipe.readable), controller)?;
-        let mut response = pin!(fetch(&request));
+    /// Sends a call of which the body is still coming.
+    async fn stream(
+        &self,
+        request: &web_sys::Request,
+        pipe: Pipe,
+        controller: &web_sys::AbortController,
+    ) -> Delivered {
+        let mut response = pin!(self.fetch(request));
         let mut finished = pin!(promise::settled(pipe.finished.clone()));
         loop {
             let either = select(finished.as_mut(), response.as_mut());
@@ -112,7 +114,7 @@ impl Attempt<'_> {
                 }
                 Some(Either::Right((Err(fault), _))) => return Err(self.lost(&fault)),
                 // The client may take its time, but an origin that no longer takes anything would hold the call forever.
-                None if is_there(self.origin).await => {}
+                None if is_there(self.passage.edge, self.origin).await => {}
                 None => return Err(self.failed(Failure::TimedOut, "stopped in the middle of an upload")),
             }
         }
@@ -143,20 +145,13 @@ impl Attempt<'_> {
         }
     }
 
-    /// The request to the origin: the client's end-to-end headers, and the grant for exactly what is sent.
+    /// Builds the request to the origin, with the client's end-to-end headers and the grant for exactly what is sent.
+    /// Returns it with the proof that the response must carry.
     fn request(
         &self,
         body: Option<&JsValue>,
-        controller: &web_sys::AbortController,
-    ) -> Result<web_sys::Request, Undelivered> {
-        self.build(body, &controller.signal()).map_err(|fault| self.lost(&fault))
-    }
-
-    fn build(
-        &self,
-        body: Option<&JsValue>,
         signal: &web_sys::AbortSignal,
-    ) -> Result<web_sys::Request, JsValue> {
+    ) -> Result<(web_sys::Request, Proof), JsValue> {
         let edge = self.passage.edge;
         let kept = web_sys::Headers::new_with_headers(&edge.incoming.request.headers())?;
         let nominated = Nominated::of(edge.incoming.header("connection").map(str::as_bytes).into_iter());
@@ -183,28 +178,34 @@ impl Attempt<'_> {
         let target = Address::parse(&sent_url).map_or(edge.address.target, |address| address.target);
         let grant = (self.passage.grant)(clock::now());
         let signed = grant.sign(self.passage.call, target, &self.origin.name, &edge.bindings.grants);
-        request.headers().set(headers::GRANT, &signed)?;
-        Ok(request)
+        request.headers().set(headers::GRANT, &signed.text)?;
+        Ok((request, signed.proof))
     }
 
-    /// Tells the proxy's answers, which the client gets, from what stands in their place.
-    fn accept(&self, response: web_sys::Response) -> Delivered {
+    /// Tells a proxy's response, which the client gets, from what stands in its place. A refusal that the proxy wrote
+    /// before it had verified the grant cannot carry the proof, so only its code is believed.
+    fn accept(&self, response: web_sys::Response, proof: &Proof) -> Delivered {
         let header = |name: &str| response.headers().get(name).ok().flatten();
-        let (refusal, id) = (header(headers::PROBLEM), header(headers::REQUEST_ID));
-        let failure = match refusal {
-            Some(code) => (code == Code::GrantInvalid.as_str()).then_some(Failure::Rejected),
-            None if id == Some(self.passage.edge.incoming.id.to_string()) => None,
-            None => Failure::of_foreign_answer(response.status()),
-        };
-        let Some(failure) = failure else { return Ok(response) };
+        if header(headers::PROOF).is_some_and(|text| proof.matches(&text)) {
+            return Ok(response);
+        }
         discard(&response);
-        let cause = match failure {
-            Failure::Rejected => {
-                "does not accept our grant: is its secret, name or clock another?".to_owned()
+        let refusal = header(headers::PROBLEM).and_then(|code| Code::parse(&code));
+        Err(match refusal {
+            Some(Code::GrantInvalid) => self.failed(
+                Failure::Rejected,
+                "does not accept our grant: is its secret, name or clock another?",
+            ),
+            Some(code) if code.status() < 500 => {
+                Undelivered::ByClient(Problem::new(code, "the data center refused the request"))
             }
-            _ => format!("answered {}, and not as our proxy", response.status()),
-        };
-        Err(self.failed(failure, &cause))
+            Some(code) => self.failed(Failure::Rejected, &format!("refuses calls: {}", code.as_str())),
+            None => {
+                let status = response.status();
+                let cause = format!("responded {status} without the proof that it is our proxy");
+                self.failed(Failure::of_unproven_response(status), &cause)
+            }
+        })
     }
 
     fn lost(&self, fault: &JsValue) -> Undelivered {

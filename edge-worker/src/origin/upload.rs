@@ -57,6 +57,13 @@ impl Upload {
         }
     }
 
+    /// Starts to pipe a body that is still coming, which can be done once. `None` for any other.
+    pub(super) fn pipe(&self) -> Result<Option<Pipe>, JsValue> {
+        let Self::Streamed { source, length, is_spent } = self else { return Ok(None) };
+        is_spent.set(true);
+        Pipe::start(source, *length).map(Some)
+    }
+
     /// Returns true if the body can be sent to another origin.
     pub(super) const fn can_repeat(&self) -> bool {
         match self {
@@ -68,7 +75,7 @@ impl Upload {
 
 impl Pipe {
     /// Starts to pipe `source`, which goes on by itself.
-    pub(super) fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
+    fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
             Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
             None => construct("IdentityTransformStream", &[])?,

@@ -9,9 +9,12 @@ use std::{net::IpAddr, sync::Arc};
 pub use flood::flood;
 
 use shared::{
+    headers::REQUEST_ID,
     key::KeyId,
     problem::{Code, Problem},
+    proof::Proof,
     request::Head,
+    request_id::RequestId,
     route::{CallMethod, Route, ToolCall},
     status::StatusReport,
     transport,
@@ -73,8 +76,7 @@ fn decide(
             let (key_id, tier, denied) = match (&config.callers, &state.direct) {
                 (Callers::Edge(grants), _) => {
                     let place = &config.server.data_centre;
-                    let grant = grant::verify(state, ctx.started.time, wire, &call, place, &grants.keys)?;
-                    ctx.request_id = grant.request_id;
+                    let grant = grant::verify(state, ctx, wire, &call, place, &grants.keys)?;
                     (grant.key_id, grant.tier, None)
                 }
                 (Callers::Clients(keys), Some(direct)) => {
@@ -94,8 +96,14 @@ fn decide(
             check(state, ctx, &call, head, key_id)?;
             Ok(Admission::Call)
         }
-        Route::Health => Ok(Admission::Answer(Written::health())),
-        Route::Status => Ok(Admission::Answer(Written::json(status(state).to_json()))),
+        Route::Health => {
+            ctx.proof = probe_proof(state, wire);
+            Ok(Admission::Answer(Written::health()))
+        }
+        Route::Status => {
+            ctx.proof = probe_proof(state, wire);
+            Ok(Admission::Answer(Written::json(status(state).to_json())))
+        }
         Route::Preflight(methods) => Ok(Admission::Answer(Written::preflight(methods))),
         Route::IssueKey
         | Route::ReadOwnKey
@@ -113,6 +121,16 @@ fn decide(
             Code::RouteUnknown,
             "this origin serves tools only; call the gateway's public address",
         )),
+    }
+}
+
+/// Returns what proves a probe's response to the edge, if the probe names a request.
+fn probe_proof(state: &State, wire: &WireHead<'_>) -> Option<Proof> {
+    let id = std::str::from_utf8(wire.only(REQUEST_ID).ok().flatten()?).ok().and_then(RequestId::parse)?;
+    let config = state.config.load();
+    match &config.callers {
+        Callers::Edge(grants) => Some(Proof::of_probe(id, &config.server.data_centre, &grants.keys)),
+        Callers::Clients(_) => None,
     }
 }
 

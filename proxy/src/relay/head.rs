@@ -14,6 +14,7 @@ use crate::{
     ctx::{Call, RequestCtx},
     direct::told,
     phases::fail::Cause,
+    respond::write_proof,
     wire::WireHead,
 };
 
@@ -214,6 +215,7 @@ pub(super) fn write_answer(
         write_line(out, name.as_bytes(), line.value);
     }
     let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
+    write_proof(out, ctx.proof);
     if direct {
         told::of_a_tool(out, ctx, hsts);
     }

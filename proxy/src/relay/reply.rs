@@ -45,6 +45,7 @@ pub(super) async fn say(
         if state.direct.is_some() {
             told::of_ours(out, ctx);
         }
+        respond::write_proof(out, ctx.proof);
     });
     let mut sent = reply.body().len();
     if request.is_head {

@@ -1,10 +1,10 @@
 //! Only what the edge has signed is served, and each of it once.
 
-use shared::{key::KeyId, tier::Tier, tool::Tool};
+use shared::{key::KeyId, proof::Proof, request_id::RequestId, secret::MacKeys, tier::Tier, tool::Tool};
 
 use crate::support::{
     FakeTool, Manner, Request, Signer,
-    grant::{call, post},
+    grant::{SECRET, call, post},
     proxy::Setup,
 };
 
@@ -31,6 +31,45 @@ async fn a_granted_call_reaches_its_tool_and_comes_back() {
     assert_ne!(request_id, "of-the-tool");
     assert_eq!(answer.header("x-gateway-problem"), None, "a tool cannot speak for the gateway");
     assert_eq!(answer.header("x-tool"), Some("yes"));
+}
+
+#[tokio::test]
+async fn response_carries_the_proof_of_its_grant() {
+    let (_tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let signer = Signer::default();
+    let text = || Request::new("POST", "/v1/qr/generate").body("text/plain", b"x");
+    for (request, status) in [(Request::new("GET", "/v1/qr/generate"), 200), (text(), 415)] {
+        let grant = signer.grant(&request);
+        let answer = proxy.send(request.clone().header("x-gateway-grant", &grant)).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(signer.is_proven(&grant, &request, answer.header("x-gateway-proof")), "{answer:?}");
+        let proofs = answer.headers().into_iter().filter(|(name, _)| name == "x-gateway-proof");
+        assert_eq!(proofs.count(), 1, "a tool's own is dropped");
+        let again = proxy.send(request.header("x-gateway-grant", &grant)).await;
+        assert_eq!((again.status, again.header("x-gateway-proof")), (401, None), "replayed");
+    }
+    let ungranted = proxy.send(Request::new("GET", "/v1/qr/generate")).await;
+    assert_eq!((ungranted.status, ungranted.header("x-gateway-proof")), (401, None));
+}
+
+#[tokio::test]
+async fn probe_that_names_a_request_is_proven() {
+    let (_tool, setup) = qr().await;
+    let proxy = setup.ready().await;
+    let keys = MacKeys::parse(SECRET).unwrap();
+    for target in ["/healthz", "/v1/status"] {
+        let id = RequestId([9; 16]);
+        let answer = proxy.send(Request::new("GET", target).header("x-request-id", &id.to_string())).await;
+        let proof = answer.header("x-gateway-proof").unwrap();
+        assert!(Proof::verify_probe(proof, id, "test", &keys), "{target}");
+        for id in [None, Some(""), Some("no-id")] {
+            let plain = Request::new("GET", target);
+            let request = id.map_or_else(|| plain.clone(), |id| plain.clone().header("x-request-id", id));
+            let answer = proxy.send(request).await;
+            assert_eq!((answer.status, answer.header("x-gateway-proof")), (200, None), "{target} {id:?}");
+        }
+    }
 }
 
 #[tokio::test]

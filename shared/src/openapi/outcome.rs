@@ -129,6 +129,7 @@ impl Group {
                 Code::ToolTimeout,
                 Code::ToolOverloaded,
                 Code::ToolDisabled,
+                Code::OriginInvalid,
                 Code::KeyStoreUnavailable,
                 Code::MeterUnavailable,
             ],

@@ -42,6 +42,7 @@ pub enum Code {
     ToolTimeout,
     ToolOverloaded,
     ToolDisabled,
+    OriginInvalid,
     KeyStoreUnavailable,
     MeterUnavailable,
 }
@@ -59,7 +60,7 @@ const fn entry(slug: &'static str, status: u16, title: &'static str, about: &'st
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -96,6 +97,7 @@ impl Code {
         Self::ToolTimeout,
         Self::ToolOverloaded,
         Self::ToolDisabled,
+        Self::OriginInvalid,
         Self::KeyStoreUnavailable,
         Self::MeterUnavailable,
     ];
@@ -375,6 +377,12 @@ impl Code {
                 503,
                 "The tool is switched off",
                 "The operator has switched the tool off, for maintenance for instance. Retry-After says until when, where that is known.",
+            ),
+            Self::OriginInvalid => entry(
+                "origin-invalid",
+                503,
+                "The data center cannot be reached",
+                "Another server than the gateway's own responded in the data center's place. Its response is not passed on, and the call does not count against the day.",
             ),
             Self::KeyStoreUnavailable => entry(
                 "key-store-unavailable",

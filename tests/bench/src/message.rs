@@ -114,7 +114,7 @@ impl RequestWriter {
                 UNIX_EPOCH.elapsed().map_or(0, |time| time.as_millis().try_into().unwrap_or(0)),
             ),
         };
-        grant.sign(&ToolCall { method, tool: Tool::Qr, action }, &self.target, "default", keys)
+        grant.sign(&ToolCall { method, tool: Tool::Qr, action }, &self.target, "default", keys).text
     }
 }
 

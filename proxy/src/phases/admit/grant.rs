@@ -6,27 +6,36 @@ use shared::{
     problem::Problem,
     route::ToolCall,
     secret::MacKeys,
-    time::UnixMillis,
 };
 
-use crate::{metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
+use crate::{ctx::RequestCtx, metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
 
-/// The grant of a call, good for this place and unused until now.
+/// Verifies the grant of a call, which must be for this data center and unused. Notes in `ctx` the request's id and what
+/// proves to the edge that the response is ours.
 pub(super) fn verify(
     state: &State,
-    now: UnixMillis,
+    ctx: &mut RequestCtx,
     wire: &WireHead<'_>,
     call: &ToolCall<'_>,
     place: &str,
     keys: &MacKeys,
 ) -> Result<Grant, Problem> {
     let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
-    let grant = Grant::verify(text, call, wire.target, place, keys, now)?;
+    let now = ctx.started.time;
+    let (grant, proof) = Grant::verify(text, call, wire.target, place, keys, now)?;
+    let mut accept = || {
+        ctx.request_id = grant.request_id;
+        ctx.proof = Some(proof);
+    };
     match state.replay.first_use(&grant, now) {
-        FirstUse::Yes => Ok(grant),
+        FirstUse::Yes => {
+            accept();
+            Ok(grant)
+        }
         FirstUse::No => Err(GrantFault::Replayed.into()),
         // Fails closed: a request that cannot be remembered could be made again.
         FirstUse::Unknown => {
+            accept();
             Err(fail::full(state, Bound::ReplayCapacity, "this origin takes no more calls within the minute"))
         }
     }

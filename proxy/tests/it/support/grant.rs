@@ -64,14 +64,24 @@ impl Signer {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
         id[8..].copy_from_slice(&u64::from(std::process::id()).to_be_bytes());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
         let grant = Grant {
             key_id: self.key_id,
             tier: self.tier,
             request_id: RequestId(id),
-            issued_at: UnixMillis((now - self.age_ms) as u64),
+            issued_at: UnixMillis((now_ms() - self.age_ms) as u64),
         };
-        grant.sign(call, target, &self.data_centre, &MacKeys::parse(&self.secret).unwrap())
+        grant.sign(call, target, &self.data_centre, &MacKeys::parse(&self.secret).unwrap()).text
+    }
+
+    /// Returns true if this is what proves that a response is to this grant.
+    pub(crate) fn is_proven(&self, grant: &str, request: &Request, proof: Option<&str>) -> bool {
+        let (keys, now) = (MacKeys::parse(&self.secret).unwrap(), UnixMillis(now_ms() as u64));
+        let Ok(Route::CallTool(call)) = Route::parse(request.method(), request.target()) else {
+            return false;
+        };
+        let verified =
+            Grant::verify(grant.as_bytes(), &call, request.target(), &self.data_centre, &keys, now);
+        verified.is_ok_and(|(_, expected)| proof.is_some_and(|text| expected.matches(text)))
     }
 
     /// The request with its grant.
@@ -79,6 +89,10 @@ impl Signer {
         let grant = self.grant(&request);
         request.header(GRANT, &grant)
     }
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
 /// A granted call of a tool.

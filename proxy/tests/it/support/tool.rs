@@ -230,7 +230,7 @@ fn describe(head: &str, body: &[u8]) -> Vec<u8> {
     })
     .to_string();
     let length = body.len();
-    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: of-the-tool\r\nX-Gateway-Problem: no\r\nX-Tool: yes\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: of-the-tool\r\nX-Gateway-Problem: no\r\nX-Gateway-Proof: of-the-tool\r\nX-Tool: yes\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// A request's head and body; `None` at the end of the connection.
