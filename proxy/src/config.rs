@@ -2,6 +2,7 @@
 //! everything that is wrong with it.
 
 mod callers;
+mod effective;
 mod env;
 mod fault;
 mod fixed;
@@ -166,6 +167,19 @@ impl Config {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&file, &text, env).map_err(LoadError::Faulty),
+            Err(error) => Err(LoadError::Unreadable { file, error }),
+        }
+    }
+
+    /// Returns the effective configuration of the file at `path`, as a file: references to the environment are replaced,
+    /// defaults filled in, and secrets are shown by where they come from.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, or that it cannot be read.
+    pub fn dump(path: &Path, env: Lookup<'_>) -> Result<String, LoadError> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => read::dump(&file, &text, env).map_err(LoadError::Faulty),
             Err(error) => Err(LoadError::Unreadable { file, error }),
         }
     }

@@ -34,4 +34,5 @@ pub mod server;
 pub mod state;
 pub mod thread;
 pub mod tls;
+pub mod version;
 pub mod wire;

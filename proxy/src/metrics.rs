@@ -23,14 +23,20 @@ use self::{
     register::Register, tls::TlsMetrics,
 };
 use crate::{
-    config::Callers, http2::End, per_tool::PerTool, pools::Pools, reload::Outcome, state::State,
+    config::Callers,
+    http2::End,
+    per_tool::PerTool,
+    pools::{Pools, STATUS_CLASSES},
+    reload::Outcome,
+    state::State,
     tls::Handshake,
+    version,
 };
 
 /// Every metric of the proxy.
 pub struct Metrics {
     registry: Registry,
-    calls: PerTool<[[IntCounter; CLASSES.len()]; Tier::ALL.len()]>,
+    calls: PerTool<[[IntCounter; STATUS_CLASSES.len()]; Tier::ALL.len()]>,
     refusals: Vec<(Code, IntCounter)>,
     pools: PoolMetrics,
     tls: TlsMetrics,
@@ -46,7 +52,6 @@ pub struct Metrics {
     looking: Mutex<()>,
 }
 
-const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 const GATEWAY_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
@@ -70,13 +75,18 @@ impl Metrics {
             &["code"],
         )?;
         register
-            .gauges("utg_build_info", "1, with the version that runs.", &["version"])?
-            .with_label_values(&[env!("CARGO_PKG_VERSION")])
+            .gauges(
+                "utg_build_info",
+                "1, with the version that runs and the commit it was built from.",
+                &["version", "commit"],
+            )?
+            .with_label_values(&[version::VERSION, version::COMMIT])
             .set(1);
         Ok(Self {
             calls: PerTool::from_fn(|tool| {
                 Tier::ALL.map(|tier| {
-                    CLASSES.map(|class| calls.with_label_values(&[tool.as_str(), tier.as_str(), class]))
+                    STATUS_CLASSES
+                        .map(|class| calls.with_label_values(&[tool.as_str(), tier.as_str(), class]))
                 })
             }),
             refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
@@ -111,7 +121,7 @@ impl Metrics {
     /// Counts a call that was answered; `status` 0 is none.
     pub fn answered(&self, tool: Tool, tier: Tier, status: u16) {
         let classes = self.calls[tool].get(usize::from(tier.code()));
-        let class = usize::from(status / 100).min(CLASSES.len() - 1);
+        let class = usize::from(status / 100).min(STATUS_CLASSES.len() - 1);
         if let Some(counter) = classes.and_then(|classes| classes.get(class)) {
             counter.inc();
         }
@@ -130,9 +140,8 @@ impl Metrics {
         self.bounds.hit(bound);
     }
 
-    /// Notes how long a tool took until its answer began, and how long the proxy itself until it had asked.
-    pub fn timed(&self, tool: Tool, upstream: Duration, gateway: Duration) {
-        self.pools.seconds[tool].observe(upstream.as_secs_f64());
+    /// Records how long the proxy itself took until the tool was asked.
+    pub fn timed(&self, gateway: Duration) {
         self.gateway_seconds.observe(gateway.as_secs_f64());
     }
 

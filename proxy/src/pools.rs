@@ -7,6 +7,7 @@ mod ejection;
 mod health;
 mod idle;
 mod names;
+mod series;
 mod trial;
 mod upstream;
 
@@ -22,6 +23,7 @@ pub(crate) use idle::Taken;
 pub use idle::{Home, Room};
 pub use names::ResolvedNames;
 use parking_lot::Mutex;
+pub use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;
 pub use upstream::{Upstream, UpstreamSeat, Way};
 

@@ -39,6 +39,7 @@ use crate::{
     reload::{self, Reloader, Watch},
     resolve::Resolver,
     state::State,
+    version,
 };
 
 /// Why a process ends.
@@ -56,6 +57,7 @@ pub enum Told {
 /// # Errors
 /// When a socket cannot be bound or taken, or the metrics are at odds with themselves.
 pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
+    log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
     let watch = Watch::new(&file, &config.files);
     reload::survive_hangups()?;
     let ends = ends()?;

@@ -18,6 +18,12 @@ pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, String> {
     Ok(expanded)
 }
 
+/// Returns true if the text is nothing but one reference without a default, so that it shows no value.
+pub(crate) fn is_reference(text: &str) -> bool {
+    let name = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+    name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+}
+
 fn resolve(reference: &str, lookup: Lookup<'_>) -> Result<String, String> {
     let (name, default) = match reference.split_once(":-") {
         Some((name, default)) => (name, Some(default)),

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
-use super::keys::Keys;
+use super::{effective::Effective, keys::Keys};
 
 /// One mistake: where it is, which key it concerns, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub(super) struct Sink<'a> {
     list: RefCell<Vec<Found>>,
     keys: Keys,
     files: RefCell<Vec<PathBuf>>,
+    effective: Effective,
 }
 
 /// A mistake that was found, and what tells whether it is one where the syntax is broken.
@@ -52,7 +53,13 @@ enum Kind {
 
 impl<'a> Sink<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, list: RefCell::default(), keys: Keys::default(), files: RefCell::default() }
+        Self {
+            text,
+            list: RefCell::default(),
+            keys: Keys::default(),
+            files: RefCell::default(),
+            effective: Effective::default(),
+        }
     }
 
     /// Something is written wrong.
@@ -94,6 +101,16 @@ impl<'a> Sink<'a> {
     /// The keys the file has and could have.
     pub(super) const fn keys(&self) -> &Keys {
         &self.keys
+    }
+
+    /// What the file amounts to.
+    pub(super) const fn effective(&self) -> &Effective {
+        &self.effective
+    }
+
+    /// What the file amounts to.
+    pub(super) fn into_effective(self) -> Effective {
+        self.effective
     }
 
     /// Every key that was asked for.

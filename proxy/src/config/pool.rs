@@ -17,6 +17,7 @@ use shared::{
 pub use upstream::{Duty, UpstreamConfig};
 
 use super::{
+    effective::Size,
     read::{duration_in, names},
     section::{Entry, Section},
     tls::{self, UpstreamTls},
@@ -129,7 +130,7 @@ impl PoolSettings {
         let mut probe = section.section("probe");
         let settings = Self {
             path: section.read("path", inherited.path.clone(), prefix),
-            max_body: section.read("max_body", inherited.max_body, |entry| values::size(&entry.text()?)),
+            max_body: section.read("max_body", Size(inherited.max_body), size).0,
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
             calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, |entry| {
@@ -183,6 +184,10 @@ impl PoolConfig {
         section.finish();
         Self { tool, upstreams, settings }
     }
+}
+
+fn size(entry: &Entry<'_>) -> Result<Size, String> {
+    values::size(&entry.text()?).map(Size)
 }
 
 fn balance(entry: &Entry<'_>) -> Result<Balance, String> {

@@ -10,6 +10,7 @@ use toml::de::DeTable;
 
 use super::{
     AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
+    effective::Size,
     env::Lookup,
     fault::{Faults, Sink},
     pool::PoolSettings,
@@ -28,6 +29,15 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
         Some(config) => Ok(Config { files, ..config }),
         None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
     }
+}
+
+/// What the file amounts to, as a file.
+pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Faults> {
+    config(file, text, env)?;
+    let faults = Sink::new(text);
+    let (document, _syntax) = DeTable::parse_recoverable(text);
+    let _config = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
+    Ok(faults.into_effective().into_text())
 }
 
 /// The configuration, or `None` where a fault was noted for a part that has no default.
@@ -124,8 +134,8 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
             Duration::from_millis(BODY_PAUSE_MS),
             duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
         ),
-        min_upload_rate: section.read("min_upload_rate", MIN_BODY_RATE, rate),
-        min_download_rate: section.read("min_download_rate", MIN_BODY_RATE, rate),
+        min_upload_rate: section.read("min_upload_rate", Size(MIN_BODY_RATE), rate).0,
+        min_download_rate: section.read("min_download_rate", Size(MIN_BODY_RATE), rate).0,
         connections: section.read("connections", 20_000, count(1..=10_000_000)),
         connections_per_address: section.read("connections_per_address", 1_000, count(1..=10_000_000)),
         requests_per_connection: section.read(
@@ -184,10 +194,10 @@ fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<P
 }
 
 /// Reads bytes a second. More than a mebibyte is no minimum that clients far away could keep.
-fn rate(entry: &Entry<'_>) -> Result<u64, String> {
+fn rate(entry: &Entry<'_>) -> Result<Size, String> {
     let text = entry.with_unit("512B or 1KiB")?;
     match values::size(&text)? {
-        rate if rate <= 1 << 20 => Ok(rate),
+        rate if rate <= 1 << 20 => Ok(Size(rate)),
         _ => Err(format!("{text} is out of bounds: from 0B to 1MiB a second")),
     }
 }

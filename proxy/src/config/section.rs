@@ -8,6 +8,7 @@ use toml::{
 };
 
 use super::{
+    effective::{Written, quoted},
     env::{self, Lookup},
     fault::Sink,
     keys::Unknown,
@@ -50,13 +51,27 @@ impl<'a> Section<'a> {
     }
 
     /// The value of a key as `parse` reads it, or `default` when it is left out or faulty.
-    pub(crate) fn read<T>(
+    pub(crate) fn read<T: Written>(
         &mut self,
         key: &'static str,
         default: T,
         parse: impl FnOnce(&Entry<'a>) -> Result<T, String>,
     ) -> T {
-        self.entry(key).and_then(|entry| entry.read(parse)).unwrap_or(default)
+        let entry = self.entry(key);
+        if entry.is_none()
+            && self.has_defaults()
+            && let Some(written) = default.written()
+        {
+            self.reading.faults.effective().note(&self.path_of(key), written);
+        }
+        entry.and_then(|entry| entry.read(parse)).unwrap_or(default)
+    }
+
+    /// Returns true if what the section leaves out is part of the effective configuration. Pools inherit it from
+    /// `[defaults]`; some sections mean something by not being there.
+    fn has_defaults(&self) -> bool {
+        let is_optional = ["server.tls", "grants", "keys"].contains(&self.path.as_str());
+        !self.path.starts_with("pools.") && (self.is_written() || !is_optional)
     }
 
     /// The table under a key; an empty one when it is left out.
@@ -151,13 +166,27 @@ impl<'a> Entry<'a> {
     /// The value as text, with references to the environment replaced.
     pub(crate) fn text(&self) -> Result<String, String> {
         let text = self.value.get_ref().as_str().ok_or_else(|| self.not_a("a string"))?;
-        env::expand(text, self.reading.env)
+        let text = env::expand(text, self.reading.env)?;
+        self.note(quoted(&text));
+        Ok(text)
+    }
+
+    /// Notes the value for the effective configuration.
+    fn note(&self, value: String) {
+        self.reading.faults.effective().note(&self.path, value);
     }
 
     /// As [`Self::text`], for a value that is never repeated in a message.
     pub(crate) fn secret(&self) -> Result<String, String> {
         let text =
             self.value.get_ref().as_str().ok_or("must be a string: \"${NAME}\" or the secret itself")?;
+        self.note(match env::is_reference(text) {
+            true => quoted(text),
+            false => {
+                let name = self.path.to_uppercase().replace('.', "_");
+                format!("{} # redacted: the file has the secret itself", quoted(&format!("${{{name}}}")))
+            }
+        });
         env::expand(text, self.reading.env)
     }
 
@@ -198,17 +227,19 @@ impl<'a> Entry<'a> {
 
     /// The value as `true` or `false`. A string is one when it refers to the environment.
     pub(crate) fn truth(&self) -> Result<bool, String> {
-        match self.value.get_ref() {
-            DeValue::Boolean(truth) => Ok(*truth),
+        let truth = match self.value.get_ref() {
+            DeValue::Boolean(truth) => *truth,
             DeValue::String(text) if text.contains("${") => {
                 let text = env::expand(text, self.reading.env)?;
-                text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
+                text.parse().map_err(|_| format!("`{text}` is neither true nor false"))?
             }
             DeValue::String(text) if text.parse::<bool>().is_ok() => {
-                Err(format!("must be true or false; write {text} without quotes"))
+                return Err(format!("must be true or false; write {text} without quotes"));
             }
-            _ => Err(self.not_a("true or false")),
-        }
+            _ => return Err(self.not_a("true or false")),
+        };
+        self.note(truth.to_string());
+        Ok(truth)
     }
 
     /// The value as a whole number within `range`. A string is one when it refers to the environment.
@@ -233,6 +264,7 @@ impl<'a> Entry<'a> {
         };
         number
             .filter(|number| range.contains(number))
+            .inspect(|number| self.note(number.to_string()))
             .ok_or_else(|| format!("{shown} is out of bounds: from {} to {}", range.start(), range.end()))
     }
 
@@ -247,6 +279,7 @@ impl<'a> Entry<'a> {
             DeValue::String(text) => format!("must be an array; write [\"{text}\"]"),
             _ => self.not_a("an array"),
         })?;
+        self.reading.faults.effective().note_array(&self.path);
         let element =
             |(index, value)| Entry { reading: self.reading, path: format!("{}[{index}]", self.path), value };
         Ok(array.iter().enumerate().map(element).collect())

@@ -1,18 +1,18 @@
 //! What is counted of each pool and each of its upstreams.
 
-use prometheus::{Error, Histogram, IntCounter, IntCounterVec, IntGaugeVec};
+use prometheus::{Error, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
 use super::register::Register;
 use crate::{
     clock::Monotonic,
     config::Duty,
-    per_tool::PerTool,
-    pools::{Pools, Upstream},
+    pools::{Pools, STATUS_CLASSES, Series, Upstream},
 };
 
 pub(super) struct PoolMetrics {
-    pub(super) seconds: PerTool<Histogram>,
+    seconds: HistogramVec,
+    requests: IntCounterVec,
     connect_failures: IntCounterVec,
     resolution_failures: IntCounter,
     retries: IntCounterVec,
@@ -30,14 +30,18 @@ const RETRIED_AFTER: [&str; 4] = ["connect", "stale", "unprocessed", "answer"];
 impl PoolMetrics {
     /// All at zero, with the series of every upstream present.
     pub(super) fn new(register: &Register<'_>, pools: &Pools) -> Result<Self, Error> {
-        let seconds = register.histograms(
-            "utg_upstream_seconds",
-            "Seconds from asking a tool until its answer began.",
-            &SECONDS,
-            "tool",
-        )?;
         let metrics = Self {
-            seconds: PerTool::from_fn(|tool| seconds.with_label_values(&[tool.as_str()])),
+            seconds: register.histograms(
+                "utg_upstream_seconds",
+                "Seconds from sending a request to a server until its response began.",
+                &SECONDS,
+                &["tool", "upstream"],
+            )?,
+            requests: register.counters(
+                "utg_upstream_requests_total",
+                "Requests to a server, by the class of its response: none if it failed without one.",
+                &["tool", "upstream", "status"],
+            )?,
             connect_failures: register.counters(
                 "utg_upstream_connect_failures_total",
                 "Connections for calls that could not be made.",
@@ -89,7 +93,15 @@ impl PoolMetrics {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
                 self.connect_failures.with_label_values(&labels).inc_by(0);
                 self.ejections.with_label_values(&labels).inc_by(0);
+                upstream.register(|| self.series(labels));
             }
+        }
+    }
+
+    fn series(&self, [tool, upstream]: [&str; 2]) -> Series {
+        Series {
+            seconds: self.seconds.with_label_values(&[tool, upstream]),
+            requests: STATUS_CLASSES.map(|class| self.requests.with_label_values(&[tool, upstream, class])),
         }
     }
 
@@ -100,9 +112,14 @@ impl PoolMetrics {
                 |name: &str| after.of(pool.config.tool).upstreams.iter().any(|other| other.name == name);
             for upstream in pool.upstreams.iter().filter(|upstream| !named(&upstream.name)) {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
+                // A series that is not there needs no dropping.
+                let _dropped = self.seconds.remove_label_values(&labels);
                 for counters in [&self.connect_failures, &self.ejections] {
-                    // A series that is not there needs no dropping.
                     let _dropped = counters.remove_label_values(&labels);
+                }
+                for class in STATUS_CLASSES {
+                    let [tool, name] = labels;
+                    let _dropped = self.requests.remove_label_values(&[tool, name, class]);
                 }
             }
         }

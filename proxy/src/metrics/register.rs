@@ -35,14 +35,14 @@ impl Register<'_> {
         self.keep(Histogram::with_opts(HistogramOpts::new(name, help).buckets(buckets.to_vec()))?)
     }
 
-    /// As [`Self::histogram`], one for each value of a label.
+    /// As [`Self::histogram`], one for each combination of labels.
     pub(super) fn histograms(
         &self,
         name: &str,
         help: &str,
         buckets: &[f64],
-        label: &str,
+        labels: &[&str],
     ) -> Result<HistogramVec, Error> {
-        self.keep(HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), &[label])?)
+        self.keep(HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?)
     }
 }

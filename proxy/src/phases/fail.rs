@@ -50,6 +50,9 @@ pub fn connect(state: &State, ctx: &mut RequestCtx, mut error: Box<Error>, own: 
 pub fn ended(state: &State, ctx: &RequestCtx, failed: bool, now: Monotonic) {
     let Some(call) = &ctx.call else { return };
     let Some(upstream) = ctx.place.and_then(|place| call.pool.upstream(place)) else { return };
+    if failed && ctx.answered_at.is_none() {
+        upstream.record_failure();
+    }
     if call.pool.call_ended(upstream, failed, now) {
         state.metrics.ejected(call.tool, &upstream.name);
         log::warn!(

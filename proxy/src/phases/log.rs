@@ -37,8 +37,10 @@ pub fn line(state: &State, outcome: Outcome, ctx: &RequestCtx) {
     if let Some(call) = &ctx.call {
         state.metrics.answered(call.tool, call.tier, status);
         if let (Some(sent), Some(answered)) = (ctx.sent_at, ctx.answered_at) {
-            let gateway = sent.duration_since(ctx.buffered_at());
-            state.metrics.timed(call.tool, answered.duration_since(sent), gateway);
+            state.metrics.timed(sent.duration_since(ctx.buffered_at()));
+            if let Some(upstream) = ctx.place.and_then(|place| call.pool.upstream(place)) {
+                upstream.record_response(status, answered.duration_since(sent));
+            }
         }
     }
     if !state.access_log.wants(status, ctx.refusal) {

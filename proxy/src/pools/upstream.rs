@@ -24,6 +24,7 @@ use super::{
     ejection::Ejection,
     health::Standing,
     idle::{Home, Idle, Room},
+    series::{Series, SeriesSlot},
     trial::{Trial, Turn},
 };
 use crate::{
@@ -53,6 +54,7 @@ pub struct Upstream {
     /// How long a connection may wait for its next call.
     keep_idle: Duration,
     way: Option<Arc<Way>>,
+    series: SeriesSlot,
     live: Arc<Live>,
 }
 
@@ -122,6 +124,7 @@ impl Upstream {
             http2: settings.http2,
             keep_idle: settings.keep_idle,
             way,
+            series: SeriesSlot::default(),
             live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
         }
     }
@@ -176,6 +179,21 @@ impl Upstream {
     #[must_use]
     pub const fn speaks_http2(&self) -> bool {
         self.http2
+    }
+
+    /// Sets the metrics of its requests, unless they are set.
+    pub fn register(&self, make: impl FnOnce() -> Series) {
+        self.series.set(make);
+    }
+
+    /// Counts a response with this status, whose head was complete after `took`.
+    pub fn record_response(&self, status: u16, took: Duration) {
+        self.series.record_response(status, took);
+    }
+
+    /// Counts a request that failed without a response.
+    pub fn record_failure(&self) {
+        self.series.record_failure();
     }
 
     /// What balancing goes by.

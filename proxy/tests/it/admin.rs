@@ -1,8 +1,14 @@
 //! What operators see.
 
+use proxy::version;
 use shared::tool::Tool;
 
-use crate::support::{FakeTool, Manner, Request, grant::call, proxy::Setup, until};
+use crate::support::{
+    FakeTool, Manner, Request,
+    grant::{call, post},
+    proxy::Setup,
+    until,
+};
 
 #[tokio::test]
 async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
@@ -24,7 +30,12 @@ async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
         metric(&format!(r#"utg_upstream_healthy{{tool="qr",upstream="{}"}}"#, tool.address)).await,
         Some(1.0)
     );
-    assert_eq!(metric(r#"utg_upstream_seconds_count{tool="qr"}"#).await, Some(3.0));
+    let of_the_server = |metric: &str, labels: &str| {
+        format!(r#"utg_upstream_{metric}{{{labels}tool="qr",upstream="{}"}}"#, tool.address)
+    };
+    assert_eq!(metric(&of_the_server("seconds_count", "")).await, Some(3.0));
+    assert_eq!(metric(&of_the_server("requests_total", r#"status="2xx","#)).await, Some(3.0));
+    assert_eq!(metric(&of_the_server("requests_total", r#"status="none","#)).await, Some(0.0));
     assert_eq!(metric("utg_ready").await, Some(1.0));
     let text = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     assert!(!text.contains("other-"), "what a request says is no label");
@@ -56,12 +67,34 @@ async fn a_log_of_failures_has_no_line_for_what_went_well() {
 }
 
 #[tokio::test]
+async fn requests_are_counted_by_server_and_dropped_with_it() {
+    let (bad, good) =
+        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
+    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
+    let proxy = setup.ready().await;
+    for _ in 0..4 {
+        proxy.send(post("/v1/qr/generate", "{}")).await;
+    }
+    let requests = async |tool: &FakeTool, status: &str| {
+        let upstream = tool.address;
+        let labels = format!(r#"{{status="{status}",tool="qr",upstream="{upstream}"}}"#);
+        proxy.metric(&format!("utg_upstream_requests_total{labels}")).await
+    };
+    assert_eq!((requests(&bad, "none").await, requests(&bad, "2xx").await), (Some(2.0), Some(0.0)));
+    assert_eq!((requests(&good, "none").await, requests(&good, "2xx").await), (Some(0.0), Some(2.0)));
+    proxy.reload(&Setup::new().tool(Tool::Qr, &[&good]));
+    until("the other server is gone", || async { requests(&bad, "none").await.is_none() }).await;
+    assert_eq!(requests(&good, "2xx").await, Some(2.0), "what stays is carried over");
+}
+
+#[tokio::test]
 async fn the_process_shows_its_own_use_of_the_machine() {
     let proxy = Setup::new().ready().await;
     for series in ["process_open_fds", "process_resident_memory_bytes", "process_start_time_seconds"] {
         assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
     }
-    let version = format!("utg_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    let version = format!(r#"utg_build_info{{commit="{}",version="{}"}}"#, version::COMMIT, version::VERSION);
+    proxy.says(&format!("starting: version={} commit={}", version::VERSION, version::COMMIT)).await;
     assert_eq!(proxy.metric(&version).await, Some(1.0));
     assert_eq!(proxy.metric(r#"utg_calls_in_flight_limit{tool="qr"}"#).await, Some(256.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));

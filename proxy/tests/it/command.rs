@@ -1,6 +1,20 @@
 //! The command line.
 
-use std::process::{Command, Output};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use proxy::version;
+use shared::tool::Tool;
+
+use crate::support::{
+    proxy::Setup,
+    tls::{Authority, Folder, NAME},
+};
+
+#[path = "../../build.rs"]
+mod build;
 
 fn run(arguments: &[&str], secret: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
@@ -43,6 +57,119 @@ fn it_tells_its_version() {
     let version = run(&["--version"], None);
     assert_eq!(
         String::from_utf8(version.stdout).unwrap(),
-        concat!("proxy ", env!("CARGO_PKG_VERSION"), "\n")
+        format!("proxy {} ({})\n", version::VERSION, version::COMMIT)
     );
+}
+
+#[test]
+fn commit_of_a_checkout_is_reported_and_of_an_archive_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+        let output = Command::new("git").arg("-C").arg(folder.path()).args(who).args(arguments).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let file = folder.path().join("file");
+    assert_eq!(build::commit(folder.path()), None, "a source archive");
+    git(&["init", "-q"]);
+    std::fs::write(&file, "a").unwrap();
+    git(&["add", "file"]);
+    git(&["commit", "-q", "-m", "a"]);
+    let head = git(&["rev-parse", "HEAD"]);
+    assert_eq!(build::commit(folder.path()).as_deref(), head.get(..12));
+    std::fs::write(&file, "b").unwrap();
+    assert_eq!(build::commit(folder.path()), head.get(..12).map(|head| format!("{head}-dirty")));
+    let inner = folder.path().join("archive");
+    std::fs::create_dir(&inner).unwrap();
+    assert_eq!(build::commit(&inner), None, "a source archive within another checkout");
+}
+
+/// Runs the binary over a text with these arguments, with the variables of the samples.
+fn over(folder: &Path, text: &str, argument: &str, variables: &[(&str, &str)]) -> Output {
+    let file = folder.join("proxy.toml");
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
+    command.env_clear().envs(variables.iter().copied()).arg("-c").arg(&file).arg(argument);
+    command.output().unwrap()
+}
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn dumped_configuration_loads_again_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let variables = [
+        ("GRANT_SECRET", SECRET),
+        ("KEY_SIGNING_SECRET", SECRET),
+        ("ADMIN_SECRET", SECRET),
+        ("DATA_CENTRE", "fra1"),
+    ];
+    for sample in ["proxy.toml", "proxy.edge.toml", "proxy.direct.toml"] {
+        let text =
+            std::fs::read_to_string(format!("{}/../conf/{sample}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let dump = |text: &str| {
+            let output = over(folder.path(), text, "--dump-config", &variables);
+            assert!(output.status.success(), "{sample}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let first = dump(&text);
+        assert_eq!(dump(&first), first, "{sample}");
+        let table: toml::Table = first.parse().unwrap();
+        assert_eq!(
+            table["defaults"]["probe"]["path"].as_str(),
+            Some("/healthz"),
+            "{sample}: defaults are filled in"
+        );
+        assert_eq!(table["defaults"]["max_body"].as_str(), Some("10MiB"));
+        assert!(!first.contains(SECRET), "{sample}");
+        assert_eq!(table["pools"].as_table().unwrap().len(), Tool::ALL.len());
+    }
+}
+
+#[test]
+fn dumped_configuration_shows_where_values_come_from_and_no_secret() {
+    let folder = Folder::new();
+    let setup = Setup::new()
+        .line("clients", "connections = \"${CONNECTIONS:-77}\"\nh2c = \"${H2C:-true}\"")
+        .pool_line(Tool::Qr, "accept = [\"audio/*\"]\nprobe.statuses = [200, 204]")
+        .section("server.tls", &folder.server(&Authority::new().identity(NAME)));
+    let text = setup.text().replace("${GRANT_SECRET}", SECRET);
+    let output = over(&folder.path(""), &text, "--dump-config", &[]);
+    let dumped = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && !dumped.contains(SECRET), "{dumped}");
+    assert!(dumped.contains("secret = \"${GRANTS_SECRET}\" # redacted"), "{dumped}");
+    let table: toml::Table = dumped.parse().unwrap();
+    assert_eq!(table["clients"]["connections"].as_integer(), Some(77));
+    assert_eq!(table["clients"]["h2c"].as_bool(), Some(true));
+    assert_eq!(table["pools"]["qr"]["accept"].as_array().unwrap().len(), 1);
+    assert_eq!(table["pools"]["qr"]["probe"]["statuses"].as_array().unwrap().len(), 2);
+    assert!(table["server"]["tls"]["certificate"].as_str().unwrap().ends_with("certificate.pem"));
+    let again = over(&folder.path(""), &dumped, "--check", &[("GRANTS_SECRET", SECRET)]);
+    assert!(again.status.success(), "{again:?}");
+    let faulty = over(&folder.path(""), "threads = 1", "--dump-config", &[]);
+    assert_eq!((faulty.status.code(), faulty.stdout.is_empty()), (Some(2), true));
+}
+
+/// Every key that has a default is in the dump of a file that sets nothing it need not set.
+#[test]
+fn dumped_configuration_has_every_key_with_a_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = over(folder.path(), &Setup::new().text(), "--dump-config", &[("GRANT_SECRET", SECRET)]);
+    let table: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
+    let has = |key: &String| {
+        let mut parts = key.split('.');
+        let first = table.get(parts.next().unwrap());
+        parts.fold(first, |value, part| value?.get(part)).is_some()
+    };
+    let keys = proxy::config::Config::keys();
+    let absent: Vec<_> = keys.iter().filter(|key| !key.starts_with("pools.") && !has(key)).collect();
+    let optional = |key: &&&String| {
+        ["keys", "server.tls"].iter().any(|section| key.starts_with(section))
+            || ["secret_file", "upgrade_socket", "disabled_until", "tls_ca", "tls_name", "probe.port"]
+                .iter()
+                .any(|end| key.ends_with(end))
+    };
+    assert_eq!(absent.iter().filter(|key| !optional(key)).collect::<Vec<_>>(), Vec::<&&String>::new());
 }

@@ -1,0 +1,205 @@
+//! The configuration that a file amounts to: its values with references to the environment replaced, and the defaults of
+//! what it leaves out.
+
+use std::{
+    cell::RefCell, collections::BTreeMap, fmt::Write as _, net::SocketAddr, path::PathBuf, time::Duration,
+};
+
+use shared::headers::PassedHeaders;
+
+use super::{AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind, values};
+use crate::tls::{Authorities, MinVersion};
+
+/// The values by their keys' paths, in TOML.
+#[derive(Debug, Default)]
+pub(super) struct Effective(RefCell<BTreeMap<String, Value>>);
+
+#[derive(Debug)]
+enum Value {
+    Scalar(String),
+    Array(Vec<String>),
+}
+
+impl Effective {
+    /// Notes a value; a path such as `accept[0]` is an element of an array.
+    pub(super) fn note(&self, path: &str, value: String) {
+        let mut values = self.0.borrow_mut();
+        match path.strip_suffix(']').and_then(|path| path.split_once('[')) {
+            Some((array, _place)) => {
+                if let Value::Array(elements) =
+                    values.entry(array.to_owned()).or_insert_with(|| Value::Array(Vec::new()))
+                {
+                    elements.push(value);
+                }
+            }
+            None => {
+                values.insert(path.to_owned(), Value::Scalar(value));
+            }
+        }
+    }
+
+    /// Notes an array, whose elements follow.
+    pub(super) fn note_array(&self, path: &str) {
+        self.0.borrow_mut().insert(path.to_owned(), Value::Array(Vec::new()));
+    }
+
+    /// Returns all of them as a file.
+    pub(super) fn into_text(self) -> String {
+        let mut sections: BTreeMap<String, String> = BTreeMap::new();
+        for (path, value) in self.0.into_inner() {
+            let (section, key) = path.rsplit_once('.').unwrap_or(("", &path));
+            let text = sections.entry(section.to_owned()).or_default();
+            // Writing to memory cannot fail.
+            let _written = match value {
+                Value::Scalar(value) => writeln!(text, "{key} = {value}"),
+                Value::Array(elements) => writeln!(text, "{key} = [{}]", elements.join(", ")),
+            };
+        }
+        let section = |(name, text): (String, String)| match name.as_str() {
+            "" => text,
+            name => format!("\n[{name}]\n{text}"),
+        };
+        sections.into_iter().map(section).collect()
+    }
+}
+
+/// Returns a string as it is written in TOML. The escapes of JSON are among those of TOML.
+pub(super) fn quoted(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.replace('\u{7f}', "\\u007f")
+}
+
+/// A default that can be written into a file.
+pub(crate) trait Written {
+    /// The value in TOML; `None` if it is the absence of one.
+    fn written(&self) -> Option<String>;
+}
+
+/// A number of bytes, which is written with its unit.
+#[derive(Clone, Copy)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl Written for Size {
+    fn written(&self) -> Option<String> {
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let unit = units.into_iter().find(|(scale, _)| self.0 > 0 && self.0.is_multiple_of(*scale));
+        let (scale, name) = unit.unwrap_or((1, "B"));
+        Some(quoted(&format!("{}{name}", self.0 / scale)))
+    }
+}
+
+impl Written for Duration {
+    fn written(&self) -> Option<String> {
+        Some(quoted(&values::show(*self)))
+    }
+}
+
+impl Written for String {
+    fn written(&self) -> Option<String> {
+        Some(quoted(self))
+    }
+}
+
+impl Written for PathBuf {
+    fn written(&self) -> Option<String> {
+        self.to_str().map(quoted)
+    }
+}
+
+impl Written for SocketAddr {
+    fn written(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
+    }
+}
+
+impl<T: Written> Written for Option<T> {
+    fn written(&self) -> Option<String> {
+        self.as_ref().and_then(Written::written)
+    }
+}
+
+impl<T: Written> Written for Vec<T> {
+    fn written(&self) -> Option<String> {
+        let elements: Vec<_> = self.iter().filter_map(Written::written).collect();
+        Some(format!("[{}]", elements.join(", ")))
+    }
+}
+
+macro_rules! written_as_is {
+    ($($type:ty),*) => {
+        $(impl Written for $type {
+            fn written(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+        })*
+    };
+}
+
+written_as_is!(bool, u16, u32, u64, usize);
+
+macro_rules! written_as_word {
+    ($($type:ty { $($variant:pat => $word:literal),* $(,)? })*) => {
+        $(impl Written for $type {
+            fn written(&self) -> Option<String> {
+                match self {
+                    $($variant => Some(quoted($word)),)*
+                }
+            }
+        })*
+    };
+}
+
+written_as_word! {
+    AccessTarget { Self::Stdout => "stdout", Self::Off => "off" }
+    AccessDetail { Self::Failures => "failures", Self::Calls => "calls", Self::Timings => "timings" }
+    Balance {
+        Self::RoundRobin => "round-robin",
+        Self::LeastConnections => "least-connections",
+        Self::KeyHash => "key-hash",
+    }
+    ProbeKind { Self::Http => "http", Self::Tcp => "tcp" }
+    MinVersion { Self::Tls12 => "1.2", Self::Tls13 => "1.3" }
+    shared::key::KeyEnv { Self::Live => "live", Self::Test => "test" }
+}
+
+impl Written for log::LevelFilter {
+    fn written(&self) -> Option<String> {
+        Some(quoted(&self.as_str().to_lowercase()))
+    }
+}
+
+impl Written for DisabledUntil {
+    fn written(&self) -> Option<String> {
+        Some(match self {
+            Self::Moment(moment) => quoted(&moment.to_rfc3339()),
+            Self::FurtherNotice => quoted("further-notice"),
+        })
+    }
+}
+
+impl Written for PassedHeaders {
+    fn written(&self) -> Option<String> {
+        let passed = Self::withheld().iter().filter(|name| self.allows(name));
+        passed.map(|name| (*name).to_owned()).collect::<Vec<_>>().written()
+    }
+}
+
+/// The public ones are the default, and are no file.
+impl Written for Authorities {
+    fn written(&self) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped_and_sizes_carry_their_unit() {
+        assert_eq!(quoted("a\"b\\c\n\u{7f}é"), "\"a\\\"b\\\\c\\n\\u007fé\"");
+        for (bytes, text) in [(0, "0B"), (1_000, "1000B"), (1 << 10, "1KiB"), (10 << 20, "10MiB")] {
+            assert_eq!(Size(bytes).written(), Some(quoted(text)));
+        }
+    }
+}

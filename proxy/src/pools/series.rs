@@ -1,0 +1,51 @@
+//! The metrics of one server, held where its calls end so that none has to be looked up by its labels.
+
+use std::{sync::OnceLock, time::Duration};
+
+use prometheus::{Histogram, IntCounter};
+
+/// The classes of statuses, each at the place of its first digit; the first is for requests without a response.
+pub const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// What is counted of the requests to one server.
+#[derive(Debug)]
+pub struct Series {
+    /// Seconds from sending a request until its response began.
+    pub seconds: Histogram,
+    /// Requests by the class of the response.
+    pub requests: [IntCounter; STATUS_CLASSES.len()],
+}
+
+/// The series of a server, from the moment that its metrics are registered.
+#[derive(Debug, Default)]
+pub(super) struct SeriesSlot(OnceLock<Series>);
+
+impl SeriesSlot {
+    /// Sets the series, unless they are set.
+    pub(super) fn set(&self, make: impl FnOnce() -> Series) {
+        self.0.get_or_init(make);
+    }
+
+    /// Counts a response with this status, whose head was complete after `took`.
+    pub(super) fn record_response(&self, status: u16, took: Duration) {
+        if let Some(series) = self.0.get() {
+            series.seconds.observe(took.as_secs_f64());
+            series.count(usize::from(status / 100));
+        }
+    }
+
+    /// Counts a request that failed without a response.
+    pub(super) fn record_failure(&self) {
+        if let Some(series) = self.0.get() {
+            series.count(0);
+        }
+    }
+}
+
+impl Series {
+    fn count(&self, class: usize) {
+        if let Some(counter) = self.requests.get(class.min(STATUS_CLASSES.len() - 1)) {
+            counter.inc();
+        }
+    }
+}
