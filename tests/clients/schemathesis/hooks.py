@@ -3,12 +3,14 @@
 - A call that changes or ends a key gets a disposable key, so that no call spoils the next ones.
 - Every second administrative call for a key names a key that exists, the others one that was drawn.
 - `POST /v1/keys/issue` gets the right admin secret, and `expires_at` lies in the future.
+- Each call of it that has a valid `Idempotency-Key` has one of its own: with other fields under the same one it is 422.
 - No undeclared header has an underscore in its name: the gateway refuses those as ambiguous.
 - Every call comes from an address of its own, because ten wrong admin secrets block an address.
 """
 
 import itertools
 import os
+import re
 
 import jsonschema_rs
 import requests
@@ -21,6 +23,7 @@ URL = os.environ["GATEWAY_URL"]
 ADMIN_SECRET = os.environ["ADMIN_SECRET"]
 KEY = os.environ["GATEWAY_KEY"]
 FUTURE = "2099-12-31T23:59:59Z"
+IDEMPOTENCY_KEY = r"[!-+\x2D-~]{1,255}"
 DATE_TIME = {"type": "string", "format": "date-time"}
 
 HOLDER_CHANGES = {"rotate_own_key", "revoke_own_key"}
@@ -62,6 +65,8 @@ def before_call(context, case, kwargs):
         drawn = str(case.path_parameters.get("id"))
         if drawn == KEY_ID or (number % 2 == 0 and drawn.startswith("key_")):
             case.path_parameters["id"] = issue_key()["id"]
+    if operation == "issue_key" and re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
+        case.headers["Idempotency-Key"] = f"schemathesis-{number}"
     if isinstance(case.body, dict):
         if operation == "issue_key" and is_text(case.body.get("admin_secret")):
             case.body["admin_secret"] = ADMIN_SECRET
