@@ -91,7 +91,7 @@ const SEND_BUFFER: usize = 64 << 10;
 const MAX_HEADER_LIST: u32 = 80 << 10;
 /// What is read of a connection at once, before the requests in it are begun: until it has sent a valid key or grant, and
 /// after that.
-const UNVERIFIED_TURN: usize = 16 << 10;
+const UNVERIFIED_TURN: usize = 4 << 10;
 const TURN: usize = 1 << 20;
 /// How long a connection that was told to end may take for it when it has no request.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -169,6 +169,7 @@ pub async fn serve(
             Some(Ok((request, respond))) => {
                 if let Some((head, stream)) = Http2Stream::begin(request, respond, &peer, &streams) {
                     serve(head, stream);
+                    streams.make_room().await;
                 }
                 if streams.is_flood() {
                     connection.end_abruptly(Reason::ENHANCE_YOUR_CALM).await;

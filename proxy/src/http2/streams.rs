@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::sleep};
+use tokio::{sync::Notify, task::yield_now, time::sleep};
 
 use super::Limit;
 
@@ -47,6 +47,11 @@ const TAKEN_BACK: u32 = 100;
 /// Maximum number of bytes that are held of requests and responses on a connection that has not sent a valid key or
 /// grant. With the bodies, which the window of such a connection limits, it is 1 MiB.
 const UNVERIFIED_BYTES: usize = 768 << 10;
+/// Beyond this other tasks go on before the next request is begun: requests are decided without waiting, and hold nothing
+/// after that. The responses that wait for their client stay below it.
+const CROWDED: usize = UNVERIFIED_BYTES / 3;
+/// How often they do. A task on another thread may take longer.
+const YIELDS: usize = 32;
 /// What a response that waits for its client takes beside its bytes. Measured: 1.2 KiB.
 const WAITING_RESPONSE: usize = 1 << 10;
 
@@ -96,6 +101,16 @@ impl Streams {
             unused.await;
         }
         sleep(time).await;
+    }
+
+    /// Lets other tasks go on for a while if much is held of an unverified connection.
+    pub(super) async fn make_room(&self) {
+        for _ in 0..YIELDS {
+            if self.verified.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) < CROWDED {
+                break;
+            }
+            yield_now().await;
+        }
     }
 
     /// Waits until a request had a valid key or grant. Only one task may wait.
