@@ -13,13 +13,21 @@ passed_in_all=0
 failed_in_all=0
 summary=()
 
-# The sums of what the test runners count: cargo's `test result:` lines, and the closing lines of node's runner.
+# The sums of what the test runners count: cargo's `test result:` lines, the closing lines of node's runner and of pytest, and
+# what schemathesis says of each phase (operations; what it skips there has no example or no link, and is no test).
 count() {
   awk '
     /^test result:/          { passed += $4; failed += $6; ignored += $8 }
     /^(#|ℹ) pass /           { passed += $3 }
     /^(#|ℹ) (fail|cancelled) / { failed += $3 }
     /^(#|ℹ) (skipped|todo) /   { ignored += $3 }
+    /^[0-9]+ (passed|failed|errors?|skipped|deselected).* in [0-9.]+s/ || /^ +(✅|❌|🚫) +[0-9]+ (passed|failed|errors?)/ {
+      for (at = 1; at < NF; at++) {
+        if ($(at + 1) ~ /^passed/) passed += $at
+        if ($(at + 1) ~ /^(failed|error)/) failed += $at
+        if ($(at + 1) ~ /^skipped/ && $0 !~ /⏭/) ignored += $at
+      }
+    }
     END { print passed + 0, failed + 0, ignored + 0 }' "$1"
 }
 
@@ -60,10 +68,18 @@ kind() {
   summary+=("$name $passed passed, $failed failed")
 }
 
+# The clients that are generated in each language, all of them whatever happens.
+generated_clients() {
+  local language status=0
+  for language in typescript python rust; do "$here/clients.sh" "$language" || status=1; done
+  return "$status"
+}
+
 cd "$ROOT"
 mkdir -p "$LOGS"
 "$here/setup.sh"
 "$here/browser.sh"
+"$here/python.sh"
 "$here/build-edge.sh"
 step "building the programs and their tests" build_tests
 
@@ -75,6 +91,9 @@ kind tools run_binaries 'loadtest test [^ ]+'
 kind proxy run_binaries 'proxy test [^ ]+'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
+kind openapi "$here/clients.sh" lint
+kind schemathesis "$here/clients.sh" schemathesis
+kind clients generated_clients
 kind browser node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs
 
 if ((${#summary[@]} == 0)); then fail "there is no kind of test named \`$KIND\`"; fi
