@@ -26,7 +26,10 @@ schemathesis() { (cd "$CLIENTS/schemathesis" && st --no-color run "$GATEWAY_URL/
 save_description() {
   local saved=$TARGET_DIR/clients/openapi.json
   mkdir -p "${saved%/*}"
-  curl -fsS "$GATEWAY_URL/openapi.json" | sed "s#$GATEWAY_URL#https://gateway.example#g" >"$saved.new"
+  node --input-type=module -e '
+    const response = await fetch(`${process.env.GATEWAY_URL}/openapi.json`);
+    process.stdout.write((await response.text()).replaceAll(process.env.GATEWAY_URL, "https://gateway.example"));
+  ' >"$saved.new"
   if cmp -s "$saved.new" "$saved"; then rm "$saved.new"; else mv "$saved.new" "$saved"; fi
   printf '%s\n' "$saved"
 }
