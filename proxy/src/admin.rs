@@ -7,7 +7,7 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
-use crate::{clock::Monotonic, config::Duty, pools::Pool, reload::Report, state::State};
+use crate::{clock::Monotonic, config::AdminState, reload::Report, state::State, upstreams::Pool};
 
 /// The admin port.
 pub struct Admin(pub Arc<State>);
@@ -83,12 +83,12 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
             "ejected_for_ms": upstream.ejected_for(now),
             "weight": upstream.config.weight,
             "backup": upstream.config.backup,
-            "duty": match upstream.config.duty {
-                Duty::Active => "calls",
-                Duty::Draining => "draining",
-                Duty::Off => "off",
+            "duty": match upstream.config.admin_state {
+                AdminState::Active => "calls",
+                AdminState::Draining => "draining",
+                AdminState::Off => "off",
             },
-            "being_tried": upstream.is_being_tried(),
+            "being_tried": upstream.has_trial_call(),
             "in_flight": upstream.in_flight(),
             "next_probe_in_ms": upstream.next_probe().since(now),
         })

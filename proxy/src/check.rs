@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 use shared::{time::UnixMillis, tool::Tool};
 
 use crate::{
-    config::{Callers, Config, Duty, PoolConfig, ServerConfig, show_duration as show},
+    config::{AdminState, Callers, Config, PoolConfig, ServerConfig, show_duration as show},
     direct,
     hand_over::Door,
 };
@@ -161,7 +161,7 @@ fn pool_warnings(pool: &PoolConfig) -> Vec<(&'static str, String)> {
         let detail = format!("{one} is longer than interval, {all}: probes that time out come late");
         found.push(("probe.timeout", detail));
     }
-    if pool.upstreams.iter().all(|upstream| upstream.duty != Duty::Active) {
+    if pool.upstreams.iter().all(|upstream| upstream.admin_state != AdminState::Active) {
         let detail = "every server is off or drains, so that each call gets 503; write disabled_until to switch the tool off";
         found.push(("upstreams", detail.to_owned()));
     }

@@ -25,7 +25,7 @@ pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 pub use env::Lookup;
 pub use fault::{Fault, Faults};
 pub use pool::{
-    Balance, DisabledUntil, Duty, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
+    AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,
 };
 pub use tls::UpstreamTls;

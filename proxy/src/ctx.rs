@@ -15,8 +15,8 @@ use crate::{
     access_log::trace_id,
     clock::Moment,
     drain::UnderWay,
-    pools::{Place, Pool, PoolSeat, Tried, UpstreamSeat},
     respond,
+    upstreams::{Pool, PoolPermit, TriedSet, UpstreamIndex, UpstreamPermit},
     wire::WireHead,
 };
 
@@ -43,9 +43,9 @@ pub struct RequestCtx {
     /// What is to be answered instead of what the error says.
     pub problem: Option<shared::problem::Problem>,
     /// The upstream that is being tried or has answered.
-    pub place: Option<Place>,
+    pub place: Option<UpstreamIndex>,
     /// Upstreams that failed.
-    pub tried: Tried,
+    pub tried: TriedSet,
     /// Connections that were tried.
     pub tries: u32,
     /// How often a connection turned out to have been closed by the upstream before it was used again.
@@ -63,9 +63,9 @@ pub struct RequestCtx {
     /// See [`Self::sent_at`].
     pub answered_at: Option<Instant>,
     /// Its place among the calls of its pool.
-    pub seat: Option<PoolSeat>,
+    pub seat: Option<PoolPermit>,
     /// Its place among the calls of its upstream.
-    pub upstream_seat: Option<UpstreamSeat>,
+    pub upstream_seat: Option<UpstreamPermit>,
     /// Its place among the calls of its key.
     pub key_guard: Option<Guard>,
     /// Its place among the requests under way.
@@ -105,7 +105,7 @@ impl RequestCtx {
             refusal: None,
             problem: None,
             place: None,
-            tried: Tried::default(),
+            tried: TriedSet::default(),
             tries: 0,
             stale: 0,
             body: 0,

@@ -26,10 +26,10 @@ use crate::{
     config::Callers,
     http2::End,
     per_tool::PerTool,
-    pools::{Pools, STATUS_CLASSES},
     reload::Outcome,
     state::State,
     tls::Handshake,
+    upstreams::{Pools, STATUS_CLASSES},
     version,
 };
 

@@ -48,16 +48,16 @@ use crate::{
         fail::{self, Cause},
         log::{self, Outcome},
     },
-    pools::{Home, Room, Upstream, Way},
     respond::{self, Linger},
     state::State,
+    upstreams::{ConnectTarget, OwnerThread, Semaphore, Upstream},
     wire::WireHead,
 };
 
 /// What connects to the tools.
 pub struct Relay {
     dialer: Arc<Dialer>,
-    room: Arc<Room>,
+    room: Arc<Semaphore>,
 }
 
 /// What becomes of the client's connection.
@@ -74,9 +74,9 @@ pub enum Next {
 /// A connection to a tool, how it was made, and whether it had served before.
 struct Connected {
     tool: Stream,
-    way: Arc<Way>,
+    target: Arc<ConnectTarget>,
     /// Where it waits for its next call.
-    home: Home,
+    home: OwnerThread,
     reused: bool,
     /// Whether other calls share it, so that the tool can tell which of them it has not looked at.
     shared: bool,
@@ -107,7 +107,7 @@ impl Relay {
     /// A relay that keeps so many connections without work.
     #[must_use]
     pub fn new(conf: &ServerConf, idle_connections: usize) -> Self {
-        Self { dialer: Arc::new(Dialer::new(conf)), room: Room::new(idle_connections) }
+        Self { dialer: Arc::new(Dialer::new(conf)), room: Semaphore::new(idle_connections) }
     }
 
     /// Answers the request that has arrived; `last` says that the connection is to serve no other.
@@ -182,7 +182,7 @@ impl Relay {
     ) -> Ended {
         let mut upload: Option<Upload> = None;
         loop {
-            let Connected { mut tool, way, home, reused, shared } = match self.connect(state, ctx).await {
+            let Connected { mut tool, target, home, reused, shared } = match self.connect(state, ctx).await {
                 Ok(connected) => connected,
                 Err(Some(problem)) => {
                     if let Some(upload) = &upload {
@@ -215,7 +215,7 @@ impl Relay {
             let broken = match ran {
                 Ok(()) => {
                     if up.is_over() && down.leaves_clean() {
-                        self.keep(ctx, tool, home, &way);
+                        self.keep(ctx, tool, home, &target);
                     }
                     client.give_back(up.beyond());
                     // Over TLS, an end that is not said looks like one that was cut off.
@@ -251,8 +251,8 @@ impl Relay {
         let Some(((pool, method), place)) = call.zip(ctx.place) else {
             return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
         };
-        let way = pool.upstream(place).and_then(Upstream::way).cloned();
-        let Some(way) = way else {
+        let target = pool.upstream(place).and_then(Upstream::connect_target).cloned();
+        let Some(target) = target else {
             return Err(Some(fail::unavailable(&pool, method, "no server of the tool can be reached")));
         };
         ctx.tries += 1;
@@ -260,17 +260,17 @@ impl Relay {
             // What cannot be sent again is not sent over a connection whose end this thread has not heard of yet.
             tokio::task::yield_now().await;
         }
-        let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&way, Monotonic::now()));
+        let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&target, Monotonic::now()));
         if let Some((tool, home)) = idle {
-            return Ok(Connected { tool, way, home, reused: true, shared: false });
+            return Ok(Connected { tool, target, home, reused: true, shared: false });
         }
-        let home = Home::own();
+        let home = OwnerThread::own();
         let made = match pool.upstream(place) {
             // In a box of its own: calls in HTTP/1.1 keep no room for it.
-            Some(upstream) if way.http2 => Box::pin(self.share(upstream, way)).await,
+            Some(upstream) if target.http2 => Box::pin(self.share(upstream, target)).await,
             _ => {
-                let made = self.dialer.make(&way).await;
-                made.map(|tool| Connected { tool, way, home, reused: false, shared: false })
+                let made = self.dialer.make(&target).await;
+                made.map(|tool| Connected { tool, target, home, reused: false, shared: false })
                     .map_err(|error| (error, true))
             }
         };
@@ -291,28 +291,32 @@ impl Relay {
     async fn share(
         &self,
         upstream: &Upstream,
-        way: Arc<Way>,
+        target: Arc<ConnectTarget>,
     ) -> Result<Connected, (Box<pingora_core::Error>, bool)> {
-        let (lines, to, longest) = upstream.lines(&way);
+        let (lines, to, longest) = upstream.lines(&target);
         let make = || {
-            let (dialer, way) = (Arc::clone(&self.dialer), Arc::clone(&way));
-            async move { dialer.agree(&way).await }
+            let (dialer, target) = (Arc::clone(&self.dialer), Arc::clone(&target));
+            async move { dialer.agree(&target).await }
         };
         match lines.carrier(to, longest, &self.room, make).await {
-            Ok(Carrier::Shared(stream, reused)) => {
-                Ok(Connected { tool: Box::new(stream), way, home: Home::own(), reused, shared: true })
-            }
+            Ok(Carrier::Shared(stream, reused)) => Ok(Connected {
+                tool: Box::new(stream),
+                target,
+                home: OwnerThread::own(),
+                reused,
+                shared: true,
+            }),
             Ok(Carrier::Alone(tool)) => {
-                Ok(Connected { tool, way, home: Home::own(), reused: false, shared: false })
+                Ok(Connected { tool, target, home: OwnerThread::own(), reused: false, shared: false })
             }
             Err(Unmade { error, own }) => Err((pingora_core::Error::new_up(error), own)),
         }
     }
 
-    /// Keeps the connection for the next call that goes the same way.
-    fn keep(&self, ctx: &RequestCtx, tool: Stream, home: Home, way: &Way) {
+    /// Keeps the connection for the next call that goes to the same target.
+    fn keep(&self, ctx: &RequestCtx, tool: Stream, home: OwnerThread, target: &ConnectTarget) {
         if let Some(upstream) = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place)) {
-            upstream.keep_idle(tool, home, way, Monotonic::now(), &self.room);
+            upstream.keep_idle(tool, home, target, Monotonic::now(), &self.room);
         }
     }
 }

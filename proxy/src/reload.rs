@@ -17,9 +17,8 @@ use tokio::{
 use crate::{
     clock,
     config::{Config, LoadError},
-    pools::Pools,
-    probe, resolve,
     state::State,
+    upstreams::{Pools, probe, resolve},
 };
 
 pub use watch::Watch;
@@ -131,7 +130,7 @@ impl Reloader {
         let before = self.state.pools.load_full();
         let names = resolve::resolve(&config, before.names()).await;
         let pools = Pools::new(&config, names, Some(&before));
-        probe::introduce(&pools).await;
+        probe::probe_new(&pools).await;
         self.state.take(config, pools);
         let before = self.state.report.load();
         let generation = before.generation + 1;

@@ -35,10 +35,9 @@ use crate::{
     hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
     notify::{Manager, Notifier},
-    probe::Prober,
     reload::{self, Reloader, Watch},
-    resolve::Resolver,
     state::State,
+    upstreams::{probe::Prober, resolve::Resolver},
     version,
 };
 

@@ -15,9 +15,9 @@ use crate::{
     guards::Guards,
     hand_over::Word,
     metrics::Metrics,
-    pools::{Pool, Pools, ResolvedNames},
     reload::Report,
     replay::{ReplayCache, Seen},
+    upstreams::{Pool, Pools, ResolvedNames},
 };
 
 /// One proxy.

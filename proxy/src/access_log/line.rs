@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::{
         config::{PoolConfig, PoolSettings},
-        pools::{Pool, ResolvedNames},
+        upstreams::{Pool, ResolvedNames},
     };
 
     fn line(call: Option<&Call>) -> Line<'_> {

@@ -14,7 +14,7 @@ use shared::{
     time::UnixMillis,
     tool::Tool,
 };
-pub use upstream::{Duty, UpstreamConfig};
+pub use upstream::{AdminState, UpstreamConfig};
 
 use super::{
     effective::Size,

@@ -6,8 +6,8 @@ use shared::tool::Tool;
 use super::register::Register;
 use crate::{
     clock::Monotonic,
-    config::Duty,
-    pools::{Pools, STATUS_CLASSES, Series, Upstream},
+    config::AdminState,
+    upstreams::{Pools, STATUS_CLASSES, Series, Upstream},
 };
 
 pub(super) struct PoolMetrics {
@@ -154,7 +154,9 @@ impl PoolMetrics {
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(super::signed(limit));
             // One that is to get no calls is not missed.
-            for upstream in pool.upstreams.iter().filter(|upstream| upstream.config.duty == Duty::Active) {
+            for upstream in
+                pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)
+            {
                 let healthy = upstream.is_available(now);
                 self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
             }

@@ -151,7 +151,7 @@ pub(crate) fn status(state: &State) -> StatusReport {
     let (pools, now) = (state.pools.load(), Monotonic::now());
     StatusReport::new(|tool| {
         let pool = pools.of(tool);
-        select::enabled(&pool.config.settings, clock::now()).is_ok() && pool.back_in(now) == 0
+        select::enabled(&pool.config.settings, clock::now()).is_ok() && pool.recovers_in(now) == 0
     })
 }
 
@@ -185,7 +185,7 @@ pub fn take_slot(state: &State, ctx: &mut RequestCtx) -> Result<(), Problem> {
         return Err(Problem::new(Code::Internal, "the call has no pool"));
     };
     ctx.seat =
-        Some(pool.enter().ok_or_else(|| {
+        Some(pool.try_acquire().ok_or_else(|| {
             fail::full(state, Bound::CallsInFlight, "the tool has too many calls under way")
         })?);
     select::first(&pool, ctx, key)
@@ -197,7 +197,7 @@ pub fn take_slot(state: &State, ctx: &mut RequestCtx) -> Result<(), Problem> {
 /// Returns the refusal if none could: its client need not send the body.
 pub fn check_upstreams(ctx: &RequestCtx) -> Result<(), Problem> {
     match &ctx.call {
-        Some(call) if call.pool.back_in(Monotonic::at(ctx.started.instant)) > 0 => {
+        Some(call) if call.pool.recovers_in(Monotonic::at(ctx.started.instant)) > 0 => {
             Err(select::none(&call.pool, call.method))
         }
         _ => Ok(()),

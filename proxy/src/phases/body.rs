@@ -49,7 +49,7 @@ pub fn complete(client: &ClientStream, ctx: &mut RequestCtx, again: bool) {
 /// Whether an upstream that has used up its try gets the rest of the call's time, since no other may be asked instead.
 pub fn has_to_wait_on(client: &ClientStream, ctx: &RequestCtx) -> bool {
     let (Some(call), Some(complete)) = (&ctx.call, ctx.complete_at) else { return false };
-    if client.overdue() != Some(Awaited::Try) || call.pool.has_retry(Monotonic::now()) {
+    if client.overdue() != Some(Awaited::Try) || call.pool.can_retry(Monotonic::now()) {
         return false;
     }
     let settings = &call.pool.config.settings;
@@ -82,5 +82,5 @@ fn has_another(ctx: &RequestCtx, now: Instant) -> bool {
     if let Some(place) = ctx.place {
         tried.add(place);
     }
-    ctx.call.as_ref().is_some_and(|call| call.pool.has_another(tried, Monotonic::at(now)))
+    ctx.call.as_ref().is_some_and(|call| call.pool.has_untried(tried, Monotonic::at(now)))
 }

@@ -12,8 +12,8 @@ use crate::{
     ctx::{Call, RequestCtx},
     metrics::Bound,
     phases::select,
-    pools::{Evidence, Pool},
     state::State,
+    upstreams::{Evidence, Pool},
 };
 
 /// A connection could not be made: nothing was sent, so that any method may try the next healthy upstream. Of calls that
@@ -53,7 +53,7 @@ pub fn ended(state: &State, ctx: &RequestCtx, failed: bool, now: Monotonic) {
     if failed && ctx.answered_at.is_none() {
         upstream.record_failure();
     }
-    if call.pool.call_ended(upstream, failed, now) {
+    if call.pool.record_outcome(upstream, failed, now) {
         state.metrics.ejected(call.tool, &upstream.name);
         log::warn!(
             "{} {} is out for {} ms: its calls failed",
@@ -125,10 +125,10 @@ pub fn may_try_again(state: &State, ctx: &mut RequestCtx, failure: Failure) -> b
     let mut tried = ctx.tried;
     ctx.place.into_iter().for_each(|place| tried.add(place));
     let now = Monotonic::now();
-    if !pool.has_another(tried, now) {
+    if !pool.has_untried(tried, now) {
         return false;
     }
-    if !pool.may_retry(now) {
+    if !pool.try_spend_retry(now) {
         state.metrics.hit(Bound::RetryPercent);
         return false;
     }
@@ -242,7 +242,7 @@ pub fn overloaded(detail: &'static str) -> Problem {
 
 fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: String) -> Problem {
     Problem::new(code, detail)
-        .retry_after(pool.back_in(Monotonic::now()).div_ceil(1_000))
+        .retry_after(pool.recovers_in(Monotonic::now()).div_ceil(1_000))
         .with_header("proxy-status", proxy_status(proxy_error))
 }
 

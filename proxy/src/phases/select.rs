@@ -12,7 +12,7 @@ use crate::{
     clock::Monotonic,
     config::{DisabledUntil, PoolSettings},
     ctx::RequestCtx,
-    pools::Pool,
+    upstreams::Pool,
 };
 
 /// A tool that is switched off is a refusal, which says until when where that is known.

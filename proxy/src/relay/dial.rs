@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::{
     http2::tools::{self, Made, Unfriendly},
-    pools::Way,
     tls::{Connector, Distrust, Secured},
+    upstreams::ConnectTarget,
 };
 
 /// What makes connections.
@@ -29,30 +29,30 @@ impl Dialer {
     }
 
     /// A new connection, safe where it has to be.
-    pub(super) async fn make(&self, way: &Way) -> Result<Stream> {
+    pub(super) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
         let begun = Instant::now();
-        let stream = self.0.new_stream(&way.peer).await?;
-        match &way.connector {
+        let stream = self.0.new_stream(&target.peer).await?;
+        match &target.connector {
             None => Ok(stream),
             // In a box of its own: calls of tools without TLS keep no room for it.
             Some(connector) => {
-                Box::pin(secure(stream, connector, way.time.saturating_sub(begun.elapsed()))).await
+                Box::pin(secure(stream, connector, target.time.saturating_sub(begun.elapsed()))).await
             }
         }
     }
 
     /// A new connection in HTTP/2, unless TLS is spoken and the server chooses HTTP/1.1. A server that speaks HTTP/2 and ends
     /// the connection at once, as one does that begins anew, is asked again.
-    pub(super) async fn agree(&self, way: &Way) -> Result<Made, ErrorType> {
+    pub(super) async fn agree(&self, target: &ConnectTarget) -> Result<Made, ErrorType> {
         let begun = Instant::now();
         for _ in 0..GREETINGS {
-            let stream = self.make(way).await.map_err(|error| error.etype().clone())?;
-            let scheme = match &way.connector {
+            let stream = self.make(target).await.map_err(|error| error.etype().clone())?;
+            let scheme = match &target.connector {
                 None => Scheme::HTTP,
                 Some(_) if stream.selected_alpn_proto() == Some(ALPN::H2) => Scheme::HTTPS,
                 Some(_) => return Ok(Made::Http1(stream)),
             };
-            let left = way.time.saturating_sub(begun.elapsed());
+            let left = target.time.saturating_sub(begun.elapsed());
             match timeout(left, tools::greet(stream, scheme)).await {
                 Ok(Ok(made)) => return Ok(made),
                 Ok(Err(Unfriendly::Left)) => {}

@@ -19,12 +19,12 @@ pub struct UpstreamConfig {
     /// Whether it gets calls only when none of the others can.
     pub backup: bool,
     /// What it is there for.
-    pub duty: Duty,
+    pub admin_state: AdminState,
 }
 
 /// What an upstream is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Duty {
+pub enum AdminState {
     /// Calls.
     Active,
     /// To finish what it has: it gets no new calls.
@@ -96,13 +96,14 @@ fn upstream(text: &str) -> Result<UpstreamConfig, String> {
     let address = if said.is_empty() { text.to_owned() } else { address.join(" ") };
     let (host, port) = values::address(&address)?;
     let host = host.to_owned();
-    let mut upstream = UpstreamConfig { host, port, weight: 1, backup: false, duty: Duty::Active };
+    let mut upstream =
+        UpstreamConfig { host, port, weight: 1, backup: false, admin_state: AdminState::Active };
     for word in said {
         match (*word, word.strip_prefix("weight=")) {
             (_, Some(weight)) => upstream.weight = self::weight(weight)?,
             ("backup", None) => upstream.backup = true,
-            ("off", None) => upstream.duty = Duty::Off,
-            _ => upstream.duty = Duty::Draining,
+            ("off", None) => upstream.admin_state = AdminState::Off,
+            _ => upstream.admin_state = AdminState::Draining,
         }
     }
     Ok(upstream)

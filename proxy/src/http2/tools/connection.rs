@@ -17,7 +17,7 @@ use h2::{
 use http::{Request, uri::Scheme};
 
 use super::{fault::Fault, greeting::Heard};
-use crate::{clock::Monotonic, pools::Taken};
+use crate::{clock::Monotonic, upstreams::connection_limit::Permit};
 
 /// What is known of a connection by all who use it.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Connection {
     /// When the first of the calls under way began, and when the last one ended.
     busy_at: AtomicU64,
     used_at: AtomicU64,
-    place: Option<Taken>,
+    place: Option<Permit>,
 }
 
 /// A connection that calls can be made over.
@@ -68,7 +68,7 @@ impl Connection {
         server: Arc<str>,
         scheme: Scheme,
         heard: Arc<Heard>,
-        place: Option<Taken>,
+        place: Option<Permit>,
     ) -> Arc<Self> {
         let now = Monotonic::now().millis();
         Arc::new(Self {

@@ -13,7 +13,7 @@ use super::{
     greeting::Greeted,
     lines::{Lines, Own},
 };
-use crate::pools::Room;
+use crate::upstreams::connection_limit::Semaphore;
 
 /// A connection that was made.
 pub enum Made {
@@ -58,7 +58,7 @@ pub(super) struct Making {
     share: usize,
     number: u64,
     to: u64,
-    room: Arc<Room>,
+    room: Arc<Semaphore>,
 }
 
 impl Flight {
@@ -105,7 +105,7 @@ impl Flight {
 }
 
 impl Making {
-    pub(super) fn new(lines: &Arc<Lines>, share: usize, flight: &Flight, room: &Arc<Room>) -> Self {
+    pub(super) fn new(lines: &Arc<Lines>, share: usize, flight: &Flight, room: &Arc<Semaphore>) -> Self {
         let (number, to) = (flight.number, flight.to);
         Self { lines: Arc::clone(lines), share, number, to, room: Arc::clone(room) }
     }
@@ -124,7 +124,8 @@ impl Making {
 
     fn land_shared(&self, made: Box<Shareable>) {
         let Shareable { greeted: Greeted { send, connection: driven, heard }, scheme } = *made;
-        let connection = Connection::new(self.to, self.lines.server(), scheme, heard, self.room.take());
+        let connection =
+            Connection::new(self.to, self.lines.server(), scheme, heard, self.room.try_acquire());
         let may_wait = connection.may_wait();
         tokio::spawn(driver::drive(driven, Arc::clone(&connection), Patience::WITH_TOOLS));
         let mut open = Open::new(connection, send);

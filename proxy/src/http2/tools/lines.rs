@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     clock::Monotonic,
-    pools::Room,
     thread::{self, THREADS},
+    upstreams::connection_limit::Semaphore,
 };
 
 /// The connections to one server.
@@ -85,7 +85,7 @@ impl Lines {
         self: &Arc<Self>,
         to: u64,
         longest: Duration,
-        room: &Arc<Room>,
+        room: &Arc<Semaphore>,
         make: impl Fn() -> F,
     ) -> Result<Carrier, Unmade>
     where
@@ -114,7 +114,7 @@ impl Lines {
         Err(Unmade { error: ErrorType::ConnectionClosed, own: true })
     }
 
-    fn turn(self: &Arc<Self>, to: u64, longest: Duration, room: &Arc<Room>) -> Turn {
+    fn turn(self: &Arc<Self>, to: u64, longest: Duration, room: &Arc<Semaphore>) -> Turn {
         let share = thread::own() % THREADS;
         let Some(own) = self.share(share) else { return Turn::Wait(oneshot::channel().1) };
         let (mut own, now) = (own.lock(), Monotonic::now());
@@ -192,14 +192,14 @@ mod tests {
     /// Where calls wait for a connection that is made when the test says so.
     struct Station {
         lines: Arc<Lines>,
-        room: Arc<Room>,
+        room: Arc<Semaphore>,
         made: Arc<AtomicUsize>,
         go: watch::Sender<bool>,
     }
 
     impl Station {
         fn new() -> Self {
-            let (room, made) = (Room::new(10), Arc::default());
+            let (room, made) = (Semaphore::new(10), Arc::default());
             Self { lines: Lines::new("tool.test:9100"), room, made, go: watch::Sender::new(false) }
         }
 

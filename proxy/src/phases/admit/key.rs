@@ -6,7 +6,7 @@ use crate::{
     config::DirectConfig,
     ctx::RequestCtx,
     direct::{self, Direct, Way},
-    pools::Pool,
+    upstreams::Pool,
 };
 
 /// Whose call it is, and why it is denied if it is. One that is not is counted from here on.

@@ -6,10 +6,7 @@
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Waker},
     time::Duration,
 };
@@ -21,66 +18,36 @@ use tokio::{
     task::unconstrained,
 };
 
+use super::connection_limit::{Permit, Semaphore};
 use crate::{
     clock::Monotonic,
     thread::{self, THREADS},
 };
 
-/// How many connections may wait, towards all upstreams together.
-#[derive(Debug)]
-pub struct Room {
-    most: usize,
-    used: AtomicUsize,
-}
-
 /// The waiting connections to one upstream.
 #[derive(Debug, Default)]
-pub(super) struct Idle {
-    threads: [Mutex<Vec<Kept>>; THREADS],
+pub(super) struct IdlePool {
+    threads: [Mutex<Vec<IdleConnection>>; THREADS],
 }
 
 #[derive(Debug)]
-struct Kept {
+struct IdleConnection {
     stream: Stream,
     to: u64,
     since: Monotonic,
-    _place: Taken,
+    _permit: Permit,
 }
 
 /// The thread whose reactor wakes a connection, and whose list it waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home(usize);
+pub struct OwnerThread(usize);
 
 /// How long a thread must not have used its connections before it lends one. Under load each thread so comes to have its
 /// own: a borrowed one costs a wake-up of two threads instead of one.
 const LENDS_AFTER: Duration = Duration::from_millis(50);
 
-/// A place among those that may wait. It is free again when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Taken(Arc<Room>);
-
-impl Room {
-    /// Room for so many.
-    #[must_use]
-    pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, used: AtomicUsize::new(0) })
-    }
-
-    /// A place, if one is left.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Taken> {
-        let place = Taken(Arc::clone(self));
-        (self.used.fetch_add(1, Ordering::Relaxed) < self.most).then_some(place)
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.used.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Home {
-    /// Returns the home of what this thread makes.
+impl OwnerThread {
+    /// Returns the current thread.
     #[must_use]
     pub fn own() -> Self {
         Self(thread::own() % THREADS)
@@ -92,34 +59,41 @@ impl Home {
     }
 }
 
-impl Idle {
+impl IdlePool {
     /// Returns the connection to `to` that this thread used last, or else one that another thread lends: one that has waited
-    /// no longer than the longest time and that the upstream has not closed. It must be kept with the home it came with.
-    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, Home)> {
-        let own = Home::own();
-        let is_good = |kept: &mut Kept| kept.is_good(to, now, longest);
+    /// no longer than the longest time and that the upstream has not closed. It must be kept with the owner it came with.
+    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, OwnerThread)> {
+        let own = OwnerThread::own();
+        let is_good = |kept: &mut IdleConnection| kept.is_good(to, now, longest);
         let own_stream = self.list(own).and_then(|list| last(&mut list.lock(), is_good));
         own_stream.map(|stream| (stream, own)).or_else(|| self.borrow(own, now, is_good))
     }
 
     fn borrow(
         &self,
-        own: Home,
+        own: OwnerThread,
         now: Monotonic,
-        is_good: impl Fn(&mut Kept) -> bool + Copy,
-    ) -> Option<(Stream, Home)> {
-        own.others().find_map(|home| {
+        is_good: impl Fn(&mut IdleConnection) -> bool + Copy,
+    ) -> Option<(Stream, OwnerThread)> {
+        own.others().find_map(|owner| {
             // One who is at it is not waited for.
-            let mut list = self.list(home)?.try_lock()?;
+            let mut list = self.list(owner)?.try_lock()?;
             list.last().filter(|kept| kept.since.plus(LENDS_AFTER) <= now)?;
-            last(&mut list, is_good).map(|stream| (stream, home))
+            last(&mut list, is_good).map(|stream| (stream, owner))
         })
     }
 
     /// Keeps a connection over which nothing is in flight, if there is room.
-    pub(super) fn keep(&self, stream: Stream, home: Home, to: u64, now: Monotonic, room: &Arc<Room>) {
-        if let (Some(list), Some(place)) = (self.list(home), room.take()) {
-            list.lock().push(Kept { stream, to, since: now, _place: place });
+    pub(super) fn keep(
+        &self,
+        stream: Stream,
+        owner: OwnerThread,
+        to: u64,
+        now: Monotonic,
+        semaphore: &Arc<Semaphore>,
+    ) {
+        if let (Some(list), Some(permit)) = (self.list(owner), semaphore.try_acquire()) {
+            list.lock().push(IdleConnection { stream, to, since: now, _permit: permit });
         }
     }
 
@@ -130,13 +104,13 @@ impl Idle {
         }
     }
 
-    fn list(&self, home: Home) -> Option<&Mutex<Vec<Kept>>> {
-        self.threads.get(home.0)
+    fn list(&self, owner: OwnerThread) -> Option<&Mutex<Vec<IdleConnection>>> {
+        self.threads.get(owner.0)
     }
 }
 
 /// Removes and returns the last one that is good, and drops those after it.
-fn last(list: &mut Vec<Kept>, is_good: impl Fn(&mut Kept) -> bool) -> Option<Stream> {
+fn last(list: &mut Vec<IdleConnection>, is_good: impl Fn(&mut IdleConnection) -> bool) -> Option<Stream> {
     loop {
         let mut kept = list.pop()?;
         if is_good(&mut kept) {
@@ -145,7 +119,7 @@ fn last(list: &mut Vec<Kept>, is_good: impl Fn(&mut Kept) -> bool) -> Option<Str
     }
 }
 
-impl Kept {
+impl IdleConnection {
     fn is_good(&mut self, to: u64, now: Monotonic, longest: Duration) -> bool {
         let old = self.since.plus(longest) < now;
         self.to == to && !old && is_quiet(&mut self.stream)
@@ -188,54 +162,54 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_used_again_unless_it_is_old_closed_talkative_or_leads_elsewhere() {
-        let (idle, room) = (Idle::default(), Room::new(10));
+        let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (_far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         assert!(idle.take(1, at(55_000), LONGEST).is_some());
         assert!(idle.take(1, at(55_000), LONGEST).is_none(), "it was taken");
 
         let (_far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         assert!(idle.take(1, at(55_001), LONGEST).is_none(), "old");
         let (_far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         assert!(idle.take(2, at(1), LONGEST).is_none(), "elsewhere");
         let (far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         drop(far);
         assert!(idle.take(1, at(1), LONGEST).is_none(), "closed");
         let (mut far, near) = connection();
         far.write_all(b"HTTP/1.1 408 ").await.unwrap();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         assert!(idle.take(1, at(1), LONGEST).is_none(), "talkative");
-        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+        assert_eq!(semaphore.used(), 0);
     }
 
     #[tokio::test]
-    async fn no_more_wait_than_there_is_room_for() {
-        let (idle, room) = (Idle::default(), Room::new(2));
+    async fn idle_connections_are_limited_by_the_semaphore() {
+        let (idle, semaphore) = (IdlePool::default(), Semaphore::new(2));
         let ends: Vec<_> = (0..3)
             .map(|_| {
                 let (far, near) = connection();
-                idle.keep(near, Home::own(), 1, at(0), &room);
+                idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
                 far
             })
             .collect();
         let taken = std::iter::from_fn(|| idle.take(1, at(1), LONGEST)).count();
         assert_eq!((ends.len(), taken), (3, 2));
         let (_far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         idle.sweep(1, at(1), LONGEST);
-        assert_eq!(room.used.load(Ordering::Relaxed), 1);
+        assert_eq!(semaphore.used(), 1);
         idle.sweep(1, at(60_000), LONGEST);
-        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+        assert_eq!(semaphore.used(), 0);
     }
 
     /// Runs on a thread whose list is not this one's.
     fn elsewhere<T: Send>(run: impl FnOnce() -> T + Send) -> T {
-        let (here, mut run) = (Home::own(), Some(run));
+        let (here, mut run) = (OwnerThread::own(), Some(run));
         loop {
-            let attempt = || (Home::own() != here).then(|| run.take().map(|run| run()))?;
+            let attempt = || (OwnerThread::own() != here).then(|| run.take().map(|run| run()))?;
             if let Some(value) = thread::scope(|scope| scope.spawn(attempt).join().unwrap()) {
                 return value;
             }
@@ -244,27 +218,27 @@ mod tests {
 
     #[tokio::test]
     async fn thread_without_connection_borrows_one_that_has_waited() {
-        let (idle, room) = (Idle::default(), Room::new(10));
+        let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (_far, near) = connection();
-        let home = Home::own();
-        idle.keep(near, home, 1, at(1_000), &room);
+        let owner = OwnerThread::own();
+        idle.keep(near, owner, 1, at(1_000), &semaphore);
         let take = |now: u64| elsewhere(|| idle.take(1, at(now), LONGEST));
         assert!(take(1_049).is_none(), "its own thread is busy with it");
         let (stream, from) = take(1_050).unwrap();
-        assert_eq!(from, home);
+        assert_eq!(from, owner);
         // It goes back to where it is woken, and is borrowed again only after it has waited again.
-        elsewhere(|| idle.keep(stream, from, 1, at(1_060), &room));
+        elsewhere(|| idle.keep(stream, from, 1, at(1_060), &semaphore));
         assert!(take(1_100).is_none());
         assert!(idle.take(1, at(1_061), LONGEST).is_some());
     }
 
     #[tokio::test]
     async fn busy_list_is_not_waited_for() {
-        let (idle, room) = (Idle::default(), Room::new(10));
+        let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (_far, near) = connection();
-        let home = Home::own();
-        idle.keep(near, home, 1, at(0), &room);
-        let held = idle.list(home).unwrap().lock();
+        let owner = OwnerThread::own();
+        idle.keep(near, owner, 1, at(0), &semaphore);
+        let held = idle.list(owner).unwrap().lock();
         assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_none());
         drop(held);
         assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_some());
@@ -272,12 +246,12 @@ mod tests {
 
     #[tokio::test]
     async fn closed_connection_of_another_thread_is_not_borrowed() {
-        let (idle, room) = (Idle::default(), Room::new(10));
+        let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (far, near) = connection();
-        idle.keep(near, Home::own(), 1, at(0), &room);
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         drop(far);
         assert!(elsewhere(|| idle.take(1, at(1_000), LONGEST)).is_none());
-        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+        assert_eq!(semaphore.used(), 0);
     }
 
     /// What lending rests on: a socket registered with one thread's runtime wakes a task of another's.
@@ -288,7 +262,7 @@ mod tests {
         let (end, ended) = oneshot::channel::<()>();
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
-        let home = thread::spawn(move || {
+        let owner = thread::spawn(move || {
             runtime().block_on(async {
                 let stream = TcpStream::connect(address).await.unwrap();
                 made.send(Box::new(TcpConnection::from(stream)) as Stream).unwrap();
@@ -316,6 +290,6 @@ mod tests {
             assert!(!is_quiet(&mut stream));
         });
         end.send(()).unwrap();
-        home.join().unwrap();
+        owner.join().unwrap();
     }
 }

@@ -26,13 +26,13 @@ pub enum Evidence {
 
 /// Health and what it rests on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct HealthState {
     pub(super) health: Health,
     passes: u32,
     failures: u32,
 }
 
-impl Standing {
+impl HealthState {
     pub(super) const fn new() -> Self {
         Self { health: Health::Unknown, passes: 0, failures: 0 }
     }
@@ -86,7 +86,7 @@ mod tests {
         let thresholds = ProbeConfig::default();
         evidence
             .iter()
-            .fold(Standing::new(), |standing, &evidence| standing.after(evidence, &thresholds))
+            .fold(HealthState::new(), |standing, &evidence| standing.after(evidence, &thresholds))
             .health
     }
 

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Whether an upstream is on trial, and whether a call is trying it.
 #[derive(Debug, Default)]
-pub(super) struct Trial(AtomicU8);
+pub(super) struct HalfOpen(AtomicU8);
 
 /// What a call may do with an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum TrialTurn {
     /// Use it like any other.
     Free,
     /// Try it; others wait for what comes of it.
@@ -21,7 +21,7 @@ const NONE: u8 = 0;
 const OPEN: u8 = 1;
 const TAKEN: u8 = 2;
 
-impl Trial {
+impl HalfOpen {
     /// Notes whether the upstream is on trial. A new ejection makes a new trial.
     pub(super) fn set(&self, on_trial: bool, ejected: bool) {
         if ejected {
@@ -37,14 +37,14 @@ impl Trial {
     }
 
     /// The turn of one more call.
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn turn(&self) -> TrialTurn {
         if self.0.load(Ordering::Acquire) == NONE {
-            return Turn::Free;
+            return TrialTurn::Free;
         }
         match self.0.compare_exchange(OPEN, TAKEN, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => Turn::Trial,
-            Err(TAKEN) => Turn::Wait,
-            Err(_) => Turn::Free,
+            Ok(_) => TrialTurn::Trial,
+            Err(TAKEN) => TrialTurn::Wait,
+            Err(_) => TrialTurn::Free,
         }
     }
 
@@ -61,18 +61,18 @@ mod tests {
 
     #[test]
     fn one_call_at_a_time_tries_what_was_ejected() {
-        let trial = Trial::default();
-        assert_eq!([trial.turn(), trial.turn()], [Turn::Free; 2]);
+        let trial = HalfOpen::default();
+        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Free; 2]);
         trial.set(true, true);
-        assert_eq!([trial.turn(), trial.turn()], [Turn::Trial, Turn::Wait]);
+        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Trial, TrialTurn::Wait]);
         // It left without a word: another one tries.
         trial.over();
-        assert_eq!([trial.turn(), trial.turn()], [Turn::Trial, Turn::Wait]);
+        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Trial, TrialTurn::Wait]);
         trial.set(true, true);
         trial.over();
-        assert_eq!(trial.turn(), Turn::Trial);
+        assert_eq!(trial.turn(), TrialTurn::Trial);
         trial.set(false, false);
         trial.over();
-        assert_eq!([trial.turn(), trial.turn()], [Turn::Free; 2]);
+        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Free; 2]);
     }
 }

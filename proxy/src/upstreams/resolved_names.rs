@@ -11,7 +11,7 @@ use crate::config::UpstreamConfig;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedNames(HashMap<String, BTreeSet<IpAddr>>);
 
-/// The most servers of one pool, which is what [`super::Tried`] can tell apart.
+/// The most servers of one pool, which is what [`super::TriedSet`] can tell apart.
 pub(super) const MAX_SERVERS: usize = 64;
 
 impl ResolvedNames {
@@ -34,7 +34,7 @@ impl ResolvedNames {
 
 /// Returns the servers of a pool: one for each address of each entry, and one without an address for a name that has
 /// never been resolved. Beyond [`MAX_SERVERS`] names lose addresses, the one with the most first.
-pub(super) fn servers<'a>(
+pub(super) fn upstreams<'a>(
     upstreams: &'a [UpstreamConfig],
     names: &ResolvedNames,
 ) -> Vec<(&'a UpstreamConfig, Option<SocketAddr>)> {
@@ -60,10 +60,16 @@ fn of_entry(upstream: &UpstreamConfig, names: &ResolvedNames) -> Vec<Option<Sock
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Duty;
+    use crate::config::AdminState;
 
     fn entry(host: &str) -> UpstreamConfig {
-        UpstreamConfig { host: host.to_owned(), port: 9100, weight: 1, backup: false, duty: Duty::Active }
+        UpstreamConfig {
+            host: host.to_owned(),
+            port: 9100,
+            weight: 1,
+            backup: false,
+            admin_state: AdminState::Active,
+        }
     }
 
     fn ips(count: u8) -> impl Iterator<Item = IpAddr> {
@@ -71,7 +77,7 @@ mod tests {
     }
 
     fn shown(upstreams: &[UpstreamConfig], names: &ResolvedNames) -> Vec<String> {
-        servers(upstreams, names).into_iter().map(|(upstream, at)| upstream.identity(at)).collect()
+        super::upstreams(upstreams, names).into_iter().map(|(upstream, at)| upstream.identity(at)).collect()
     }
 
     #[test]

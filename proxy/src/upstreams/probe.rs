@@ -17,11 +17,11 @@ use tokio::{
 
 use crate::{
     clock::Monotonic,
-    config::{Duty, ProbeConfig, ProbeKind},
+    config::{AdminState, ProbeConfig, ProbeKind},
     http2::tools,
-    pools::{Evidence, Health, Pool, Pools, Upstream},
     state::State,
     tls,
+    upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
 
 /// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
@@ -45,11 +45,11 @@ impl BackgroundService for Prober {
 }
 
 /// Probes the upstreams once of which nothing is known, all at the same time.
-pub async fn introduce(pools: &Pools) {
+pub async fn probe_new(pools: &Pools) {
     let mut first = JoinSet::new();
     for pool in pools.iter() {
         for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.duty != Duty::Off
+            if upstream.config.admin_state != AdminState::Off
                 && upstream.address.is_some()
                 && upstream.health() == Health::Unknown
             {
@@ -57,15 +57,15 @@ pub async fn introduce(pools: &Pools) {
             }
         }
     }
-    note_unresolved(pools);
+    mark_unresolved(pools);
     first.join_all().await;
 }
 
 /// Notes that upstreams whose names have no known address cannot be reached.
-pub fn note_unresolved(pools: &Pools) {
+pub fn mark_unresolved(pools: &Pools) {
     for pool in pools.iter() {
         for upstream in &pool.upstreams {
-            if upstream.config.duty != Duty::Off && upstream.address.is_none() {
+            if upstream.config.admin_state != AdminState::Off && upstream.address.is_none() {
                 note(pool, upstream, Err("its name has no known address".to_owned()));
             }
         }
@@ -84,7 +84,7 @@ fn watch_all(pools: &Pools) -> JoinSet<()> {
     let mut probes = JoinSet::new();
     for pool in pools.iter() {
         for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.duty != Duty::Off && upstream.address.is_some() {
+            if upstream.config.admin_state != AdminState::Off && upstream.address.is_some() {
                 probes.spawn(watch(Arc::clone(pool), place));
             }
         }
@@ -103,7 +103,7 @@ async fn watch(pool: Arc<Pool>, place: usize) {
         upstream.sweep_idle(Monotonic::now());
         // From start to start: a probe that takes its whole timeout must not put off the next.
         let pause = pause(&pool.config.settings.probe).saturating_sub(begun.elapsed());
-        upstream.probed_next_at(Monotonic::now().plus(pause));
+        upstream.schedule_probe(Monotonic::now().plus(pause));
         sleep(pause).await;
     }
 }

@@ -4,7 +4,7 @@ use crate::clock::Monotonic;
 
 /// A retry is paid for with what calls leave behind.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
+pub(super) struct RetryBudget {
     /// In thousandths of a retry.
     saved: u64,
     at: Monotonic,
@@ -16,7 +16,7 @@ const FLOOR_PER_SECOND: u64 = 3;
 /// What can be saved up.
 const MOST: u64 = 10 * RETRY;
 
-impl Budget {
+impl RetryBudget {
     /// A budget that nothing was taken from.
     #[must_use]
     pub(super) const fn new(now: Monotonic) -> Self {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     fn retries(calls_per_second: u64, seconds: u64, percent: u64) -> u64 {
-        let mut budget = Budget::new(Monotonic::from_millis(0));
+        let mut budget = RetryBudget::new(Monotonic::from_millis(0));
         let mut retries = 0;
         for call in 0..calls_per_second * seconds {
             budget = budget.after_call(percent);
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_clock_that_stands_still_earns_nothing() {
         let now = Monotonic::from_millis(5);
-        let mut budget = Budget::new(now);
+        let mut budget = RetryBudget::new(now);
         for _ in 0..MOST / RETRY {
             budget = budget.after_retry(now).unwrap();
         }

@@ -18,10 +18,9 @@ use tokio::{
 };
 
 use crate::{
-    config::{Config, Duty},
-    pools::ResolvedNames,
-    probe,
+    config::{AdminState, Config},
     state::State,
+    upstreams::{ResolvedNames, probe},
 };
 
 /// The task that resolves the names of the configuration in use every `resolve_interval`.
@@ -97,10 +96,10 @@ async fn apply(state: &State, results: Results) {
     let pools = state.pools.load_full();
     match pools.with_names(merged(pools.names().clone(), results)) {
         Some(changed) => {
-            probe::introduce(&changed).await;
+            probe::probe_new(&changed).await;
             state.take_pools(changed);
         }
-        None => probe::note_unresolved(&pools),
+        None => probe::mark_unresolved(&pools),
     }
 }
 
@@ -111,7 +110,8 @@ fn merged(names: ResolvedNames, results: Results) -> ResolvedNames {
 /// Returns the names of upstreams that are to be reached.
 fn names(config: &Config) -> BTreeSet<String> {
     let upstreams = config.pools.iter().flat_map(|(_, pool)| &pool.upstreams);
-    let named = upstreams.filter(|upstream| upstream.duty != Duty::Off && upstream.ip().is_none());
+    let named =
+        upstreams.filter(|upstream| upstream.admin_state != AdminState::Off && upstream.ip().is_none());
     named.map(|upstream| upstream.host.clone()).collect()
 }
 
@@ -169,7 +169,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{clock::Monotonic, pools::Health};
+    use crate::{clock::Monotonic, upstreams::Health};
 
     /// A server that passes every probe.
     fn serve(listener: TcpListener) -> JoinHandle<()> {
@@ -204,7 +204,7 @@ mod tests {
         let pool = state.pool(Tool::Qr);
         let next = |_| {
             let (place, _seat) =
-                pool.take(KeyId::new([1; 12]), crate::pools::Tried::default(), Monotonic::now())?;
+                pool.take(KeyId::new([1; 12]), crate::upstreams::TriedSet::default(), Monotonic::now())?;
             pool.upstream(place)?.address
         };
         (0..10).filter_map(next).map(|address| address.ip()).collect()

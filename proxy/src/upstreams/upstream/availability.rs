@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::Upstream;
 use crate::{
     clock::Monotonic,
-    config::{Duty, PoolSettings, ProbeConfig},
-    pools::health::{Evidence, Health},
+    config::{AdminState, PoolSettings, ProbeConfig},
+    upstreams::health::{Evidence, Health},
 };
 
 pub(super) const UNKNOWN: u8 = 0;
@@ -27,7 +27,9 @@ impl Upstream {
     /// Whether it gets new calls.
     #[must_use]
     pub fn is_available(&self, now: Monotonic) -> bool {
-        self.config.duty == Duty::Active && self.health() == Health::Healthy && self.ejected_for(now) == 0
+        self.config.admin_state == AdminState::Active
+            && self.health() == Health::Healthy
+            && self.ejected_for(now) == 0
     }
 
     /// Milliseconds until its ejection ends; 0 when it is not ejected.
@@ -64,7 +66,7 @@ impl Upstream {
     }
 
     /// Takes the end of a call in; whether the upstream was ejected for it.
-    pub(crate) fn call_ended(
+    pub(crate) fn record_outcome(
         &self,
         failed: bool,
         settings: &PoolSettings,
@@ -94,8 +96,8 @@ impl Upstream {
     }
 
     /// Milliseconds until it can get calls, if all probes pass from now on; `None` when it is not to get any.
-    pub(crate) fn back_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
-        if self.config.duty != Duty::Active {
+    pub(crate) fn recovers_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
+        if self.config.admin_state != AdminState::Active {
             return None;
         }
         let probes = match self.live.standing.lock().passes_needed(probe) {
@@ -106,7 +108,7 @@ impl Upstream {
     }
 
     /// Notes when it is probed next.
-    pub fn probed_next_at(&self, moment: Monotonic) {
+    pub fn schedule_probe(&self, moment: Monotonic) {
         self.live.next_probe.store(moment.millis(), Ordering::Relaxed);
     }
 }

@@ -1,6 +1,6 @@
 //! One server of a tool.
 
-mod condition;
+mod availability;
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -18,14 +18,15 @@ use pingora_core::{
     upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy, Peer as _},
 };
 
-use self::condition::UNKNOWN;
+use self::availability::UNKNOWN;
 use super::{
     balance::{self, Candidate},
-    ejection::Ejection,
-    health::Standing,
-    idle::{Home, Idle, Room},
+    connection_limit::Semaphore,
+    half_open::{HalfOpen, TrialTurn},
+    health::HealthState,
+    idle::{IdlePool, OwnerThread},
+    outlier::OutlierState,
     series::{Series, SeriesSlot},
-    trial::{Trial, Turn},
 };
 use crate::{
     clock::{Monotonic, millis},
@@ -53,14 +54,14 @@ pub struct Upstream {
     http2: bool,
     /// How long a connection may wait for its next call.
     keep_idle: Duration,
-    way: Option<Arc<Way>>,
+    target: Option<Arc<ConnectTarget>>,
     series: SeriesSlot,
-    live: Arc<Live>,
+    live: Arc<SharedState>,
 }
 
 /// How to connect to a server.
 #[derive(Debug)]
-pub struct Way {
+pub struct ConnectTarget {
     /// What Pingora wants to know.
     pub peer: HttpPeer,
     /// What the connection is made safe with, where there is TLS.
@@ -75,27 +76,27 @@ pub struct Way {
 
 /// What is known of a server. It outlives the configuration that named it.
 #[derive(Debug)]
-struct Live {
-    standing: Mutex<Standing>,
+struct SharedState {
+    standing: Mutex<HealthState>,
     /// A copy of the standing's health that calls read without the lock.
     health: AtomicU8,
     next_probe: AtomicU64,
-    ejection: Mutex<Ejection>,
+    ejection: Mutex<OutlierState>,
     /// A copy of the end of the ejection that calls read without the lock.
     out_until: AtomicU64,
     /// When it began to get calls again; 0 when it always got some.
     back_at: AtomicU64,
     in_flight: AtomicUsize,
-    trial: Trial,
-    idle: Idle,
+    trial: HalfOpen,
+    idle: IdlePool,
     /// Those that are shared, where HTTP/2 is spoken.
     lines: OnceLock<Arc<Lines>>,
 }
 
 /// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
 #[derive(Debug)]
-pub struct UpstreamSeat {
-    live: Arc<Live>,
+pub struct UpstreamPermit {
+    live: Arc<SharedState>,
     /// Whether the call is the first after an ejection.
     is_trial: bool,
 }
@@ -113,7 +114,8 @@ impl Upstream {
     ) -> Self {
         let name = config.identity(address);
         let connector = settings.tls.connector(&config.host, settings.http2);
-        let way = address.map(|address| Arc::new(Way::new(address, connector.clone(), settings)));
+        let target =
+            address.map(|address| Arc::new(ConnectTarget::new(address, connector.clone(), settings)));
         Self {
             seed: balance::seed(name.as_bytes()),
             name,
@@ -123,34 +125,41 @@ impl Upstream {
             connector,
             http2: settings.http2,
             keep_idle: settings.keep_idle,
-            way,
+            target,
             series: SeriesSlot::default(),
-            live: before.map_or_else(|| Arc::new(Live::new()), |before| Arc::clone(&before.live)),
+            live: before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.live)),
         }
     }
 
     /// Returns how to connect; `None` while the name has never been resolved.
     #[must_use]
-    pub const fn way(&self) -> Option<&Arc<Way>> {
-        self.way.as_ref()
+    pub const fn connect_target(&self) -> Option<&Arc<ConnectTarget>> {
+        self.target.as_ref()
     }
 
     /// Returns a connection made that way before, which waits for work, and its home.
     #[must_use]
-    pub fn take_idle(&self, way: &Way, now: Monotonic) -> Option<(Stream, Home)> {
-        self.live.idle.take(way.identity, now, self.keep_idle)
+    pub fn take_idle(&self, target: &ConnectTarget, now: Monotonic) -> Option<(Stream, OwnerThread)> {
+        self.live.idle.take(target.identity, now, self.keep_idle)
     }
 
     /// Keeps a connection over which nothing is in flight, where it belongs.
-    pub fn keep_idle(&self, stream: Stream, home: Home, way: &Way, now: Monotonic, room: &Arc<Room>) {
-        self.live.idle.keep(stream, home, way.identity, now, room);
+    pub fn keep_idle(
+        &self,
+        stream: Stream,
+        owner: OwnerThread,
+        target: &ConnectTarget,
+        now: Monotonic,
+        semaphore: &Arc<Semaphore>,
+    ) {
+        self.live.idle.keep(stream, owner, target.identity, now, semaphore);
     }
 
     /// The connections to it that calls share, with what tells which of them lead that way and how long they may wait for
     /// work.
     #[must_use]
-    pub fn lines(&self, way: &Way) -> (&Arc<Lines>, u64, Duration) {
-        (self.live.lines.get_or_init(|| Lines::new(&self.name)), way.identity, self.keep_idle)
+    pub fn lines(&self, target: &ConnectTarget) -> (&Arc<Lines>, u64, Duration) {
+        (self.live.lines.get_or_init(|| Lines::new(&self.name)), target.identity, self.keep_idle)
     }
 
     /// How many connections to it are shared.
@@ -161,10 +170,10 @@ impl Upstream {
 
     /// Closes connections that nobody will use any more.
     pub fn sweep_idle(&self, now: Monotonic) {
-        if let Some(way) = &self.way {
-            self.live.idle.sweep(way.identity, now, self.keep_idle);
+        if let Some(target) = &self.target {
+            self.live.idle.sweep(target.identity, now, self.keep_idle);
             if let Some(lines) = self.live.lines.get() {
-                lines.sweep(way.identity, now, self.keep_idle);
+                lines.sweep(target.identity, now, self.keep_idle);
             }
         }
     }
@@ -225,24 +234,24 @@ impl Upstream {
 
     /// Whether another call is the first after its ejection, and it is not known yet how that goes.
     #[must_use]
-    pub fn is_being_tried(&self) -> bool {
+    pub fn has_trial_call(&self) -> bool {
         self.live.trial.is_taken()
     }
 
     /// Counts a call until the result is dropped; `None` when another one is trying the upstream, which is only
     /// disregarded by a call that has no other.
     #[must_use]
-    pub(super) fn enter(&self, has_other: bool) -> Option<UpstreamSeat> {
+    pub(super) fn try_acquire(&self, has_other: bool) -> Option<UpstreamPermit> {
         let turn = self.live.trial.turn();
-        if turn == Turn::Wait && has_other {
+        if turn == TrialTurn::Wait && has_other {
             return None;
         }
         self.live.in_flight.fetch_add(1, Ordering::Relaxed);
-        Some(UpstreamSeat { live: Arc::clone(&self.live), is_trial: turn == Turn::Trial })
+        Some(UpstreamPermit { live: Arc::clone(&self.live), is_trial: turn == TrialTurn::Trial })
     }
 }
 
-impl Way {
+impl ConnectTarget {
     fn new(address: SocketAddr, connector: Option<Connector>, settings: &PoolSettings) -> Self {
         let peer = peer(address, settings);
         // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
@@ -258,24 +267,24 @@ impl Way {
     }
 }
 
-impl Live {
+impl SharedState {
     fn new() -> Self {
         Self {
-            standing: Mutex::new(Standing::new()),
+            standing: Mutex::new(HealthState::new()),
             health: AtomicU8::new(UNKNOWN),
             next_probe: AtomicU64::new(0),
-            ejection: Mutex::new(Ejection::new()),
+            ejection: Mutex::new(OutlierState::new()),
             out_until: AtomicU64::new(0),
             back_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
-            trial: Trial::default(),
-            idle: Idle::default(),
+            trial: HalfOpen::default(),
+            idle: IdlePool::default(),
             lines: OnceLock::new(),
         }
     }
 }
 
-impl Drop for UpstreamSeat {
+impl Drop for UpstreamPermit {
     fn drop(&mut self) {
         self.live.in_flight.fetch_sub(1, Ordering::Relaxed);
         if self.is_trial {

@@ -7,7 +7,7 @@ use crate::{
 
 /// How an upstream's calls went, and until when it gets none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ejection {
+pub(super) struct OutlierState {
     failures_in_a_row: u32,
     window: Monotonic,
     calls: u32,
@@ -25,7 +25,7 @@ const WINDOW_MS: u64 = 10_000;
 /// Fewer calls than this have no ratio.
 const FEWEST_CALLS: u32 = 20;
 
-impl Ejection {
+impl OutlierState {
     pub(super) const fn new() -> Self {
         let start = Monotonic::from_millis(0);
         Self {
@@ -129,7 +129,7 @@ mod tests {
         EjectConfig::default()
     }
 
-    fn calls(mut ejection: Ejection, ends: &[bool], now: u64) -> Ejection {
+    fn calls(mut ejection: OutlierState, ends: &[bool], now: u64) -> OutlierState {
         for failed in ends {
             ejection = ejection.after_call(*failed, &rules(), at(now), || true);
         }
@@ -138,24 +138,27 @@ mod tests {
 
     #[test]
     fn five_failures_in_a_row_eject_and_four_do_not() {
-        let sick = calls(Ejection::new(), &[true; 5], 1_000);
+        let sick = calls(OutlierState::new(), &[true; 5], 1_000);
         assert_eq!(sick.until().millis(), 6_000);
-        assert_eq!(calls(Ejection::new(), &[true, true, true, true, false, true], 1_000).until().millis(), 0);
+        assert_eq!(
+            calls(OutlierState::new(), &[true, true, true, true, false, true], 1_000).until().millis(),
+            0
+        );
     }
 
     #[test]
     fn half_of_many_calls_failing_ejects_and_less_does_not() {
         let half = [true, false].repeat(10);
-        assert!(calls(Ejection::new(), &half, 1_000).until() < at(1_000), "the last one was well");
+        assert!(calls(OutlierState::new(), &half, 1_000).until() < at(1_000), "the last one was well");
         let half = [false, true].repeat(10);
-        assert!(calls(Ejection::new(), &half, 1_000).until() > at(1_000));
+        assert!(calls(OutlierState::new(), &half, 1_000).until() > at(1_000));
         let third = [false, false, true].repeat(30);
-        assert_eq!(calls(Ejection::new(), &third, 1_000).until().millis(), 0);
+        assert_eq!(calls(OutlierState::new(), &third, 1_000).until().millis(), 0);
     }
 
     #[test]
     fn each_ejection_is_twice_as_long_until_the_longest_and_one_failure_on_return_is_enough() {
-        let mut ejection = calls(Ejection::new(), &[true; 5], 1_000);
+        let mut ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         let mut now = 1_000;
         let mut times = Vec::new();
         for _ in 0..6 {
@@ -168,14 +171,14 @@ mod tests {
 
     #[test]
     fn who_was_well_for_long_begins_anew() {
-        let ejection = calls(Ejection::new(), &[true; 5], 1_000);
+        let ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         let well = calls(ejection, &[false], 70_000);
         assert_eq!(calls(well, &[true; 5], 71_000).until().millis(), 76_000);
     }
 
     #[test]
     fn probes_bring_it_back_sooner_and_each_time_later() {
-        let mut ejection = calls(Ejection::new(), &[true; 5], 1_000);
+        let mut ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         for (again, needed) in [(1u64, 2), (2, 4), (3, 8)] {
             let passes = (1..).find(|_| {
                 ejection = ejection.after_probe(true, 2, at(again * 10_000 - 9_000 + 1));
@@ -190,7 +193,7 @@ mod tests {
     fn whatever_happens_an_upstream_is_never_out_for_longer_than_the_longest() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..200 {
-            let (mut ejection, mut now) = (Ejection::new(), 0);
+            let (mut ejection, mut now) = (OutlierState::new(), 0);
             for _ in 0..500 {
                 now += random.u64(0..3_000);
                 ejection = match random.bool() {
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn nobody_is_ejected_when_that_is_not_allowed() {
-        let mut ejection = Ejection::new();
+        let mut ejection = OutlierState::new();
         for _ in 0..100 {
             ejection = ejection.after_call(true, &rules(), at(1_000), || false);
         }

@@ -1,0 +1,83 @@
+//! The upstreams behind the tools: pools, health checks, outlier detection, load balancing, retry
+//! budgets and idle connections.
+
+mod balance;
+pub(crate) mod connection_limit;
+mod half_open;
+mod health;
+mod idle;
+mod outlier;
+mod pool;
+pub mod probe;
+pub mod resolve;
+mod resolved_names;
+mod retry_budget;
+mod selection;
+mod series;
+mod upstream;
+
+use std::sync::Arc;
+
+pub use connection_limit::Semaphore;
+pub use health::{Evidence, Health};
+pub use idle::OwnerThread;
+pub use pool::{Pool, PoolPermit};
+pub use resolved_names::ResolvedNames;
+pub use selection::{TriedSet, UpstreamIndex};
+pub use series::{STATUS_CLASSES, Series};
+use shared::tool::Tool;
+pub use upstream::{ConnectTarget, Upstream, UpstreamPermit};
+
+use crate::{config::Config, per_tool::PerTool};
+
+/// One pool for each tool.
+#[derive(Debug)]
+pub struct Pools {
+    pools: PerTool<Arc<Pool>>,
+    names: ResolvedNames,
+}
+
+impl Pools {
+    /// Creates the pools of a configuration, with the addresses that its names resolved to.
+    /// Upstreams that are also in the pools `before` keep their state.
+    pub fn new(config: &Config, names: ResolvedNames, before: Option<&Self>) -> Self {
+        let pools = PerTool::from_fn(|tool| {
+            let before = before.map(|before| before.of(tool).as_ref());
+            Arc::new(Pool::new(config.pools[tool].clone(), &names, before))
+        });
+        Self { pools, names }
+    }
+
+    /// Returns the pools with these addresses of names. Returns `None` if that changes no upstream.
+    pub fn with_names(&self, names: ResolvedNames) -> Option<Self> {
+        let pools = PerTool::from_fn(|tool| {
+            let pool = self.of(tool);
+            match pool.is_resolved_by(&names) {
+                true => Arc::clone(pool),
+                false => Arc::new(Pool::new(pool.config.clone(), &names, Some(pool))),
+            }
+        });
+        let is_same = pools.iter().all(|(tool, pool)| Arc::ptr_eq(pool, self.of(tool)));
+        (!is_same).then_some(Self { pools, names })
+    }
+
+    /// Returns the addresses that names resolved to.
+    pub const fn names(&self) -> &ResolvedNames {
+        &self.names
+    }
+
+    /// Returns the pool of a tool.
+    pub fn of(&self, tool: Tool) -> &Arc<Pool> {
+        &self.pools[tool]
+    }
+
+    /// Returns an iterator over all pools.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.pools.iter().map(|(_, pool)| pool)
+    }
+
+    /// Returns true if every upstream has been probed at least once.
+    pub fn are_known(&self) -> bool {
+        self.iter().all(|pool| pool.is_known())
+    }
+}

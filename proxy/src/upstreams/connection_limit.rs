@@ -1,0 +1,41 @@
+//! A limit on the idle connections of all upstreams together.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// A counting semaphore that never waits.
+#[derive(Debug)]
+pub struct Semaphore {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+/// One unit of a [`Semaphore`]. Dropping it releases the unit.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<Semaphore>);
+
+impl Semaphore {
+    /// Creates a semaphore with `limit` permits.
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Acquires a permit. Returns `None` if the limit is reached.
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        let permit = Permit(Arc::clone(self));
+        (self.used.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(permit)
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,234 @@
+//! The pool of one tool: its upstreams, its limit of calls in flight and its retry budget.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::Mutex;
+
+use super::{Health, ResolvedNames, Upstream, resolved_names, retry_budget::RetryBudget};
+use crate::{
+    clock::Monotonic,
+    config::{AdminState, PoolConfig},
+};
+
+/// The upstreams of one tool.
+#[derive(Debug)]
+pub struct Pool {
+    /// The configuration of the pool.
+    pub config: PoolConfig,
+    /// At least one: one for each address of each configured entry.
+    pub upstreams: Vec<Upstream>,
+    /// Whether all weights are equal, so that round robin needs no lock.
+    pub(super) even: bool,
+    /// The credit of each upstream in smooth weighted round robin.
+    pub(super) owed: Mutex<Vec<i64>>,
+    pub(super) state: Arc<SharedState>,
+}
+
+/// The state of a pool that outlives its configuration.
+#[derive(Debug)]
+pub(super) struct SharedState {
+    pub(super) next: AtomicUsize,
+    in_flight: AtomicUsize,
+    budget: Mutex<RetryBudget>,
+    /// Held while an ejection is decided.
+    ejecting: Mutex<()>,
+}
+
+/// A permit for one call in flight in a pool. Dropping it releases the permit, also on a panic.
+#[derive(Debug)]
+pub struct PoolPermit(Arc<SharedState>);
+
+impl Pool {
+    /// Creates the pool. Upstreams that are also in the pool `before` keep their state.
+    pub fn new(config: PoolConfig, names: &ResolvedNames, before: Option<&Self>) -> Self {
+        let upstreams: Vec<_> = resolved_names::upstreams(&config.upstreams, names)
+            .into_iter()
+            .map(|(upstream, address)| {
+                let name = upstream.identity(address);
+                let before = before.and_then(|pool| pool.upstreams.iter().find(|other| other.name == name));
+                Upstream::new(upstream, address, &config.settings, before)
+            })
+            .collect();
+        let weight = config.upstreams.first().map(|first| first.weight);
+        Self {
+            even: config.upstreams.iter().all(|upstream| Some(upstream.weight) == weight),
+            owed: Mutex::new(vec![0; upstreams.len()]),
+            upstreams,
+            config,
+            state: before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.state)),
+        }
+    }
+
+    /// Returns true if these addresses give the pool the upstreams that it has.
+    pub(super) fn is_resolved_by(&self, names: &ResolvedNames) -> bool {
+        let resolved = resolved_names::upstreams(&self.config.upstreams, names);
+        let ours = self.upstreams.iter().map(|upstream| (&upstream.config, upstream.address));
+        resolved.into_iter().eq(ours)
+    }
+
+    /// Returns true if every upstream that is not switched off has been probed.
+    pub fn is_known(&self) -> bool {
+        let known = |upstream: &Upstream| upstream.health() != Health::Unknown;
+        self.upstreams.iter().filter(|upstream| upstream.config.admin_state != AdminState::Off).all(known)
+    }
+
+    /// Records the outcome of a call. Returns true if the outcome ejected the upstream.
+    pub fn record_outcome(&self, upstream: &Upstream, failed: bool, now: Monotonic) -> bool {
+        let settings = &self.config.settings;
+        if !failed {
+            return upstream.record_outcome(false, settings, now, || false);
+        }
+        let _one_ejection_at_a_time = self.state.ejecting.lock();
+        upstream.record_outcome(true, settings, now, || {
+            let out = self.upstreams.iter().filter(|upstream| upstream.ejected_for(now) > 0).count() as u64;
+            // The last available upstream is never ejected, also if the others are unhealthy, such
+            // as an address of a name at which nothing listens.
+            let has_other =
+                self.upstreams.iter().any(|other| !std::ptr::eq(other, upstream) && other.is_available(now));
+            has_other && (out + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.most_percent
+        })
+    }
+
+    /// Returns the milliseconds until an upstream can take a call: 0 if one is available, else the
+    /// time until the first one has passed the probes that it needs and its ejection has ended.
+    pub fn recovers_in(&self, now: Monotonic) -> u64 {
+        let probe = &self.config.settings.probe;
+        self.upstreams.iter().filter_map(|upstream| upstream.recovers_in(probe, now)).min().unwrap_or(0)
+    }
+
+    /// Acquires a permit for one call in flight and credits the retry budget. Returns `None` if the
+    /// pool is at its limit.
+    pub fn try_acquire(&self) -> Option<PoolPermit> {
+        let before = self.state.in_flight.fetch_add(1, Ordering::Relaxed);
+        let permit = PoolPermit(Arc::clone(&self.state));
+        if before >= self.config.settings.calls_in_flight {
+            return None;
+        }
+        let mut budget = self.state.budget.lock();
+        *budget = budget.after_call(self.config.settings.retry_percent);
+        Some(permit)
+    }
+
+    /// Returns true if the budget has a retry left.
+    pub fn can_retry(&self, now: Monotonic) -> bool {
+        self.state.budget.lock().after_retry(now).is_some()
+    }
+
+    /// Spends one retry from the budget. Returns false if the budget is empty.
+    pub fn try_spend_retry(&self, now: Monotonic) -> bool {
+        let mut budget = self.state.budget.lock();
+        let after = budget.after_retry(now);
+        after.map(|after| *budget = after).is_some()
+    }
+
+    /// Returns the number of calls in flight.
+    pub fn in_flight(&self) -> usize {
+        self.state.in_flight.load(Ordering::Relaxed)
+    }
+}
+
+impl SharedState {
+    fn new() -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            budget: Mutex::new(RetryBudget::new(Monotonic::now())),
+            ejecting: Mutex::new(()),
+        }
+    }
+}
+
+impl Drop for PoolPermit {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use shared::tool::Tool;
+
+    use super::*;
+    use crate::{
+        config::{PoolSettings, UpstreamConfig},
+        upstreams::Evidence,
+    };
+
+    pub(in crate::upstreams) fn config(upstreams: u16) -> PoolConfig {
+        let upstream = |port| UpstreamConfig {
+            host: "127.0.0.1".to_owned(),
+            port,
+            weight: 1,
+            backup: false,
+            admin_state: AdminState::Active,
+        };
+        let upstreams = (1..=upstreams).map(upstream).collect();
+        PoolConfig { tool: Tool::Qr, upstreams, settings: PoolSettings::default() }
+    }
+
+    pub(in crate::upstreams) fn healthy(config: PoolConfig) -> Pool {
+        let pool = Pool::new(config, &ResolvedNames::default(), None);
+        for upstream in &pool.upstreams {
+            upstream.observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
+        }
+        pool
+    }
+
+    pub(in crate::upstreams) fn at(millis: u64) -> Monotonic {
+        Monotonic::from_millis(millis)
+    }
+
+    pub(in crate::upstreams) fn fail(pool: &Pool, place: usize, now: u64) {
+        for _ in 0..5 {
+            pool.record_outcome(&pool.upstreams[place], true, at(now));
+        }
+    }
+
+    #[test]
+    fn ejections_are_limited_to_eject_percent_and_never_the_last() {
+        for (upstreams, most) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
+            let pool = healthy(config(upstreams));
+            for place in 0..usize::from(upstreams) {
+                fail(&pool, place, 1_000);
+            }
+            let out = pool.upstreams.iter().filter(|upstream| upstream.ejected_for(at(1_000)) > 0).count();
+            assert_eq!(out, most, "of {upstreams}");
+        }
+    }
+
+    #[test]
+    fn last_available_upstream_is_not_ejected_beside_unhealthy_ones() {
+        let pool = Pool::new(config(2), &ResolvedNames::default(), None);
+        let probe = &pool.config.settings.probe;
+        pool.upstreams[0].observe(Evidence::ProbePassed, probe, at(0));
+        pool.upstreams[1].observe(Evidence::ProbeFailed, probe, at(0));
+        fail(&pool, 0, 1_000);
+        assert!(pool.upstreams[0].is_available(at(1_000)));
+    }
+
+    #[test]
+    fn reload_keeps_upstream_state() {
+        let old = healthy(config(2));
+        fail(&old, 0, 1_000);
+        let _permit = old.try_acquire().unwrap();
+        let new = Pool::new(config(3), &ResolvedNames::default(), Some(&old));
+        let now = at(1_000);
+        let known: Vec<_> = new.upstreams.iter().map(|one| (one.health(), one.ejected_for(now))).collect();
+        assert_eq!(known, [(Health::Healthy, 5_000), (Health::Healthy, 0), (Health::Unknown, 0)]);
+        assert_eq!(new.in_flight(), 1);
+    }
+
+    #[test]
+    fn pool_at_calls_in_flight_limit_refuses() {
+        let pool = healthy(config(1));
+        let mut permits: Vec<_> =
+            (0..pool.config.settings.calls_in_flight).map_while(|_| pool.try_acquire()).collect();
+        assert_eq!(permits.len(), pool.config.settings.calls_in_flight);
+        assert!(pool.try_acquire().is_none());
+        permits.pop();
+        assert!(pool.try_acquire().is_some());
+    }
+}
