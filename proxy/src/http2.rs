@@ -89,6 +89,9 @@ const SEND_BUFFER: usize = 64 << 10;
 /// Beyond this the library refuses a request by itself, with a bare 431. What is refused in words is beyond 64 KiB as
 /// in HTTP/1.1: here the target (8 KiB), and 32 bytes for each of 128 lines, count as well (RFC 9113, section 6.5.2).
 const MAX_HEADER_LIST: u32 = 80 << 10;
+/// What pieces of bodies may lack of 256 bytes, all that nobody has read together: 2,000 of one byte. A window counts their
+/// bytes only, while each takes half a KiB. The library would allow half of the window: 40 MiB for a client's 0.6.
+const SMALL_FRAMES: usize = 512 << 10;
 /// What is read of a connection at once, before the requests in it are begun: until it has sent a valid key or grant, and
 /// after that.
 const UNVERIFIED_TURN: usize = 4 << 10;
@@ -104,6 +107,7 @@ fn builder(config: &ClientConfig) -> Builder {
         .initial_connection_window_size(STREAM_WINDOW)
         .max_header_list_size(MAX_HEADER_LIST)
         .max_send_buffer_size(SEND_BUFFER)
+        .data_frame_budget(SMALL_FRAMES)
         // The library's own defaults, which bound what requests cost that are taken back or broken. They are written
         // out because they are what stands between us and such floods.
         .max_concurrent_reset_streams(50)

@@ -17,7 +17,10 @@ use crate::support::{
     FakeTool, Manner, Request,
     grant::{call, post},
     h2::Http2,
-    h2_frames::{DATA, Frame, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, head, repeated, stored},
+    h2_frames::{
+        DATA, Frame, Frames, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, data, head, open, ping, repeated,
+        stored,
+    },
     proxy::{Proxy, Setup},
     until,
 };
@@ -202,4 +205,22 @@ async fn connection_window_grows_with_the_first_valid_grant() {
     client.write(&head(3, &call("GET", "/v1/qr/a"), &[])).await;
     // 128 requests of 256 KiB.
     assert_eq!(window(&mut client, &mut stated, (256 << 10) + 1).await, 32 << 20);
+}
+
+/// A window counts the bytes of bodies, and not what each piece takes beside them.
+#[tokio::test]
+async fn small_pieces_of_a_body_hold_little_memory() {
+    const MIB: u64 = 1 << 20;
+    let tool = FakeTool::start(Manner::Describe).await;
+    let proxy = h2c(&tool).await;
+    let mut client = Frames::connect(proxy.listen, 65_535).await;
+    let request = call("POST", "/v1/qr/a").header("content-type", "application/json");
+    client.write(&open(1, &request)).await;
+    window(&mut client, &mut 65_535, 32 << 20).await;
+    let before = proxy.memory("VmRSS");
+    // In one write, so that they come faster than anybody takes them.
+    client.write(&[data(1, b"1").repeat(100_000), ping()].concat()).await;
+    while client.next().await.is_some_and(|frame| frame.kind != PING) {}
+    let grown = proxy.memory("VmHWM").saturating_sub(before);
+    assert!(grown < 16 * MIB, "{} MiB more than before", grown / MIB);
 }

@@ -15,6 +15,7 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 
 const END_STREAM: u8 = 1;
@@ -92,6 +93,25 @@ impl Frames {
 
 /// The head of a request without a body, with these further headers.
 pub(crate) fn head(stream: u32, request: &Request, further: &[u8]) -> Vec<u8> {
+    frame(HEADERS, END_STREAM | END_HEADERS, stream, &block(request, further))
+}
+
+/// The head of a request whose body is to come.
+pub(crate) fn open(stream: u32, request: &Request) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &block(request, &[]))
+}
+
+/// A piece of a body.
+pub(crate) fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
+    frame(DATA, 0, stream, bytes)
+}
+
+/// A frame that is responded to with its like.
+pub(crate) fn ping() -> Vec<u8> {
+    frame(PING, 0, 0, &[0; 8])
+}
+
+fn block(request: &Request, further: &[u8]) -> Vec<u8> {
     let pseudo = [(":method", request.method()), (":scheme", "http"), (":path", request.target())];
     let mut block: Vec<u8> = pseudo.into_iter().flat_map(|(name, value)| literal(name, value)).collect();
     for (name, value) in request.headers() {
@@ -99,7 +119,7 @@ pub(crate) fn head(stream: u32, request: &Request, further: &[u8]) -> Vec<u8> {
         block.extend(literal(&name, value));
     }
     block.extend_from_slice(further);
-    frame(HEADERS, END_STREAM | END_HEADERS, stream, &block)
+    block
 }
 
 /// A header that enters the dynamic table, as its newest entry.
