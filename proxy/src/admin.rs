@@ -67,8 +67,8 @@ impl Admin {
 fn configuration(report: &Report) -> Value {
     json!({
         "generation": report.generation,
-        "taken_at": report.taken_at.to_rfc3339(),
-        "refused": report.refused,
+        "loaded_at": report.loaded_at.to_rfc3339(),
+        "rejected": report.rejected,
         "needs_restart": report.needs_restart,
     })
 }

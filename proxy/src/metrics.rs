@@ -66,18 +66,18 @@ impl Metrics {
         let register = Register(&registry);
         let calls = register.counters(
             "utg_calls_total",
-            "Calls with a good grant, or in direct mode a good key, by the class of the status answered.",
+            "Calls with a valid grant, or in direct mode a valid key, by class of the response status.",
             &["tool", "tier", "status"],
         )?;
         let refusals = register.counters(
             "utg_refusals_total",
-            "Answers of the proxy's own, by problem code.",
+            "Error responses of the proxy itself, by problem code.",
             &["code"],
         )?;
         register
             .gauges(
                 "utg_build_info",
-                "1, with the version that runs and the commit it was built from.",
+                "Always 1, labeled with version and commit of the build.",
                 &["version", "commit"],
             )?
             .with_label_values(&[version::VERSION, version::COMMIT])
@@ -96,23 +96,22 @@ impl Metrics {
             bounds: BoundMetrics::new(&register)?,
             keys: KeyMetrics::new(&register)?,
             gateway_seconds: register.histogram(
-                "utg_gateway_seconds",
-                "Seconds the proxy itself took, from a request's headers until the tool was asked.",
+                "utg_proxy_overhead_seconds",
+                "Time from the end of a request's headers to sending the request to the tool, in seconds.",
                 &GATEWAY_SECONDS,
             )?,
             requests: register
-                .gauge("utg_requests_under_way", "Requests under way, with and without a grant.")?,
-            remembered: register
-                .gauge("utg_replay_remembered", "Requests remembered so that none is made twice.")?,
+                .gauge("utg_requests_in_flight", "Requests currently in flight, with and without a grant.")?,
+            remembered: register.gauge("utg_replay_entries", "Request ids held in the replay cache.")?,
             capacity: register.gauge(
                 "utg_replay_capacity",
-                "Requests that can be remembered at once; beyond them calls are refused.",
+                "Maximum number of request ids in the replay cache. If it is full, calls are refused.",
             )?,
             log_dropped: register.counter(
                 "utg_access_log_dropped_total",
-                "Access lines dropped because their reader did not keep up.",
+                "Access log lines dropped because the reader of standard output did not keep up.",
             )?,
-            ready: register.gauge("utg_ready", "1 when requests should be sent here, else 0.")?,
+            ready: register.gauge("utg_ready", "1 if /readyz responds with 200, else 0.")?,
             looking: Mutex::default(),
             registry,
         })

@@ -29,9 +29,9 @@ pub struct Report {
     /// Configurations that were taken since the process began, the first included.
     pub generation: u64,
     /// When the one in use was.
-    pub taken_at: UnixMillis,
+    pub loaded_at: UnixMillis,
     /// Why the file that was read last was not taken, if it was not.
-    pub refused: Option<String>,
+    pub rejected: Option<String>,
     /// Keys whose values in the file are not those in use, because only a start can change them.
     pub needs_restart: Vec<&'static str>,
 }
@@ -40,9 +40,9 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is in use.
-    Taken,
+    Applied,
     /// It has a fault; the one before stays in use.
-    Refused,
+    Rejected,
 }
 
 /// Waits for reasons to read the configuration again, and does.
@@ -58,21 +58,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 impl Report {
     /// That of a process that begins.
     #[must_use]
-    pub const fn first(taken_at: UnixMillis) -> Self {
-        Self { generation: 1, taken_at, refused: None, needs_restart: Vec::new() }
+    pub const fn first(loaded_at: UnixMillis) -> Self {
+        Self { generation: 1, loaded_at, rejected: None, needs_restart: Vec::new() }
     }
 }
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Taken, Self::Refused];
+    pub const ALL: [Self; 2] = [Self::Applied, Self::Rejected];
 
     /// The word for it in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Taken => "taken",
-            Self::Refused => "refused",
+            Self::Applied => "applied",
+            Self::Rejected => "rejected",
         }
     }
 }
@@ -143,18 +143,18 @@ impl Reloader {
         }
         self.state.report.store(Arc::new(Report {
             generation,
-            taken_at: clock::now(),
-            refused: None,
+            loaded_at: clock::now(),
+            rejected: None,
             needs_restart,
         }));
-        Outcome::Taken
+        Outcome::Applied
     }
 
     fn refuse(&self, error: &LoadError) -> Outcome {
         log::error!("the configuration stays as it was: {error}");
         let before = Report::clone(&self.state.report.load());
-        self.state.report.store(Arc::new(Report { refused: Some(error.to_string()), ..before }));
-        Outcome::Refused
+        self.state.report.store(Arc::new(Report { rejected: Some(error.to_string()), ..before }));
+        Outcome::Rejected
     }
 }
 

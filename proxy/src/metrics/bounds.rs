@@ -119,9 +119,9 @@ impl BoundMetrics {
     /// All at zero.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let hits = register.counters(
-            "utg_bounds_hit_total",
-            "Times a bound was run into, by the key that sets it, or a fixed one.",
-            &["bound"],
+            "utg_limits_exceeded_total",
+            "Limits exceeded, by the setting that defines the limit.",
+            &["limit"],
         )?;
         Ok(Self(Bound::ALL.map(|bound| hits.with_label_values(&[bound.as_str()]))))
     }

@@ -8,8 +8,8 @@ use crate::reload::{Outcome, Report};
 pub(super) struct ConfigurationMetrics {
     reloads: IntCounterVec,
     generation: IntGauge,
-    taken_at: IntGauge,
-    refused: IntGauge,
+    loaded_at: IntGauge,
+    rejected: IntGauge,
     needs_restart: IntGauge,
 }
 
@@ -18,26 +18,24 @@ impl ConfigurationMetrics {
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let metrics = Self {
             reloads: register.counters(
-                "utg_reloads_total",
-                "Times the configuration was read again, by what came of it: taken or refused.",
+                "utg_config_reloads_total",
+                "Configuration reloads, by outcome: applied or rejected.",
                 &["outcome"],
             )?,
             generation: register.gauge(
-                "utg_configuration_generation",
-                "Configurations that were taken since the process began, the first included.",
+                "utg_config_generation",
+                "Configurations applied since the process started, the first included.",
             )?,
-            taken_at: register.gauge(
-                "utg_configuration_taken_timestamp_seconds",
-                "When the configuration in use was taken, in seconds since 1970.",
+            loaded_at: register.gauge(
+                "utg_config_loaded_timestamp_seconds",
+                "Unix time at which the active configuration was applied.",
             )?,
-            refused: register.gauge(
-                "utg_configuration_refused",
-                "1 while the file has faults and an older configuration is in use, else 0.",
+            rejected: register.gauge(
+                "utg_config_rejected",
+                "1 if the configuration file has faults and the previous configuration stays active, else 0.",
             )?,
-            needs_restart: register.gauge(
-                "utg_configuration_needs_restart",
-                "Keys whose values in the file can only be taken by a restart.",
-            )?,
+            needs_restart: register
+                .gauge("utg_config_needs_restart", "Changed settings that need a restart to take effect.")?,
         };
         for outcome in Outcome::ALL {
             metrics.reloads.with_label_values(&[outcome.as_str()]).inc_by(0);
@@ -52,8 +50,8 @@ impl ConfigurationMetrics {
     /// Takes what the report says.
     pub(super) fn look(&self, report: &Report) {
         self.generation.set(i64::try_from(report.generation).unwrap_or(i64::MAX));
-        self.taken_at.set(i64::try_from(report.taken_at.0 / 1_000).unwrap_or(i64::MAX));
-        self.refused.set(i64::from(report.refused.is_some()));
+        self.loaded_at.set(i64::try_from(report.loaded_at.0 / 1_000).unwrap_or(i64::MAX));
+        self.rejected.set(i64::from(report.rejected.is_some()));
         self.needs_restart.set(super::signed(report.needs_restart.len()));
     }
 }

@@ -18,24 +18,24 @@ pub(super) struct KeyMetrics {
 impl KeyMetrics {
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         Ok(Self {
-            counted: register.gauge("utg_keys_counted", "Keys whose calls are counted, in direct mode.")?,
+            counted: register.gauge("utg_keys_tracked", "Keys whose calls are counted in memory (direct mode).")?,
             store_failures: register.counter(
                 "utg_key_store_failures_total",
-                "Times that a file of direct mode could not be written.",
+                "Failed writes of a state file (direct mode).",
             )?,
             store_damaged: register
-                .gauge("utg_key_store_damaged", "Files of direct mode that were damaged when the process began.")?,
+                .gauge("utg_key_store_damaged", "State files found damaged at startup (direct mode).")?,
             changes_known: register.gauge(
                 "utg_key_changes_known",
-                "1 when it is known which keys were revoked, from the edge or a copy, else 0: then no call passes.",
+                "1 if the key-change feed was received, from the edge or a local copy. If 0, every call is refused.",
             )?,
             changes_age: register.gauge(
                 "utg_key_changes_age_seconds",
-                "Seconds since the edge told last which keys have changed; 0 where it is not asked.",
+                "Seconds since the last successful poll of the key-change feed. 0 if no edge is polled.",
             )?,
             changes_failures: register.counter(
                 "utg_key_changes_failures_total",
-                "Times that the edge did not tell which keys have changed.",
+                "Failed polls of the key-change feed.",
             )?,
         })
     }

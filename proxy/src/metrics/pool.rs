@@ -32,49 +32,49 @@ impl PoolMetrics {
     pub(super) fn new(register: &Register<'_>, pools: &Pools) -> Result<Self, Error> {
         let metrics = Self {
             seconds: register.histograms(
-                "utg_upstream_seconds",
-                "Seconds from sending a request to a server until its response began.",
+                "utg_upstream_response_seconds",
+                "Time from sending a request to an upstream to the start of its response, in seconds.",
                 &SECONDS,
                 &["tool", "upstream"],
             )?,
             requests: register.counters(
                 "utg_upstream_requests_total",
-                "Requests to a server, by the class of its response: none if it failed without one.",
+                "Requests to an upstream, by class of the response status; none if there was no response.",
                 &["tool", "upstream", "status"],
             )?,
             connect_failures: register.counters(
                 "utg_upstream_connect_failures_total",
-                "Connections for calls that could not be made.",
+                "Failed connection attempts for calls.",
                 &["tool", "upstream"],
             )?,
             resolution_failures: register.counter(
                 "utg_name_resolution_failures_total",
-                "Lookups of names of upstreams that failed. Their last known addresses stay in use.",
+                "Failed DNS lookups of upstream names. The last known addresses stay in use.",
             )?,
             retries: register.counters(
                 "utg_upstream_retries_total",
-                "Calls that went on to another connection after a failure, by its kind: connect, stale, unprocessed or answer.",
+                "Retries, by the failure before: connect, stale, unprocessed or answer.",
                 &["tool", "after"],
             )?,
             ejections: register.counters(
                 "utg_upstream_ejections_total",
-                "Upstreams that were taken out of their pool for a while because their calls failed.",
+                "Ejections of upstreams by outlier detection.",
                 &["tool", "upstream"],
             )?,
             healthy: register.gauges(
                 "utg_upstream_healthy",
-                "1 when an upstream gets calls, else 0. None for one that is to get none.",
+                "1 if the upstream is healthy and not ejected, else 0. Absent for drained and disabled ones.",
                 &["tool", "upstream"],
             )?,
             shared: register.gauges(
                 "utg_upstream_http2_connections",
-                "Connections in HTTP/2 that calls of a tool share.",
+                "Open HTTP/2 connections to the upstreams of a tool.",
                 &["tool"],
             )?,
-            in_flight: register.gauges("utg_calls_in_flight", "Calls under way.", &["tool"])?,
+            in_flight: register.gauges("utg_calls_in_flight", "Calls currently in flight.", &["tool"])?,
             in_flight_limit: register.gauges(
                 "utg_calls_in_flight_limit",
-                "Calls that may be under way at once.",
+                "Maximum number of calls in flight.",
                 &["tool"],
             )?,
         };

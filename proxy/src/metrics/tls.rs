@@ -20,21 +20,21 @@ impl TlsMetrics {
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let handshakes = register.counters(
             "utg_tls_handshakes_total",
-            "TLS handshakes with clients, by what they came to.",
+            "TLS handshakes with clients, by outcome.",
             &["outcome"],
         )?;
         let http2 = register.counters(
-            "utg_http2_connections_ended_total",
-            "Connections of clients in HTTP/2 that came to their end, by how.",
-            &["end"],
+            "utg_http2_connections_closed_total",
+            "Client HTTP/2 connections closed, by reason.",
+            &["reason"],
         )?;
         Ok(Self {
             http2: End::ALL.map(|end| (end, http2.with_label_values(&[end.as_str()]))),
             handshakes: Handshake::ALL
                 .map(|outcome| (outcome, handshakes.with_label_values(&[outcome.as_str()]))),
             expires: register.gauge(
-                "utg_certificate_expires_seconds",
-                "When the certificate shown to clients ends, in seconds since 1970; 0 without TLS.",
+                "utg_certificate_expiry_timestamp_seconds",
+                "Unix time at which the server certificate expires. 0 without TLS.",
             )?,
         })
     }

@@ -33,7 +33,7 @@ async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
     let of_the_server = |metric: &str, labels: &str| {
         format!(r#"utg_upstream_{metric}{{{labels}tool="qr",upstream="{}"}}"#, tool.address)
     };
-    assert_eq!(metric(&of_the_server("seconds_count", "")).await, Some(3.0));
+    assert_eq!(metric(&of_the_server("response_seconds_count", "")).await, Some(3.0));
     assert_eq!(metric(&of_the_server("requests_total", r#"status="2xx","#)).await, Some(3.0));
     assert_eq!(metric(&of_the_server("requests_total", r#"status="none","#)).await, Some(0.0));
     assert_eq!(metric("utg_ready").await, Some(1.0));

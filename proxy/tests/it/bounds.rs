@@ -202,7 +202,7 @@ async fn half_of_the_files_are_for_clients_and_the_log_says_so() {
         }
     }
     assert_eq!(open.len(), 64);
-    assert_eq!(proxy.metric(r#"utg_bounds_hit_total{bound="connections"}"#).await, Some(6.0));
+    assert_eq!(proxy.metric(r#"utg_limits_exceeded_total{limit="connections"}"#).await, Some(6.0));
 }
 
 async fn run_into(row: Row) {
@@ -227,7 +227,7 @@ async fn run_into(row: Row) {
     // All rows start at once: on a busy machine a first probe may have been too slow.
     let healthy = || async { stage.proxy.health(Tool::Qr).await.iter().all(|health| health == "healthy") };
     until("its servers are healthy", healthy).await;
-    let series = format!(r#"utg_bounds_hit_total{{bound="{}"}}"#, row.bound.as_str());
+    let series = format!(r#"utg_limits_exceeded_total{{limit="{}"}}"#, row.bound.as_str());
     assert_eq!(stage.proxy.metric(&series).await, Some(0.0), "{series}");
     let got = (row.drive)(stage.clone()).await;
     assert_eq!(got, row.got.map(|(status, code)| (status, code.to_owned())), "{series}");

@@ -54,7 +54,7 @@ async fn slow_uploads_of_two_keys_leave_the_tool_to_a_third() {
             slow.push((client, length));
         }
     }
-    until("all have begun", || async { proxy.metric("utg_requests_under_way").await >= Some(6.0) }).await;
+    until("all have begun", || async { proxy.metric("utg_requests_in_flight").await >= Some(6.0) }).await;
     assert_eq!(proxy.metric(IN_FLIGHT).await, Some(0.0));
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     assert_eq!((tool.calls(), tool.callers()), (1, 1));

@@ -36,7 +36,7 @@ async fn patient(manner: Manner, lines: &str) -> (FakeTool, Proxy) {
 
 /// Waits until so many connections have ended like this.
 async fn ended(proxy: &Proxy, end: &str, count: f64) {
-    let series = format!("utg_http2_connections_ended_total{{end=\"{end}\"}}");
+    let series = format!("utg_http2_connections_closed_total{{reason=\"{end}\"}}");
     until(&format!("{count} connections have ended as {end}"), || async {
         proxy.metric(&series).await == Some(count)
     })
@@ -371,7 +371,7 @@ async fn a_connection_without_requests_is_closed_however_lively_it_is() {
     let since = Instant::now();
     silent.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     until("it is closed", || async {
-        proxy.metric(r#"utg_http2_connections_ended_total{end="idle"}"#).await == Some(1.0)
+        proxy.metric(r#"utg_http2_connections_closed_total{reason="idle"}"#).await == Some(1.0)
     })
     .await;
     assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
@@ -434,8 +434,10 @@ async fn frames_without_end_keep_nobody_else_waiting() {
     until("all are closed", || async {
         let mut closed = 0.0;
         for end in ["broken", "closed", "flood", "idle"] {
-            closed +=
-                proxy.metric(&format!("utg_http2_connections_ended_total{{end=\"{end}\"}}")).await.unwrap();
+            closed += proxy
+                .metric(&format!("utg_http2_connections_closed_total{{reason=\"{end}\"}}"))
+                .await
+                .unwrap();
         }
         closed == 4.0
     })

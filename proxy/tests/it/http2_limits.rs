@@ -65,7 +65,8 @@ async fn unverified_streams_with_a_closed_window_hold_little_memory() {
     let seen = || async {
         let grown = proxy.memory("VmHWM").saturating_sub(before);
         assert!(grown < 32 * MIB, "{} MiB more than before", grown / MIB);
-        let held = proxy.metric(r#"utg_bounds_hit_total{bound="http2_held_bytes"}"#).await.unwrap_or(0.0);
+        let held =
+            proxy.metric(r#"utg_limits_exceeded_total{limit="http2_held_bytes"}"#).await.unwrap_or(0.0);
         total(&proxy, "utg_refusals_total").await + held >= f64::from(CONNECTIONS * STREAMS)
     };
     until("every request is refused", seen).await;
@@ -92,7 +93,7 @@ async fn refusal_is_sent_once_the_client_opens_its_window() {
     client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
     assert_eq!(client.next_of_stream().await.map(|frame| frame.kind), Some(HEADERS));
     // The request is over although its response was not taken.
-    until("nothing is in flight", || async { proxy.metric("utg_requests_under_way").await == Some(0.0) })
+    until("nothing is in flight", || async { proxy.metric("utg_requests_in_flight").await == Some(0.0) })
         .await;
     client.open_window(1, 100).await;
     client.open_window(1, 65_000).await;
@@ -103,7 +104,7 @@ async fn refusal_is_sent_once_the_client_opens_its_window() {
         body.extend_from_slice(&frame.payload);
     }
     assert!(String::from_utf8(body).unwrap().contains("grant-invalid"));
-    assert_eq!(proxy.metric(r#"utg_bounds_hit_total{bound="refusal_timeout"}"#).await, Some(0.0));
+    assert_eq!(proxy.metric(r#"utg_limits_exceeded_total{limit="refusal_timeout"}"#).await, Some(0.0));
 }
 
 /// A tool that responds to probes, and reads nothing of a body.

@@ -75,7 +75,8 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
             2 => mounted.set(&secret(number)),
             7 => {
                 proxy.reload(&setup(reload).pool_line(Tool::Qr, "balanse = 1"));
-                until("it is refused", || async { proxy.configuration().await["refused"].is_string() }).await;
+                until("it is refused", || async { proxy.configuration().await["rejected"].is_string() })
+                    .await;
             }
             _ => {}
         }
@@ -88,8 +89,8 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
     let made = load.lost_nothing().await;
     assert!(made > 500, "{made} calls");
     assert!(tools.iter().all(|tool| tool.calls() > made / 10));
-    assert!(proxy.metric(r#"utg_reloads_total{outcome="taken"}"#).await >= Some(f64::from(RELOADS)));
-    assert_eq!(proxy.metric(r#"utg_reloads_total{outcome="refused"}"#).await, Some(10.0));
+    assert!(proxy.metric(r#"utg_config_reloads_total{outcome="applied"}"#).await >= Some(f64::from(RELOADS)));
+    assert_eq!(proxy.metric(r#"utg_config_reloads_total{outcome="rejected"}"#).await, Some(10.0));
 }
 
 #[tokio::test]
@@ -108,17 +109,17 @@ async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
     let proxy = setup.ready().await;
     proxy.replace(&Setup::new().pool_line(Tool::Qr, "balanse = 1"));
     until("it is reported", || async {
-        let refused = proxy.configuration().await["refused"].clone();
+        let refused = proxy.configuration().await["rejected"].clone();
         refused.as_str().is_some_and(|text| text.contains("did you mean `balance`?"))
     })
     .await;
-    assert_eq!(proxy.metric("utg_configuration_refused").await, Some(1.0));
+    assert_eq!(proxy.metric("utg_config_rejected").await, Some(1.0));
     assert_eq!(proxy.configuration().await["generation"], 1);
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     proxy.replace(&setup);
-    until("it is taken", || async { proxy.configuration().await["refused"].is_null() }).await;
-    assert_eq!(proxy.metric("utg_configuration_refused").await, Some(0.0));
-    assert_eq!(proxy.metric("utg_configuration_generation").await, Some(2.0));
+    until("it is taken", || async { proxy.configuration().await["rejected"].is_null() }).await;
+    assert_eq!(proxy.metric("utg_config_rejected").await, Some(0.0));
+    assert_eq!(proxy.metric("utg_config_generation").await, Some(2.0));
 }
 
 #[tokio::test]
@@ -135,7 +136,7 @@ async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
     assert_eq!(proxy.later_than(1).await, 2);
     let needs_restart = serde_json::json!(["server.listen", "grants.replay_capacity"]);
     assert_eq!(proxy.configuration().await["needs_restart"], needs_restart);
-    assert_eq!(proxy.metric("utg_configuration_needs_restart").await, Some(2.0));
+    assert_eq!(proxy.metric("utg_config_needs_restart").await, Some(2.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
     proxy.says("needs a restart to be taken: server.listen, grants.replay_capacity").await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);

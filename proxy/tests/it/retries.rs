@@ -120,5 +120,5 @@ async fn without_a_retry_to_spend_the_first_server_has_the_time_of_the_whole_cal
     let statuses: Vec<_> =
         answers.iter().map(|answer| answer.status).filter(|&status| status != 200).collect();
     assert!(statuses.is_empty(), "{statuses:?}");
-    assert!(proxy.metric(r#"utg_bounds_hit_total{bound="retry_percent"}"#).await > Some(0.0));
+    assert!(proxy.metric(r#"utg_limits_exceeded_total{limit="retry_percent"}"#).await > Some(0.0));
 }

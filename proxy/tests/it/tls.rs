@@ -180,13 +180,13 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
     let setup = Setup::new().tool(Tool::Qr, &[&tool]).section("server.tls", &section);
     let proxy = setup.ready().await;
     let mut kept = Visitor::new(&old).connect(proxy.listen).await;
-    let expires = || async { proxy.metric("utg_certificate_expires_seconds").await };
+    let expires = || async { proxy.metric("utg_certificate_expiry_timestamp_seconds").await };
     assert_eq!(expires().await, Some(2_240_524_800.0));
 
     // A key that does not belong to the certificate: nothing changes, and it is told.
     folder.write("key.pem", &new.identity(NAME).key);
     until("it is reported", || async {
-        let refused = proxy.admin_get("/pools").await.json()["configuration"]["refused"].clone();
+        let refused = proxy.admin_get("/pools").await.json()["configuration"]["rejected"].clone();
         refused.as_str().is_some_and(|text| text.contains("the key does not belong to the certificate"))
     })
     .await;

@@ -95,7 +95,7 @@ async fn a_connection_is_served_once_more_and_no_grant_is_good_in_both_processes
     client.write(&late.bytes()).await;
     let answer = client.answer("GET").await.unwrap();
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
-    let remembered = || async { new.metric("utg_replay_remembered").await };
+    let remembered = || async { new.metric("utg_replay_entries").await };
     until("what it still makes is told", || async { remembered().await == Some(2.0) }).await;
     assert_eq!(new.send(late).await.status, 401);
 

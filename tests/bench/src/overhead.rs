@@ -11,7 +11,7 @@ struct Bucket {
     calls: u64,
 }
 
-const BUCKET: &str = "utg_gateway_seconds_bucket{le=\"";
+const BUCKET: &str = "utg_proxy_overhead_seconds_bucket{le=\"";
 
 impl OverheadHistogram {
     /// Parses metrics in the Prometheus text format. Returns `None` if the histogram is missing or
@@ -71,12 +71,12 @@ mod tests {
         let mut sum = 0;
         let buckets = ["0.000025", "0.0002", "0.1", "+Inf"].iter().zip(calls).map(|(bound, calls)| {
             sum += calls;
-            format!("utg_gateway_seconds_bucket{{le=\"{bound}\"}} {sum}\n")
+            format!("utg_proxy_overhead_seconds_bucket{{le=\"{bound}\"}} {sum}\n")
         });
         let buckets: String = buckets.collect();
         format!(
-            "# TYPE utg_gateway_seconds histogram\n{buckets}utg_gateway_seconds_sum 0.5\nutg_gateway_seconds_count {sum}\n\
-             utg_upstream_seconds_bucket{{tool=\"qr\",le=\"0.001\"}} 7\n"
+            "# TYPE utg_proxy_overhead_seconds histogram\n{buckets}utg_proxy_overhead_seconds_sum 0.5\nutg_proxy_overhead_seconds_count {sum}\n\
+             utg_upstream_response_seconds_bucket{{tool=\"qr\",le=\"0.001\"}} 7\n"
         )
     }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn incomplete_histogram_is_not_parsed() {
         let whole = metrics([1, 1, 1, 1]);
-        let cut = whole.split_once("utg_gateway_seconds_bucket{le=\"+Inf").unwrap().0;
+        let cut = whole.split_once("utg_proxy_overhead_seconds_bucket{le=\"+Inf").unwrap().0;
         for text in ["", "utg_ready 1\n", cut, &whole.replace("le=\"0.1\"} 3", "le=\"0.1\"} many")] {
             assert_eq!(OverheadHistogram::parse(text), None, "{text}");
         }
