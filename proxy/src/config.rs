@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grants_secret_must_be_there_and_long_and_is_never_repeated() {
+    fn grant_secret_is_required_long_and_never_shown() {
         for (text, expected) in [
             (SAMPLE.replace("secret = ", "# secret = "), "grants.secret: is missing"),
             (SAMPLE.replace("${GRANT_SECRET}", "hush"), "is shorter than 32"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_takes_what_it_does_not_set_from_the_defaults() {
+    fn pool_inherits_from_defaults() {
         let text = format!(
             "{SAMPLE}\n[pools.qr.probe]\nfall = 7\n[defaults]\nmax_body = \"1MiB\"\n[defaults.probe]\nrise = 4\n"
         );

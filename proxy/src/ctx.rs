@@ -14,6 +14,7 @@ use shared::{
 use crate::{
     access_log::trace_id,
     clock::Moment,
+    direct::response_headers::ResponseInfo,
     drain::UnderWay,
     respond,
     upstreams::{Pool, PoolPermit, TriedSet, UpstreamIndex, UpstreamPermit},
@@ -118,6 +119,17 @@ impl RequestCtx {
             upstream_seat: None,
             key_guard: None,
             under_way,
+        }
+    }
+
+    /// Returns what the response headers of direct mode show.
+    pub(crate) fn response_info(&self) -> ResponseInfo<'_> {
+        let tool_time = self.sent_at.zip(self.answered_at);
+        ResponseInfo {
+            is_tls: self.secure,
+            quota: self.standing.as_ref(),
+            started: self.started.instant,
+            tool_time: tool_time.map(|(sent, answered)| answered.duration_since(sent)),
         }
     }
 

@@ -1,18 +1,18 @@
-//! Direct mode: the proxy serves clients itself, without an edge. It checks keys, keeps their quotas and says what the
-//! edge would say. Exact within one process; what is counted today outlives it in a small file.
+//! Direct mode: the proxy serves clients without an edge. It checks keys, enforces their quotas and
+//! serves the keys API. Counts are exact within one process; files carry them over a restart.
 
-mod attempts;
-mod authority;
-mod counted;
-mod counters;
+mod admin_attempts;
+mod checked_file;
+mod counter_event;
+mod counter_table;
 mod documents;
-mod envelope;
 mod feed;
 mod handlers;
-mod keeper;
-mod ledger;
-mod store;
-pub mod told;
+mod key_admin;
+mod key_table;
+pub mod response_headers;
+mod state_files;
+mod state_saver;
 
 use std::{
     io,
@@ -22,12 +22,13 @@ use std::{
 
 use parking_lot::Mutex;
 use shared::{
-    key::{ApiKey, KeyFault, VerifiedKey},
+    key::{ApiKey, KeyFault, KeyId, VerifiedKey},
     origin::uncharged,
     problem::{Code, Problem},
     request::Head,
     secret::MacKeys,
-    time::UnixMillis,
+    time::{UnixMillis, UtcDay},
+    tool::Tool,
     transport,
 };
 use tokio::sync::mpsc;
@@ -35,104 +36,104 @@ use tokio::sync::mpsc;
 use crate::{
     clock,
     config::{Authority, DirectConfig},
-    ctx::RequestCtx,
     hand_over::Word,
 };
-use attempts::Attempts;
-pub use counted::Counted;
+use admin_attempts::AdminAttempts;
+pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
 pub use handlers::serve;
-pub use keeper::Keeper;
-pub use ledger::{Decided, Ledger};
-pub use store::StateFault;
-use store::{Origin, Store};
+pub use key_table::{CallDecision, KeyTable};
+pub use state_files::StateError;
+use state_files::{RecordSource, StateFiles};
+pub use state_saver::StateSaver;
 
-/// What direct mode keeps beside its configuration.
+/// The state of direct mode.
 pub struct Direct {
     /// The counters and records of keys.
-    pub ledger: Ledger,
-    /// How much of the edge's feed is known.
+    pub keys: KeyTable,
+    /// How current the copy of the edge's key-change feed is.
     pub freshness: Freshness,
-    store: Store,
-    origin: Mutex<Origin>,
+    files: StateFiles,
+    source: Mutex<RecordSource>,
     records_changed: AtomicBool,
-    /// Whether another process keeps the files now. Held while one is written.
-    left: Mutex<bool>,
-    attempts: Attempts,
+    /// Whether another process owns the files now. Held while a file is written.
+    handed_over: Mutex<bool>,
+    attempts: AdminAttempts,
     documents: Documents,
 }
 
-/// Returns an error if a process that starts could not write its state there. Leaves nothing behind.
+/// Checks that the state files at `path` can be written. Leaves nothing behind.
 ///
 /// # Errors
-/// Why it could not.
-pub fn check_state(path: &Path) -> Result<(), StateFault> {
-    Store::open(path).map(drop)
+/// If they cannot be written.
+pub fn check_state(path: &Path) -> Result<(), StateError> {
+    StateFiles::open(path).map(drop)
 }
 
+/// The consequence of losing the records of a proxy that follows an edge.
+const RECORDS_ARE_FETCHED: &str = "fetching all records from the edge again";
+
 impl Direct {
-    /// What the process before this one left, or nothing.
+    /// Loads the state that the previous process wrote, or starts without any.
     ///
     /// # Errors
-    /// When the files cannot be read or written, or when the records of an authority are damaged.
-    pub fn open(config: &DirectConfig) -> Result<Self, StateFault> {
-        let (ledger, store) = (Ledger::default(), Store::open(&config.state)?);
-        store.load_counters(&ledger)?;
+    /// If the files cannot be read or written, or if they are damaged and this proxy is the only
+    /// authority over its keys.
+    pub fn open(config: &DirectConfig) -> Result<Self, StateError> {
+        let (keys, files) = (KeyTable::default(), StateFiles::open(&config.state)?);
+        files.load_counters(&keys)?;
         let (edge, lost) = match &config.authority {
             Authority::Here { .. } => (None, None),
-            Authority::Edge(feed) => {
-                (Some(feed.edge.clone()), Some("the edge is asked for all of them again"))
-            }
+            Authority::Edge(feed) => (Some(feed.edge.clone()), Some(RECORDS_ARE_FETCHED)),
         };
-        let stored = store.load_records(&ledger, lost)?;
-        // What another edge told is kept, as keys that were revoked stay so; where its feed ended means nothing here.
-        let origin = stored.filter(|origin| origin.edge == edge);
+        let stored = files.load_records(&keys, lost)?;
+        // Records of another edge are kept, because revoked keys must stay revoked. Its cursor is
+        // not, because it means nothing to this edge.
+        let source = stored.filter(|source| source.edge == edge);
         let freshness = match edge {
-            None => Freshness::needless(),
-            Some(_) => Freshness::begin(origin.is_some(), clock::now()),
+            None => Freshness::not_needed(),
+            Some(_) => Freshness::start(source.is_some(), clock::now()),
         };
-        let origin = Mutex::new(origin.unwrap_or(Origin { edge, ..Origin::default() }));
+        let source = Mutex::new(source.unwrap_or(RecordSource { edge, ..RecordSource::default() }));
         Ok(Self {
-            ledger,
+            keys,
             freshness,
-            store,
-            origin,
+            files,
+            source,
             records_changed: AtomicBool::new(false),
-            left: Mutex::new(false),
-            attempts: Attempts::default(),
+            handed_over: Mutex::new(false),
+            attempts: AdminAttempts::default(),
             documents: Documents::default(),
         })
     }
 
-    /// Decides on one call, and counts it if it passes.
+    /// Decides whether a call is admitted, and counts it if it is.
     ///
     /// # Errors
-    /// What is wrong with the key, or `key-store-unavailable` while it is not known which keys are revoked.
-    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<Decided, Problem> {
-        self.check_known()?;
-        Ok(self.ledger.call(key, now)?)
+    /// The refusal of the key, or `key-store-unavailable` while revocations are unknown.
+    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, Problem> {
+        self.check_revocations_known()?;
+        Ok(self.keys.call(key, now)?)
     }
 
-    /// Notes how a call ended; what was not to be charged is given back to its day. A call whose client left before the
-    /// answer stays charged: the tool did its work.
-    pub fn settle(&self, ctx: &RequestCtx, status: u16) {
-        if let (Some(call), Some(day)) = (&ctx.call, ctx.charged)
-            && status > 0
-        {
-            let uncharged = uncharged(status, ctx.refusal.is_some()).then_some(day);
-            self.ledger.ended(&call.key_id, call.tool, status, uncharged, clock::now());
+    /// Records the outcome of a call that was counted on `day`, and refunds it if it must not be
+    /// charged. A call stays charged if the client disconnects first, because the tool did its work.
+    /// `status` is 0 if there was no response; `refused` says whether the gateway wrote it.
+    pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, refused: bool) {
+        if status > 0 {
+            let refund = uncharged(status, refused).then_some(day);
+            self.keys.record_outcome(id, tool, status, refund, clock::now());
         }
     }
 
-    /// Times that a file of the state could not be written, and files that were damaged when the process began.
-    #[must_use]
-    pub fn store_faults(&self) -> (u64, u64) {
-        self.store.faults()
+    /// Returns how often a state file could not be written, and how many files were damaged at start.
+    pub fn file_failures(&self) -> (u64, u64) {
+        self.files.failures()
     }
 
-    /// Writes everything down for the process that comes next.
+    /// Writes all state for the next process.
     pub fn close(&self, now: UnixMillis) {
         self.save_counters(now);
         if self.records_changed.load(Ordering::Relaxed) {
@@ -140,64 +141,65 @@ impl Direct {
         }
     }
 
-    /// Writes everything down for a process that takes over. From now on it keeps the files, and `other` brings it what is
-    /// still counted here.
+    /// Writes all state for a process that takes over. From then on that process owns the files, and
+    /// `other` carries what is still counted here.
     ///
     /// # Errors
-    /// When a file cannot be written: then nothing has changed.
+    /// If a file cannot be written. Nothing has changed then.
     pub fn hand_over(&self, other: mpsc::Sender<Word>, now: UnixMillis) -> io::Result<()> {
-        let mut left = self.left.lock();
-        let counters = self.store.save_counters(|out| self.ledger.write_and_tell(now, &other, out));
-        let records = self.store.save_records(&self.ledger, &self.origin.lock().clone());
+        let mut handed_over = self.handed_over.lock();
+        let counters = self.files.save_counters(|out| self.keys.write_and_mirror(now, &other, out));
+        let records = self.files.save_records(&self.keys, &self.source.lock().clone());
         if counters && records {
-            *left = true;
+            *handed_over = true;
             return Ok(());
         }
-        self.ledger.tell(None);
-        Err(io::Error::other("the state cannot be written"))
+        self.keys.mirror_to(None);
+        Err(io::Error::other("the state files cannot be written"))
     }
 
-    /// Takes over what the process before this one has written at last. What cannot be read was said in the log.
+    /// Loads what the previous process has written last. Logs what cannot be read.
     pub fn take_over(&self, config: &DirectConfig) {
-        let lost = matches!(config.authority, Authority::Edge(_))
-            .then_some("the edge is asked for all of them again");
-        let counters = self.store.load_counters(&self.ledger);
-        let records = self.store.load_records(&self.ledger, lost);
-        for fault in [counters.err(), records.err()].into_iter().flatten() {
-            log::error!("what the process before this one has counted is lost: {fault}");
+        let lost = matches!(config.authority, Authority::Edge(_)).then_some(RECORDS_ARE_FETCHED);
+        let counters = self.files.load_counters(&self.keys);
+        let records = self.files.load_records(&self.keys, lost);
+        for error in [counters.err(), records.err()].into_iter().flatten() {
+            log::error!("state of the previous process lost: error=\"{error}\"");
         }
     }
 
-    /// From now on another process is told of everything that is counted; `None` when there is none any more, so that the
-    /// files are kept here.
-    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
-        self.ledger.tell(other.as_ref());
+    /// Sends everything that is counted from now on to another process. With `None` there is no
+    /// other process any more, and this one owns the files again.
+    pub fn mirror_to(&self, other: Option<mpsc::Sender<Word>>) {
+        self.keys.mirror_to(other.as_ref());
         if other.is_none() {
-            *self.left.lock() = false;
+            *self.handed_over.lock() = false;
         }
     }
 
+    /// Writes the counters, unless another process owns the files. Returns false on failure.
     fn save_counters(&self, now: UnixMillis) -> bool {
-        let left = self.left.lock();
-        self.ledger.take_changed();
-        *left || self.store.save_counters(|out| self.ledger.write(now, out))
+        let handed_over = self.handed_over.lock();
+        self.keys.take_changed();
+        *handed_over || self.files.save_counters(|out| self.keys.write(now, out))
     }
 
-    /// Whether they are safe. Once another process keeps them they are not.
+    /// Writes the records. Returns true if they are durable. They are not once another process owns
+    /// the files.
     fn save_records(&self) -> bool {
-        let left = self.left.lock();
-        if *left {
+        let handed_over = self.handed_over.lock();
+        if *handed_over {
             return false;
         }
         self.records_changed.store(false, Ordering::Relaxed);
-        let origin = self.origin.lock().clone();
-        let saved = self.store.save_records(&self.ledger, &origin);
+        let source = self.source.lock().clone();
+        let saved = self.files.save_records(&self.keys, &source);
         self.records_changed.fetch_or(!saved, Ordering::Relaxed);
         saved
     }
 
-    /// Fails closed: a key that was revoked must not pass because nobody has said so yet.
-    fn check_known(&self) -> Result<(), Problem> {
+    /// Fails closed: a revoked key must not pass because its revocation is not known yet.
+    fn check_revocations_known(&self) -> Result<(), Problem> {
         if self.freshness.is_known() {
             return Ok(());
         }
@@ -206,19 +208,19 @@ impl Direct {
     }
 }
 
-/// How a request came: over TLS or not, from where, and to which host, with its port if it has one.
+/// The scheme and host of a request, and whether its connection is confidential.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
-    /// Over TLS, here or before somebody who ends it for this proxy.
+pub struct RequestScheme<'a> {
+    /// Whether the request came over TLS, to this proxy or to a load balancer in front of it.
     pub secure: bool,
-    /// Whether nobody on the way could read it: it came over TLS, or from this machine.
+    /// Whether the request came over TLS or from this machine.
     pub confidential: bool,
-    /// As the client spelled it.
+    /// The `Host` as the client wrote it, with its port if it has one.
     pub host: &'a str,
 }
 
-impl Way<'_> {
-    /// Refuses to take a secret that has travelled in the clear.
+impl RequestScheme<'_> {
+    /// Checks that a secret in the request was not sent over plain HTTP.
     ///
     /// # Errors
     /// `https-required`.
@@ -227,12 +229,16 @@ impl Way<'_> {
     }
 }
 
-/// The key of a request, by checksum and MAC.
+/// Verifies the checksum and the MAC of a request's key.
 ///
 /// # Errors
-/// `key-missing`, `https-required` for one that came over plain HTTP, `key-malformed`, `key-invalid`.
-pub fn authenticate(head: &Head<'_>, way: Way<'_>, signing: &MacKeys) -> Result<VerifiedKey, Problem> {
+/// `key-missing`, `https-required` if it came over plain HTTP, `key-malformed`, `key-invalid`.
+pub fn authenticate(
+    head: &Head<'_>,
+    scheme: RequestScheme<'_>,
+    signing: &MacKeys,
+) -> Result<VerifiedKey, Problem> {
     let text = head.api_key.ok_or(KeyFault::Missing)?;
-    way.check_confidential()?;
+    scheme.check_confidential()?;
     Ok(ApiKey::parse(text)?.verify(signing)?)
 }

@@ -12,7 +12,7 @@
 //! | both | what they have made since | [`Word`]s, until the old process has ended |
 //!
 //! Behind an edge a word is a request that was made ([`Seen`](crate::replay::Seen)). In direct mode it is a call that was
-//! counted or has ended ([`Counted`](crate::direct::Counted)); what was counted before is in the file of the state, which
+//! counted or has ended ([`CounterEvent`](crate::direct::CounterEvent)); what was counted before is in the file of the state, which
 //! the old process writes before it says `END`.
 
 mod door;

@@ -18,7 +18,7 @@ use tokio::{io::AsyncWriteExt, time::sleep};
 use crate::{
     client::{Awaited, ClientStream},
     ctx::RequestCtx,
-    direct::told,
+    direct::response_headers,
     drain::Phase,
     metrics::Bound,
     phases::admit,
@@ -67,7 +67,7 @@ pub async fn refuse_unread(stream: &mut ClientStream, state: &State, problem: &P
     let secure = admit::is_secure(state, stream);
     let text = encode(&answer, answer.body.as_bytes(), request_id, true, |out| {
         if state.direct.is_some() {
-            told::unread(out, secure);
+            response_headers::write_unread(out, secure);
         }
     });
     stream.forget_head();

@@ -28,7 +28,7 @@ use crate::{
     admin::Admin,
     clock::{self, millis},
     config::{Callers, Config},
-    direct::Keeper,
+    direct::StateSaver,
     downstream::Downstream,
     drain::Phase,
     files,
@@ -88,7 +88,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
             .add_service(background_service("notify", Notifier { state: Arc::clone(&state), manager, open }));
     }
     if state.direct.is_some() {
-        server.add_service(background_service("keys", Keeper(Arc::clone(&state))));
+        server.add_service(background_service("keys", StateSaver(Arc::clone(&state))));
     }
     announce(addresses)?;
 

@@ -110,7 +110,7 @@ impl State {
     /// From now on another process is told of what is done here that it has to know; `None` when there is none any more.
     pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
         match &self.direct {
-            Some(direct) => direct.tell(other),
+            Some(direct) => direct.mirror_to(other),
             None => self.replay.tell(other),
         }
     }
@@ -141,7 +141,7 @@ impl State {
     /// Takes note of what another process has done.
     pub fn learn(&self, word: Word) {
         match &self.direct {
-            Some(direct) => direct.ledger.learn_counted(word, clock::now()),
+            Some(direct) => direct.keys.apply_event(word, clock::now()),
             None => self.replay.learn(Seen::from_bytes(word)),
         }
     }

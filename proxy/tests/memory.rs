@@ -8,7 +8,7 @@
 use std::{fs, io, time::Instant};
 
 use mimalloc::MiMalloc;
-use proxy::direct::Ledger;
+use proxy::direct::KeyTable;
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, VerifiedKey},
     quota::Decision,
@@ -44,14 +44,20 @@ fn memory(which: &str) -> u64 {
 }
 
 /// Every key makes a call, which ends. How many nanoseconds one took.
-fn round(ledger: &Ledger, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128 {
+fn round(table: &KeyTable, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128 {
     let statuses = [200, 200, 404];
     let begun = Instant::now();
     for (number, status) in (0..keys).zip(statuses.into_iter().cycle()) {
         let key = key(number, like);
-        let decided = ledger.call(&key, at).unwrap();
+        let decided = table.call(&key, at).unwrap();
         assert!(matches!(decided.decision, Decision::Allow(_)));
-        ledger.ended(&key.id, if number % 2 == 0 { Tool::Qr } else { Tool::Pdf }, status, None, at.plus(40));
+        table.record_outcome(
+            &key.id,
+            if number % 2 == 0 { Tool::Qr } else { Tool::Pdf },
+            status,
+            None,
+            at.plus(40),
+        );
     }
     begun.elapsed().as_nanos() / u128::from(keys)
 }
@@ -60,28 +66,28 @@ fn round(ledger: &Ledger, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128 
 fn a_million_keys_take_at_most_150_bytes_each() {
     let signing = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
     let (_, like) = ApiKey::mint(KeyEnv::Live, KeyId::new([0; 12]), Tier::Free, NOW, [7; 16], &signing);
-    let few = Ledger::default();
+    let few = KeyTable::default();
     let of_few = (0..20).map(|n| round(&few, 1_000, like, NOW.plus(n * 70_000))).min().unwrap();
     drop(few);
-    let ledger = Ledger::default();
+    let table = KeyTable::default();
     let before = memory("VmRSS");
     // Two calls of each within the minute, in different quarters of a second, then one of a hundred makes many.
-    let first = round(&ledger, KEYS, like, NOW);
-    let again = round(&ledger, KEYS, like, NOW.plus(700));
+    let first = round(&table, KEYS, like, NOW);
+    let again = round(&table, KEYS, like, NOW.plus(700));
     for second in 2..9 {
-        round(&ledger, KEYS / 100, like, NOW.plus(second * 1_000));
+        round(&table, KEYS / 100, like, NOW.plus(second * 1_000));
     }
     let each = (memory("VmRSS") - before) / KEYS;
-    assert_eq!(ledger.len(), usize::try_from(KEYS).unwrap());
+    assert_eq!(table.len(), usize::try_from(KEYS).unwrap());
     println!(
         "{each} bytes for each of {KEYS} keys; a call and its end: {of_few} ns among 1,000 keys, {again} ns among \
          {KEYS} ({first} ns when they are new)"
     );
-    ledger.write(NOW.plus(9_000), &mut io::sink()).unwrap();
+    table.write(NOW.plus(9_000), &mut io::sink()).unwrap();
     let at_most = (memory("VmHWM") - before) / KEYS;
     assert!(at_most <= BYTES_PER_KEY, "{each} bytes, {at_most} while they are written down");
     let mut written = Vec::new();
-    ledger.write(NOW.plus(9_000), &mut written).unwrap();
+    table.write(NOW.plus(9_000), &mut written).unwrap();
     println!("{at_most} bytes at most, {} of state for each", written.len() as u64 / KEYS);
-    assert_eq!(Ledger::default().restore(&written), Some(ledger.len()));
+    assert_eq!(KeyTable::default().restore(&written), Some(table.len()));
 }

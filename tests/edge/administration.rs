@@ -79,7 +79,7 @@ fn list_is_filtered_by_email_tier_and_status_over_pages() {
 }
 
 #[test]
-fn right_admin_secrets_at_once_are_not_throttled() {
+fn concurrent_right_admin_secrets_are_not_throttled() {
     let edge = Edge::start(NOWHERE);
     let statuses: Vec<u16> = thread::scope(|scope| {
         let sent: Vec<_> =

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_escaped_and_sizes_carry_their_unit() {
+    fn strings_are_escaped_and_sizes_have_units() {
         assert_eq!(quoted("a\"b\\c\n\u{7f}é"), "\"a\\\"b\\\\c\\n\\u007fé\"");
         for (bytes, text) in [(0, "0B"), (1_000, "1000B"), (1 << 10, "1KiB"), (10 << 20, "10MiB")] {
             assert_eq!(Size(bytes).written(), Some(quoted(text)));

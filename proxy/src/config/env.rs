@@ -49,14 +49,14 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_wins_over_its_default_and_a_default_over_nothing() {
+    fn variable_overrides_its_default() {
         assert_eq!(with("h:${PORT}").as_deref(), Ok("h:81"));
         assert_eq!(with("h:${PORT:-80}/${OTHER:-x}").as_deref(), Ok("h:81/x"));
         assert_eq!(with("plain $ {").as_deref(), Ok("plain $ {"));
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_named() {
+    fn unset_variable_is_named_in_the_error() {
         assert!(with("${OTHER}").unwrap_err().contains("OTHER is not set"));
         assert!(with("${PORT").unwrap_err().contains("not closed"));
         assert!(with("${}").is_err() && with("${1A}").is_err());

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_counted_in_characters_from_one() {
+    fn position_counts_characters_from_one() {
         assert_eq!(position("a\nüb = 1", 0), (1, 1));
         assert_eq!(position("a\nüb = 1", 4), (2, 2));
         assert_eq!(position("a\nb", 99), (2, 2));

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_general_whatever_tool_and_place_it_names() {
+    fn general_path_replaces_tool_and_index() {
         assert_eq!(general("pools.qr.upstreams[3].weight"), "pools.{tool}.upstreams[].weight");
         assert_eq!(general("pools.yt"), "pools.{tool}");
         assert_eq!(general("server.qr"), "server.qr");

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_sizes_carry_their_unit() {
+    fn duration_and_size_require_a_unit() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(size("10MiB"), Ok(10 * 1024 * 1024));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_host_and_a_port_that_may_be_a_sum() {
+    fn address_is_host_and_port_or_sum() {
         assert_eq!(address("127.0.0.1:9100+12"), Ok(("127.0.0.1".to_owned(), 9112)));
         assert_eq!(address("[::1]:80"), Ok(("::1".to_owned(), 80)));
         assert_eq!(address("qr.tools.internal:443"), Ok(("qr.tools.internal".to_owned(), 443)));

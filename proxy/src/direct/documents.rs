@@ -1,4 +1,4 @@
-//! Documents that are the same for everybody, compressed once and kept.
+//! A cache of gzip-compressed documents, which are the same for all clients.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
 use shared::{headers::tokens, problem::Code, written::Written};
 
-/// A document with its address in it changes with the `Host` that is called, which any client can choose. So it is
-/// compressed anew at most this often.
-const RENEWAL: Duration = Duration::from_secs(1);
+/// A document that contains its address changes with the `Host` of the request, which any client can
+/// choose. So it is compressed again at most once in this time.
+const MIN_AGE: Duration = Duration::from_secs(1);
 
-/// Which document.
+/// A document of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Document {
     /// `/openapi.json`
@@ -37,9 +37,10 @@ struct Compressed {
     begun: Instant,
 }
 
-/// An answer and, where it is sent compressed, its body. It may hold a key, and is not to be printed.
+/// A response, with its gzip-compressed body if it is sent compressed. It may hold a key and must not
+/// be printed.
 pub struct Reply {
-    /// Its status, headers and plain body.
+    /// The status, headers and plain body.
     pub written: Written,
     /// The body in the content coding that the headers name.
     pub gzip: Option<Arc<[u8]>>,
@@ -52,15 +53,14 @@ impl From<Written> for Reply {
 }
 
 impl Reply {
-    /// The body that is sent.
-    #[must_use]
+    /// Returns the body to send.
     pub fn body(&self) -> &[u8] {
         self.gzip.as_deref().unwrap_or(self.written.body.as_bytes())
     }
 }
 
 impl Documents {
-    /// Compresses a document for a client that takes it so.
+    /// Returns the document, compressed if the client accepts gzip.
     pub(super) fn reply<'a>(
         &self,
         document: Document,
@@ -80,12 +80,13 @@ impl Documents {
         }
     }
 
-    /// The document in gzip; `None` while another text of it was compressed too shortly before.
+    /// Returns the gzip-compressed document. Returns `None` if another text of it was compressed less
+    /// than [`MIN_AGE`] ago.
     fn compressed(&self, document: Document, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
         let mut kept = self.0.lock();
         match kept.get(&document) {
             Some(known) if known.plain == plain => return Some(Arc::clone(&known.gzip)),
-            Some(known) if now.saturating_duration_since(known.begun) < RENEWAL => return None,
+            Some(known) if now.saturating_duration_since(known.begun) < MIN_AGE => return None,
             Some(_) | None => {}
         }
         let gzip: Arc<[u8]> = gzip(plain)?.into();
@@ -101,8 +102,8 @@ fn gzip(plain: &str) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// Whether `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3). Without the header a client may take anything; it
-/// gets what everybody can read.
+/// Returns true if `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3). Without the header the
+/// response is plain, which every client understands.
 fn accepts_gzip<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut named, mut any) = (None, None);
     for coding in values.flat_map(tokens) {
@@ -118,7 +119,7 @@ fn accepts_gzip<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
     named.or(any).unwrap_or(false)
 }
 
-/// Whether a parameter is `q=0`, with up to three decimals.
+/// Returns true if a parameter is `q=0`, with up to three decimals.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     match parameter {
         [b'q' | b'Q', b'=', weight @ ..] => {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn document_is_compressed_once_and_another_text_of_it_once_a_second() {
+    fn document_is_compressed_once_per_text_and_second() {
         let (documents, now) = (Documents::default(), Instant::now());
         let reply = |server: &str, at| {
             documents.reply(Document::Reference, docs::reference(server), [&b"gzip"[..]].into_iter(), at)
@@ -162,10 +163,10 @@ mod tests {
         GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
         assert_eq!(text, docs::reference("https://a.test").body);
         assert_eq!(first.written.header("content-encoding"), Some("gzip"));
-        let soon = reply("https://b.test", now + RENEWAL / 2);
+        let soon = reply("https://b.test", now + MIN_AGE / 2);
         assert!(soon.gzip.is_none() && soon.written.header("content-encoding").is_none());
         assert_eq!(soon.body(), docs::reference("https://b.test").body.as_bytes());
-        let later = reply("https://b.test", now + RENEWAL).gzip.unwrap();
+        let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
         let mut text = String::new();
         GzDecoder::new(&later[..]).read_to_string(&mut text).unwrap();
         assert!(text.contains("https://b.test") && !text.contains("https://a.test"));

@@ -1,4 +1,4 @@
-//! What a gateway answers beside the calls of tools, as the edge does it.
+//! The routes that call no tool, with the same responses as on the edge.
 
 mod keys;
 mod pages;
@@ -15,7 +15,7 @@ use shared::{
     written::Written,
 };
 
-use super::{Direct, Reply, Way, documents::Document};
+use super::{Direct, Reply, RequestScheme, documents::Document};
 use crate::{
     clock,
     config::{Callers, DirectConfig},
@@ -26,8 +26,8 @@ use crate::{
     wire::WireHead,
 };
 
-/// One request with all that is known of it.
-struct Asked<'a> {
+/// A parsed request.
+struct OwnRequest<'a> {
     state: &'a Arc<State>,
     direct: &'a Direct,
     config: &'a DirectConfig,
@@ -36,40 +36,40 @@ struct Asked<'a> {
     idempotency_key: Option<&'a str>,
     address: Option<String>,
     query: Option<&'a str>,
-    way: Way<'a>,
+    scheme: RequestScheme<'a>,
     now: UnixMillis,
 }
 
-/// The answer to a request that is no call of a tool.
+/// Serves a request that calls no tool.
 ///
 /// # Errors
-/// The refusal.
+/// If the request is refused.
 pub async fn serve(
     state: &Arc<State>,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Reply, Problem> {
-    // The head is kept apart from the connection, from which the body may have to be read.
+    // Copies the head, because reading the body needs the connection.
     let raw = incoming.head().to_vec();
     let whole = state.config.load();
     let (Callers::Clients(config), Some(direct)) = (&whole.callers, &state.direct) else {
-        return Err(Problem::new(Code::Internal, "the gateway is configured for something else"));
+        return Err(Problem::new(Code::Internal, "direct mode is not configured"));
     };
     let wire = WireHead::parse(&raw)?;
     let (route, query) = Route::read(wire.method, wire.target)?;
     let authorization = wire.all("authorization").next();
     let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
-    let asked = Asked {
+    let request = OwnRequest {
         state,
         direct,
         config,
         head: Head::read(wire.lines())?,
         authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
-        // Bytes that are not text are refused like any other text that is no key.
+        // Bytes that are not UTF-8 are refused like any other malformed key.
         idempotency_key: idempotency_key.map(|value| std::str::from_utf8(value).unwrap_or_default()),
         address: incoming.address().map(|address| address.to_string()),
         query,
-        way: admit::way(&wire, ctx.secure, || incoming.address()),
+        scheme: admit::way(&wire, ctx.secure, || incoming.address()),
         now: clock::now(),
     };
     let document = |document, written: Written| {
@@ -79,21 +79,21 @@ pub async fn serve(
     let written = match route {
         Route::Health => Ok(Written::health()),
         Route::Status => Ok(Written::json(admit::status(state).to_json())),
-        Route::OpenApi => return document(Document::OpenApi, pages::openapi(&asked)),
-        Route::Docs => return document(Document::Reference, pages::docs(&asked)),
+        Route::OpenApi => return document(Document::OpenApi, pages::openapi(&request)),
+        Route::Docs => return document(Document::Reference, pages::docs(&request)),
         Route::ProblemPage(code) => return document(Document::Problem(code), docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Written::preflight(methods)),
-        Route::ReadOwnKey => keys::read_own(&asked, ctx),
-        Route::RotateOwnKey => keys::rotate_own(&asked, incoming, ctx).await,
-        Route::RevokeOwnKey => keys::revoke_own(&asked).await,
-        Route::IssueKey => keys::issue(&asked, incoming, ctx).await,
-        Route::ListKeys => keys::list(&asked),
-        Route::ReadKey(id) => keys::read(&asked, &id),
-        Route::ChangeKey(id) => keys::patch(&asked, &id, incoming, ctx).await,
-        Route::RevokeKey(id) => keys::revoke(&asked, &id).await,
-        Route::RotateKey(id) => keys::rotate(&asked, &id, incoming, ctx).await,
+        Route::ReadOwnKey => keys::read_own(&request, ctx),
+        Route::RotateOwnKey => keys::rotate_own(&request, incoming, ctx).await,
+        Route::RevokeOwnKey => keys::revoke_own(&request).await,
+        Route::IssueKey => keys::issue(&request, incoming, ctx).await,
+        Route::ListKeys => keys::list(&request),
+        Route::ReadKey(id) => keys::read(&request, &id),
+        Route::ChangeKey(id) => keys::patch(&request, &id, incoming, ctx).await,
+        Route::RevokeKey(id) => keys::revoke(&request, &id).await,
+        Route::RotateKey(id) => keys::rotate(&request, &id, incoming, ctx).await,
         Route::KeyChanges => Err(Problem::new(Code::RouteUnknown, "this gateway has no feed of changes")),
-        Route::CallTool(_) => Err(Problem::new(Code::Internal, "a call is not answered here")),
+        Route::CallTool(_) => Err(Problem::new(Code::Internal, "the request is a tool call")),
     };
     written.map(Reply::from)
 }

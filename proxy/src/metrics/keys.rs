@@ -44,8 +44,8 @@ impl KeyMetrics {
     pub(super) fn look(&self, direct: Option<&Direct>) {
         self.changes_known.set(direct.is_none_or(|direct| direct.freshness.is_known()).into());
         let Some(direct) = direct else { return };
-        let (failures, damaged) = direct.store_faults();
-        self.counted.set(signed(direct.ledger.len()));
+        let (failures, damaged) = direct.file_failures();
+        self.counted.set(signed(direct.keys.len()));
         self.store_failures.inc_by(failures.saturating_sub(self.store_failures.get()));
         self.store_damaged.set(i64::try_from(damaged).unwrap_or(i64::MAX));
         let told = direct.freshness.failures();

@@ -26,7 +26,7 @@ use crate::{
     clock::{self, Monotonic},
     config::Callers,
     ctx::{Call, RequestCtx},
-    direct::Way,
+    direct::RequestScheme,
     metrics::Bound,
     phases::{fail, select},
     state::State,
@@ -140,10 +140,14 @@ pub(crate) fn is_secure(state: &State, client: &ClientStream) -> bool {
 }
 
 /// How a request came. `peer` is asked for the other end's address only if that matters.
-pub(crate) fn way<'a>(wire: &WireHead<'a>, secure: bool, peer: impl FnOnce() -> Option<IpAddr>) -> Way<'a> {
+pub(crate) fn way<'a>(
+    wire: &WireHead<'a>,
+    secure: bool,
+    peer: impl FnOnce() -> Option<IpAddr>,
+) -> RequestScheme<'a> {
     let host = wire.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
     let confidential = secure || transport::is_confidential(secure, peer());
-    Way { secure, confidential, host }
+    RequestScheme { secure, confidential, host }
 }
 
 /// Which tools a call would find a server of. It tells nothing that calling them would not, and needs no grant.

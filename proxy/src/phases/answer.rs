@@ -16,8 +16,8 @@ pub fn begun(state: &State, client: &ClientStream, ctx: &mut RequestCtx, status:
 /// In direct mode, notes how the call ends: the next call, which the client may make as soon as it has this answer, finds
 /// the key as it then stands.
 pub fn settle(state: &State, ctx: &RequestCtx, status: u16) {
-    if let Some(direct) = &state.direct {
-        direct.settle(ctx, status);
+    if let (Some(direct), Some(call), Some(day)) = (&state.direct, &ctx.call, ctx.charged) {
+        direct.settle(&call.key_id, call.tool, day, status, ctx.refusal.is_some());
     }
 }
 

@@ -12,7 +12,7 @@ use shared::{
 use super::framing::{Chunks, Framing};
 use crate::{
     ctx::{Call, RequestCtx},
-    direct::told,
+    direct::response_headers,
     phases::fail::Cause,
     respond::write_proof,
     wire::WireHead,
@@ -206,7 +206,7 @@ pub(super) fn write_answer(
         if !reaches_client(name) || !passed.allows(name) || is_framing(name) || nominated.holds(name) {
             continue;
         }
-        if direct && told::replaces(name) {
+        if direct && response_headers::is_replaced(name) {
             continue;
         }
         dated |= name.eq_ignore_ascii_case("date");
@@ -217,7 +217,7 @@ pub(super) fn write_answer(
     let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
     write_proof(out, ctx.proof);
     if direct {
-        told::of_a_tool(out, ctx, hsts);
+        response_headers::write_relayed(out, ctx.response_info(), hsts);
     }
     if !cached {
         crate::wire::write_line(out, PRIVATE.0, PRIVATE.1.as_bytes());

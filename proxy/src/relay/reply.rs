@@ -9,7 +9,7 @@ use super::{Ended, Next, framing::Framing, request::Request};
 use crate::{
     client::ClientStream,
     ctx::RequestCtx,
-    direct::{Reply, told},
+    direct::{Reply, response_headers},
     metrics::Bound,
     phases::answer,
     respond::{self, LINGER, SMALL_BODY},
@@ -43,7 +43,7 @@ pub(super) async fn say(
     let close = request.close || !taken;
     let mut text = respond::encode(&reply.written, reply.body(), ctx.request_id, close, |out| {
         if state.direct.is_some() {
-            told::of_ours(out, ctx);
+            response_headers::write_own(out, ctx.response_info());
         }
         respond::write_proof(out, ctx.proof);
     });

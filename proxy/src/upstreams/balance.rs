@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_exactly_as_frequent_as_weights_and_spread_out() {
+    fn round_robin_follows_weights_and_spreads_turns() {
         let candidates = candidates(&[5, 1, 1]);
         let mut owed = [0; 3];
         let turns: Vec<_> = (0..7).filter_map(|_| in_turn(&mut owed, candidates.iter().copied())).collect();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_busy_for_its_weight_is_chosen_and_equals_take_turns() {
+    fn least_connections_follows_weights_and_rotates_ties() {
         let mut busy = candidates(&[1, 3]);
         let mut counts = [0usize; 2];
         for turn in 0..400 {

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_call_at_a_time_tries_what_was_ejected() {
+    fn half_open_allows_one_trial_call() {
         let trial = HalfOpen::default();
         assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Free; 2]);
         trial.set(true, true);

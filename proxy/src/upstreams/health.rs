@@ -91,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_probe_decides_an_unknown_upstream() {
+    fn first_probe_decides_an_unknown_upstream() {
         assert_eq!(after(&[]), Health::Unknown);
         assert_eq!(after(&[ProbePassed]), Health::Healthy);
         assert_eq!(after(&[ProbeFailed]), Health::Unhealthy);
     }
 
     #[test]
-    fn a_healthy_upstream_falls_after_three_failures_in_a_row_of_either_kind() {
+    fn healthy_upstream_falls_after_three_failures() {
         assert_eq!(after(&[ProbePassed, ProbeFailed, ConnectFailed]), Health::Healthy);
         assert_eq!(after(&[ProbePassed, ProbeFailed, ConnectFailed, ProbeFailed]), Health::Unhealthy);
         assert_eq!(
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unhealthy_upstream_rises_after_two_passes_in_a_row() {
+    fn unhealthy_upstream_rises_after_two_passes() {
         assert_eq!(after(&[ProbeFailed, ProbePassed]), Health::Unhealthy);
         assert_eq!(after(&[ProbeFailed, ProbePassed, ConnectFailed, ProbePassed]), Health::Unhealthy);
         assert_eq!(after(&[ProbeFailed, ProbePassed, ProbePassed]), Health::Healthy);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_is_used_again_unless_it_is_old_closed_talkative_or_leads_elsewhere() {
+    async fn idle_connection_is_reused_unless_stale_or_elsewhere() {
         let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (_far, near) = connection();
         idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn thread_without_connection_borrows_one_that_has_waited() {
+    async fn thread_borrows_a_connection_that_has_waited() {
         let (idle, semaphore) = (IdlePool::default(), Semaphore::new(10));
         let (_far, near) = connection();
         let owner = OwnerThread::own();
@@ -256,7 +256,7 @@ mod tests {
 
     /// What lending rests on: a socket registered with one thread's runtime wakes a task of another's.
     #[test]
-    fn connection_of_another_runtime_is_woken_and_its_end_is_seen() {
+    fn connection_of_another_runtime_wakes_and_closes() {
         let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
         let (made, come) = mpsc::channel();
         let (end, ended) = oneshot::channel::<()>();

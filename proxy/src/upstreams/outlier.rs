@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_in_a_row_eject_and_four_do_not() {
+    fn five_consecutive_failures_eject_and_four_do_not() {
         let sick = calls(OutlierState::new(), &[true; 5], 1_000);
         assert_eq!(sick.until().millis(), 6_000);
         assert_eq!(
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_many_calls_failing_ejects_and_less_does_not() {
+    fn failure_rate_of_half_ejects_and_a_third_does_not() {
         let half = [true, false].repeat(10);
         assert!(calls(OutlierState::new(), &half, 1_000).until() < at(1_000), "the last one was well");
         let half = [false, true].repeat(10);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_ejection_is_twice_as_long_until_the_longest_and_one_failure_on_return_is_enough() {
+    fn ejection_time_doubles_up_to_the_longest() {
         let mut ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         let mut now = 1_000;
         let mut times = Vec::new();
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn who_was_well_for_long_begins_anew() {
+    fn long_success_resets_the_ejection_time() {
         let ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         let well = calls(ejection, &[false], 70_000);
         assert_eq!(calls(well, &[true; 5], 71_000).until().millis(), 76_000);
     }
 
     #[test]
-    fn probes_bring_it_back_sooner_and_each_time_later() {
+    fn passed_probes_end_an_ejection_early() {
         let mut ejection = calls(OutlierState::new(), &[true; 5], 1_000);
         for (again, needed) in [(1u64, 2), (2, 4), (3, 8)] {
             let passes = (1..).find(|_| {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_happens_an_upstream_is_never_out_for_longer_than_the_longest() {
+    fn ejection_never_exceeds_the_longest_time() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..200 {
             let (mut ejection, mut now) = (OutlierState::new(), 0);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_ejected_when_that_is_not_allowed() {
+    fn ejection_that_is_not_allowed_does_not_happen() {
         let mut ejection = OutlierState::new();
         for _ in 0..100 {
             ejection = ejection.after_call(true, &rules(), at(1_000), || false);

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_read_from_the_first_bytes_of_an_answer() {
+    fn status_is_read_from_the_first_bytes() {
         assert_eq!(status(b"HTTP/1.1 204"), Some(204));
         assert_eq!(status(b"HTTP/1.0 200"), Some(200));
         for line in [b"HTTP/2.0 200", b"HTTP/1.1 20x", b"SSH-2.0-Open", b"HTTP/1.1 999"] {

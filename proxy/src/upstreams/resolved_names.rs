@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_many_addresses_leave_room_for_the_others() {
+    fn name_with_many_addresses_leaves_room_for_others() {
         let names = ResolvedNames::default().with("many.test", ips(200)).with("few.test", ips(3));
         let upstreams = [entry("many.test"), entry("few.test"), entry("127.0.0.1")];
         let shown = shown(&upstreams, &names);

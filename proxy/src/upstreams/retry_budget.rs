@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn when_every_call_fails_a_fifth_of_them_is_retried_and_three_more_in_each_second() {
+    fn budget_allows_a_fifth_plus_three_retries_a_second() {
         let (calls, seconds) = (1_000, 20);
         let retries = retries(calls, seconds, 20);
         let most = calls * seconds / 5 + FLOOR_PER_SECOND * seconds + MOST / RETRY;
@@ -65,17 +65,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_with_one_call_a_second_may_retry_each() {
+    fn pool_with_one_call_a_second_retries_each() {
         assert_eq!(retries(1, 60, 20), 60);
     }
 
     #[test]
-    fn without_a_share_there_is_the_floor_alone() {
+    fn zero_percent_leaves_the_floor() {
         assert_eq!(retries(1_000, 10, 0), MOST / RETRY + FLOOR_PER_SECOND * 10 - 1);
     }
 
     #[test]
-    fn a_clock_that_stands_still_earns_nothing() {
+    fn stopped_clock_earns_nothing() {
         let now = Monotonic::from_millis(5);
         let mut budget = RetryBudget::new(now);
         for _ in 0..MOST / RETRY {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_call_goes_to_an_upstream_that_nobody_has_seen_healthy() {
+    fn unprobed_upstreams_are_not_selected() {
         assert_eq!(
             select(&Pool::new(config(3), &ResolvedNames::default(), None), TriedSet::default(), 0),
             None
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn healthy_upstreams_take_turns_and_none_is_tried_twice() {
+    fn healthy_upstreams_take_turns_and_are_tried_once() {
         let pool = healthy(config(3));
         let turns: Vec<_> =
             (0..6).filter_map(|_| select(&pool, TriedSet::default(), 0)).map(|place| place.0).collect();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backup_serves_only_when_no_other_can_and_a_draining_one_never() {
+    fn backup_is_selected_last_and_draining_never() {
         let mut config = config(3);
         config.upstreams[1].backup = true;
         config.upstreams[2].admin_state = AdminState::Draining;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ejected_upstream_comes_back_by_itself_and_begins_slowly() {
+    fn ejected_upstream_returns_with_slow_start() {
         let pool = healthy(config(2));
         fail(&pool, 0, 1_000);
         assert!((0..10).all(|_| select(&pool, TriedSet::default(), 5_999) == Some(UpstreamIndex(1))));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_ejection_one_call_tries_and_the_others_wait_for_what_comes_of_it() {
+    fn one_trial_call_at_a_time_after_an_ejection() {
         let pool = healthy(PoolConfig {
             settings: PoolSettings { slow_start: std::time::Duration::ZERO, ..PoolSettings::default() },
             ..config(2)
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_other_goes_to_the_one_that_is_tried() {
+    fn call_without_alternative_joins_the_trial() {
         let pool = healthy(config(2));
         fail(&pool, 0, 1_000);
         let mut tried = TriedSet::default();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_switched_off_is_known_to_need_no_probe() {
+    fn upstream_off_needs_no_probe() {
         let mut config = config(2);
         config.upstreams[1].admin_state = AdminState::Off;
         let pool = Pool::new(config, &ResolvedNames::default(), None);

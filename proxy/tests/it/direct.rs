@@ -124,7 +124,7 @@ fn limits(answer: &Answer) -> (&str, &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_five_hundred_calls_at_once_exactly_as_many_pass_as_the_tier_allows() {
+async fn concurrent_calls_pass_exactly_up_to_the_limit() {
     let direct = Direct::start(Manner::Describe).await;
     let (pro, _) = keys::fresh(Tier::Pro);
     assert_eq!(calls_at_once(&direct.proxy, &pro, 10, 50).await, (100, 400));
@@ -135,7 +135,7 @@ async fn of_five_hundred_calls_at_once_exactly_as_many_pass_as_the_tier_allows()
 }
 
 #[tokio::test]
-async fn an_address_that_sends_a_flood_of_bad_keys_is_told_to_stop_and_its_good_calls_pass() {
+async fn flood_of_bad_keys_is_throttled_and_good_calls_pass() {
     let flood = |setup: Setup| without_terminator(setup.line("clients", "refusals_per_second = 20"));
     let direct = Direct::with(Manner::Describe, flood).await;
     let mut client = Client::connect(direct.proxy.listen).await;
@@ -161,7 +161,7 @@ async fn an_address_that_sends_a_flood_of_bad_keys_is_told_to_stop_and_its_good_
 }
 
 #[tokio::test]
-async fn every_answer_says_how_the_key_stands_and_a_refusal_when_a_call_will_pass() {
+async fn responses_have_quota_headers_and_refusals_retry_after() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, id) = keys::fresh(Tier::Free);
     let first = direct.call(&key).await;
@@ -193,7 +193,7 @@ async fn every_answer_says_how_the_key_stands_and_a_refusal_when_a_call_will_pas
 }
 
 #[tokio::test]
-async fn what_the_gateway_refuses_and_a_tool_that_is_away_do_not_use_up_the_day() {
+async fn refused_calls_and_missing_tools_are_not_charged() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     let away = direct.proxy.send(Request::new("GET", "/v1/pdf/merge").header("X-API-Key", &key)).await;
@@ -210,7 +210,7 @@ async fn what_the_gateway_refuses_and_a_tool_that_is_away_do_not_use_up_the_day(
 }
 
 #[tokio::test]
-async fn key_over_plain_http_is_taken_from_a_loopback_peer_whatever_its_host() {
+async fn key_over_plain_http_from_loopback_is_accepted() {
     let direct = Direct::with(Manner::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);
     assert_eq!(direct.call(&key).await.status, 200, "gateway.test is no name of this machine");
@@ -220,7 +220,7 @@ async fn key_over_plain_http_is_taken_from_a_loopback_peer_whatever_its_host() {
 
 /// The rule itself is tested in `shared`; here a peer is somebody else wherever this machine has an address in a network.
 #[tokio::test]
-async fn key_over_plain_http_from_the_network_is_refused_though_its_host_is_localhost() {
+async fn key_over_plain_http_from_network_is_refused() {
     let direct = Direct::with(Manner::Describe, |setup| without_terminator(setup).listen("0.0.0.0:0")).await;
     let (key, _) = keys::fresh(Tier::Pro);
     let Some(own) = network_address() else { return };
@@ -246,7 +246,7 @@ fn network_address() -> Option<IpAddr> {
 }
 
 #[tokio::test]
-async fn documents_are_compressed_tagged_and_not_sent_twice() {
+async fn documents_are_compressed_and_revalidated_by_etag() {
     let direct = Direct::start(Manner::Describe).await;
     for target in ["/docs", "/openapi.json", "/problems/key-missing"] {
         let plain = direct.proxy.send(Request::new("GET", target)).await;
@@ -270,7 +270,7 @@ async fn documents_are_compressed_tagged_and_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn responses_over_tls_ask_browsers_to_stay_there() {
+async fn responses_over_tls_have_hsts() {
     const YEAR: Option<&str> = Some("max-age=31536000");
     let direct = Direct::start(Manner::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
@@ -295,7 +295,7 @@ async fn responses_over_tls_ask_browsers_to_stay_there() {
 }
 
 #[tokio::test]
-async fn pages_and_preflights_are_the_edges() {
+async fn pages_and_preflights_match_the_edge() {
     let direct = Direct::start(Manner::Describe).await;
     let get = |target: &'static str| direct.proxy.send(Request::new("GET", target));
     let description = get("/openapi.json").await;
@@ -312,7 +312,7 @@ async fn pages_and_preflights_are_the_edges() {
 }
 
 #[tokio::test]
-async fn a_denied_call_is_in_the_log_and_in_the_counters_with_its_key() {
+async fn denied_call_is_logged_and_counted_with_its_key() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, id) = keys::fresh(Tier::Free);
     direct.pass(&key, 11).await;
@@ -326,7 +326,7 @@ async fn a_denied_call_is_in_the_log_and_in_the_counters_with_its_key() {
 }
 
 #[tokio::test]
-async fn the_signing_secret_can_be_changed_while_calls_go_on() {
+async fn signing_secret_rotates_without_refusing_calls() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signing");
     fs::write(&file, keys::KEY_SIGNING_SECRET).unwrap();
@@ -353,7 +353,7 @@ async fn the_signing_secret_can_be_changed_while_calls_go_on() {
 }
 
 #[tokio::test]
-async fn keys_come_over_tls_in_both_versions_of_http() {
+async fn keys_over_tls_are_accepted_in_both_http_versions() {
     let (authority, folder) = (Authority::new(), Folder::new());
     let tls = folder.server(&authority.identity(NAME));
     let direct =

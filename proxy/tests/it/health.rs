@@ -7,7 +7,7 @@ use shared::tool::Tool;
 use crate::support::{FakeTool, Manner, PATIENCE, grant::call, proxy::Setup, until};
 
 #[tokio::test]
-async fn before_anything_is_known_a_call_is_refused_at_once() {
+async fn unknown_upstream_is_503_without_waiting() {
     let tool = FakeTool::start(Manner::Describe).await;
     // The first probe is not over before its timeout, since nobody answers it.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -25,7 +25,7 @@ async fn before_anything_is_known_a_call_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn with_all_tools_down_at_the_start_every_call_is_503_and_says_until_when() {
+async fn all_tools_down_is_503_with_retry_after() {
     let proxy = Setup::new().ready().await;
     for tool in Tool::ALL {
         let answer = proxy.send(call("POST", &format!("/v1/{tool}/generate"))).await;
@@ -37,7 +37,7 @@ async fn with_all_tools_down_at_the_start_every_call_is_503_and_says_until_when(
 }
 
 #[tokio::test]
-async fn a_tool_that_stops_takes_only_its_own_calls_with_it_and_heals_when_it_starts() {
+async fn stopped_tool_fails_only_its_own_calls_and_recovers() {
     let (qr, pdf) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
     let proxy = Setup::new().tool(Tool::Qr, &[&qr]).tool(Tool::Pdf, &[&pdf]).ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
@@ -55,7 +55,7 @@ async fn a_tool_that_stops_takes_only_its_own_calls_with_it_and_heals_when_it_st
 }
 
 #[tokio::test]
-async fn a_tool_that_says_it_is_not_well_gets_no_calls_until_it_is() {
+async fn unhealthy_tool_gets_no_calls_until_it_recovers() {
     let tool = FakeTool::start(Manner::Describe).await;
     let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
     tool.set_healthy(false);
@@ -71,7 +71,7 @@ async fn a_tool_that_says_it_is_not_well_gets_no_calls_until_it_is() {
 }
 
 #[tokio::test]
-async fn with_the_default_settings_a_dead_tool_is_noticed_and_a_healed_one_served_within_ten_seconds() {
+async fn default_probes_notice_failure_and_recovery() {
     let tool = FakeTool::start(Manner::Describe).await;
     let setup = Setup::new().tool(Tool::Qr, &[&tool]);
     let setup = setup.pool_line(Tool::Qr, "probe = { interval = \"2s\", timeout = \"1s\" }");
@@ -84,7 +84,7 @@ async fn with_the_default_settings_a_dead_tool_is_noticed_and_a_healed_one_serve
 }
 
 #[tokio::test]
-async fn while_one_server_of_a_pool_is_left_no_call_fails() {
+async fn one_remaining_upstream_serves_all_calls() {
     let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
     let proxy = Setup::new().tool(Tool::Qr, &[&one, &two]).ready().await;
     for _ in 0..10 {
@@ -99,7 +99,7 @@ async fn while_one_server_of_a_pool_is_left_no_call_fails() {
 }
 
 #[tokio::test]
-async fn a_probe_that_drips_is_over_in_time_and_delays_no_other() {
+async fn dripping_probe_times_out_and_delays_no_other() {
     let slow = FakeTool::start(Manner::Describe).await;
     let quick = FakeTool::start(Manner::Describe).await;
     let proxy = Setup::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]).ready().await;
@@ -110,7 +110,7 @@ async fn a_probe_that_drips_is_over_in_time_and_delays_no_other() {
 
 /// `localhost` may be `127.0.0.1` and `::1`; the tool listens on the first only.
 #[tokio::test]
-async fn upstream_by_name_is_served_at_the_address_that_listens() {
+async fn upstream_by_name_uses_the_listening_address() {
     let tool = FakeTool::start(Manner::Describe).await;
     let name = format!("localhost:{}", tool.address.port());
     let proxy = Setup::new().upstreams(Tool::Qr, &[&name]).ready().await;
@@ -125,7 +125,7 @@ async fn upstream_by_name_is_served_at_the_address_that_listens() {
 }
 
 #[tokio::test]
-async fn upstream_whose_name_does_not_resolve_is_unhealthy_and_named() {
+async fn unresolved_upstream_is_unhealthy_and_counted() {
     let tool = FakeTool::start(Manner::Describe).await;
     let names = ["nowhere.invalid:9100", &tool.address.to_string()];
     let proxy = Setup::new().upstreams(Tool::Qr, &names).ready().await;

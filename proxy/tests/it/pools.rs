@@ -23,7 +23,7 @@ async fn calls_are_shared_by_weight() {
 }
 
 #[tokio::test]
-async fn the_same_key_stays_with_its_server() {
+async fn key_hash_keeps_a_key_on_its_upstream() {
     let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
     let setup = Setup::new().tool(Tool::Qr, &[&one, &two]);
     let proxy = setup.pool_line(Tool::Qr, "balance = \"key-hash\"").ready().await;
@@ -40,7 +40,7 @@ async fn the_same_key_stays_with_its_server() {
 }
 
 #[tokio::test]
-async fn a_backup_serves_while_no_other_can_and_a_draining_server_never() {
+async fn backup_serves_when_others_fail_and_draining_never() {
     let servers = [
         FakeTool::start(Manner::Describe).await,
         FakeTool::start(Manner::Describe).await,
@@ -65,7 +65,7 @@ async fn a_backup_serves_while_no_other_can_and_a_draining_server_never() {
 }
 
 #[tokio::test]
-async fn a_server_whose_calls_fail_is_out_though_its_probes_pass_and_comes_back() {
+async fn failing_calls_eject_and_upstream_returns() {
     let (bad, good) =
         (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
     let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
@@ -86,7 +86,7 @@ async fn a_server_whose_calls_fail_is_out_though_its_probes_pass_and_comes_back(
 }
 
 #[tokio::test]
-async fn one_call_at_a_time_tries_a_server_that_was_out() {
+async fn ejected_upstream_gets_one_trial_call_at_a_time() {
     let (bad, good) =
         (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
     let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
@@ -118,7 +118,7 @@ async fn one_call_at_a_time_tries_a_server_that_was_out() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_switched_off_is_neither_called_nor_probed_nor_missed() {
+async fn upstream_off_is_not_called_or_probed() {
     let (on, off) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
     let upstreams = [on.address.to_string(), format!("{} off", off.address)];
     let proxy = Setup::new().upstreams(Tool::Qr, &upstreams.each_ref().map(String::as_str)).ready().await;
@@ -134,7 +134,7 @@ async fn a_server_that_is_switched_off_is_neither_called_nor_probed_nor_missed()
 }
 
 #[tokio::test]
-async fn a_tool_that_is_switched_off_says_until_when() {
+async fn disabled_tool_is_503_with_retry_after() {
     let tool = FakeTool::start(Manner::Describe).await;
     let now = UnixMillis(
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64,
@@ -156,7 +156,7 @@ async fn a_tool_that_is_switched_off_says_until_when() {
 }
 
 #[tokio::test]
-async fn a_probe_may_be_a_connection_to_a_port_of_its_own() {
+async fn tcp_probe_on_own_port_decides_health() {
     let tool = FakeTool::start(Manner::Describe).await;
     tool.set_healthy(false);
     let side = TcpListener::bind("127.0.0.1:0").await.unwrap();

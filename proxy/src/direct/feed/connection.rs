@@ -1,4 +1,4 @@
-//! One connection to the edge, which is kept between questions.
+//! The connection to the edge, which is reused between polls.
 
 use std::sync::Arc;
 
@@ -16,76 +16,96 @@ use tokio_rustls::{
     rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
 };
 
-/// The connection, if there is one.
+/// A reusable HTTP/1.1 connection.
 #[derive(Default)]
 pub(super) struct Connection(Option<SendRequest<Empty<Bytes>>>);
 
+/// An error of one poll of the feed. No variant quotes the response, which may hold secrets.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FeedError {
+    #[error("invalid edge address")]
+    Address,
+    #[error("cannot connect: {0}")]
+    Connect(std::io::Error),
+    #[error("TLS handshake failed: {0}")]
+    Tls(std::io::Error),
+    #[error("TLS is not available: {0}")]
+    TlsConfig(#[from] tokio_rustls::rustls::Error),
+    #[error("the connection failed: {0}")]
+    Connection(#[from] hyper::Error),
+    #[error("no response within 5 s")]
+    TimedOut,
+    #[error("unexpected status {0}, expected 200")]
+    Status(u16),
+    #[error("the response body is incomplete or too large: {0}")]
+    Body(String),
+    #[error("invalid response: it {0}")]
+    Invalid(String),
+}
+
 impl Connection {
-    /// What the edge answers to a GET, which must be a 200 of at most so many bytes.
+    /// Sends a GET and returns the body of the response, which must be a 200 of at most `limit` bytes.
     ///
     /// # Errors
-    /// Why there is no such answer. Never quotes it.
+    /// If there is no such response. The error never quotes it.
     pub(super) async fn get(
         &mut self,
         edge: &str,
         target: &str,
         authorization: &str,
-        most: usize,
-    ) -> Result<Bytes, String> {
-        let uri: Uri = edge.parse().map_err(|_| "its address cannot be read".to_owned())?;
-        let authority = uri.authority().ok_or("its address has no host")?;
+        limit: usize,
+    ) -> Result<Bytes, FeedError> {
+        let uri: Uri = edge.parse().map_err(|_| FeedError::Address)?;
+        let authority = uri.authority().ok_or(FeedError::Address)?;
         let request = Request::get(target)
             .header(header::HOST, authority.as_str())
             .header(header::AUTHORIZATION, authorization)
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "unified-tool-gateway-proxy")
             .body(Empty::new())
-            .map_err(|error| error.to_string())?;
+            .map_err(|_| FeedError::Address)?;
         let mut sender = match self.0.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
             None => connect(&uri).await?,
         };
-        let answer =
-            sender.send_request(request).await.map_err(|error| format!("the connection broke: {error}"))?;
-        if answer.status() != StatusCode::OK {
-            return Err(format!("it answers {}", answer.status().as_u16()));
+        let response = sender.send_request(request).await?;
+        if response.status() != StatusCode::OK {
+            return Err(FeedError::Status(response.status().as_u16()));
         }
-        let body = Limited::new(answer.into_body(), most).collect().await;
-        let body = body.map_err(|error| format!("its answer cannot be read to its end: {error}"))?;
+        let body = Limited::new(response.into_body(), limit).collect().await;
+        let body = body.map_err(|error| FeedError::Body(error.to_string()))?;
         self.0 = Some(sender);
         Ok(body.to_bytes())
     }
 }
 
-async fn connect(uri: &Uri) -> Result<SendRequest<Empty<Bytes>>, String> {
+async fn connect(uri: &Uri) -> Result<SendRequest<Empty<Bytes>>, FeedError> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     let secure = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let stream = TcpStream::connect((host, port)).await;
-    let stream = stream.map_err(|error| format!("it cannot be reached: {error}"))?;
+    let stream = stream.map_err(FeedError::Connect)?;
     if !secure {
-        return speak(stream).await;
+        return handshake(stream).await;
     }
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| "its name is none for TLS".to_owned())?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| FeedError::Address)?;
     let stream = TlsConnector::from(tls()?).connect(name, stream).await;
-    speak(stream.map_err(|error| format!("no safe connection can be made: {error}"))?).await
+    handshake(stream.map_err(FeedError::Tls)?).await
 }
 
-/// With the roots of public authorities, which edges have their certificates from.
-fn tls() -> Result<Arc<ClientConfig>, String> {
+/// Returns a TLS configuration that trusts the public certificate authorities.
+fn tls() -> Result<Arc<ClientConfig>, FeedError> {
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
+        .with_safe_default_protocol_versions()?;
     Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
-async fn speak(
+async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-) -> Result<SendRequest<Empty<Bytes>>, String> {
-    let (sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-    // It ends with the sender. What went wrong with it, the sender says.
+) -> Result<SendRequest<Empty<Bytes>>, FeedError> {
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // The task ends with the sender, which reports any error.
     tokio::spawn(async move {
         let _ended = connection.await;
     });

@@ -1,4 +1,5 @@
-//! The keys API. Reading one's own key is everywhere; the rest is where this proxy is the one that issues keys.
+//! The keys API. Every proxy in direct mode reads a client's own key. Only the authority issues and
+//! changes keys.
 
 use std::sync::Arc;
 
@@ -17,72 +18,72 @@ use shared::{
     written::Written,
 };
 
-use super::Asked;
+use super::OwnRequest;
 use crate::{
     clock,
     config::Authority,
     ctx::RequestCtx,
-    direct::{authenticate, authority::Subject},
+    direct::{authenticate, key_admin::Subject},
     relay::{BodyFault, Incoming},
 };
 
 /// `GET /v1/keys/me`
-pub(super) fn read_own(asked: &Asked<'_>, ctx: &mut RequestCtx) -> Result<Written, Problem> {
-    let key = own(asked)?;
-    asked.direct.check_known()?;
-    let reading = asked.direct.ledger.read(&key, asked.now)?;
+pub(super) fn read_own(request: &OwnRequest<'_>, ctx: &mut RequestCtx) -> Result<Written, Problem> {
+    let key = own(request)?;
+    request.direct.check_revocations_known()?;
+    let reading = request.direct.keys.read(&key, request.now)?;
     ctx.standing = reading.answer.standing;
-    let usage = describe_usage(&reading, asked.now).ok_or_else(unavailable)?;
+    let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
     Ok(Written::json(usage.to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let key = own(asked)?;
-    let (_, environment) = here(asked)?;
-    renew(asked, Subject::Own(&key), key.issued_tier, environment, incoming, ctx).await
+    let key = own(request)?;
+    let (_, environment) = here(request)?;
+    renew(request, Subject::Own(&key), key.issued_tier, environment, incoming, ctx).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(super) async fn revoke_own(asked: &Asked<'_>) -> Result<Written, Problem> {
-    let key = own(asked)?;
-    here(asked)?;
-    change(asked, Subject::Own(&key), Change::Revoke).await
+pub(super) async fn revoke_own(request: &OwnRequest<'_>) -> Result<Written, Problem> {
+    let key = own(request)?;
+    here(request)?;
+    change(request, Subject::Own(&key), Change::Revoke).await
 }
 
 /// `POST /v1/keys/issue`
 pub(super) async fn issue(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let (admin, environment) = administered(asked)?;
-    asked.way.check_confidential()?;
-    let body = read_body(asked, incoming, ctx).await?;
-    let request = IssueRequest::read(&body)?;
-    if let Some(secret) = request.admin_secret() {
-        check(asked, secret, admin)?;
+    let (admin, environment) = administered(request)?;
+    request.scheme.check_confidential()?;
+    let body = read_body(request, incoming, ctx).await?;
+    let parameters = IssueRequest::read(&body)?;
+    if let Some(secret) = parameters.admin_secret() {
+        check(request, secret, admin)?;
     }
-    let new = request.check(asked.now)?;
-    let signing = &asked.config.signing;
-    let Some(key) = IdempotencyKey::read(asked.idempotency_key)? else {
-        let issued = new.issue(environment, draw()?, signing, asked.now);
-        asked.direct.ledger.learn(issued.record.clone());
-        store(asked).await?;
+    let new = parameters.check(request.now)?;
+    let signing = &request.config.signing;
+    let Some(key) = IdempotencyKey::read(request.idempotency_key)? else {
+        let issued = new.issue(environment, draw()?, signing, request.now);
+        request.direct.keys.merge_record(issued.record.clone());
+        store(request).await?;
         return Ok(issued.answer());
     };
-    let step = |step| asked.direct.issue(key.name(), step, clock::now());
+    let step = |step| request.direct.issue(key.name(), step, clock::now());
     let attempt = IdempotencyKey::attempt(&new, draw()?.secret, signing);
     let (nonce, at, stores) = step(IssueStep::Begin(attempt)).resolve()?;
     let issued = new.issue(environment, key.entropy(&nonce, signing), signing, at);
     if stores {
-        asked.direct.ledger.learn(issued.record.clone());
+        request.direct.keys.merge_record(issued.record.clone());
         step(IssueStep::Done);
-        if let Err(problem) = store(asked).await {
+        if let Err(problem) = store(request).await {
             step(IssueStep::Failed);
             return Err(problem);
         }
@@ -91,98 +92,103 @@ pub(super) async fn issue(
 }
 
 /// `GET /v1/keys`
-pub(super) fn list(asked: &Asked<'_>) -> Result<Written, Problem> {
-    authorize(asked)?;
-    let signing = &asked.config.signing;
-    let (records, next) = asked.direct.list(&ListRequest::read(asked.query, signing)?);
+pub(super) fn list(request: &OwnRequest<'_>) -> Result<Written, Problem> {
+    authorize(request)?;
+    let signing = &request.config.signing;
+    let (records, next) = request.direct.list(&ListRequest::read(request.query, signing)?);
     Ok(Written::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }
 
 /// `GET /v1/keys/{id}`
-pub(super) fn read(asked: &Asked<'_>, id: &KeyId) -> Result<Written, Problem> {
-    authorize(asked)?;
-    if includes_usage(asked.query)? {
-        let reading = asked.direct.ledger.show(id, asked.now).ok_or_else(key_unknown)?;
-        let usage = describe_usage(&reading, asked.now).ok_or_else(unavailable)?;
+pub(super) fn read(request: &OwnRequest<'_>, id: &KeyId) -> Result<Written, Problem> {
+    authorize(request)?;
+    if includes_usage(request.query)? {
+        let reading = request.direct.keys.show(id, request.now).ok_or_else(key_unknown)?;
+        let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
         return Ok(Written::json(usage.to_string()));
     }
-    let record = asked.direct.change(Subject::Named(id), Change::None, asked.now)?;
+    let record = request.direct.change(Subject::Named(id), Change::None, request.now)?;
     Ok(Written::json(describe(&record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
 pub(super) async fn patch(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    authorize(asked)?;
-    let body = read_body(asked, incoming, ctx).await?;
-    change(asked, Subject::Named(id), read_change(&body, asked.now)?).await
+    authorize(request)?;
+    let body = read_body(request, incoming, ctx).await?;
+    change(request, Subject::Named(id), read_change(&body, request.now)?).await
 }
 
 /// `POST /v1/keys/{id}/revoke`
-pub(super) async fn revoke(asked: &Asked<'_>, id: &KeyId) -> Result<Written, Problem> {
-    authorize(asked)?;
-    change(asked, Subject::Named(id), Change::Revoke).await
+pub(super) async fn revoke(request: &OwnRequest<'_>, id: &KeyId) -> Result<Written, Problem> {
+    authorize(request)?;
+    change(request, Subject::Named(id), Change::Revoke).await
 }
 
 /// `POST /v1/keys/{id}/rotate`
 pub(super) async fn rotate(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let environment = authorize(asked)?;
-    let tier = asked.direct.change(Subject::Named(id), Change::None, asked.now)?.tier;
-    renew(asked, Subject::Named(id), tier, environment, incoming, ctx).await
+    let environment = authorize(request)?;
+    let tier = request.direct.change(Subject::Named(id), Change::None, request.now)?.tier;
+    renew(request, Subject::Named(id), tier, environment, incoming, ctx).await
 }
 
-fn own(asked: &Asked<'_>) -> Result<VerifiedKey, Problem> {
-    authenticate(&asked.head, asked.way, &asked.config.signing)
+fn own(request: &OwnRequest<'_>) -> Result<VerifiedKey, Problem> {
+    authenticate(&request.head, request.scheme, &request.config.signing)
 }
 
-/// Puts a new secret in the place of the old one, under the same id.
+/// Replaces the secret of a key. The id stays.
 async fn renew(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     subject: Subject<'_>,
     tier: Tier,
     environment: KeyEnv,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let body = read_body(asked, incoming, ctx).await?;
+    let body = read_body(request, incoming, ctx).await?;
     let grace_ms = read_grace(&body)?;
-    let (signing, now) = (&asked.config.signing, asked.now);
+    let (signing, now) = (&request.config.signing, request.now);
     let (key, minted) = ApiKey::mint(environment, *subject.id(), tier, now, draw()?.secret, signing);
-    let record = changed(asked, subject, Change::Rotate { secret: minted.secret, grace_ms }).await?;
+    let record = changed(request, subject, Change::Rotate { secret: minted.secret, grace_ms }).await?;
     Ok(Written::json(describe_rotated(&record, &key).to_string()))
 }
 
-async fn change(asked: &Asked<'_>, subject: Subject<'_>, change: Change) -> Result<Written, Problem> {
-    let record = changed(asked, subject, change).await?;
+async fn change(request: &OwnRequest<'_>, subject: Subject<'_>, change: Change) -> Result<Written, Problem> {
+    let record = changed(request, subject, change).await?;
     Ok(Written::json(describe(&record).to_string()))
 }
 
-async fn changed(asked: &Asked<'_>, subject: Subject<'_>, change: Change) -> Result<KeyRecord, Problem> {
-    let record = asked.direct.change(subject, change, clock::now())?;
-    store(asked).await?;
+async fn changed(
+    request: &OwnRequest<'_>,
+    subject: Subject<'_>,
+    change: Change,
+) -> Result<KeyRecord, Problem> {
+    let record = request.direct.change(subject, change, clock::now())?;
+    store(request).await?;
     Ok(record)
 }
 
-/// Writes the records down before the answer that depends on them leaves.
-async fn store(asked: &Asked<'_>) -> Result<(), Problem> {
-    let state = Arc::clone(asked.state);
+/// Saves the records before the response that depends on them is sent.
+async fn store(request: &OwnRequest<'_>) -> Result<(), Problem> {
+    let state = Arc::clone(request.state);
     let stored =
         tokio::task::spawn_blocking(move || state.direct.as_ref().is_some_and(super::Direct::save_records));
     if stored.await.unwrap_or(false) { Ok(()) } else { Err(unavailable()) }
 }
 
-/// Whether keys are changed here; if not, who changes them is told.
-fn here<'a>(asked: &'a Asked<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
-    match &asked.config.authority {
+/// Returns the admin secret and the environment of this authority. Refuses if keys are changed at
+/// an edge.
+fn here<'a>(request: &'a OwnRequest<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
+    match &request.config.authority {
         Authority::Here { admin, environment } => Ok((admin.as_ref(), *environment)),
         Authority::Edge(feed) => Err(Problem::new(
             Code::RouteUnknown,
@@ -191,47 +197,47 @@ fn here<'a>(asked: &'a Asked<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), P
     }
 }
 
-fn administered<'a>(asked: &'a Asked<'_>) -> Result<(&'a AdminSecret, KeyEnv), Problem> {
-    let (admin, environment) = here(asked)?;
-    let nobody =
+fn administered<'a>(request: &'a OwnRequest<'_>) -> Result<(&'a AdminSecret, KeyEnv), Problem> {
+    let (admin, environment) = here(request)?;
+    let disabled =
         || Problem::new(Code::RouteUnknown, "nobody administers keys here: there is no admin secret");
-    Ok((admin.ok_or_else(nobody)?, environment))
+    Ok((admin.ok_or_else(disabled)?, environment))
 }
 
-/// Lets an administrative call pass that carries the admin secret in its head.
-fn authorize(asked: &Asked<'_>) -> Result<KeyEnv, Problem> {
-    let (admin, environment) = administered(asked)?;
-    let secret = caller::bearer(asked.authorization)?;
-    asked.way.check_confidential()?;
-    check(asked, secret, admin)?;
+/// Checks the admin secret in the head of an administrative call.
+fn authorize(request: &OwnRequest<'_>) -> Result<KeyEnv, Problem> {
+    let (admin, environment) = administered(request)?;
+    let secret = caller::bearer(request.authorization)?;
+    request.scheme.check_confidential()?;
+    check(request, secret, admin)?;
     Ok(environment)
 }
 
-fn check(asked: &Asked<'_>, secret: &str, admin: &AdminSecret) -> Result<(), Problem> {
-    let address = asked.address.as_deref();
-    asked.direct.attempts.check(secret, admin, address, &asked.config.signing, asked.now)
+fn check(request: &OwnRequest<'_>, secret: &str, admin: &AdminSecret) -> Result<(), Problem> {
+    let address = request.address.as_deref();
+    request.direct.attempts.check(secret, admin, address, &request.config.signing, request.now)
 }
 
-/// Fresh randomness for a key.
+/// Draws the entropy of a new key.
 fn draw() -> Result<KeyEntropy, Problem> {
     let mut entropy = KeyEntropy { id: [0; 12], secret: [0; 16] };
     let drawn = getrandom::fill(&mut entropy.id).and_then(|()| getrandom::fill(&mut entropy.secret));
     drawn.map_err(|error| {
-        log::error!("a key cannot be drawn: {error}");
-        Problem::new(Code::Internal, "the gateway has no randomness")
+        log::error!("random number generator failed: error=\"{error}\"");
+        Problem::new(Code::Internal, "the system random number generator failed")
     })?;
     Ok(entropy)
 }
 
-/// The whole body, which is small.
+/// Reads the whole body, which is small.
 async fn read_body(
-    asked: &Asked<'_>,
+    request: &OwnRequest<'_>,
     incoming: &mut Incoming<'_>,
     ctx: &mut RequestCtx,
 ) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
-    asked.head.check_media_type(&[])?;
-    asked.head.check_length(limit)?;
+    request.head.check_media_type(&[])?;
+    request.head.check_length(limit)?;
     if std::mem::take(&mut ctx.expects_continue) {
         incoming.tell_to_continue().await;
     }

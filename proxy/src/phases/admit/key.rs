@@ -5,7 +5,7 @@ use shared::{key::KeyId, problem::Problem, quota::Decision, request::Head, tier:
 use crate::{
     config::DirectConfig,
     ctx::RequestCtx,
-    direct::{self, Direct, Way},
+    direct::{self, Direct, RequestScheme},
     upstreams::Pool,
 };
 
@@ -15,7 +15,7 @@ pub(super) fn admit(
     config: &DirectConfig,
     ctx: &mut RequestCtx,
     head: &Head<'_>,
-    way: Way<'_>,
+    way: RequestScheme<'_>,
     pool: &Pool,
 ) -> Result<(KeyId, Tier, Option<Problem>), Problem> {
     let key = direct::authenticate(head, way, &config.signing)?;

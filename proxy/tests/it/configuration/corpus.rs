@@ -43,7 +43,7 @@ fn complete(case: &Case) -> String {
 }
 
 #[test]
-fn every_bad_file_gets_exactly_the_messages_it_must() {
+fn bad_file_gets_exactly_the_expected_errors() {
     let cases = cases();
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let mut wrong = String::new();
@@ -61,7 +61,7 @@ fn every_bad_file_gets_exactly_the_messages_it_must() {
 }
 
 #[test]
-fn no_message_repeats_a_secret() {
+fn error_never_contains_a_secret() {
     for case in cases() {
         for secret in [super::SECRET, "hush-hush", "12345678901234567"] {
             let said = parse(&complete(&case)).err().map(|faults| faults.to_string());

@@ -40,7 +40,7 @@ impl Direct {
 }
 
 #[tokio::test]
-async fn a_key_lives_its_whole_life_in_one_process_and_the_next() {
+async fn key_lifecycle_survives_a_restart() {
     let direct = Direct::issuing().await;
     let (key, id) = direct.issue(json!({ "limits": { "minute": 5 } })).await;
     assert_eq!(direct.pass(&key, 7).await, 5);
@@ -86,7 +86,7 @@ async fn a_key_lives_its_whole_life_in_one_process_and_the_next() {
 }
 
 #[tokio::test]
-async fn who_guesses_the_admin_secret_is_stopped_after_ten_tries() {
+async fn wrong_admin_secret_is_throttled_after_ten_attempts() {
     let direct = Direct::issuing().await;
     for _ in 0..10 {
         let refused = direct.ask_to_issue("not-the-admin-secret-of-anybody-here", json!({})).await;
@@ -97,7 +97,7 @@ async fn who_guesses_the_admin_secret_is_stopped_after_ten_tries() {
 }
 
 #[tokio::test]
-async fn right_admin_secrets_at_once_are_not_throttled() {
+async fn concurrent_right_admin_secrets_are_not_throttled() {
     let direct = Direct::issuing().await;
     let sent = (0..40).map(|_| direct.administer("GET", "/v1/keys", None));
     let answers = futures_util::future::join_all(sent).await;
@@ -105,7 +105,7 @@ async fn right_admin_secrets_at_once_are_not_throttled() {
 }
 
 #[tokio::test]
-async fn issuing_again_under_an_idempotency_key_gets_the_same_key_over_a_restart() {
+async fn issue_with_same_idempotency_key_returns_same_key() {
     let direct = Direct::issuing().await;
     let issue = async |direct: &Direct, name: &str, key: &str| {
         let body =
@@ -129,7 +129,7 @@ async fn issuing_again_under_an_idempotency_key_gets_the_same_key_over_a_restart
 }
 
 #[tokio::test]
-async fn keys_are_found_shown_with_usage_corrected_and_erased() {
+async fn keys_are_listed_with_usage_changed_and_erased() {
     let direct = Direct::issuing().await;
     let (key, id) = direct.issue(json!({})).await;
     for _ in 0..3 {
@@ -159,7 +159,7 @@ async fn keys_are_found_shown_with_usage_corrected_and_erased() {
 }
 
 #[tokio::test]
-async fn a_proxy_without_an_admin_secret_says_that_nobody_administers_keys() {
+async fn keys_api_without_admin_secret_is_404() {
     let direct = Direct::start(Manner::Describe).await;
     for request in [
         Request::new("POST", "/v1/keys/issue").json("{}"),
@@ -171,7 +171,7 @@ async fn a_proxy_without_an_admin_secret_says_that_nobody_administers_keys() {
 }
 
 #[tokio::test]
-async fn neither_a_key_nor_a_secret_is_written_to_a_file_or_a_log() {
+async fn keys_and_secrets_are_not_in_files_or_logs() {
     let direct = Direct::with(Manner::Describe, |setup| {
         setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").line("log", "level = \"debug\"")
     })

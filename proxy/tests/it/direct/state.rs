@@ -10,7 +10,7 @@ use super::{Direct, call, calls_at_once};
 use crate::support::{Client, Manner, proxy::Setup, until};
 
 #[tokio::test]
-async fn a_day_limit_is_exact_over_a_restart() {
+async fn day_limit_is_exact_across_a_restart() {
     let direct = Direct::issuing().await;
     let (key, _) = direct.issue(json!({ "limits": { "minute": 1000, "day": 25 } })).await;
     assert_eq!(direct.pass(&key, 15).await, 15);
@@ -23,7 +23,7 @@ async fn a_day_limit_is_exact_over_a_restart() {
 }
 
 #[tokio::test]
-async fn a_minute_limit_is_exact_over_a_restart() {
+async fn minute_limit_is_exact_across_a_restart() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, _) = keys::fresh(Tier::Free);
     assert_eq!(direct.pass(&key, 6).await, 6);
@@ -32,7 +32,7 @@ async fn a_minute_limit_is_exact_over_a_restart() {
 }
 
 #[tokio::test]
-async fn what_was_written_down_outlives_a_crash() {
+async fn saved_counters_survive_a_crash() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, id) = keys::fresh(Tier::Pro);
     assert_eq!(direct.pass(&key, 7).await, 7);
@@ -44,7 +44,7 @@ async fn what_was_written_down_outlives_a_crash() {
 }
 
 #[tokio::test]
-async fn damaged_counters_are_set_aside_with_a_word() {
+async fn damaged_counters_are_renamed_and_counted() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     direct.pass(&key, 3).await;
@@ -56,17 +56,12 @@ async fn damaged_counters_are_set_aside_with_a_word() {
     fs::write(direct.state(), &bytes).unwrap();
     direct.proxy = direct.setup.ready().await;
     assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 0);
-    assert!(
-        direct.proxy.output().contains("is damaged; what was counted of today is lost"),
-        "{}",
-        direct.proxy.output()
-    );
     assert_eq!(direct.proxy.metric("utg_key_store_damaged").await, Some(1.0));
     assert_eq!(fs::read(direct.folder.path().join("keys.damaged")).unwrap(), bytes);
 }
 
 #[tokio::test]
-async fn who_issues_keys_does_not_start_with_damaged_records() {
+async fn authority_with_damaged_records_does_not_start() {
     let direct = Direct::issuing().await;
     direct.issue(json!({})).await;
     let mut direct = direct;
@@ -77,11 +72,11 @@ async fn who_issues_keys_does_not_start_with_damaged_records() {
     fs::write(&records, text.replace("\"tier\":\"pro\"", "\"tier\":\"free\"")).unwrap();
     let (status, said) = direct.setup.fail();
     assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("keys.records: is damaged; it says which keys are revoked"), "{said}");
+    assert!(said.contains("keys.records: is damaged, and it lists the revoked keys"), "{said}");
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_written_keeps_the_proxy_from_starting() {
+async fn unwritable_state_fails_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let (status, said) = Setup::new().direct(&folder.path().join("nowhere/keys")).fail();
     assert_eq!(status.code(), Some(1), "{said}");
@@ -89,7 +84,7 @@ async fn a_state_that_cannot_be_written_keeps_the_proxy_from_starting() {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_written_any_more_is_told_and_calls_go_on() {
+async fn failed_state_write_is_counted_and_calls_pass() {
     let direct = Direct::start(Manner::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     // A folder in the file's place: nothing can be renamed to it.
@@ -98,12 +93,11 @@ async fn a_state_that_cannot_be_written_any_more_is_told_and_calls_go_on() {
     assert_eq!(direct.pass(&key, 3).await, 3);
     let failed = || async { direct.proxy.metric("utg_key_store_failures_total").await > Some(0.0) };
     until("the failure is counted", failed).await;
-    assert!(direct.proxy.output().contains("cannot be written"), "{}", direct.proxy.output());
     assert_eq!(direct.pass(&key, 3).await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_takes_over_goes_on_counting_where_the_other_ends() {
+async fn upgrade_continues_the_counters() {
     let place = tempfile::tempdir().unwrap();
     let meeting = format!("upgrade_socket = {:?}\ngrace = \"8s\"", place.path().join("upgrade.sock"));
     let mut direct = Direct::with(Manner::Describe, |setup| setup.line("server", &meeting)).await;

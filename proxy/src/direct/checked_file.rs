@@ -1,42 +1,29 @@
-//! Files that are either whole or known not to be: a line that says what follows, how long it is and its checksum.
+//! Files with a checksum: the first line names the kind, the length and the CRC-32 of the rest. A
+//! damaged file is always detected, and a file is replaced atomically.
 
 use std::{
-    fmt,
     fs::{self, OpenOptions},
     io::{self, BufWriter, Seek as _, Write},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-/// What a file holds.
+/// The kind of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counters,
     Records,
 }
 
-/// Why a file cannot be used.
-#[derive(Debug)]
-pub(super) enum FileFault {
-    /// The system says so.
-    Io(io::Error),
-    /// It was cut short, changed, or written by something else.
+/// An error of reading a file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FileError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file was truncated, changed, or written by another program or version.
+    #[error("is damaged, or not a file of this version")]
     Damaged,
-}
-
-impl fmt::Display for FileFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Damaged => f.write_str("is damaged, or not a file of this version"),
-        }
-    }
-}
-
-impl From<io::Error> for FileFault {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 impl Kind {
@@ -47,12 +34,13 @@ impl Kind {
         }
     }
 
-    /// As long for every payload, so that it can be written last.
+    /// Returns the first line. Its length is fixed, so that it can be written last.
     fn first_line(self, length: u64, checksum: u32) -> String {
         format!("{} {length:020} {checksum:08x}\n", self.as_str())
     }
 
-    /// Whether this is the first line of a file with this payload; its length may be written with fewer zeros.
+    /// Returns true if this is the first line of a file with this payload. The length may have fewer
+    /// leading zeros.
     fn begins(self, line: &[u8], payload: &[u8]) -> bool {
         let parts = || {
             let (rest, checksum) = std::str::from_utf8(line).ok()?.strip_suffix('\n')?.rsplit_once(' ')?;
@@ -63,7 +51,7 @@ impl Kind {
     }
 }
 
-/// What a file is to hold, while it is being written: how long it is and its checksum are known at its end.
+/// A writer that counts and checksums the content, which are known only at its end.
 pub(super) struct Payload {
     file: BufWriter<fs::File>,
     length: u64,
@@ -98,19 +86,19 @@ impl Write for Payload {
     }
 }
 
-/// What the file holds; `None` when there is none.
-pub(super) fn read(path: &Path, kind: Kind) -> Result<Option<Vec<u8>>, FileFault> {
+/// Returns the content of the file, or `None` if it does not exist.
+pub(super) fn read(path: &Path, kind: Kind) -> Result<Option<Vec<u8>>, FileError> {
     let mut bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let end = bytes.iter().position(|&b| b == b'\n').ok_or(FileFault::Damaged)?;
+    let end = bytes.iter().position(|&b| b == b'\n').ok_or(FileError::Damaged)?;
     let payload = bytes.split_off(end + 1);
-    if kind.begins(&bytes, &payload) { Ok(Some(payload)) } else { Err(FileFault::Damaged) }
+    if kind.begins(&bytes, &payload) { Ok(Some(payload)) } else { Err(FileError::Damaged) }
 }
 
-/// Puts a file with what `fill` writes in the place of the one before, at once or not at all, readable by its owner alone.
+/// Replaces the file by what `fill` writes, atomically. Only its owner can read it.
 pub(super) fn write(
     path: &Path,
     kind: Kind,
@@ -119,7 +107,7 @@ pub(super) fn write(
     let (file, new) = create_beside(path)?;
     let written = write_whole(file, kind, fill).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // Nothing is to be done about what cannot be removed either.
+        // A leftover that cannot be removed does no harm.
         let _removed = fs::remove_file(new);
     }
     written
@@ -135,24 +123,25 @@ fn write_whole(
     payload.end(kind)
 }
 
-/// Finds out whether [`write`] would work.
-pub(super) fn try_out(path: &Path) -> io::Result<()> {
+/// Checks that [`write`] can create its temporary file.
+pub(super) fn check_writable(path: &Path) -> io::Result<()> {
     let (_file, new) = create_beside(path)?;
     fs::remove_file(new)
 }
 
-/// Two processes that hand over may write at once, each to its own.
+/// Creates a temporary file next to `path`. Its name has the process id, because during an upgrade
+/// two processes may write at once.
 fn create_beside(path: &Path) -> io::Result<(fs::File, PathBuf)> {
-    let new = with_ending(path, &format!("new-{}", std::process::id()));
+    let new = with_suffix(path, &format!("new-{}", std::process::id()));
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     Ok((file, new))
 }
 
-/// The path with another ending behind its own.
-pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+/// Returns the path with `.` and a suffix appended.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
@@ -163,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_back_whole_or_not_at_all() {
+    fn file_is_read_whole_or_reported_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         assert!(read(&path, Kind::Counters).unwrap().is_none());
@@ -181,22 +170,22 @@ mod tests {
         assert_eq!(read(&path, Kind::Counters).unwrap().as_deref(), Some(&b"second\n\xff"[..]));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
-        assert!(matches!(read(&path, Kind::Records), Err(FileFault::Damaged)));
+        assert!(matches!(read(&path, Kind::Records), Err(FileError::Damaged)));
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
-            assert!(matches!(read(&path, Kind::Counters), Err(FileFault::Damaged)), "{length}");
+            assert!(matches!(read(&path, Kind::Counters), Err(FileError::Damaged)), "{length}");
         }
         for place in 0..whole.len() {
             let mut changed = whole.clone();
             changed[place] ^= 1;
             fs::write(&path, changed).unwrap();
-            assert!(matches!(read(&path, Kind::Counters), Err(FileFault::Damaged)), "{place}");
+            assert!(matches!(read(&path, Kind::Counters), Err(FileError::Damaged)), "{place}");
         }
     }
 
     #[test]
-    fn a_length_without_zeros_before_it_is_read_too() {
+    fn length_without_leading_zeros_is_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         fs::write(&path, format!("utg-records 1 5 {:08x}\nfirst", crc32fast::hash(b"first"))).unwrap();

@@ -1,4 +1,4 @@
-//! Writes down what was counted, every few seconds if anything was, and has the edge asked what has changed.
+//! The background work of direct mode: saves changed state and polls the key-change feed.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -12,24 +12,25 @@ use tokio::{task::spawn_blocking, time::sleep};
 use super::{Direct, feed};
 use crate::{clock, state::State};
 
-/// The background work of direct mode; none in another.
-pub struct Keeper(pub Arc<State>);
+/// The background service of direct mode. It does nothing behind an edge.
+pub struct StateSaver(pub Arc<State>);
 
-/// A crash loses what was counted in the last of these.
+/// The interval between two saves. A crash loses what was counted since the last one.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
-/// Writing takes at most this part of the time, so that millions of keys are written less often.
+/// Saving takes at most one part in this many of the time, so that millions of keys are saved less
+/// often.
 const SHARE: u32 = 50;
 
 #[async_trait]
-impl BackgroundService for Keeper {
+impl BackgroundService for StateSaver {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let Some(direct) = &self.0.direct else { return };
-        let work = async { tokio::join!(save(&self.0), feed::follow(&self.0, direct)) };
+        let work = async { tokio::join!(save(&self.0), feed::follow(&self.0.config, direct)) };
         tokio::pin!(work);
         loop {
             tokio::select! {
                 _ = &mut work => return,
-                // It goes on while requests under way are finished, and ends with the process.
+                // Continues during a graceful shutdown, until the process exits.
                 changed = shutdown.changed() => if changed.is_err() { return },
             }
         }
@@ -41,19 +42,19 @@ async fn save(state: &Arc<State>) {
     loop {
         sleep(pause).await;
         let begun = Instant::now();
-        // On a thread of its own: a slow disk must not keep the edge from being asked.
+        // On a blocking thread: a slow disk must not delay the polling of the feed.
         let state = Arc::clone(state);
         let saved = spawn_blocking(move || state.direct.as_ref().map(save_changed)).await;
         if saved.is_err() {
-            log::error!("what is counted could not be written down");
+            log::error!("saving state failed: error=\"the task panicked\"");
         }
         pause = SAVE_EVERY.max(begun.elapsed() * SHARE);
     }
 }
 
 fn save_changed(direct: &Direct) {
-    if direct.ledger.take_changed() && !direct.save_counters(clock::now()) {
-        direct.ledger.set_changed();
+    if direct.keys.take_changed() && !direct.save_counters(clock::now()) {
+        direct.keys.set_changed();
     }
     if direct.records_changed.load(Ordering::Relaxed) {
         direct.save_records();

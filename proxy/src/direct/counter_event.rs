@@ -1,23 +1,23 @@
-//! What one process in direct mode tells another of a call, while one hands over to the other.
+//! The counter events that one process in direct mode sends to another during an upgrade.
 
 use shared::{key::KeyId, tool::Tool};
 
 use crate::hand_over::Word;
 
-/// Something that happened to a key's counter.
+/// A change of a key's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// A call passed.
+pub enum CounterEvent {
+    /// A call was admitted.
     Passed(KeyId),
-    /// A call of this tool ended with this status; `uncharged` when it is given back to the day.
+    /// A call ended.
     Ended {
-        /// Whose it was.
+        /// The key.
         id: KeyId,
         /// The tool.
         tool: Tool,
         /// The status.
         status: u16,
-        /// Whether it is given back.
+        /// Whether the call is refunded to the day.
         uncharged: bool,
     },
 }
@@ -26,9 +26,8 @@ const PASSED: u8 = 0;
 const CHARGED: u8 = 1;
 const UNCHARGED: u8 = 2;
 
-impl Counted {
-    /// As a word: the key, what happened, the tool and the status.
-    #[must_use]
+impl CounterEvent {
+    /// Encodes the event as a word: the key, the kind, the tool and the status.
     pub fn to_word(self) -> Word {
         let (id, what, tool, status) = match self {
             Self::Passed(id) => (id, PASSED, 0, 0),
@@ -41,8 +40,7 @@ impl Counted {
         [a, b, c, d, e, f, g, h, i, j, k, l, what, tool, high, low]
     }
 
-    /// What [`Self::to_word`] made; `None` for any other word.
-    #[must_use]
+    /// Decodes a word that [`Self::to_word`] returned. Returns `None` for any other word.
     pub fn from_word(word: Word) -> Option<Self> {
         let [id @ .., what, tool, high, low] = word;
         let (id, status) = (KeyId::new(id), u16::from_be_bytes([high, low]));
@@ -67,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_read_as_it_was_written_and_no_other_is() {
+    fn word_round_trips_and_unknown_word_is_none() {
         let id = KeyId::new(*b"abcdefghijkl");
-        let ended = |uncharged| Counted::Ended { id, tool: Tool::Yt, status: 503, uncharged };
-        for counted in [Counted::Passed(id), ended(true), ended(false)] {
-            assert_eq!(Counted::from_word(counted.to_word()), Some(counted));
+        let ended = |uncharged| CounterEvent::Ended { id, tool: Tool::Yt, status: 503, uncharged };
+        for event in [CounterEvent::Passed(id), ended(true), ended(false)] {
+            assert_eq!(CounterEvent::from_word(event.to_word()), Some(event));
         }
-        assert_eq!(Counted::from_word([u8::MAX; 16]), None);
+        assert_eq!(CounterEvent::from_word([u8::MAX; 16]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Issuing and changing keys where this proxy is the only one who does.
+//! Issues and changes keys on a proxy that is the authority over them.
 
 use shared::{
     key::{IssueOnce, IssueStep, IssueTurn, KeyId, KeyRecord, ListRequest, Position, VerifiedKey, changed},
@@ -9,12 +9,12 @@ use shared::{
 
 use super::Direct;
 
-/// Whose key is changed, and by whom.
+/// The key to change, and who changes it.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
-    /// By an administrator.
+    /// A key that an administrator changes.
     Named(&'a KeyId),
-    /// By its holder.
+    /// A key that its holder changes.
     Own(&'a VerifiedKey),
 }
 
@@ -35,7 +35,7 @@ impl Subject<'_> {
 }
 
 impl Direct {
-    /// Changes a key's record as its meter would, and answers the record as it is then.
+    /// Changes the record of a key by the rules of its meter. Returns the new record.
     pub(super) fn change(
         &self,
         subject: Subject<'_>,
@@ -43,8 +43,8 @@ impl Direct {
         now: UnixMillis,
     ) -> Result<KeyRecord, Problem> {
         let by = subject.by();
-        let outcome = self.ledger.change(subject.id(), |known| {
-            // A key that was issued elsewhere can be ended here: its text says enough for that.
+        let outcome = self.keys.change(subject.id(), |known| {
+            // A key that was issued elsewhere can be revoked here: its text says enough for that.
             let record = known.cloned().or_else(|| by.as_ref().map(KeyRecord::provisional));
             let reply = Meter::default().handle(Message::Change { record, by, change }, now);
             let outcome = match reply {
@@ -56,20 +56,20 @@ impl Direct {
                 | Reply::Issue(_)
                 | Reply::Show(_) => Changed::Unknown,
             };
-            let news = match &outcome {
+            let updated = match &outcome {
                 Changed::Done(record) if known != Some(record) && record.version > 0 => Some(record.clone()),
                 _ => None,
             };
-            (news, outcome)
+            (updated, outcome)
         });
         changed(outcome)
     }
 
-    /// A page of records, and where the next one begins.
+    /// Returns a page of records and the position of the next one.
     pub(super) fn list(&self, asked: &ListRequest) -> (Vec<KeyRecord>, Option<Position>) {
         let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
         let after = asked.from.as_ref().and_then(|from| from.after);
-        let mut records = self.ledger.records();
+        let mut records = self.keys.records();
         records.retain(|record| after.is_none_or(|after| record.id > after) && asked.filter.matches(record));
         let more = records.len() > limit;
         records.truncate(limit);
@@ -77,9 +77,9 @@ impl Direct {
         (records, last.map(|id| Position { store: String::new(), after: Some(id) }))
     }
 
-    /// Takes a step of a request to issue a key under an `Idempotency-Key` of this name.
+    /// Takes one step of issuing a key under an `Idempotency-Key` of this name.
     pub(super) fn issue(&self, name: String, step: IssueStep, now: UnixMillis) -> IssueTurn {
-        let issues = &mut self.origin.lock().issues;
+        let issues = &mut self.source.lock().issues;
         issues.retain(|_, once| !once.is_over(now));
         let mut known = issues.remove(&name);
         let turn = IssueOnce::step(&mut known, step, now);

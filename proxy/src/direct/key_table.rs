@@ -1,5 +1,5 @@
-//! The counters and records of all keys that were seen, spread over shards so that no two calls wait for each other
-//! unless they are of the same key, or nearly.
+//! The counters and records of all known keys, in shards so that calls of different keys hardly
+//! ever wait for each other.
 
 use std::{
     collections::HashMap,
@@ -19,80 +19,89 @@ use shared::{
 
 use tokio::sync::mpsc;
 
-use super::{counted::Counted, counters::Counters};
+use super::{counter_event::CounterEvent, counter_table::CounterTable};
 use crate::hand_over::Word;
 
-/// Everything that is counted and known of keys. At a million keys of few calls each takes about 100 bytes.
-pub struct Ledger {
+/// A sharded table of counters and records by key. With a million keys, one takes about 100 bytes.
+pub struct KeyTable {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Many, so that writing one down holds up few calls, and those for a moment.
+/// Many, so that saving one shard delays few calls.
 const SHARDS: usize = 256;
 
-/// What was decided about a call.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Decided {
-    /// What the key is paid for.
+pub struct CallDecision {
+    /// The tier of the key.
     pub tier: Tier,
-    /// Whether it may pass, and how the key stands.
+    /// Whether the call is admitted, and the quota of the key.
     pub decision: Decision,
-    /// The day on which it is counted if it passes.
+    /// The day on which an admitted call is counted.
     pub day: UtcDay,
 }
 
 #[derive(Default)]
 struct Shard {
     clock: Clock,
-    counters: Counters,
+    counters: CounterTable,
     records: HashMap<KeyId, KeyRecord>,
     changed: bool,
-    /// Another process that counts the same keys, while there is one.
+    /// The other process during an upgrade, which gets each counter event.
     other: Option<mpsc::Sender<Word>>,
 }
 
-impl Default for Ledger {
+impl Default for KeyTable {
     fn default() -> Self {
         Self { shards: std::iter::repeat_with(Mutex::default).take(SHARDS).collect() }
     }
 }
 
-impl Ledger {
-    /// Decides on one call, and counts it if it passes. A key that may not be used takes no room.
+impl KeyTable {
+    /// Decides whether a call is admitted, and counts it if it is. A key that must not be used takes
+    /// no memory.
     ///
     /// # Errors
-    /// Why the key may not be used.
-    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<Decided, KeyFault> {
+    /// If the key must not be used.
+    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, KeyFault> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(now);
-            let (tier, policy) = shard.judge(key, now, |record| (record.tier, record.policy()))?;
+            let (tier, policy) = shard.check_key(key, now, |record| (record.tier, record.policy()))?;
             let decision = shard.counters.with(&key.id, |counter| counter.admit(&policy, now));
             if matches!(decision, Decision::Allow(_)) {
                 shard.changed = true;
-                shard.tell(Counted::Passed(key.id));
+                shard.mirror(CounterEvent::Passed(key.id));
             }
-            Ok(Decided { tier, decision, day: now.day() })
+            Ok(CallDecision { tier, decision, day: now.day() })
         })
     }
 
-    /// Notes how a call ended that had passed; `uncharged` is the day it was counted on if it is given back.
-    pub fn ended(&self, id: &KeyId, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
+    /// Records the outcome of an admitted call. `refund` is the day it was counted on, if the call is
+    /// not charged.
+    pub fn record_outcome(
+        &self,
+        id: &KeyId,
+        tool: Tool,
+        status: u16,
+        refund: Option<UtcDay>,
+        now: UnixMillis,
+    ) {
         self.with(id, |shard| {
             let now = shard.clock.read(now);
-            shard.counters.with(id, |counter| counter.ended(tool, status, uncharged, now));
+            shard.counters.with(id, |counter| counter.ended(tool, status, refund, now));
             shard.changed = true;
-            shard.tell(Counted::Ended { id: *id, tool, status, uncharged: uncharged.is_some() });
+            shard.mirror(CounterEvent::Ended { id: *id, tool, status, uncharged: refund.is_some() });
         });
     }
 
-    /// Takes note of what another process has counted.
-    pub fn learn_counted(&self, word: Word, now: UnixMillis) {
-        let Some(counted) = Counted::from_word(word) else { return };
-        self.with(counted.id(), |shard| {
+    /// Applies a counter event of another process. Ignores a word that is not one.
+    pub fn apply_event(&self, word: Word, now: UnixMillis) {
+        let Some(event) = CounterEvent::from_word(word) else { return };
+        self.with(event.id(), |shard| {
             let now = shard.clock.read(now);
-            shard.counters.with(counted.id(), |counter| match counted {
-                Counted::Passed(_) => counter.count(now),
-                Counted::Ended { tool, status, uncharged, .. } => {
+            shard.counters.with(event.id(), |counter| match event {
+                CounterEvent::Passed(_) => counter.count(now),
+                CounterEvent::Ended { tool, status, uncharged, .. } => {
                     counter.ended(tool, status, uncharged.then(|| now.day()), now);
                 }
             });
@@ -100,26 +109,26 @@ impl Ledger {
         });
     }
 
-    /// From now on another process is told of everything that is counted; `None` when there is none any more.
-    pub fn tell(&self, other: Option<&mpsc::Sender<Word>>) {
+    /// Sends each later counter event to another process, or stops with `None`.
+    pub fn mirror_to(&self, other: Option<&mpsc::Sender<Word>>) {
         self.shards.iter().for_each(|shard| shard.lock().other = other.cloned());
     }
 
-    /// Everything that is known of a key, for its holder.
+    /// Returns the record and the usage of a key, for its holder.
     ///
     /// # Errors
-    /// Why the key may not be used.
+    /// If the key must not be used.
     pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<Reading, KeyFault> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(now);
-            let record = shard.judge(key, now, KeyRecord::clone)?;
+            let record = shard.check_key(key, now, KeyRecord::clone)?;
             let mut counter = shard.counters.find(&key.id).cloned().unwrap_or_default();
             Ok(counter.read(record, now))
         })
     }
 
-    /// Everything that is known of a key, whatever its state, for an administrator; `None` without a record of it.
-    #[must_use]
+    /// Returns the record and the usage of a key in any state, for an administrator. Returns `None`
+    /// without a record.
     pub fn show(&self, id: &KeyId, now: UnixMillis) -> Option<Reading> {
         self.with(id, |shard| {
             let now = shard.clock.read(now);
@@ -129,14 +138,12 @@ impl Ledger {
         })
     }
 
-    /// The record of a key, if there is one.
-    #[must_use]
+    /// Returns the record of a key.
     pub fn record(&self, id: &KeyId) -> Option<KeyRecord> {
         self.with(id, |shard| shard.records.get(id).cloned())
     }
 
-    /// Every record, by key.
-    #[must_use]
+    /// Returns all records, sorted by key id.
     pub fn records(&self) -> Vec<KeyRecord> {
         let mut all = Vec::new();
         for shard in &self.shards {
@@ -146,8 +153,8 @@ impl Ledger {
         all
     }
 
-    /// Takes a record over unless a newer one is known.
-    pub fn learn(&self, record: KeyRecord) {
+    /// Stores a record, unless the known one is at least as new.
+    pub fn merge_record(&self, record: KeyRecord) {
         self.with(&record.id.clone(), |shard| {
             let known = shard.records.get(&record.id).map(|known| known.version);
             if known.is_none_or(|known| known < record.version) {
@@ -156,57 +163,56 @@ impl Ledger {
         });
     }
 
-    /// Changes a key's record, if `change` has a new one; what `change` answers beside it. Nobody changes it meanwhile.
+    /// Runs `change` on a key's record under the lock of its shard, stores the record that it
+    /// returns, if any, and returns its other result.
     pub fn change<T>(
         &self,
         id: &KeyId,
         change: impl FnOnce(Option<&KeyRecord>) -> (Option<KeyRecord>, T),
     ) -> T {
         self.with(id, |shard| {
-            let (record, answer) = change(shard.records.get(id));
+            let (record, result) = change(shard.records.get(id));
             if let Some(record) = record {
                 shard.records.insert(*id, record);
             }
-            answer
+            result
         })
     }
 
-    /// Keys that are counted.
-    #[must_use]
+    /// Returns the number of keys with a counter.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().counters.len()).sum()
     }
 
-    /// Whether nothing is counted.
-    #[must_use]
+    /// Returns true if no key has a counter.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether anything was counted since this was asked last.
+    /// Returns true if a counter has changed since the last call of this function.
     pub fn take_changed(&self) -> bool {
         self.shards.iter().filter(|shard| std::mem::take(&mut shard.lock().changed)).count() > 0
     }
 
-    /// Says that what was counted is not written down yet.
+    /// Marks the counters as changed, so that they are saved again.
     pub fn set_changed(&self) {
         self.shards.iter().take(1).for_each(|shard| shard.lock().changed = true);
     }
 
-    /// Writes all that counts still, for [`Ledger::restore`]. Counters that are over are forgotten by the way.
+    /// Writes all counters, for [`KeyTable::restore`]. Expired counters are dropped along the way.
     ///
     /// # Errors
-    /// When `out` takes no more.
+    /// If writing to `out` fails.
     pub fn write(&self, now: UnixMillis, out: &mut impl Write) -> io::Result<()> {
         self.write_and(now, out, |_shard| {})
     }
 
-    /// As [`Ledger::write`]; another process is told of everything that is counted after it was written, and of nothing
-    /// else.
+    /// Writes all counters like [`KeyTable::write`], and sends exactly the counter events that follow
+    /// to another process.
     ///
     /// # Errors
-    /// When `out` takes no more: then the other process is told of some of what is counted.
-    pub fn write_and_tell(
+    /// If writing to `out` fails. The other process gets the events of some shards then.
+    pub fn write_and_mirror(
         &self,
         now: UnixMillis,
         other: &mpsc::Sender<Word>,
@@ -215,8 +221,8 @@ impl Ledger {
         self.write_and(now, out, |shard| shard.other = Some(other.clone()))
     }
 
-    /// Shard by shard: as bytes, all of them together would take as much memory as the counters themselves. Nobody waits for
-    /// `out`.
+    /// Serializes shard by shard, because the bytes of all shards would take as much memory as the
+    /// counters. Writes to `out` without holding a lock.
     fn write_and(&self, now: UnixMillis, out: &mut impl Write, then: impl Fn(&mut Shard)) -> io::Result<()> {
         let mut bytes = Vec::new();
         for shard in &self.shards {
@@ -232,7 +238,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes over what another process has written. `None`, with nothing taken over, when it is something else.
+    /// Restores the counters that [`KeyTable::write`] wrote and returns their number. Returns `None`
+    /// and restores nothing if the bytes are malformed.
     pub fn restore(&self, bytes: &[u8]) -> Option<usize> {
         let mut count = 0;
         let mut rest = bytes;
@@ -257,22 +264,23 @@ impl Ledger {
 }
 
 impl Shard {
-    fn tell(&self, counted: Counted) {
+    fn mirror(&self, event: CounterEvent) {
         if let Some(other) = &self.other {
-            // One that does not keep up, or is gone, is not waited for.
-            let _told = other.try_send(counted.to_word());
+            // Never waits: the other process may be slow or gone.
+            let _sent = other.try_send(event.to_word());
         }
     }
 
-    /// What a key's record says of it, if the key may be used; its own text where nobody has said more.
-    fn judge<T>(
+    /// Returns what `read` takes from the record of a key, after checking that the key may be used.
+    /// Without a record, the text of the key provides one.
+    fn check_key<T>(
         &self,
         key: &VerifiedKey,
         now: UnixMillis,
-        say: impl FnOnce(&KeyRecord) -> T,
+        read: impl FnOnce(&KeyRecord) -> T,
     ) -> Result<T, KeyFault> {
-        let Some(record) = self.records.get(&key.id) else { return Ok(say(&KeyRecord::provisional(key))) };
+        let Some(record) = self.records.get(&key.id) else { return Ok(read(&KeyRecord::provisional(key))) };
         record.check(key, now)?;
-        Ok(say(record))
+        Ok(read(record))
     }
 }

@@ -1,4 +1,4 @@
-//! How often an address may try an admin secret.
+//! Limits the attempts of an address to guess the admin secret.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,16 @@ use shared::{
     time::UnixMillis,
 };
 
-/// Wrong secrets by address, whose names tell nobody the address.
+/// Failed attempts by pseudonym of the address.
 #[derive(Default)]
-pub(super) struct Attempts(Mutex<HashMap<String, Usage>>);
+pub(super) struct AdminAttempts(Mutex<HashMap<String, Usage>>);
 
-/// Addresses that are told apart. The others share one name, so that memory has a bound and guessing no way round.
-const MOST: usize = 10_000;
+/// Maximum number of addresses with a counter of their own. The others share one, which bounds memory
+/// and still limits guessing.
+const MAX_ADDRESSES: usize = 10_000;
 
-impl Attempts {
-    /// Compares an admin secret. Of an address that has sent too many wrong ones a right one is refused too.
+impl AdminAttempts {
+    /// Checks an admin secret. An address over its limit is refused also with the right secret.
     ///
     /// # Errors
     /// `admin-secret-invalid`, `attempts-exceeded`.
@@ -33,7 +34,7 @@ impl Attempts {
     ) -> Result<(), Problem> {
         let right = secret.matches(presented);
         let mut known = self.0.lock();
-        let name = room(&mut known, caller::name(address, names), now);
+        let name = counted_name(&mut known, caller::name(address, names), now);
         let decision = caller::attempt(known.entry(name.clone()).or_default(), right, now);
         let admitted = caller::admitted(&decision, right);
         if admitted.is_ok() {
@@ -43,14 +44,14 @@ impl Attempts {
     }
 }
 
-/// The name under which an address is counted.
-fn room(known: &mut HashMap<String, Usage>, name: String, now: UnixMillis) -> String {
-    if known.contains_key(&name) || known.len() < MOST {
+/// Returns the name under which an address is counted.
+fn counted_name(known: &mut HashMap<String, Usage>, name: String, now: UnixMillis) -> String {
+    if known.contains_key(&name) || known.len() < MAX_ADDRESSES {
         return name;
     }
     known.retain(|_, usage| {
         usage.roll(now);
         usage.used() != (0, 0)
     });
-    if known.len() < MOST { name } else { "others".to_owned() }
+    if known.len() < MAX_ADDRESSES { name } else { "others".to_owned() }
 }
