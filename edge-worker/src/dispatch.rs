@@ -30,6 +30,9 @@ pub(crate) async fn dispatch(
     let address = Address::parse(&incoming.url).ok_or_else(unreadable)?;
     let (route, query) = Route::read(&incoming.method, address.target)?;
     line.endpoint = Some(Endpoint::of(&route));
+    if let Route::CallTool(call) = &route {
+        line.action = Some(call.action.as_str().to_owned());
+    }
     let head = Head::read(incoming.lines())?;
     let bindings = Bindings::from_env(env)?;
     let edge = Edge { incoming, address, head, bindings: &bindings, ctx };

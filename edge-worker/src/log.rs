@@ -1,13 +1,13 @@
-//! One JSON line for each request, and one for each cause that a client is not told. Never a key, a secret, a
-//! query, an address or a user agent.
+//! Log lines in JSON: one for each request, and one for each internal error. They never contain a key,
+//! a secret, a query, an address or a user agent. Field names are those of the proxy's access log.
 
 use serde_json::{Map, Value, json};
-use shared::{endpoint::Endpoint, key::KeyId, route::Method, tier::Tier, time::UnixMillis};
+use shared::{endpoint::Endpoint, key::KeyId, route::Method, tier::Tier, time::UnixMillis, trace::trace_id};
 use worker::{console_error, console_log};
 
 use crate::incoming::Incoming;
 
-/// What one request has turned out to be.
+/// The fields of one request's line.
 #[derive(Default)]
 pub(crate) struct Line {
     pub(crate) endpoint: Option<Endpoint>,
@@ -15,18 +15,18 @@ pub(crate) struct Line {
     pub(crate) key_id: Option<KeyId>,
     pub(crate) tier: Option<Tier>,
     pub(crate) degraded: bool,
-    /// The data centre that answered, or that asked for key changes.
+    /// The data center that responded, or that polled for key changes.
     pub(crate) origin: Option<String>,
-    /// Milliseconds spent waiting for the client to send.
+    /// Milliseconds spent waiting for the client's body.
     pub(crate) client_ms: u64,
-    /// When the call was handed to an origin, and when the head of its answer was there.
+    /// When the call was sent to an origin, and when the headers of its response arrived.
     pub(crate) handed_over: Option<(UnixMillis, UnixMillis)>,
     pub(crate) status: u16,
     pub(crate) code: Option<&'static str>,
 }
 
 impl Line {
-    /// Milliseconds of the gateway's own and, for a call that reached an origin, there.
+    /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent there.
     pub(crate) fn times(&self, incoming: &Incoming, now: UnixMillis) -> (u64, Option<u64>) {
         let total = now.since(incoming.now);
         let origin = self.handed_over.map(|(sent, answered)| answered.since(sent));
@@ -34,7 +34,7 @@ impl Line {
     }
 
     pub(crate) fn write(&self, incoming: &Incoming, now: UnixMillis) {
-        let (edge_ms, origin_ms) = self.times(incoming, now);
+        let (overhead_ms, origin_ms) = self.times(incoming, now);
         let mut line = Map::new();
         let mut add = |name: &str, value: Value| {
             if !value.is_null() {
@@ -43,7 +43,8 @@ impl Line {
         };
         add("time", json!(incoming.now.to_rfc3339()));
         add("request_id", json!(incoming.id.to_string()));
-        // An unknown method is the client's text, and may be anything.
+        add("trace_id", json!(incoming.header("traceparent").and_then(trace_id)));
+        // An unknown method is arbitrary text of the client.
         add("method", json!(Method::parse(&incoming.method).map_or("other", Method::as_str)));
         add("route", json!(self.endpoint.map(Endpoint::path)));
         if let Some(Endpoint::CallTool(tool, _)) = self.endpoint {
@@ -55,7 +56,8 @@ impl Line {
         add("status", json!(self.status));
         add("code", json!(self.code));
         add("origin", json!(self.origin));
-        add("edge_ms", json!(edge_ms));
+        add("duration_ms", json!(now.since(incoming.now)));
+        add("overhead_ms", json!(overhead_ms));
         add("origin_ms", json!(origin_ms));
         if self.degraded {
             add("degraded", json!(true));
@@ -64,7 +66,7 @@ impl Line {
     }
 }
 
-/// A cause that the client is told only the outcome of. `what` failed; `cause` is the runtime's own text.
+/// Logs an internal error, of which the client sees only the outcome. `cause` is the runtime's text.
 pub(crate) fn cause(what: &str, incoming: Option<&Incoming>, cause: impl ToString) {
     let request_id = incoming.map(|incoming| incoming.id.to_string());
     console_error!(
@@ -73,7 +75,7 @@ pub(crate) fn cause(what: &str, incoming: Option<&Incoming>, cause: impl ToStrin
     );
 }
 
-/// Every fault of the configuration at once.
+/// Logs every fault of the configuration.
 pub(crate) fn misconfigured(faults: &[String]) {
     console_error!(
         "{}",

@@ -24,7 +24,7 @@ use crate::{
     config::{AccessDetail, AccessTarget, LogConfig},
 };
 
-pub use line::{Line, Timings, trace_id};
+pub use line::{Line, RefusedCall, Timings};
 
 /// Lines that wait to be written.
 #[derive(Debug)]
@@ -109,9 +109,10 @@ impl AccessLog {
     pub fn unread(&self, request_id: RequestId, problem: &Problem) {
         if self.wants(problem.status(), Some(problem.code())) {
             self.add(&Line {
-                at: clock::now().0,
+                time: clock::now(),
                 request_id,
                 call: None,
+                refused: None,
                 status: problem.status(),
                 refusal: Some(problem.code()),
                 upstream: None,
@@ -177,13 +178,16 @@ const fn written(config: LogConfig) -> u8 {
 mod tests {
     use std::{io, sync::mpsc};
 
+    use shared::time::UnixMillis;
+
     use super::*;
 
     fn line() -> Line<'static> {
         Line {
-            at: 1,
+            time: UnixMillis(1),
             request_id: RequestId([7; 16]),
             call: None,
+            refused: None,
             status: 503,
             refusal: Some(Code::ToolTimeout),
             upstream: Some("127.0.0.1:9100"),

@@ -12,7 +12,7 @@ use shared::{
 };
 
 use crate::{
-    access_log::trace_id,
+    access_log::RefusedCall,
     clock::Moment,
     direct::response_headers::ResponseInfo,
     drain::UnderWay,
@@ -35,6 +35,8 @@ pub struct RequestCtx {
     pub proof: Option<Proof>,
     /// The call, once it is known whose it is.
     pub call: Option<Call>,
+    /// The call that was refused before its grant or key was verified.
+    pub refused_call: Option<RefusedCall>,
     /// How the key stands, in direct mode, as the client is told.
     pub standing: Option<Standing>,
     /// The day on which the call is counted, in direct mode.
@@ -101,6 +103,7 @@ impl RequestCtx {
             request_id: respond::random_id(),
             proof: None,
             call: None,
+            refused_call: None,
             standing: None,
             charged: None,
             refusal: None,
@@ -143,6 +146,6 @@ impl RequestCtx {
     pub fn traced(&mut self, wire: &WireHead<'_>) {
         let parent =
             wire.only("traceparent").ok().flatten().and_then(|value| std::str::from_utf8(value).ok());
-        self.trace_id = parent.and_then(trace_id).map(Box::from);
+        self.trace_id = parent.and_then(shared::trace::trace_id).map(Box::from);
     }
 }

@@ -35,5 +35,6 @@ pub mod status;
 pub mod tier;
 pub mod time;
 pub mod tool;
+pub mod trace;
 pub mod transport;
 pub mod written;

@@ -24,7 +24,6 @@ use crate::{
 };
 
 pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line) -> Result<Answer, Problem> {
-    line.action = Some(call.action.as_str().to_owned());
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
     line.key_id = Some(key.id);
     edge.head.check_length(edge.bindings.max_body)?;

@@ -1,51 +1,69 @@
-//! What one line of the access log says.
+//! One line of the access log: a JSON object.
 
 use std::{fmt, io::Write as _};
 
-use shared::{problem::Code, request_id::RequestId};
+use shared::{
+    problem::Code,
+    request_id::RequestId,
+    route::{CallMethod, Route},
+    time::UnixMillis,
+    tool::Tool,
+};
 
 use crate::ctx::Call;
 
-/// What a line says. None of it can hold a quote or a control character: each field is a type that excludes them.
+/// The fields of a line. None can hold a quote or a control character: each has a type that excludes
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// When the answer was complete, in milliseconds since the epoch.
-    pub at: u64,
-    /// The request's id.
+    /// When the request headers were complete.
+    pub time: UnixMillis,
+    /// The request id.
     pub request_id: RequestId,
-    /// What the grant says, once it was verified.
+    /// The call. `None` unless its grant or key was verified.
     pub call: Option<&'a Call>,
-    /// The status of the answer; 0 when there was none.
+    /// The call that was refused before its grant or key was verified.
+    pub refused: Option<&'a RefusedCall>,
+    /// The response status, or 0 if there was no response.
     pub status: u16,
-    /// The problem, when the proxy refused the request itself.
+    /// The problem code, if the proxy itself refused the request.
     pub refusal: Option<Code>,
-    /// Who answered.
+    /// The upstream that responded.
     pub upstream: Option<&'a str>,
-    /// Connections that were tried.
+    /// The number of connections tried.
     pub tries: u32,
-    /// From the end of the request's headers to the end of the answer.
+    /// Time from the end of the request headers to the end of the response, in microseconds.
     pub micros: u64,
-    /// Bytes of the answer's body.
+    /// Bytes of the response body.
     pub sent: usize,
-    /// Where its time went; only at the highest level of detail.
+    /// Timings, if `log.detail` is `timings`.
     pub timings: Option<Timings<'a>>,
 }
 
-/// What the highest level of detail adds.
+/// A call that was refused before its grant or key was verified: what its request line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCall {
+    method: CallMethod,
+    tool: Tool,
+    action: Box<str>,
+}
+
+/// The fields that `log.detail = "timings"` adds.
 #[derive(Clone, Copy, Debug)]
 pub struct Timings<'a> {
-    /// From the end of the request's headers until the tool was asked; `None` when it was not.
+    /// Time from the end of the request headers to sending the request to the tool. `None` if it
+    /// was not sent.
     pub gateway_micros: Option<u64>,
-    /// From then until the tool's answer began.
+    /// Time from then to the start of the tool's response.
     pub upstream_micros: Option<u64>,
-    /// Bytes of the request's body.
+    /// Bytes of the request body.
     pub received: u64,
-    /// The client's trace, from `traceparent`.
+    /// The trace id of the client's `traceparent`.
     pub trace_id: Option<&'a str>,
 }
 
-/// A line that is being written. Every request has one, so that it is put together from its parts; only what has no text
-/// of its own is formatted.
+/// The buffer that a line is appended to. It is built from parts, because every request writes one;
+/// only values without a text of their own are formatted.
 struct Out<'a>(&'a mut Vec<u8>);
 
 impl Out<'_> {
@@ -64,42 +82,91 @@ impl Out<'_> {
         self
     }
 
-    /// Microseconds, as milliseconds.
+    /// Appends microseconds as milliseconds with three decimals.
     fn millis(&mut self, micros: u64) -> &mut Self {
-        let (millis, rest) = (micros / 1_000, micros % 1_000);
-        self.number(millis).text(".");
-        self.text(if rest < 10 {
-            "00"
-        } else if rest < 100 {
-            "0"
-        } else {
-            ""
-        })
-        .number(rest)
+        self.number(micros / 1_000).text(".").padded(micros % 1_000, 3)
+    }
+
+    /// Appends a number with leading zeros.
+    fn padded(&mut self, number: u64, digits: u32) -> &mut Self {
+        for digit in (1..digits).rev() {
+            if number < 10_u64.pow(digit) {
+                self.text("0");
+            }
+        }
+        self.number(number)
+    }
+
+    /// Appends a time as RFC 3339, in UTC, with milliseconds. Formatting it here costs a tenth of
+    /// what `UnixMillis::to_rfc3339` does, and no allocation.
+    fn time(&mut self, time: UnixMillis) -> &mut Self {
+        let (year, month, day) = date(time.0 / DAY_MS);
+        let (seconds, millis) = (time.0 % DAY_MS / 1_000, time.0 % 1_000);
+        self.padded(year, 4).text("-").padded(month, 2).text("-").padded(day, 2);
+        self.text("T").padded(seconds / 3_600, 2);
+        self.text(":").padded(seconds / 60 % 60, 2);
+        self.text(":").padded(seconds % 60, 2).text(".").padded(millis, 3).text("Z")
+    }
+
+    /// Appends the members that name a call.
+    fn call(&mut self, method: CallMethod, tool: Tool, action: &str) {
+        self.text(r#","method":""#).text(method.method().as_str());
+        self.text(r#"","tool":""#).text(tool.as_str());
+        self.text(r#"","action":""#).text(action).text("\"");
+    }
+}
+
+const DAY_MS: u64 = 86_400_000;
+
+/// Returns year, month and day of the proleptic Gregorian calendar for days since 1970-01-01
+/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
+const fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + (month <= 2) as u64;
+    (year, month, day)
+}
+
+impl RefusedCall {
+    /// Returns the call that a request line names, or `None` if it names none.
+    #[must_use]
+    pub fn parse(method: &str, target: &str) -> Option<Self> {
+        match Route::read(method, target) {
+            Ok((Route::CallTool(call), _)) => {
+                Some(Self { method: call.method, tool: call.tool, action: call.action.as_str().into() })
+            }
+            _ => None,
+        }
     }
 }
 
 impl Line<'_> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut out = Out(out);
-        out.text(r#"{"at":"#).number(self.at);
-        out.text(r#","request_id":""#).shown(self.request_id).text("\"");
+        out.text(r#"{"time":""#).time(self.time);
+        out.text(r#"","request_id":""#).shown(self.request_id).text("\"");
         if let Some(call) = self.call {
             out.text(r#","key_id":""#).shown(call.key_id);
-            out.text(r#"","tier":""#).text(call.tier.as_str());
-            out.text(r#"","tool":""#).text(call.tool.as_str());
-            out.text(r#"","action":""#).text(&call.action);
-            out.text(r#"","method":""#).text(call.method.method().as_str()).text("\"");
+            out.text(r#"","tier":""#).text(call.tier.as_str()).text("\"");
+            out.call(call.method, call.tool, &call.action);
+        } else if let Some(call) = self.refused {
+            out.call(call.method, call.tool, &call.action);
         }
         out.text(r#","status":"#).number(self.status.into());
         if let Some(code) = self.refusal {
-            out.text(r#","refusal":""#).text(code.as_str()).text("\"");
+            out.text(r#","code":""#).text(code.as_str()).text("\"");
         }
         if let Some(upstream) = self.upstream {
             out.text(r#","upstream":""#).text(upstream).text(r#"","tries":"#).number(self.tries.into());
         }
-        out.text(r#","ms":"#).millis(self.micros);
-        out.text(r#","bytes":"#).number(u64::try_from(self.sent).unwrap_or(u64::MAX));
+        out.text(r#","duration_ms":"#).millis(self.micros);
+        out.text(r#","response_bytes":"#).number(u64::try_from(self.sent).unwrap_or(u64::MAX));
         if let Some(timings) = &self.timings {
             timings.write(&mut out);
         }
@@ -110,7 +177,7 @@ impl Line<'_> {
 impl Timings<'_> {
     fn write(&self, out: &mut Out<'_>) {
         if let Some(micros) = self.gateway_micros {
-            out.text(r#","gateway_ms":"#).millis(micros);
+            out.text(r#","overhead_ms":"#).millis(micros);
         }
         if let Some(micros) = self.upstream_micros {
             out.text(r#","upstream_ms":"#).millis(micros);
@@ -118,22 +185,13 @@ impl Timings<'_> {
         if let Some(trace_id) = self.trace_id {
             out.text(r#","trace_id":""#).text(trace_id).text("\"");
         }
-        out.text(r#","received":"#).number(self.received);
+        out.text(r#","request_bytes":"#).number(self.received);
     }
-}
-
-/// The trace id of a `traceparent` (W3C Trace Context, section 3.2.2): 32 hexadecimal digits, or `None`.
-#[must_use]
-pub fn trace_id(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.split('-');
-    let (_version, id) = (parts.next()?, parts.next()?);
-    let well_formed = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    (well_formed && id.bytes().any(|b| b != b'0')).then_some(id)
 }
 
 #[cfg(test)]
 mod tests {
-    use shared::{key::KeyId, route::CallMethod, tier::Tier, tool::Tool};
+    use shared::{key::KeyId, tier::Tier, trace::trace_id};
 
     use super::*;
     use crate::{
@@ -143,9 +201,10 @@ mod tests {
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {
-            at: 1,
+            time: UnixMillis(1),
             request_id: RequestId([7; 16]),
             call,
+            refused: None,
             status: 503,
             refusal: Some(Code::ToolTimeout),
             upstream: Some("127.0.0.1:9100"),
@@ -157,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_json_object() {
+    fn line_is_one_json_object() {
         let config = PoolConfig { tool: Tool::Qr, upstreams: Vec::new(), settings: PoolSettings::default() };
         let call = Call {
             method: CallMethod::Post,
@@ -172,36 +231,46 @@ mod tests {
             line(call).write(&mut text);
             assert_eq!(text.iter().filter(|&&b| b == b'\n').count(), 1);
             let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            assert_eq!(json["ms"], 1234.005);
-            assert_eq!(json["refusal"], "tool-timeout");
+            assert_eq!(json["duration_ms"], 1234.005);
+            assert_eq!(json["code"], "tool-timeout");
             assert_eq!(json["tool"].as_str(), call.map(|_| "qr"));
         }
     }
 
     #[test]
-    fn timings_are_part_of_the_line_and_what_is_unknown_is_left_out() {
+    fn unknown_timings_are_omitted() {
         let trace_id = trace_id("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
         for (upstream_micros, expected) in [(Some(2_500), Some(2.5)), (None, None)] {
             let timings = Timings { gateway_micros: Some(70), upstream_micros, received: 5, trace_id };
             let mut text = Vec::new();
             Line { timings: Some(timings), ..line(None) }.write(&mut text);
             let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            assert_eq!((json["gateway_ms"].as_f64(), json["upstream_ms"].as_f64()), (Some(0.07), expected));
+            assert_eq!((json["overhead_ms"].as_f64(), json["upstream_ms"].as_f64()), (Some(0.07), expected));
             assert_eq!(json["trace_id"], "0af7651916cd43dd8448eb211c80319c");
-            assert_eq!(json["received"], 5);
+            assert_eq!(json["request_bytes"], 5);
         }
     }
 
     #[test]
-    fn a_trace_id_that_could_break_the_line_is_none() {
-        for text in [
-            "",
-            "00",
-            "00-\"}-x",
-            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-            "00-0AF7651916CD43DD8448EB211C80319C-b7-01",
-        ] {
-            assert_eq!(trace_id(text), None, "{text}");
+    fn refused_call_is_named_by_its_request_line() {
+        let refused = RefusedCall::parse("POST", "/v1/qr/generate?secret=1");
+        let mut text = Vec::new();
+        Line { refused: refused.as_ref(), ..line(None) }.write(&mut text);
+        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let call = ["method", "tool", "action"].map(|key| json[key].as_str());
+        assert_eq!(call, [Some("POST"), Some("qr"), Some("generate")]);
+        assert_eq!((json["key_id"].as_str(), json["tier"].as_str()), (None, None));
+        assert_eq!(RefusedCall::parse("GET", "/v1/status"), None);
+        assert_eq!(RefusedCall::parse("GET", "/v1/none/generate"), None);
+    }
+
+    #[test]
+    fn time_equals_the_shared_rfc_3339_form() {
+        let day = |day: u64| UnixMillis(day * DAY_MS + day * 7_919 % DAY_MS / 1_000 * 1_000 + 123);
+        for time in (0..80_000).map(day).chain([UnixMillis(1_763_712_000_123)]) {
+            let mut text = Vec::new();
+            Out(&mut text).time(time);
+            assert_eq!(String::from_utf8(text).unwrap(), time.to_rfc3339());
         }
     }
 }

@@ -22,6 +22,7 @@ use shared::{
 };
 
 use crate::{
+    access_log::RefusedCall,
     client::ClientStream,
     clock::{self, Monotonic},
     config::Callers,
@@ -54,7 +55,12 @@ pub fn admit(
     wire: &WireHead<'_>,
     head: &Head<'_>,
 ) -> Result<Admission, Problem> {
-    decide(state, client, ctx, wire, head).map_err(|problem| flood(state, client, problem))
+    decide(state, client, ctx, wire, head).map_err(|problem| {
+        if ctx.call.is_none() {
+            ctx.refused_call = RefusedCall::parse(wire.method, wire.target);
+        }
+        flood(state, client, problem)
+    })
 }
 
 fn decide(

@@ -6,7 +6,6 @@ use shared::problem::Problem;
 
 use crate::{
     access_log::{Line, Timings},
-    clock::millis,
     ctx::RequestCtx,
     state::State,
 };
@@ -50,9 +49,10 @@ pub fn line(state: &State, outcome: Outcome, ctx: &RequestCtx) {
     let pool = ctx.call.as_ref().map(|call| &call.pool);
     let upstream = ctx.place.and_then(|place| pool?.upstream(place)).filter(|_| ctx.tries > 0);
     state.access_log.add(&Line {
-        at: ctx.started.time.plus(millis(took)).0,
+        time: ctx.started.time,
         request_id: ctx.request_id,
         call: ctx.call.as_ref(),
+        refused: ctx.refused_call.as_ref(),
         status,
         refusal: ctx.refusal,
         upstream: upstream.map(|upstream| upstream.name.as_str()),

@@ -52,7 +52,7 @@ async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
     let line = output.lines().find(|line| line.contains("\"key_id\"")).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!(line["trace_id"], "0af7651916cd43dd8448eb211c80319c");
-    let [gateway, tool, all] = ["gateway_ms", "upstream_ms", "ms"].map(|key| line[key].as_f64().unwrap());
+    let [gateway, tool, all] = ["overhead_ms", "upstream_ms", "duration_ms"].map(|key| line[key].as_f64().unwrap());
     assert!(gateway > 0.0 && tool > 0.0 && gateway + tool <= all, "{line}");
 }
 

@@ -30,12 +30,16 @@ async fn no_line_holds_a_secret_a_key_a_grant_a_query_or_a_user_agent() {
     for secret in [SECRET, "hush", &grant, "user-agent"] {
         assert!(!output.contains(secret), "{secret} in {output}");
     }
+    let refused = output.lines().find(|line| line.contains(r#""code":"grant-invalid""#)).expect("a refusal");
+    let refused: serde_json::Value = serde_json::from_str(refused).unwrap();
+    let call = ["method", "tool", "action", "key_id"].map(|key| refused[key].as_str());
+    assert_eq!(call, [Some("GET"), Some("qr"), Some("generate"), None], "a refused call is named");
     let line = output.lines().find(|line| line.contains(&request_id)).expect("the line of the call");
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((line["tool"].as_str(), line["action"].as_str()), (Some("qr"), Some("generate")));
     assert_eq!((line["status"].as_u64(), line["tier"].as_str()), (Some(200), Some("pro")));
     assert_eq!(line["upstream"].as_str(), Some(tool.address.to_string().as_str()));
-    assert!(line["ms"].as_f64().is_some());
+    assert!(line["duration_ms"].as_f64().is_some());
 }
 
 #[tokio::test]
