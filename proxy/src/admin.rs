@@ -46,7 +46,7 @@ impl Admin {
         match self.0.metrics.render(&self.0) {
             Ok(text) => answer(StatusCode::OK, prometheus::TEXT_FORMAT, text),
             Err(error) => {
-                log::error!("the metrics cannot be rendered: {error}");
+                log::error!("metrics not rendered: error=\"{error}\"");
                 json_answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "error": "see the log" }))
             }
         }

@@ -21,28 +21,28 @@ struct Arguments {
     /// The configuration file.
     #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration, warn of what will most likely hurt, and exit: 0 it is valid, 1 it cannot be read, 2 it has
-    /// faults.
+    /// Check the configuration, print warnings and exit: 0 if it is valid, 1 if it cannot be read, 2
+    /// if it has faults.
     #[arg(long)]
     check: bool,
     /// With --check, exit with 2 if there are warnings.
     #[arg(long, requires = "check")]
     strict: bool,
-    /// Print the effective configuration and exit: values of the environment and defaults are filled in, secrets are shown
-    /// by where they come from. It can be loaded again.
+    /// Print the effective configuration and exit. References to the environment and defaults are
+    /// filled in. Secrets are shown by where they come from. The output can be loaded again.
     #[arg(long, conflicts_with_all = ["check", "upgrade"])]
     dump_config: bool,
-    /// Take the sockets of the process that listens at `server.upgrade_socket`, which then ends; start as ever where there
-    /// is none.
+    /// Take over from the running proxy through `server.upgrade_socket` without dropping connections;
+    /// start normally if none is running.
     #[arg(long, conflicts_with = "check")]
     upgrade: bool,
 }
 
-/// How the process ends when the file, or anything else it needs from the machine, is not to be had.
+/// Exit code if the file or another resource of the machine is not available.
 const UNAVAILABLE: u8 = 1;
-/// How it ends when the configuration has faults.
+/// Exit code if the configuration has faults.
 const FAULTY: u8 = 2;
-/// How it ends when it is called wrongly: `EX_USAGE` of sysexits.h, so that it is told from [`FAULTY`].
+/// Exit code for invalid arguments: `EX_USAGE` of sysexits.h. It differs from [`FAULTY`].
 const USAGE: u8 = 64;
 
 #[allow(
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(asked) => {
-            // Nobody is left to be told when that fails.
+            // Ignored: there is no other place to report it.
             let _printed = asked.print();
             return if asked.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
@@ -76,8 +76,8 @@ fn main() -> ExitCode {
     if arguments.check {
         return check(&arguments, &config);
     }
-    // Pingora writes requests into its messages below `warn`, keys among them: those are never shown. How much is shown of
-    // our own can change while it runs, so that it is not this filter that decides.
+    // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can change
+    // at run time, so this filter does not limit it.
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Error)
         .filter_module("proxy", log::LevelFilter::Debug)
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says why there is no configuration.
+/// Prints why the configuration cannot be loaded, and returns the exit code.
 #[allow(clippy::print_stderr, reason = "what the operator asked for on the command line")]
 fn not_loaded(error: &LoadError) -> ExitCode {
     eprintln!("{error}");
@@ -102,7 +102,7 @@ fn not_loaded(error: &LoadError) -> ExitCode {
     })
 }
 
-/// Says that the configuration is valid, and what is to be warned of.
+/// Prints that the configuration is valid, with its warnings, and returns the exit code.
 #[allow(
     clippy::print_stderr,
     clippy::print_stdout,

@@ -53,7 +53,7 @@ impl Manager {
 
     fn tell(&self, what: &str) {
         if let Err(error) = self.socket.send_to_addr(what.as_bytes(), &self.address) {
-            log::warn!("the service manager cannot be told {what}: {error}");
+            log::warn!("service manager not notified: message={what} error=\"{error}\"");
         }
     }
 }

@@ -135,10 +135,10 @@ impl Reloader {
         let before = self.state.report.load();
         let generation = before.generation + 1;
         match needs_restart.as_slice() {
-            [] => log::info!("the configuration was read again: generation {generation}"),
+            [] => log::info!("config reloaded: generation={generation}"),
             keys => log::warn!(
-                "the configuration was read again: generation {generation}; needs a restart to be taken: {}",
-                keys.join(", ")
+                "config reloaded, restart needed: generation={generation} settings={}",
+                keys.join(",")
             ),
         }
         self.state.report.store(Arc::new(Report {
@@ -151,7 +151,10 @@ impl Reloader {
     }
 
     fn refuse(&self, error: &LoadError) -> Outcome {
-        log::error!("the configuration stays as it was: {error}");
+        log::error!(
+            "config rejected, previous configuration stays active: file={} error=\"{error}\"",
+            self.file.display()
+        );
         let before = Report::clone(&self.state.report.load());
         self.state.report.store(Arc::new(Report { rejected: Some(error.to_string()), ..before }));
         Outcome::Rejected
@@ -161,9 +164,12 @@ impl Reloader {
 #[async_trait]
 impl BackgroundService for Reloader {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-            log::error!("signals cannot be received");
-            return;
+        let mut hangup = match signal(SignalKind::hangup()) {
+            Ok(hangup) => hangup,
+            Err(error) => {
+                log::error!("reload unavailable, SIGHUP cannot be received: error=\"{error}\"");
+                return;
+            }
         };
         loop {
             tokio::select! {

@@ -115,7 +115,7 @@ fn most_connections(state: &State) -> usize {
     let (files, asked) = (files::most_open(), state.config.load().clients.connections);
     if asked > files / 2 {
         log::warn!(
-            "{files} files may be open at once (LimitNOFILE), so that {} connections are taken and not {asked} (clients.connections)",
+            "connections limited by open files (LimitNOFILE): open_files={files} connections={} configured={asked}",
             files / 2
         );
     }
@@ -126,7 +126,7 @@ fn most_connections(state: &State) -> usize {
 fn hand_over(config: &Config, upgrade: bool) -> io::Result<(Option<Predecessor>, Option<Door>)> {
     let Some(place) = &config.server.upgrade_socket else {
         if upgrade {
-            log::warn!("there is no `upgrade_socket` in [server], so that no process can be relieved");
+            log::warn!("upgrade not possible: server.upgrade_socket is not set");
         }
         return Ok((None, None));
     };
@@ -176,7 +176,7 @@ fn end(state: &State, told: Told, told_again: &mpsc::Receiver<Told>) {
     let settled = Instant::now() + SETTLE;
     let is_done = || Instant::now() >= settled && state.drain.is_done();
     if !wait_until(is_done, deadline().max(settled), told_again) {
-        log::warn!("{} requests were cut off", state.drain.under_way());
+        log::warn!("requests aborted at exit: requests_in_flight={}", state.drain.under_way());
     }
 }
 

@@ -107,7 +107,7 @@ impl Parts {
         match successors {
             Ok(successors) => Some(self.wait_for(successors, state).await),
             Err(error) => {
-                log::error!("no process can relieve this one: {error}");
+                log::error!("upgrade unavailable: error=\"{error}\"");
                 None
             }
         }
@@ -117,7 +117,7 @@ impl Parts {
     fn begin(&mut self) {
         self.open.send_replace(true);
         if let Err(error) = self.door.put_in_place() {
-            log::error!("no process can relieve this one: {error}");
+            log::error!("upgrade unavailable: error=\"{error}\"");
         }
     }
 
@@ -133,7 +133,9 @@ impl Parts {
             };
             match met {
                 Ok(successor) => return successor,
-                Err(error) => log::warn!("a process came to relieve this one, and did not: {error}"),
+                Err(error) => {
+                    log::warn!("upgrade failed, this process keeps serving: error=\"{error}\"");
+                }
             }
         }
     }
@@ -174,7 +176,11 @@ impl Parts {
 
     /// From now on no connection is taken here. What the new process has to find when it begins is written here.
     fn leave(&mut self, state: &State) {
-        log::info!("another process takes over");
+        log::info!(
+            "sockets handed over: connections={} requests_in_flight={}",
+            state.drain.connections(),
+            state.drain.under_way()
+        );
         state.drain.leave();
         self.door.leave();
         self.sockets.clear();

@@ -103,7 +103,7 @@ impl Predecessor {
         begin();
         match met {
             Ok((mut from, mut to)) => {
-                log::info!("took over from process {}", self.process);
+                log::info!("upgrade complete: predecessor={}", self.process);
                 let told = async {
                     // One that hears nothing any more may still have said what is to be learnt.
                     let _told = tell(made, &mut to, pending()).await;
@@ -115,7 +115,10 @@ impl Predecessor {
                     () = told => (),
                 }
             }
-            Err(error) => log::warn!("process {} was lost while it handed over: {error}", self.process),
+            Err(error) => log::warn!(
+                "upgrade incomplete, predecessor lost: predecessor={} error=\"{error}\"",
+                self.process
+            ),
         }
         state.tell(None);
     }

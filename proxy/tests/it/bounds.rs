@@ -190,9 +190,7 @@ async fn every_bound_is_answered_and_counted() {
 async fn half_of_the_files_are_for_clients_and_the_log_says_so() {
     let tool = FakeTool::start(Manner::Describe).await;
     let proxy = Setup::new().tool(Tool::Qr, &[&tool]).files(128).ready().await;
-    proxy
-        .says("128 files may be open at once (LimitNOFILE), so that 64 connections are taken and not 20000")
-        .await;
+    proxy.says("open_files=128 connections=64 configured=20000").await;
     let mut open = Vec::new();
     for _ in 0..70 {
         let mut client = Client::connect(proxy.listen).await;

@@ -138,7 +138,7 @@ async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
     assert_eq!(proxy.configuration().await["needs_restart"], needs_restart);
     assert_eq!(proxy.metric("utg_config_needs_restart").await, Some(2.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
-    proxy.says("needs a restart to be taken: server.listen, grants.replay_capacity").await;
+    proxy.says("settings=server.listen,grants.replay_capacity").await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(tools.map(|tool| tool.calls()), [0, 1]);
 }
@@ -147,7 +147,7 @@ async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
 async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
     let tool = FakeTool::start(Manner::Describe).await;
     let mounted = Mounted::new(&secret(1));
-    let proxy = Setup::new().secret_file(&mounted.file()).tool(Tool::Qr, &[&tool]).ready().await;
+    let mut proxy = Setup::new().secret_file(&mounted.file()).tool(Tool::Qr, &[&tool]).ready().await;
     let call = |number| {
         let signer = Signer { secret: secret(number), ..Signer::default() };
         signer.granted(crate::support::Request::new("GET", "/v1/qr/a"))
@@ -158,6 +158,8 @@ async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
     proxy.later_than(1).await;
     assert_eq!(proxy.send(call(1)).await.status, 401);
     assert_eq!(proxy.send(call(2)).await.status, 200);
+    proxy.signal("-TERM");
+    assert!(proxy.ended().await.success());
     assert!(!proxy.output().contains(SECRET));
 }
 

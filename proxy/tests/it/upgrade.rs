@@ -89,7 +89,7 @@ async fn a_connection_is_served_once_more_and_no_grant_is_good_in_both_processes
     assert_eq!(old.send(early.clone()).await.status, 200);
 
     let new = setup.upgrade();
-    new.says("took over from process").await;
+    new.says("upgrade complete: predecessor=").await;
     assert_eq!(new.send(early).await.status, 401, "what the old process made is known");
     let mut client = kept.pop().unwrap();
     client.write(&late.bytes()).await;
@@ -121,7 +121,7 @@ async fn an_upgrade_waits_until_the_one_before_is_over() {
     idle.write(&Request::new("GET", "/healthz").bytes()).await;
     assert_eq!(idle.answer("GET").await.unwrap().status, 200);
     let mut second = setup.upgrade();
-    second.says("took over from process").await;
+    second.says("upgrade complete: predecessor=").await;
     let third = tokio::task::spawn_blocking({
         let setup = Arc::clone(&setup);
         move || setup.upgrade()
@@ -132,7 +132,7 @@ async fn an_upgrade_waits_until_the_one_before_is_over() {
     drop(idle);
     assert!(first.ended().await.success());
     let third = third.await.unwrap();
-    third.says("took over from process").await;
+    third.says("upgrade complete: predecessor=").await;
     assert!(second.ended().await.success());
     assert_eq!(third.send(call("GET", "/v1/qr/a")).await.status, 200);
 }
@@ -149,7 +149,7 @@ async fn connections_over_tls_are_served_once_more_too() {
     kept.write(&call("GET", "/v1/qr/a").bytes()).await;
     assert_eq!(kept.answer("GET").await.unwrap().status, 200);
     let new = setup.upgrade();
-    new.says("took over from process").await;
+    new.says("upgrade complete: predecessor=").await;
     let mut fresh = Visitor::new(&authority).connect(new.listen).await;
     for (client, ends) in [(&mut kept, true), (&mut fresh, false)] {
         client.write(&post("/v1/qr/a", "{}").bytes()).await;
@@ -173,11 +173,16 @@ async fn a_process_that_does_not_get_ready_changes_nothing() {
     drop(place.setup().tool(Tool::Qr, &[&silent]).pool_line(Tool::Qr, "probe.timeout = \"60s\"").upgrade());
     let mut stranger = UnixStream::connect(place.socket()).unwrap();
     std::io::Write::write_all(&mut stranger, b"unready").unwrap();
-    old.says("invalid data").await;
-    assert_eq!(old.output().matches("came to relieve this one, and did not").count(), 2, "{}", old.output());
+    old.says("error=\"invalid data\"").await;
+    assert_eq!(
+        old.output().matches("upgrade failed, this process keeps serving: ").count(),
+        2,
+        "{}",
+        old.output()
+    );
     assert_eq!(old.send(call("GET", "/v1/qr/a")).await.status, 200);
     let new = setup.upgrade();
-    new.says("took over from process").await;
+    new.says("upgrade complete: predecessor=").await;
     assert_eq!(new.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert!(old.ended().await.success());
 }
@@ -203,7 +208,7 @@ async fn a_socket_that_others_could_replace_is_not_used() {
     assert!(!status.success() && said.contains("others can write to"), "{said}");
     let proxy = Setup::new().upgrade();
     until("it starts without one", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
-    proxy.says("no `upgrade_socket`").await;
+    proxy.says("upgrade not possible: ").await;
 }
 
 #[tokio::test]
@@ -213,7 +218,7 @@ async fn what_a_reload_cannot_change_an_upgrade_can() {
     let mut old = place.setup().tool(Tool::Qr, &[&tool]).ready().await;
     // The same port, written in another way, would be bound anew; one that nobody has is.
     let new = place.setup().listen("127.0.0.2:0").replay_capacity(5_000).tool(Tool::Qr, &[&tool]).upgrade();
-    new.says("took over from process").await;
+    new.says("upgrade complete: predecessor=").await;
     assert_eq!((new.listen.ip().to_string().as_str(), new.admin), ("127.0.0.2", old.admin));
     assert_eq!(new.metric("utg_replay_capacity").await, Some(5_000.0));
     assert_eq!(new.send(call("GET", "/v1/qr/a")).await.status, 200);
@@ -233,7 +238,7 @@ async fn connections_in_http2_are_told_to_come_anew_and_lose_nothing() {
     let upgrading = async {
         until("the call is under way", || async { tool.calls() == 1 }).await;
         let new = setup.upgrade();
-        new.says("took over from process").await;
+        new.says("upgrade complete: predecessor=").await;
         tool.release();
         new
     };

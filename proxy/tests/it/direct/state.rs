@@ -108,7 +108,7 @@ async fn upgrade_continues_the_counters() {
     assert_eq!(kept.answer("GET").await.unwrap().status, 200);
 
     let new = direct.setup.upgrade();
-    new.says("took over from process").await;
+    new.says("upgrade complete: predecessor=").await;
     let mut old = std::mem::replace(&mut direct.proxy, new);
     assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 41);
     kept.write(&call(&pro).bytes()).await;

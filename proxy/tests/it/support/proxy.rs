@@ -9,7 +9,7 @@ use std::{
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, mpsc},
-    thread,
+    thread::{self, JoinHandle},
     time::Instant,
 };
 
@@ -35,6 +35,8 @@ pub(crate) struct Proxy {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     output: Arc<Mutex<String>>,
+    /// They read the output until its end.
+    readers: Vec<JoinHandle<()>>,
     config: tempfile::NamedTempFile,
 }
 
@@ -199,15 +201,17 @@ impl Setup {
             .unwrap();
         let output = Arc::new(Mutex::new(String::new()));
         let (first, addresses) = mpsc::channel();
-        record(child.stdout.take().unwrap(), Arc::clone(&output), Some(first));
-        record(child.stderr.take().unwrap(), Arc::clone(&output), None);
+        let readers = vec![
+            record(child.stdout.take().unwrap(), Arc::clone(&output), Some(first)),
+            record(child.stderr.take().unwrap(), Arc::clone(&output), None),
+        ];
         let Ok(line) = addresses.recv_timeout(PATIENCE) else {
             let _killed = child.kill();
             panic!("the proxy did not start: {}", output.lock().unwrap())
         };
         let addresses: Value = serde_json::from_str(&line).unwrap();
         let address = |name: &str| addresses[name].as_str().unwrap().parse().unwrap();
-        Proxy { listen: address("listen"), admin: address("admin"), child, output, config }
+        Proxy { listen: address("listen"), admin: address("admin"), child, output, readers, config }
     }
 
     /// Starts the binary and waits until its first round of probes is over.
@@ -218,7 +222,11 @@ impl Setup {
     }
 }
 
-fn record(from: impl Read + Send + 'static, to: Arc<Mutex<String>>, first: Option<mpsc::Sender<String>>) {
+fn record(
+    from: impl Read + Send + 'static,
+    to: Arc<Mutex<String>>,
+    first: Option<mpsc::Sender<String>>,
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut first = first;
         for line in BufReader::new(from).lines().map_while(Result::ok) {
@@ -229,7 +237,7 @@ fn record(from: impl Read + Send + 'static, to: Arc<Mutex<String>>, first: Optio
             to.push_str(&line);
             to.push('\n');
         }
-    });
+    })
 }
 
 impl Proxy {
@@ -250,7 +258,7 @@ impl Proxy {
 
     /// Waits until it has taken the place of another process.
     pub(crate) async fn took_over(&self) {
-        self.says("took over from process").await;
+        self.says("upgrade complete: predecessor=").await;
         // The one that leaves may still have taken the first connection, and says that it is not ready any more.
         until("the new one is asked and ready", || async { self.admin_get("/readyz").await.status == 200 })
             .await;
@@ -313,11 +321,12 @@ impl Proxy {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// Waits for its end.
+    /// Waits for the process to exit and for the rest of its output.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
+                self.readers.drain(..).for_each(|reader| reader.join().unwrap());
                 return status;
             }
             assert!(begun.elapsed() < PATIENCE, "the proxy has not ended");
