@@ -97,8 +97,8 @@ impl Out<'_> {
         self.number(number)
     }
 
-    /// Appends a time as RFC 3339, in UTC, with milliseconds. Formatting it here costs a tenth of
-    /// what `UnixMillis::to_rfc3339` does, and no allocation.
+    /// Appends a time as RFC 3339, in UTC, with milliseconds. It does not allocate, unlike
+    /// `UnixMillis::to_rfc3339`.
     fn time(&mut self, time: UnixMillis) -> &mut Self {
         let (year, month, day) = date(time.0 / DAY_MS);
         let (seconds, millis) = (time.0 % DAY_MS / 1_000, time.0 % 1_000);
