@@ -1,4 +1,4 @@
-//! What administrators do beside issuing: find keys, look at them, repeat requests, correct and erase holders.
+//! Administration of keys: list, usage, idempotent issuing, holders.
 
 use std::{collections::HashSet, thread};
 
@@ -30,7 +30,7 @@ fn issue(edge: &Edge, email: &str, tier: &str, idempotency_key: Option<&str>) ->
     .send(edge.addr)
 }
 
-/// The ids on all pages for this query, and how many pages there were.
+/// Returns the ids on all pages for this query, and the number of pages.
 fn list(edge: &Edge, query: &str) -> (Vec<String>, usize) {
     let (mut ids, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
     loop {
@@ -40,7 +40,7 @@ fn list(edge: &Edge, query: &str) -> (Vec<String>, usize) {
         ids.extend(page["keys"].as_array().unwrap().iter().map(|key| key["id"].as_str().unwrap().to_owned()));
         pages += 1;
         match page["cursor"].as_str() {
-            // Nothing in it needs encoding, and encoded it is the same.
+            // No byte of it needs percent-encoding, and an encoded one means the same.
             Some(next) => {
                 assert!(next.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{next}");
                 cursor = next.bytes().map(|b| format!("%{b:02X}")).collect();
@@ -53,8 +53,8 @@ fn list(edge: &Edge, query: &str) -> (Vec<String>, usize) {
 #[test]
 fn list_is_filtered_by_email_tier_and_status_over_pages() {
     let edge = Edge::start(NOWHERE);
-    let ids = |answers: Vec<Response>| -> HashSet<String> {
-        answers.iter().map(|answer| answer.json()["id"].as_str().unwrap().to_owned()).collect()
+    let ids = |responses: Vec<Response>| -> HashSet<String> {
+        responses.iter().map(|response| response.json()["id"].as_str().unwrap().to_owned()).collect()
     };
     let ada = ids((0..5).map(|_| issue(&edge, "ada+x@example.com", "pro", None)).collect());
     let bob = ids((0..4).map(|_| issue(&edge, "bob@example.com", "free", None)).collect());
@@ -90,7 +90,7 @@ fn concurrent_right_admin_secrets_are_not_throttled() {
 }
 
 #[test]
-fn usage_of_a_key_is_shown_to_an_administrator_on_request() {
+fn usage_is_shown_to_an_administrator_on_request() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     for _ in 0..3 {
@@ -113,8 +113,9 @@ fn usage_of_a_key_is_shown_to_an_administrator_on_request() {
     assert_eq!(revoked["usage"]["minute"]["used"], 3);
 }
 
+/// Repeats the request after a revocation, with another body, and ten times in parallel.
 #[test]
-fn issuing_again_under_an_idempotency_key_gets_the_same_key() {
+fn issue_repeated_under_idempotency_key_gets_the_same_key() {
     let edge = Edge::start_stored(NOWHERE);
     let first = issue(&edge, "ada@example.com", "pro", Some("order-17"));
     assert_eq!(first.status, 201, "{}", first.text());
@@ -140,22 +141,23 @@ fn issuing_again_under_an_idempotency_key_gets_the_same_key() {
         (listed["keys"][0]["id"] == json!(id)).then_some(())
     });
 
-    let answers: Vec<Response> = thread::scope(|scope| {
+    let responses: Vec<Response> = thread::scope(|scope| {
         let send = || issue(&edge, "eve@example.com", "free", Some("order-19"));
         let sent: Vec<_> = (0..10).map(|_| scope.spawn(send)).collect();
         sent.into_iter().map(|sent| sent.join().unwrap()).collect()
     });
     let issued: HashSet<String> =
-        answers.iter().filter(|own| own.status == 201).map(Response::text).collect();
-    let busy = answers
+        responses.iter().filter(|own| own.status == 201).map(Response::text).collect();
+    let busy = responses
         .iter()
         .filter(|own| own.code() == "idempotency-conflict" && own.header("retry-after").is_some());
-    assert_eq!((issued.len(), busy.count()), (1, answers.iter().filter(|own| own.status != 201).count()));
+    assert_eq!((issued.len(), busy.count()), (1, responses.iter().filter(|own| own.status != 201).count()));
     assert_eq!(list(&edge, "email=eve@example.com").0.len(), 1, "ten at once have issued one key");
 }
 
+/// The holder of an active key is corrected first.
 #[test]
-fn holder_is_corrected_and_erased_even_of_a_revoked_key() {
+fn holder_of_a_revoked_key_is_erased() {
     let edge = Edge::start_stored(NOWHERE);
     let (key, id) = edge.issue("free");
     let path = format!("/v1/keys/{id}");

@@ -1,4 +1,4 @@
-//! Every failure of a dependency has a decided outcome, and what costs a dependency something is counted.
+//! Failures of the edge's dependencies, and the number of requests that it makes to them.
 
 use std::thread;
 
@@ -38,8 +38,9 @@ impl World {
     }
 }
 
+/// Keys that are malformed, mistyped or forged are refused by their text alone.
 #[test]
-fn garbage_and_forged_keys_cost_no_store_read_and_no_object_call() {
+fn forged_keys_cost_no_store_read_and_no_meter_request() {
     let world = World::start();
     let (live, _) = world.edge.issue("free");
     let before = (world.faults.count(KV_GET), world.faults.count(METER));
@@ -52,33 +53,47 @@ fn garbage_and_forged_keys_cost_no_store_read_and_no_object_call() {
     assert_eq!((world.faults.count(KV_GET), world.faults.count(METER)), before);
 }
 
+/// KV may report a new record as absent for a while. The meter of a key issued within the last hour
+/// admits it by its MAC.
 #[test]
-fn a_fresh_key_works_at_once_though_kv_keeps_saying_no() {
+fn fresh_key_is_admitted_while_kv_reports_it_absent() {
     let world = World::start();
     world.faults.set(KV_GET, Fate::Absent);
     for tier in ["free", "pro", "enterprise"] {
         let (key, _) = world.edge.issue(tier);
         for _ in 0..5 {
-            let answer = world.call(&key);
-            assert_eq!(answer.status, 200, "{tier}: {}", answer.text());
+            let response = world.call(&key);
+            assert_eq!(response.status, 200, "{tier}: {}", response.text());
         }
     }
 }
 
+/// A meter admits a key without a record only within an hour of its issue. This one is two hours old
+/// and has no record, so it is 401 only once KV can say so.
 #[test]
-fn a_store_that_fails_is_503_for_a_key_nobody_knows_and_never_401() {
+fn failed_kv_is_503_for_a_key_that_only_kv_could_know() {
     let world = World::start();
-    let (warm, _) = world.edge.issue("pro");
-    assert_eq!(world.call(&warm).status, 200);
+    let (known, _) = world.edge.issue("pro");
+    assert_eq!(world.call(&known).status, 200);
+    let (old, _) = keys::issued_at(Tier::Pro, keys::now().minus(2 * 3_600_000));
     world.faults.set(KV_GET, Fate::Fail);
-    assert_eq!(world.call(&warm).status, 200, "its meter knows it");
-    let (cold, _) = world.edge.issue("free");
-    let answer = world.call(&cold);
-    assert!(answer.status == 200 || answer.code() == "key-store-unavailable", "{}", answer.text());
+    assert_eq!(world.call(&known).status, 200, "its meter has its record");
+    let (fresh, _) = world.edge.issue("free");
+    assert_eq!(world.call(&fresh).status, 200, "its meter admits it by its MAC");
+    for _ in 0..2 {
+        let refused = world.call(&old);
+        assert_eq!((refused.status, refused.code().as_str()), (503, "key-store-unavailable"));
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    world.faults.set(KV_GET, Fate::Pass);
+    let refused = world.call(&old);
+    assert_eq!((refused.status, refused.code().as_str()), (401, "key-invalid"), "KV has no record of it");
 }
 
+/// Calls that pass while the meter is silent are counted once it responds again, and the free key
+/// continues with the usage it had.
 #[test]
-fn without_its_meter_free_waits_and_paid_goes_on_degraded_and_is_counted_later() {
+fn silent_meter_is_503_for_free_and_degraded_for_paid() {
     let world = World::start();
     let (free, _) = world.edge.issue("free");
     let (pro, _) = world.edge.issue("pro");
@@ -89,11 +104,10 @@ fn without_its_meter_free_waits_and_paid_goes_on_degraded_and_is_counted_later()
     assert_eq!((waits.status, waits.code().as_str()), (503, "meter-unavailable"));
     assert!(waits.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
     let degraded = wait_for(PROBE_BOUND, || {
-        Some(world.call(&pro)).filter(|answer| answer.header("x-gateway-degraded").is_some())
+        Some(world.call(&pro)).filter(|response| response.header("x-gateway-degraded").is_some())
     });
     assert_eq!((degraded.status, degraded.header("x-gateway-degraded")), (200, Some("meter")));
     world.faults.set(METER, Fate::Pass);
-    // All that passed meanwhile is counted, and the free key goes on where it was.
     wait_for(PROBE_BOUND * 2, || {
         world.usage(&pro)["usage"]["day"]["used"].as_u64().filter(|&used| used >= 2)
     });
@@ -101,7 +115,7 @@ fn without_its_meter_free_waits_and_paid_goes_on_degraded_and_is_counted_later()
 }
 
 #[test]
-fn a_meter_that_fails_once_is_asked_again_and_one_that_is_overloaded_is_not() {
+fn failed_meter_is_retried_and_overloaded_is_not() {
     let world = World::start();
     let (key, _) = world.edge.issue("free");
     world.faults.set(METER, Fate::FailOnce);
@@ -114,7 +128,7 @@ fn a_meter_that_fails_once_is_asked_again_and_one_that_is_overloaded_is_not() {
 }
 
 #[test]
-fn a_changed_record_reaches_a_store_that_fails_at_first() {
+fn changed_record_is_written_again_after_kv_fails() {
     let world = World::start();
     let (_, id) = world.edge.issue("free");
     let written = world.faults.count(KV_PUT);
@@ -132,8 +146,9 @@ fn a_changed_record_reaches_a_store_that_fails_at_first() {
     assert_eq!(world.faults.count(KV_PUT), written + 2, "one that failed, one that did not");
 }
 
+/// The new key text carries the current tier.
 #[test]
-fn a_rotation_asks_the_store_and_the_meter_once() {
+fn rotation_reads_kv_once_and_asks_the_meter_once() {
     let world = World::start();
     let (_, id) = world.edge.issue("free");
     let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
@@ -142,7 +157,8 @@ fn a_rotation_asks_the_store_and_the_meter_once() {
         assert_eq!(Request { method: method.to_owned(), ..request }.send(world.edge.addr).status, 200);
     };
     request("PATCH", &format!("/v1/keys/{id}"));
-    // Each administrative call also counts an attempt at the admin secret, and takes it back when it is answered.
+    // Each administrative call also counts an attempt at the admin secret, and takes it back once the
+    // secret is known to be right.
     wait_for(PROBE_BOUND, || (world.faults.count(METER) == 2 + 3).then_some(()));
     let read = world.faults.count(KV_GET);
     let rotate = Request::new("POST", &format!("/v1/keys/{id}/rotate")).header("Authorization", &bearer);
@@ -156,7 +172,7 @@ fn a_rotation_asks_the_store_and_the_meter_once() {
 }
 
 #[test]
-fn a_lease_spares_paid_calls_the_way_to_the_meter() {
+fn lease_saves_paid_calls_the_meter_request() {
     let world = World::start();
     let (key, _) = world.edge.issue("enterprise");
     let before = world.faults.count(METER);
@@ -167,7 +183,7 @@ fn a_lease_spares_paid_calls_the_way_to_the_meter() {
     assert!(asked <= 40, "{asked} messages for 100 calls");
 }
 
-/// 500 calls of one key over 8 connections at once: how many passed and how many were refused.
+/// Sends 500 calls of one key over 8 parallel connections. Returns how many were 200 and how many 429.
 fn flood(world: &World, key: &str) -> (usize, usize) {
     let statuses: Vec<u16> = thread::scope(|scope| {
         let connection = |calls: usize| {
@@ -182,14 +198,14 @@ fn flood(world: &World, key: &str) -> (usize, usize) {
 }
 
 #[test]
-fn five_hundred_parallel_calls_on_a_fresh_pro_key_admit_exactly_a_hundred() {
+fn parallel_calls_on_a_fresh_pro_key_admit_exactly_100() {
     let world = World::start();
     let (key, _) = world.edge.issue("pro");
     assert_eq!(flood(&world, &key), (100, 400));
 }
 
 #[test]
-fn the_same_holds_when_the_object_is_restarted_in_the_middle() {
+fn parallel_calls_across_a_meter_restart_admit_exactly_100() {
     let world = World::start();
     let (key, _) = world.edge.issue("pro");
     let before = world.faults.count(METER);

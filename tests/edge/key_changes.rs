@@ -1,4 +1,4 @@
-//! The feed of key changes, as a proxy that verifies keys by itself reads it.
+//! The feed of key changes, as a proxy in direct mode reads it.
 
 use std::time::Duration;
 
@@ -39,9 +39,9 @@ fn ask(edge: &Edge, cursor: Option<&Cursor>) -> Response {
 }
 
 fn read(edge: &Edge, cursor: Option<&Cursor>) -> ChangesPage {
-    let answer = ask(edge, cursor);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    ChangesPage::from_json(&answer.body).unwrap()
+    let response = ask(edge, cursor);
+    assert_eq!(response.status, 200, "{}", response.text());
+    ChangesPage::from_json(&response.body).unwrap()
 }
 
 fn admin(edge: &Edge, method: &str, path: &str, body: &Value) -> Response {
@@ -56,10 +56,10 @@ fn change(edge: &Edge, id: &str, what: &str, body: &Value) -> Response {
         "" => ("PATCH", format!("/v1/keys/{id}")),
         _ => ("POST", format!("/v1/keys/{id}/{what}")),
     };
-    let answer = admin(edge, method, &path, body);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let response = admin(edge, method, &path, body);
+    assert_eq!(response.status, 200, "{}", response.text());
     wait_for(PROBE_BOUND, || (version(edge, id) > known).then_some(()));
-    answer
+    response
 }
 
 fn version(edge: &Edge, id: &str) -> u64 {
@@ -83,8 +83,10 @@ fn judge(record: &KeyRecord, key: &str) -> Result<(), KeyFault> {
     record.check(&ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap(), now())
 }
 
+/// Each appears with its newest record. A key whose text says everything does not appear, and a page
+/// holds no secret and no holder.
 #[test]
-fn changed_keys_appear_once_in_their_newest_state_and_in_the_order_of_their_changes() {
+fn changed_keys_appear_once_in_the_order_of_their_changes() {
     let edge = Edge::start(NOWHERE);
     let [upgraded, disabled, revoked, rotated, untouched] = [(); 5].map(|()| edge.issue("free"));
     let empty = read(&edge, None);
@@ -97,8 +99,8 @@ fn changed_keys_appear_once_in_their_newest_state_and_in_the_order_of_their_chan
     let before = read(&edge, None);
     change(&edge, &upgraded.1, "", &json!({ "limits": { "minute": 7 } }));
 
-    let answer = ask(&edge, None);
-    let page = ChangesPage::from_json(&answer.body).unwrap();
+    let response = ask(&edge, None);
+    let page = ChangesPage::from_json(&response.body).unwrap();
     assert_eq!(ids(&page), [&disabled.1, &revoked.1, &rotated.1, &upgraded.1].map(String::clone));
     let [off, ended, renewed, lifted] = page.keys.as_slice() else { panic!("{page:?}") };
     assert_eq!(judge(off, &disabled.0), Err(KeyFault::Disabled));
@@ -115,16 +117,16 @@ fn changed_keys_appear_once_in_their_newest_state_and_in_the_order_of_their_chan
     let rest = read(&edge, Some(&after.cursor));
     assert_eq!((ids(&rest), rest.more, rest.cursor), (Vec::new(), false, after.cursor));
 
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    assert!(answer.header("x-request-id").is_some());
-    let text = answer.text();
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    assert!(response.header("x-request-id").is_some());
+    let text = response.text();
     for hidden in ["ada@example.com", "Ada", &untouched.1, &disabled.0[9..40], &rotated.0[9..40]] {
         assert!(!text.contains(hidden), "{hidden}");
     }
 }
 
 #[test]
-fn a_key_issued_with_limits_or_an_end_of_its_own_is_in_the_feed_when_it_is_handed_out() {
+fn key_issued_with_limits_or_expiry_is_in_the_feed_at_once() {
     let edge = Edge::start(NOWHERE);
     issue_with(&edge, &json!({ "biolink_plan": "business" }));
     let limited = issue_with(&edge, &json!({ "limits": { "day": 5 } })).json();
@@ -139,7 +141,7 @@ fn a_key_issued_with_limits_or_an_end_of_its_own_is_in_the_feed_when_it_is_hande
 }
 
 #[test]
-fn nobody_reads_the_feed_without_a_fresh_token_of_this_deployment() {
+fn feed_without_a_fresh_origin_token_is_401() {
     let edge = Edge::start(NOWHERE);
     let (right, now) = (token(keys::GRANT_SECRET, now()), now());
     let (head, last) = right.split_at(right.len() - 1);
@@ -154,10 +156,10 @@ fn nobody_reads_the_feed_without_a_fresh_token_of_this_deployment() {
     ] {
         let request = Request::get("/internal/keys/changes");
         let request = if header.is_empty() { request } else { request.header("Authorization", &header) };
-        let answer = request.send(edge.addr);
-        assert_eq!((answer.status, answer.code().as_str()), (401, "origin-token-invalid"), "{header}");
-        assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"));
-        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let response = request.send(edge.addr);
+        assert_eq!((response.status, response.code().as_str()), (401, "origin-token-invalid"), "{header}");
+        assert!(response.header("www-authenticate").unwrap().starts_with("Bearer"));
+        assert_eq!(response.header("cache-control"), Some("no-store"));
     }
     for method in ["HEAD", "POST", "DELETE"] {
         let request = Request::new(method, "/internal/keys/changes").header("Authorization", &right);
@@ -166,12 +168,12 @@ fn nobody_reads_the_feed_without_a_fresh_token_of_this_deployment() {
 }
 
 #[test]
-fn a_cursor_that_is_none_is_refused_and_one_of_another_feed_begins_anew() {
+fn cursor_of_another_feed_restarts_and_invalid_one_is_422() {
     let edge = Edge::start(NOWHERE);
     issue_with(&edge, &json!({ "limits": { "day": 5 } }));
     for query in ["cursor=a%20b", "limit=1001", "page=1"] {
-        let answer = get(&edge, &format!("/internal/keys/changes?{query}"));
-        assert_eq!((answer.status, answer.code().as_str()), (422, "fields-invalid"), "{query}");
+        let response = get(&edge, &format!("/internal/keys/changes?{query}"));
+        assert_eq!((response.status, response.code().as_str()), (422, "fields-invalid"), "{query}");
     }
     for foreign in ["1-1", "other"] {
         assert_eq!(read(&edge, Cursor::parse(foreign).as_ref()).keys.len(), 1, "{foreign}");
@@ -179,7 +181,7 @@ fn a_cursor_that_is_none_is_refused_and_one_of_another_feed_begins_anew() {
 }
 
 #[test]
-fn the_feed_and_its_cursors_outlive_a_restart() {
+fn feed_and_cursors_survive_a_restart() {
     let edge = Edge::start_stored(NOWHERE);
     let (_, id) = edge.issue("free");
     let first = issue_with(&edge, &json!({ "limits": { "day": 5 } })).json();
@@ -191,7 +193,7 @@ fn the_feed_and_its_cursors_outlive_a_restart() {
 }
 
 #[test]
-fn more_than_a_page_comes_in_pages_without_a_gap() {
+fn feed_pages_follow_each_other_without_a_gap() {
     let edge = Edge::start(NOWHERE);
     let own = json!({ "limits": { "day": 5 } });
     let issue = || issue_with(&edge, &own).json()["id"].as_str().unwrap().to_owned();
@@ -205,7 +207,7 @@ fn more_than_a_page_comes_in_pages_without_a_gap() {
     };
     let first = page(None);
     assert_eq!((ids(&first), first.more), (issued[..3].to_vec(), true));
-    // A key of the first page that changes meanwhile comes again, after all others.
+    // A key of the first page that changes meanwhile appears again, after all others.
     change(&edge, &issued[0], "revoke", &json!({}));
     let second = page(Some(&first.cursor));
     assert_eq!((ids(&second), second.more), (issued[3..6].to_vec(), true));
@@ -213,22 +215,23 @@ fn more_than_a_page_comes_in_pages_without_a_gap() {
     assert_eq!((ids(&third), third.more), (vec![issued[6].clone(), issued[0].clone()], false));
 }
 
+/// A revocation holds at the edge meanwhile. A key that needs the feed is neither issued nor stored.
 #[test]
-fn a_feed_that_fails_delays_changes_and_loses_none() {
+fn failed_feed_delays_changes_and_loses_none() {
     let faults = Faults::start();
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let (key, id) = edge.issue("free");
     let written = faults.count(KV_PUT);
     faults.set(CHANGES, Fate::Fail);
 
-    let answer = admin(&edge, "POST", &format!("/v1/keys/{id}/revoke"), &json!({}));
-    assert_eq!(answer.status, 200, "a change does not wait for the feed: {}", answer.text());
+    let response = admin(&edge, "POST", &format!("/v1/keys/{id}/revoke"), &json!({}));
+    assert_eq!(response.status, 200, "a change does not wait for the feed: {}", response.text());
     let refused = Request::get("/v1/qr/generate").key(&key).send(edge.addr);
     assert_eq!(refused.code(), "key-revoked", "nor does its effect at the edge");
-    let answer = ask(&edge, None);
-    assert_eq!((answer.status, answer.code().as_str()), (503, "key-store-unavailable"));
-    assert!(answer.header("retry-after").is_some());
-    // Tried again, and KV is not written again for it.
+    let response = ask(&edge, None);
+    assert_eq!((response.status, response.code().as_str()), (503, "key-store-unavailable"));
+    assert!(response.header("retry-after").is_some());
+    // The feed is retried, and KV is not written again for it.
     wait_for(PROBE_BOUND, || (faults.count(CHANGES) >= 3).then_some(()));
     assert_eq!(faults.count(KV_PUT), written + 1);
 
@@ -249,14 +252,16 @@ fn a_feed_that_fails_delays_changes_and_loses_none() {
     assert_eq!(version(&edge, &plain.1), 0);
 }
 
+/// KV fails throughout. After three failed writes the next retry is eight seconds away, so the feed
+/// has the newer change only if that set the alarm anew.
 #[test]
-fn a_newer_change_does_not_wait_for_the_next_try_of_an_older_one_nor_for_kv() {
+fn newer_change_is_noted_before_the_retry_of_an_older_one() {
     let faults = Faults::start();
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let (_, id) = edge.issue("free");
     faults.set(KV_PUT, Fate::Fail);
     change(&edge, &id, "", &json!({ "tier": "pro" }));
-    // Issuing wrote once. After three that failed the next try is eight seconds away.
+    // The issue wrote once, and three writes failed.
     wait_for(PROBE_BOUND, || (faults.count(KV_PUT) == 4).then_some(()));
     let ended = admin(&edge, "POST", &format!("/v1/keys/{id}/revoke"), &json!({}));
     assert_eq!(ended.status, 200, "{}", ended.text());
@@ -269,7 +274,7 @@ fn a_newer_change_does_not_wait_for_the_next_try_of_an_older_one_nor_for_kv() {
 }
 
 #[test]
-fn a_silent_feed_is_503_in_time_and_no_call_ever_asks_it() {
+fn silent_feed_is_503_and_calls_never_ask_it() {
     let faults = Faults::start();
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     faults.set(CHANGES, Fate::Hang);

@@ -21,12 +21,12 @@ fn complete() -> Value {
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
-fn a_key_is_issued_with_its_tier_limits_and_holder() {
+fn issued_key_has_its_tier_limits_and_holder() {
     let edge = Edge::start(NOWHERE);
-    let answer = issue(&edge, &complete());
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let key = answer.json();
+    let response = issue(&edge, &complete());
+    assert_eq!(response.status, 201, "{}", response.text());
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    let key = response.json();
     assert!(key["key"].as_str().unwrap().starts_with("utg_live_"));
     assert_eq!(key["tier"], "free");
     assert_eq!(key["holder"], json!({ "email": "ada@example.com", "name": "Ada" }));
@@ -35,20 +35,21 @@ fn a_key_is_issued_with_its_tier_limits_and_holder() {
 }
 
 #[test]
-fn every_fault_of_an_issue_request_is_named_at_once() {
+fn issue_request_with_faults_is_422_naming_each() {
     let edge = Edge::start(NOWHERE);
     let body = json!({
         "email": "<EMAIL>", "name": "", "tier": "gold", "nmae": 1, "admin_secret": keys::ADMIN_SECRET,
     });
-    let answer = issue(&edge, &body);
-    assert_eq!((answer.status, answer.code().as_str()), (422, "fields-invalid"));
-    let errors = answer.json()["errors"].clone();
+    let response = issue(&edge, &body);
+    assert_eq!((response.status, response.code().as_str()), (422, "fields-invalid"));
+    let errors = response.json()["errors"].clone();
     let pointers: Vec<_> = errors.as_array().unwrap().iter().map(|error| error["pointer"].clone()).collect();
     assert_eq!(pointers, ["#/email", "#/name", "#/tier", "#/nmae"]);
 }
 
+/// Each fault has a code of its own: malformed JSON, another media type, too many bytes.
 #[test]
-fn a_body_that_is_no_json_object_is_400_and_another_type_415() {
+fn issue_body_that_is_not_a_json_object_is_refused() {
     let edge = Edge::start(NOWHERE);
     let post = |kind: &str, body: &str| {
         Request::new("POST", "/v1/keys/issue").header("Content-Type", kind).body(body).send(edge.addr).code()
@@ -59,8 +60,10 @@ fn a_body_that_is_no_json_object_is_400_and_another_type_415() {
     assert_eq!(post("application/json", &format!("\"{}\"", "a".repeat(20_000))), "body-too-large");
 }
 
+/// The first ten are 403. Afterwards the right secret is 429 too, so that a correct guess does not
+/// show.
 #[test]
-fn wrong_admin_secrets_are_403_and_the_eleventh_of_many_at_once_is_not_even_compared() {
+fn eleventh_parallel_wrong_admin_secret_is_429() {
     let edge = Edge::start(NOWHERE);
     let mut body = complete();
     body["admin_secret"] = json!("wrong");
@@ -84,7 +87,7 @@ fn right_admin_secrets_are_not_limited() {
 }
 
 #[test]
-fn usage_is_told_free_of_charge_and_not_cached() {
+fn usage_request_is_free_and_not_cached() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     for _ in 0..3 {
@@ -92,14 +95,14 @@ fn usage_is_told_free_of_charge_and_not_cached() {
     }
     let read = || Request::get("/v1/keys/me").key(&key).send(stack.edge.addr);
     read();
-    let answer = read();
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let usage = answer.json();
+    let response = read();
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    let usage = response.json();
     assert_eq!(usage["id"], json!(id));
     assert_eq!(usage["tier"], "free");
-    assert!(answer.header("ratelimit").unwrap().contains("\"minute\";r=7"), "{:?}", answer.headers);
-    assert!(!answer.text().contains(&key[9..40]));
+    assert!(response.header("ratelimit").unwrap().contains("\"minute\";r=7"), "{:?}", response.headers);
+    assert!(!response.text().contains(&key[9..40]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The whole life of a key.
+//! The life cycle of a key: change, revocation, rotation, expiry, usage.
 
 use serde_json::{Value, json};
 use tests::{
@@ -27,7 +27,7 @@ fn usage(edge: &Edge, key: &str) -> Response {
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
-fn administrative_calls_need_the_admin_secret() {
+fn administrative_call_without_the_admin_secret_is_401() {
     let edge = Edge::start(NOWHERE);
     let (_, id) = edge.issue("free");
     let paths = [
@@ -47,7 +47,7 @@ fn administrative_calls_need_the_admin_secret() {
 }
 
 #[test]
-fn keys_are_listed_by_pages_and_read_without_their_secrets() {
+fn listed_keys_come_in_pages_without_secrets() {
     let edge = Edge::start(NOWHERE);
     let mut issued: Vec<(String, String)> = (0..5).map(|_| edge.issue("free")).collect();
     let mut listed = Vec::new();
@@ -77,29 +77,31 @@ fn keys_are_listed_by_pages_and_read_without_their_secrets() {
     assert_eq!((unknown.status, unknown.code().as_str()), (404, "key-unknown"));
 }
 
+/// The changed record reaches KV as well.
 #[test]
-fn a_changed_tier_and_limit_hold_from_the_next_call_on_and_reach_the_store() {
+fn changed_tier_and_limit_apply_to_the_next_call() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     assert!(call(&stack, &key).header("ratelimit-policy").unwrap().starts_with("\"minute\";q=10;"));
     let change = json!({ "tier": "pro", "limits": { "minute": 250 } });
     let changed = admin(&stack.edge, "PATCH", &format!("/v1/keys/{id}"), Some(change));
     assert_eq!((changed.status, &changed.json()["tier"]), (200, &json!("pro")), "{}", changed.text());
-    let answer = call(&stack, &key);
+    let response = call(&stack, &key);
     assert!(
-        answer.header("ratelimit-policy").unwrap().starts_with("\"minute\";q=250;"),
+        response.header("ratelimit-policy").unwrap().starts_with("\"minute\";q=250;"),
         "{:?}",
-        answer.headers
+        response.headers
     );
-    // The list reads the store alone, which the meter brings up to date by itself.
+    // The list reads KV alone, to which the meter writes the record in the background.
     wait_for(PROBE_BOUND, || {
         let listed = admin(&stack.edge, "GET", "/v1/keys", None).json();
         (listed["keys"][0]["tier"] == "pro").then_some(())
     });
 }
 
+/// A revoked key cannot be enabled again.
 #[test]
-fn a_revoked_free_key_stops_with_the_next_call_and_stays_revoked() {
+fn revoked_free_key_is_401_at_the_next_call() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     assert_eq!(call(&stack, &key).status, 200);
@@ -114,7 +116,7 @@ fn a_revoked_free_key_stops_with_the_next_call_and_stays_revoked() {
 }
 
 #[test]
-fn a_disabled_key_can_be_switched_on_again() {
+fn disabled_key_can_be_enabled_again() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     let set = |disabled: bool| {
@@ -127,7 +129,7 @@ fn a_disabled_key_can_be_switched_on_again() {
 }
 
 #[test]
-fn an_expired_key_is_told_so() {
+fn expired_key_is_401_key_expired() {
     let stack = Stack::start();
     let (key, id) = stack.edge.issue("free");
     let soon = shared::time::UnixMillis(now_ms() + 1_500).to_rfc3339();
@@ -142,7 +144,7 @@ fn now_ms() -> u64 {
 }
 
 #[test]
-fn a_rotation_leaves_the_old_key_its_grace_and_keeps_the_usage() {
+fn rotated_key_keeps_its_usage_and_the_old_text_its_grace() {
     let stack = Stack::start();
     let (old, id) = stack.edge.issue("free");
     for _ in 0..4 {
@@ -155,12 +157,12 @@ fn a_rotation_leaves_the_old_key_its_grace_and_keeps_the_usage() {
     assert_eq!(rotated.json()["id"], json!(id));
     assert!(rotated.json()["rotation"]["former_key_valid_until"].is_string());
     assert_eq!(call(&stack, &old).status, 200, "within its grace");
-    let answer = call(&stack, &new);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let response = call(&stack, &new);
+    assert_eq!(response.status, 200, "{}", response.text());
     assert!(
-        answer.header("ratelimit").unwrap().starts_with("\"minute\";r=4;"),
+        response.header("ratelimit").unwrap().starts_with("\"minute\";r=4;"),
         "{:?}",
-        answer.header("ratelimit")
+        response.header("ratelimit")
     );
     let by_old = Request::new("POST", "/v1/keys/me/rotate").key(&old).send(stack.edge.addr);
     assert_eq!(by_old.code(), "key-conflict", "a replaced secret cannot take the key over");
@@ -168,7 +170,7 @@ fn a_rotation_leaves_the_old_key_its_grace_and_keeps_the_usage() {
 }
 
 #[test]
-fn a_rotation_without_grace_ends_the_old_key_at_once() {
+fn rotation_without_grace_ends_the_old_key_at_once() {
     let stack = Stack::start();
     let (old, id) = stack.edge.issue("free");
     assert_eq!(call(&stack, &old).status, 200);
@@ -180,7 +182,7 @@ fn a_rotation_without_grace_ends_the_old_key_at_once() {
 }
 
 #[test]
-fn a_holder_can_end_a_key() {
+fn holder_can_revoke_a_key() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("pro");
     assert_eq!(call(&stack, &key).status, 200);
@@ -190,25 +192,25 @@ fn a_holder_can_end_a_key() {
 }
 
 #[test]
-fn what_is_told_of_usage_is_what_was_called() {
+fn reported_usage_is_what_was_called() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("pro");
     for _ in 0..12 {
         assert_eq!(call(&stack, &key).status, 200);
     }
     for _ in 0..3 {
-        let answer = Request::get("/v1/pdf/status?code=404").key(&key).send(stack.edge.addr);
-        assert_eq!(answer.status, 404);
+        let response = Request::get("/v1/pdf/status?code=404").key(&key).send(stack.edge.addr);
+        assert_eq!(response.status, 404);
     }
-    let told = wait_for(PROBE_BOUND, || {
-        let told = usage(&stack.edge, &key).json();
-        (told["today"]["by_tool"]["pdf"] == 3).then_some(told)
+    let reported = wait_for(PROBE_BOUND, || {
+        let reported = usage(&stack.edge, &key).json();
+        (reported["today"]["by_tool"]["pdf"] == 3).then_some(reported)
     });
-    assert_eq!(told["today"]["by_tool"], json!({ "idea": 12, "pdf": 3 }));
-    assert_eq!(told["today"]["by_status"], json!({ "200": 12, "404": 3 }));
-    assert_eq!(told["usage"]["day"]["limit"], 10_000);
-    assert!(told["last_used_at"].is_string());
-    // What is lent and not spent yet counts as used until its lease ends; then all that was called is left.
+    assert_eq!(reported["today"]["by_tool"], json!({ "idea": 12, "pdf": 3 }));
+    assert_eq!(reported["today"]["by_status"], json!({ "200": 12, "404": 3 }));
+    assert_eq!(reported["usage"]["day"]["limit"], 10_000);
+    assert!(reported["last_used_at"].is_string());
+    // Calls that are leased and not spent count as used until the lease ends.
     wait_for(PROBE_BOUND * 2, || {
         (usage(&stack.edge, &key).json()["usage"]["day"]["used"] == 15).then_some(())
     });

@@ -1,4 +1,4 @@
-//! Limits, as a client meets them.
+//! Rate limits and quotas, as a client sees them.
 
 use std::thread;
 
@@ -12,15 +12,15 @@ fn call(stack: &Stack, key: &str) -> Response {
 }
 
 #[test]
-fn the_eleventh_call_within_a_minute_is_refused_on_free() {
+fn eleventh_call_within_a_minute_is_429_on_free() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("free");
     for left in (0..10).rev() {
-        let answer = call(&stack, &key);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        assert_eq!(answer.header("ratelimit-policy"), Some(r#""minute";q=10;w=60, "day";q=100;w=86400"#));
-        assert!(answer.header("ratelimit").unwrap().starts_with(&format!("\"minute\";r={left};t=")));
-        assert!(answer.header("server-timing").is_some());
+        let response = call(&stack, &key);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("ratelimit-policy"), Some(r#""minute";q=10;w=60, "day";q=100;w=86400"#));
+        assert!(response.header("ratelimit").unwrap().starts_with(&format!("\"minute\";r={left};t=")));
+        assert!(response.header("server-timing").is_some());
     }
     let refused = call(&stack, &key);
     assert_eq!((refused.status, refused.code().as_str()), (429, "quota-exceeded"));
@@ -31,7 +31,7 @@ fn the_eleventh_call_within_a_minute_is_refused_on_free() {
 }
 
 #[test]
-fn sixty_parallel_calls_with_a_fresh_free_key_admit_exactly_ten() {
+fn parallel_calls_on_a_fresh_free_key_admit_exactly_ten() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("free");
     let statuses: Vec<u16> = thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn usage_survives_a_restart_of_the_edge() {
 }
 
 #[test]
-fn an_enterprise_key_has_no_day_and_five_hundred_a_minute() {
+fn enterprise_key_has_500_a_minute_and_no_daily_limit() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("enterprise");
     assert_eq!(call(&stack, &key).header("ratelimit-policy"), Some(r#""minute";q=500;w=60"#));

@@ -1,4 +1,4 @@
-//! What the edge answers without a key: health, descriptions, preflights, and what it refuses outright.
+//! Responses of the edge without a key: health, documentation, preflights, refusals.
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
@@ -17,16 +17,16 @@ fn ask(edge: &Edge, method: &str, target: &str) -> Response {
 }
 
 #[test]
-fn the_description_is_the_one_that_shared_makes_with_the_address_that_was_called() {
+fn openapi_names_the_address_that_was_called() {
     let edge = Edge::start(NOWHERE);
-    let answer = ask(&edge, "GET", "/openapi.json");
-    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
-    assert_eq!(answer.json(), openapi::document(&format!("http://{}", edge.addr)));
-    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    let response = ask(&edge, "GET", "/openapi.json");
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    assert_eq!(response.json(), openapi::document(&format!("http://{}", edge.addr)));
+    assert_eq!(response.header("access-control-allow-origin"), Some("*"));
 }
 
 #[test]
-fn a_public_address_that_is_configured_is_the_one_that_is_told() {
+fn openapi_names_the_configured_public_url() {
     let edge = Edge::start_with(NOWHERE, &["PUBLIC_URL=https://api.example.com/"]);
     let server = ask(&edge, "GET", "/openapi.json").json()["servers"][0]["url"].clone();
     assert_eq!(server, "https://api.example.com");
@@ -34,18 +34,18 @@ fn a_public_address_that_is_configured_is_the_one_that_is_told() {
 }
 
 #[test]
-fn the_reference_and_every_problems_page_stand_alone() {
+fn docs_and_every_problem_page_are_200_html() {
     let edge = Edge::start(NOWHERE);
     let pages = Code::ALL.map(|code| format!("/problems/{}", code.as_str()));
     for page in pages.iter().map(String::as_str).chain(["/docs"]) {
-        let answer = ask(&edge, "GET", page);
+        let response = ask(&edge, "GET", page);
         assert_eq!(
-            (answer.status, answer.header("content-type")),
+            (response.status, response.header("content-type")),
             (200, Some("text/html; charset=utf-8")),
             "{page}"
         );
-        assert!(answer.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
-        assert!(answer.header("x-request-id").is_some());
+        assert!(response.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+        assert!(response.header("x-request-id").is_some());
     }
 }
 
@@ -53,28 +53,28 @@ fn the_reference_and_every_problems_page_stand_alone() {
 fn head_is_get_without_the_body() {
     let edge = Edge::start(NOWHERE);
     for page in ["/docs", "/openapi.json", "/healthz"] {
-        let answer = ask(&edge, "HEAD", page);
-        assert_eq!((answer.status, answer.body.len()), (200, 0), "{page}");
+        let response = ask(&edge, "HEAD", page);
+        assert_eq!((response.status, response.body.len()), (200, 0), "{page}");
     }
 }
 
 #[test]
-fn a_preflight_is_free_and_says_what_a_browser_may_send() {
+fn preflight_without_a_key_lists_methods_and_headers() {
     let edge = Edge::start(NOWHERE);
-    let answer = Request::new("OPTIONS", "/v1/qr/generate")
+    let response = Request::new("OPTIONS", "/v1/qr/generate")
         .header("Origin", "https://app.example.com")
         .header("Access-Control-Request-Method", "POST")
         .send(edge.addr);
-    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!((response.status, response.body.len()), (204, 0));
     assert_eq!(
-        answer.header("access-control-allow-methods"),
+        response.header("access-control-allow-methods"),
         Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
     );
-    assert!(answer.header("access-control-allow-headers").unwrap().contains("X-API-Key"));
+    assert!(response.header("access-control-allow-headers").unwrap().contains("X-API-Key"));
 }
 
 #[test]
-fn a_problems_type_leads_to_a_page() {
+fn problem_type_leads_to_a_page() {
     let edge = Edge::start(NOWHERE);
     let problem = ask(&edge, "GET", "/v1/qr/generate").json();
     assert_eq!(problem["type"], "/problems/key-missing");
@@ -82,7 +82,7 @@ fn a_problems_type_leads_to_a_page() {
 }
 
 #[test]
-fn a_key_over_plain_http_is_refused_and_not_redirected() {
+fn key_over_plain_http_is_403_https_required() {
     let edge = Edge::start(NOWHERE);
     let (key, _) = edge.issue("free");
     let named = |target: &str, key: Option<&str>| {
@@ -93,8 +93,8 @@ fn a_key_over_plain_http_is_refused_and_not_redirected() {
         Response::of_exchange(edge.addr, bytes.as_bytes())
     };
     for target in ["/v1/qr/generate", "/v1/keys/me"] {
-        let answer = named(target, Some(&key));
-        assert_eq!((answer.status, answer.code().as_str()), (403, "https-required"), "{target}");
+        let response = named(target, Some(&key));
+        assert_eq!((response.status, response.code().as_str()), (403, "https-required"), "{target}");
         assert_eq!(named(target, None).code(), "key-missing", "without a key nothing was given away");
     }
     assert_eq!(named("/healthz", None).status, 200);
@@ -103,32 +103,29 @@ fn a_key_over_plain_http_is_refused_and_not_redirected() {
 }
 
 #[test]
-fn a_worker_without_its_configuration_says_so_in_the_log_and_500_to_clients() {
+fn misconfigured_worker_is_500_and_logs_every_fault() {
     let edge = Edge::start_with(NOWHERE, &["ORIGIN_URLS=fra.example.com", "KEY_ENV=prod"]);
-    let answer = ask(&edge, "GET", "/healthz");
-    assert_eq!((answer.status, answer.code().as_str()), (500, "internal"));
-    let told = ["ORIGIN_URLS has `fra.example.com`", "KEY_ENV must be live or test"];
+    let response = ask(&edge, "GET", "/healthz");
+    assert_eq!((response.status, response.code().as_str()), (500, "internal"));
+    let faults = ["ORIGIN_URLS has `fra.example.com`", "KEY_ENV must be live or test"];
     wait_for(Duration::from_secs(10), || {
         let log = edge.process.output();
-        told.iter().all(|fault| log.contains(fault)).then_some(())
+        faults.iter().all(|fault| log.contains(fault)).then_some(())
     });
-    assert!(!answer.text().contains("ORIGIN"));
+    assert!(!response.text().contains("ORIGIN"));
 }
 
+/// A report is cached for a second. Without one the response is 503.
 #[test]
-fn the_tools_status_is_the_proxys_word() {
+fn status_is_the_report_of_an_origin() {
     let report = shared::status::StatusReport::new(|tool| tool != Tool::Qr);
     let origin = Origin::good(&report.to_json());
     let edge = Edge::start(&origin.url());
     let asked: Vec<_> = (0..20).map(|_| ask(&edge, "GET", "/v1/status")).collect();
-    assert!(asked.iter().all(|answer| (answer.status, answer.text()) == (200, report.to_json())));
+    assert!(asked.iter().all(|response| (response.status, response.text()) == (200, report.to_json())));
     assert!(origin.arrivals().len() < asked.len(), "a report serves for a second");
     let unknown = ask(&Edge::start(NOWHERE), "GET", "/v1/status");
-    assert_eq!(
-        (unknown.status, unknown.code().as_str()),
-        (503, "tool-unavailable"),
-        "what is not known is not told"
-    );
+    assert_eq!((unknown.status, unknown.code().as_str()), (503, "tool-unavailable"), "no report, no status");
 }
 
 #[test]
@@ -145,9 +142,9 @@ fn document_that_the_client_has_is_304() {
     }
 }
 
-/// The local runtime serves plain HTTP; this header of it stands for an address over TLS.
+/// The local runtime serves plain HTTP. Its `MF-Original-URL` header stands for a URL over TLS.
 #[test]
-fn responses_over_https_ask_browsers_to_stay_there() {
+fn response_over_https_has_strict_transport_security() {
     let edge = Edge::start(NOWHERE);
     let asked = |url: &str| Request::get("/healthz").header("MF-Original-URL", url).send(edge.addr);
     let secure = asked("https://api.example.com/healthz");
@@ -155,8 +152,8 @@ fn responses_over_https_ask_browsers_to_stay_there() {
     assert_eq!(asked("http://api.example.com/healthz").header("strict-transport-security"), None);
 }
 
-/// Applications behind a proxy believe these: who the client is, and what it really asks for. The others
-/// concern the client's connection only.
+/// Applications behind a proxy trust some of these to name the client or the target. The others concern
+/// the client's connection only.
 #[test]
 fn trusted_and_nominated_headers_do_not_leave_the_edge() {
     let origin = Origin::good("{}");
@@ -187,18 +184,18 @@ fn trusted_and_nominated_headers_do_not_leave_the_edge() {
     assert_eq!(arrivals[0].header("x-requested-with"), Some("tests"));
 }
 
-/// The runtime looks at `Host` before the worker and may answer by itself, in its own words.
+/// The runtime checks `Host` before the worker runs, and may respond by itself.
 #[test]
 fn invalid_host_is_not_served_at_the_edge() {
     let edge = Edge::start(NOWHERE);
     for host in ["a.example, b.example", "user@example.com", "example.com:http", "example.com/v1"] {
-        let answer = Request::get("/healthz").header("Host", host).send(edge.addr);
-        assert!(answer.status >= 400, "{host}: {answer:?}");
+        let response = Request::get("/healthz").header("Host", host).send(edge.addr);
+        assert!(response.status >= 400, "{host}: {response:?}");
     }
 }
 
 #[test]
-fn a_connection_is_good_for_the_next_call_after_a_refused_one() {
+fn connection_is_usable_after_a_refused_call() {
     let edge = Edge::start(NOWHERE);
     let (key, _) = edge.issue("free");
     let mut client = TcpStream::connect(edge.addr).unwrap();

@@ -1,4 +1,4 @@
-//! Bodies on their way to an origin: broken off, answered early, refused.
+//! Uploads to an origin: broken off, responded to early, refused.
 
 use std::{
     io::{Read, Write},
@@ -9,30 +9,30 @@ use std::{
 use serde_json::json;
 use tests::{
     http::{Request, Response},
-    origin::{Conduct, Origin, answer},
+    origin::{Origin, OriginBehavior, http_response},
     process::wait_for,
     stack::{Edge, PROBE_BOUND},
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The beginning of a body that nobody must take for the whole.
+/// The first part of a body, which must never be taken for the whole.
 const BEGUN: &str = "{\"amount\": 100";
 
 /// The header lines of a response that does not wait for the whole body.
 const EARLY: [&str; 2] = ["X-Request-Id: {id}", "Connection: close"];
 
-/// How a body's end is declared.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug)]
 enum Framing {
-    /// In a length that is held whole at the edge before an origin is asked.
+    /// A length that the edge buffers whole before it calls an origin.
     ShortLength,
-    /// In a length beyond that.
+    /// A length beyond that.
     LongLength,
     Chunked,
 }
 
-/// How an upload breaks.
+/// The way in which an upload breaks off.
 #[derive(Clone, Copy, Debug)]
 enum Break {
     HalfClose,
@@ -70,7 +70,7 @@ fn begin(edge: &Edge, key: &str, framing: Framing) -> TcpStream {
     client
 }
 
-/// Breaks the upload. Returns the response, unless the client cannot read one any more.
+/// Breaks the upload off. Returns the response, or `None` if the client can no longer read one.
 fn break_off(mut client: TcpStream, how: Break) -> Option<Response> {
     match how {
         Break::Close => return None,
@@ -81,7 +81,7 @@ fn break_off(mut client: TcpStream, how: Break) -> Option<Response> {
 }
 
 #[test]
-fn broken_upload_ends_as_broken_at_the_origin() {
+fn broken_upload_is_cut_at_the_origin() {
     let origin = Origin::good("executed");
     let edge = Edge::start(&origin.url());
     let (key, _) = edge.issue("pro");
@@ -106,7 +106,7 @@ fn broken_upload_ends_as_broken_at_the_origin() {
 }
 
 #[test]
-fn short_upload_that_breaks_off_reaches_no_origin() {
+fn broken_short_upload_reaches_no_origin() {
     let origin = Origin::good("executed");
     let edge = Edge::start(&origin.url());
     let (key, _) = edge.issue("pro");
@@ -123,7 +123,7 @@ fn short_upload_that_breaks_off_reaches_no_origin() {
 fn early_response_is_passed_on_before_the_upload_ends() {
     let large = "x".repeat(3_000_000);
     for (status, line) in [(413, "413 Content Too Large"), (200, "200 OK")] {
-        let origin = Origin::start(Conduct::AnswerEarly(answer(line, &EARLY, "early")));
+        let origin = Origin::start(OriginBehavior::RespondEarly(http_response(line, &EARLY, "early")));
         let edge = Edge::start(&origin.url());
         let (key, _) = edge.issue("pro");
         for framing in [Framing::LongLength, Framing::Chunked] {
@@ -147,8 +147,8 @@ fn early_response_is_passed_on_before_the_upload_ends() {
 }
 
 #[test]
-fn upload_broken_after_an_early_response_ends_as_broken_at_the_origin() {
-    let origin = Origin::start(Conduct::AnswerEarly(answer("200 OK", &EARLY, "early")));
+fn upload_broken_after_an_early_response_is_cut_at_the_origin() {
+    let origin = Origin::start(OriginBehavior::RespondEarly(http_response("200 OK", &EARLY, "early")));
     let edge = Edge::start(&origin.url());
     let (key, _) = edge.issue("pro");
     for (nth, framing) in [Framing::LongLength, Framing::Chunked].into_iter().enumerate() {
@@ -160,13 +160,12 @@ fn upload_broken_after_an_early_response_ends_as_broken_at_the_origin() {
     }
 }
 
-/// Whether anything of a POST reaches the origin before it is known to be there cannot be told afterwards. So one that
-/// drops everything is passed over, and the upload that is under way when one stalls is not sent again.
+/// The edge cannot know afterwards how much of a POST reached an origin, so it probes the origin first.
 #[test]
-fn post_passes_over_an_origin_that_does_not_respond_to_a_probe() {
+fn post_passes_over_an_origin_silent_to_a_probe() {
     let large = format!("\"{}\"", "x".repeat(3_000_000));
     for body in ["{}", large.as_str()] {
-        let (first, second) = (Origin::start(Conduct::Silent), Origin::good("second"));
+        let (first, second) = (Origin::start(OriginBehavior::Silent), Origin::good("second"));
         let edge = Edge::start(&format!("{},{}", first.url(), second.url()));
         let (key, _) = edge.issue("pro");
         let post = Request::new("POST", "/v1/pdf/merge").key(&key).header("Content-Type", "application/json");
@@ -176,7 +175,7 @@ fn post_passes_over_an_origin_that_does_not_respond_to_a_probe() {
     }
 }
 
-/// Sends a whole request before it reads anything, as Python's `http.client` does. Writing must not fail.
+/// Sends a whole request before it reads anything, as Python's `http.client` does.
 fn send_whole_then_read(edge: &Edge, head: &str, body: &[u8]) -> std::io::Result<Response> {
     let mut client = TcpStream::connect(edge.addr)?;
     client.set_read_timeout(Some(PATIENCE))?;
@@ -223,7 +222,7 @@ fn refused_upload_gets_its_response_and_no_reset() {
 }
 
 #[test]
-fn refused_client_that_stops_sending_gets_its_response_all_the_same() {
+fn refused_client_that_stops_sending_gets_its_response() {
     let edge = Edge::start("http://127.0.0.1:9");
     let mut client = TcpStream::connect(edge.addr).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();

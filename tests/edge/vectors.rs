@@ -1,4 +1,4 @@
-//! The table of vectors, put to the edge.
+//! The table of vectors, run against the edge.
 
 use tests::{
     keys,
@@ -7,7 +7,7 @@ use tests::{
 };
 
 #[test]
-fn the_edge_answers_every_vector_as_the_table_says() {
+fn every_vector_gets_the_response_of_the_table() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("enterprise");
     vector::check_all(Boundary::Edge, |row| {

@@ -84,8 +84,8 @@ fn serve(stream: TcpStream, plan: &Mutex<Plan>) {
     let mut stream = stream;
     while let Some(path) = read_path(&mut reader) {
         let fate = plan.lock().unwrap().meet(&path);
-        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{fate}", fate.len());
-        if stream.write_all(answer.as_bytes()).is_err() {
+        let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{fate}", fate.len());
+        if stream.write_all(response.as_bytes()).is_err() {
             return;
         }
     }

@@ -88,23 +88,23 @@ fn exchange(to: SocketAddr, bytes: &[u8], without_body: bool) -> std::io::Result
     let mut stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(bytes)?;
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // A server that refuses a body may reset the connection after its answer: what arrived before counts.
-    let read = read_answer(&mut stream, &mut answer, without_body);
-    Response::parse(&answer).ok_or_else(|| {
+    let read = read_response(&mut stream, &mut response, without_body);
+    Response::parse(&response).ok_or_else(|| {
         let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
-        std::io::Error::other(format!("no answer: {why} {:?}", String::from_utf8_lossy(&answer)))
+        std::io::Error::other(format!("no response: {why} {:?}", String::from_utf8_lossy(&response)))
     })
 }
 
 /// Reads to the end of the answer, as its framing tells, or of the connection: workerd keeps one open for five
 /// seconds though it was asked to close it.
-fn read_answer(stream: &mut TcpStream, answer: &mut Vec<u8>, without_body: bool) -> std::io::Result<()> {
+fn read_response(stream: &mut TcpStream, response: &mut Vec<u8>, without_body: bool) -> std::io::Result<()> {
     let mut piece = [0; 65_536];
-    while !Response::is_complete(answer, without_body) {
+    while !Response::is_complete(response, without_body) {
         match stream.read(&mut piece)? {
             0 => break,
-            n => answer.extend_from_slice(&piece[..n]),
+            n => response.extend_from_slice(&piece[..n]),
         }
     }
     Ok(())
@@ -156,9 +156,9 @@ impl Response {
 
     /// The next answer on a connection that stays open.
     pub fn read_from(stream: &mut TcpStream) -> std::io::Result<Self> {
-        let mut answer = Vec::new();
-        read_answer(stream, &mut answer, false)?;
-        Self::parse(&answer).ok_or_else(|| std::io::Error::other("closed"))
+        let mut response = Vec::new();
+        read_response(stream, &mut response, false)?;
+        Self::parse(&response).ok_or_else(|| std::io::Error::other("closed"))
     }
 
     /// An answer as far as `bytes` hold it; `None` before its head is whole.

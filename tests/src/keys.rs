@@ -19,7 +19,7 @@ pub const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-tests-0123";
 pub const GRANT_SECRET: &str = "grant-secret-of-the-tests-0123456789";
 pub const WEBHOOK_ENCRYPTION_SECRET: &str = "webhook-secret-of-the-tests-01234567";
 
-/// Hands the secrets to a process the way an operator does: through its environment.
+/// Sets the secrets in the environment of a process, as an operator does.
 pub fn give(command: &mut Command) -> &mut Command {
     command
         .env("ADMIN_SECRET", ADMIN_SECRET)
@@ -32,19 +32,24 @@ pub fn signing() -> MacKeys {
     MacKeys::parse(KEY_SIGNING_SECRET).unwrap()
 }
 
-/// A key of this tier, as if it had just been issued: its text and its id. No two have the same id.
+/// Mints a key of this tier as if it had just been issued. Returns its text and its id.
 pub fn fresh(tier: Tier) -> (String, KeyId) {
+    issued_at(tier, now())
+}
+
+/// Mints a key as if it had been issued at `at`. Returns its text and its id, which is unique.
+pub fn issued_at(tier: Tier, at: UnixMillis) -> (String, KeyId) {
     static DRAWN: AtomicU64 = AtomicU64::new(1);
     let number = DRAWN.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut id = [0; 12];
     id[..8].copy_from_slice(&number.to_be_bytes());
     id[8..].copy_from_slice(&number.to_le_bytes()[..4]);
     let id = KeyId::new(id);
-    let (key, _) = ApiKey::mint(KeyEnv::Live, id, tier, now(), [7; 16], &signing());
+    let (key, _) = ApiKey::mint(KeyEnv::Live, id, tier, at, [7; 16], &signing());
     (key.reveal(), id)
 }
 
-/// The text to present for a credential, given a live key's.
+/// Returns the key text to send for a credential, given the text of a live key.
 pub fn present(credential: Credential, live: &str) -> Option<String> {
     match credential {
         Credential::None => None,
@@ -57,7 +62,7 @@ pub fn present(credential: Credential, live: &str) -> Option<String> {
     }
 }
 
-/// A key whose checksum is right and whose MAC is somebody else's.
+/// Returns a key whose checksum is right and whose MAC was made with another secret.
 pub fn forged() -> String {
     let stranger = MacKeys::parse("a-secret-that-is-not-the-gateways-own").unwrap();
     let (key, _) =
@@ -65,7 +70,7 @@ pub fn forged() -> String {
     key.reveal()
 }
 
-/// The moment it is.
+/// Returns the current time.
 pub fn now() -> UnixMillis {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap();
     UnixMillis(u64::try_from(since.as_millis()).unwrap())

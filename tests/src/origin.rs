@@ -36,16 +36,16 @@ pub struct Arrival {
 
 /// What an origin does once it has a request.
 #[derive(Clone, Debug)]
-pub enum Conduct {
+pub enum OriginBehavior {
     /// Answers with these bytes, in which `{id}` stands for the request's id.
-    Answer(Vec<u8>),
+    Respond(Vec<u8>),
     /// Answers so without the proof that a proxy's response carries, as a load balancer in front of one does. Probes reach
     /// the proxy.
     Unproven(Vec<u8>),
     /// Answers everything so, probes too: a web server that is no proxy.
     Foreign(Vec<u8>),
     /// Answers so as soon as it has the request's head, then reads the body.
-    AnswerEarly(Vec<u8>),
+    RespondEarly(Vec<u8>),
     /// Reads the whole request, then closes without a word.
     HangUp,
     /// Reads so many bytes of the body, then closes without a word.
@@ -64,7 +64,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    pub fn start(conduct: Conduct) -> Self {
+    pub fn start(behavior: OriginBehavior) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let arrivals = Arc::new(Mutex::new(Vec::new()));
@@ -72,8 +72,8 @@ impl Origin {
         let origin = Self { addr, arrivals: Arc::clone(&arrivals), heads: Arc::clone(&heads) };
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (conduct, seen, heads) = (conduct.clone(), Arc::clone(&arrivals), Arc::clone(&heads));
-                thread::spawn(move || serve(stream, &conduct, &seen, &heads));
+                let (behavior, seen, heads) = (behavior.clone(), Arc::clone(&arrivals), Arc::clone(&heads));
+                thread::spawn(move || serve(stream, &behavior, &seen, &heads));
             }
         });
         origin
@@ -81,7 +81,7 @@ impl Origin {
 
     /// One that answers 200 with `body`.
     pub fn good(body: &str) -> Self {
-        Self::start(Conduct::Answer(answer("200 OK", &[], body)))
+        Self::start(OriginBehavior::Respond(http_response("200 OK", &[], body)))
     }
 
     pub fn url(&self) -> String {
@@ -149,54 +149,54 @@ fn grants() -> MacKeys {
 }
 
 /// An answer's bytes, with its length.
-pub fn answer(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
+pub fn http_response(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn serve(mut stream: TcpStream, conduct: &Conduct, seen: &Mutex<Vec<Arrival>>, heads: &AtomicUsize) {
+fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arrival>>, heads: &AtomicUsize) {
     let mut buffer = Vec::new();
     while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
         let probe = arrival.target == "/healthz";
         heads.fetch_add(usize::from(!probe), Ordering::SeqCst);
-        match conduct {
-            Conduct::Silent => {
+        match behavior {
+            OriginBehavior::Silent => {
                 seen.lock().unwrap().push(arrival);
                 let mut rest = Vec::new();
                 stream.read_to_end(&mut rest).ok();
                 return;
             }
-            Conduct::Foreign(bytes) => {
+            OriginBehavior::Foreign(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(bytes).ok();
             }
-            _ if probe => stream.write_all(&arrival.proven(&answer("200 OK", &[], "{}"))).unwrap(),
-            Conduct::Answer(bytes) | Conduct::Unproven(bytes) => {
+            _ if probe => stream.write_all(&arrival.proven(&http_response("200 OK", &[], "{}"))).unwrap(),
+            OriginBehavior::Respond(bytes) | OriginBehavior::Unproven(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
-                let is_proven = matches!(conduct, Conduct::Answer(_));
+                let is_proven = matches!(behavior, OriginBehavior::Respond(_));
                 let text = if is_proven { arrival.proven(bytes) } else { arrival.named(bytes) };
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(&text).ok();
             }
-            Conduct::AnswerEarly(bytes) => {
+            OriginBehavior::RespondEarly(bytes) => {
                 stream.write_all(&arrival.proven(bytes)).unwrap();
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
             }
-            Conduct::Echo => {
+            OriginBehavior::Echo => {
                 let head = arrival.proven(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(&head).unwrap();
                 echo(&mut stream, &mut buffer);
                 return;
             }
-            Conduct::HangUp => {
+            OriginBehavior::HangUp => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
                 return;
             }
-            Conduct::HangUpAfter(bytes) => {
+            OriginBehavior::HangUpAfter(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, *bytes);
                 seen.lock().unwrap().push(arrival);
                 return;

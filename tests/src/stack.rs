@@ -61,9 +61,9 @@ impl Tools {
     /// Tells the control API something about a tool: `stop`, `start`, or settings with a method of its own.
     pub fn control(&self, method: &str, path: &str, body: &Value) -> Response {
         let control = self.ports["control"].as_str().unwrap().parse().unwrap();
-        let answer = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
-        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
-        answer
+        let response = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
+        assert!(response.status < 300, "{method} {path}: {}", response.text());
+        response
     }
 
     pub fn stop(&self, tool: Tool) {
@@ -181,9 +181,9 @@ impl Edge {
         let body = json!({
             "email": "ada@example.com", "name": "Ada", "tier": tier, "admin_secret": keys::ADMIN_SECRET,
         });
-        let answer = Request::post("/v1/keys/issue", &body).send(self.addr);
-        assert_eq!(answer.status, 201, "{}", answer.text());
-        let text = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+        let response = Request::post("/v1/keys/issue", &body).send(self.addr);
+        assert_eq!(response.status, 201, "{}", response.text());
+        let text = |name: &str| response.json()[name].as_str().unwrap().to_owned();
         (text("key"), text("id"))
     }
 }
