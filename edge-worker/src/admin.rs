@@ -1,4 +1,4 @@
-//! Who may administer keys: whoever presents the admin secret, a limited number of times.
+//! Authorization of administrative calls by the admin secret, with a limit on wrong attempts.
 
 use shared::{caller, meter::Attempt, problem::Problem};
 
@@ -6,7 +6,7 @@ use crate::{edge::Edge, meter};
 
 const CLIENT_ADDRESS: &str = "cf-connecting-ip";
 
-/// Lets an administrative call pass that carries the admin secret in its head.
+/// Authorizes a call that carries the admin secret in its `Authorization` header.
 ///
 /// # Errors
 /// `https-required`, `admin-required`, or as [`check`].
@@ -16,8 +16,8 @@ pub(crate) async fn authorize(edge: &Edge<'_>) -> Result<(), Problem> {
     check(edge, secret).await
 }
 
-/// Compares an admin secret, and has the caller's meter decide on it: of a caller who has sent too many wrong ones a right
-/// one is refused too.
+/// Checks an admin secret. The meter of the client's address counts wrong attempts: after too many, the
+/// right secret is refused too.
 ///
 /// # Errors
 /// `admin-secret-invalid`, `attempts-exceeded`, `meter-unavailable`.

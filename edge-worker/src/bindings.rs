@@ -1,4 +1,4 @@
-//! What the deployment gives the worker: each name is spelled here and nowhere else.
+//! The bindings of the worker. Their names appear only here.
 
 use shared::{
     key::KeyEnv,
@@ -18,40 +18,41 @@ use crate::log;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A binding with a `fetch` of its own. The crate's own type returns a response of the crate's, which would be
-    /// converted back for every call.
+    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which every
+    /// call would have to convert back.
     pub(crate) type OriginFetcher;
 
     #[wasm_bindgen(method, catch)]
     pub(crate) fn fetch(this: &OriginFetcher, request: &web_sys::Request) -> Result<Promise, JsValue>;
 }
 
-/// Checked bindings.
+/// The bindings of the worker, parsed and checked.
 pub(crate) struct Bindings {
     /// KV namespace `KEYS`: key records.
     pub(crate) keys: KvStore,
     /// Durable Objects `METER`, one per key, named by its id.
     pub(crate) meter: ObjectNamespace,
-    /// Durable Object `KEY_CHANGES`, the only one of its class: the feed of key changes.
+    /// Durable Object `KEY_CHANGES`, one for all keys: the feed of key changes.
     pub(crate) key_changes: ObjectNamespace,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
-    /// Secret `GRANT_SECRET`: signs grants, and the tokens with which origins ask.
+    /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
     pub(crate) grants: MacKeys,
     /// Secret `ADMIN_SECRET`.
     pub(crate) admin: AdminSecret,
     /// Variable `ORIGIN_URLS`: the proxies, best first.
     pub(crate) origins: Origins,
-    /// Certificate binding `ORIGIN_CERT`, over which origins are asked if it is bound: it presents the edge's client
-    /// certificate, which the global fetch cannot.
+    /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it presents
+    /// the edge's client certificate and the global fetch cannot.
     pub(crate) origin_cert: Option<OriginFetcher>,
-    /// Variable `KEY_ENV`, `live` or `test`: which kind of keys is issued. `live` if left out.
+    /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
     pub(crate) key_env: KeyEnv,
-    /// Variable `PUBLIC_URL`: the address in the description and the reference. The request's own if left out.
+    /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default the
+    /// request's own.
     pub(crate) public_url: Option<String>,
-    /// Variable `ALLOW_HTTP`: `1` lets keys come over plain http, for development behind another host's name.
+    /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host name.
     pub(crate) http_allowed: bool,
-    /// Variable `MAX_BODY_BYTES`: the largest body that any tool's pool takes. Ten MiB if left out.
+    /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
 }
 
@@ -59,23 +60,23 @@ const KEYS: &str = "KEYS";
 const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
 
-/// The KV namespace alone, for the objects, which need little else.
+/// Returns the KV namespace alone, for the Durable Objects.
 ///
 /// # Errors
-/// When it is not bound.
+/// If it is not bound.
 pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
     env.kv(KEYS)
 }
 
-/// The feed of key changes alone, for the objects.
+/// Returns the feed of key changes alone, for the Durable Objects.
 ///
 /// # Errors
-/// When it is not bound.
+/// If it is not bound.
 pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(KEY_CHANGES)
 }
 
-/// The largest body that any pool takes alone, for requests that are refused before the rest is read.
+/// Returns the body limit alone, for requests that are refused before the other bindings are read.
 pub(crate) fn max_body(env: &Env) -> u64 {
     let text = env.var(MAX_BODY).ok().map(|value| value.to_string());
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
@@ -85,7 +86,7 @@ impl Bindings {
     /// Reads and checks all of them.
     ///
     /// # Errors
-    /// `internal`, with one log line that names every fault and shows no secret.
+    /// `internal`, with one log line that names every fault and contains no secret.
     pub(crate) fn from_env(env: &Env) -> Result<Self, Problem> {
         let mut faults = Vec::new();
         match Self::read(env, &mut faults) {
@@ -143,7 +144,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A variable or secret; an empty one reads as left out.
+    /// Returns a variable or secret, or `None` if it is empty or absent.
     fn text(&self, name: &str) -> Option<String> {
         self.env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
     }
@@ -152,7 +153,7 @@ impl Reader<'_> {
         find(self.env, name).map_err(|fault| self.faults.push(format!("{name}: {fault}"))).ok()
     }
 
-    /// A binding with a `fetch` of its own, if there is one of this name.
+    /// Returns the binding of this name if it has a `fetch` of its own.
     fn fetcher(&mut self, name: &str) -> Option<OriginFetcher> {
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
         if Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function()) {

@@ -1,4 +1,4 @@
-//! Reading the small bodies that the gateway itself understands.
+//! Request bodies: read, buffered or drained.
 
 use shared::{
     problem::{Code, Problem},
@@ -9,14 +9,14 @@ use worker::{js_sys, web_sys};
 
 use crate::{incoming::Incoming, log, promise};
 
-/// How long the body of a refused request is read, in milliseconds.
+/// Timeout for draining the body of a refused request, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
-/// The whole body, which may have at most `limit` bytes.
+/// Reads a body of at most `limit` bytes. Returns all of it.
 ///
 /// # Errors
-/// `media-type-unsupported`, `body-too-large`, stated or counted, `request-timeout`, or `body-malformed` when it
-/// ends too early.
+/// `media-type-unsupported`, `body-too-large` by declared or actual length, `request-timeout`, or
+/// `body-malformed` if the body ends too early.
 pub(crate) async fn read(incoming: &Incoming, head: &Head<'_>, limit: usize) -> Result<Vec<u8>, Problem> {
     let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
     head.check_media_type(&[])?;
@@ -36,10 +36,10 @@ pub(crate) async fn read(incoming: &Incoming, head: &Head<'_>, limit: usize) -> 
     Ok(bytes)
 }
 
-/// Receives the whole body in the runtime's own memory. Only for bodies of which the declared length is small.
+/// Buffers the whole body in the runtime's own memory. Must be called for small declared lengths only.
 ///
 /// # Errors
-/// `request-timeout` if it is not there within a minute, `body-malformed` if it breaks off.
+/// `request-timeout` if it is incomplete after a minute, `body-malformed` if it breaks off.
 pub(crate) async fn receive(incoming: &Incoming) -> Result<js_sys::ArrayBuffer, Problem> {
     let buffer = incoming.request.array_buffer().map_err(|fault| broken_off(incoming, &fault))?;
     let Some(received) = promise::within(BODY_PAUSE_MS, promise::settled(buffer)).await else {
@@ -48,11 +48,13 @@ pub(crate) async fn receive(incoming: &Incoming) -> Result<js_sys::ArrayBuffer, 
     received.and_then(JsCast::dyn_into).map_err(|fault| broken_off(incoming, &fault))
 }
 
-/// Reads the body that a refusal left unread, and drops it. If the rest of a body is left, the runtime resets the
-/// connection once the response is written, and a client that sends everything before it reads never sees the response.
+/// Drains the body that a refusal left unread (lingering close). Otherwise the runtime resets the
+/// connection once the response is written, and a client that sends everything before it reads never
+/// sees the response.
 ///
-/// Reads at most twice `max_body` bytes, so that a body a little too large gets its 413, for at most [`DRAIN_MS`]. A
-/// body of declared length beyond that is not read at all, and a client that waits for `100 Continue` is not asked for its body.
+/// Reads at most twice `max_body` bytes, so that a body slightly over the limit gets its 413, for at most
+/// [`DRAIN_MS`]. Does not read a body that declares more than that, nor one whose client waits for
+/// `100 Continue`.
 pub(crate) async fn drain(incoming: &Incoming, max_body: impl FnOnce() -> u64) {
     let Some(stream) = incoming.request.body().filter(|stream| !stream.locked()) else { return };
     let declared = incoming.header("content-length").map(|text| text.parse().unwrap_or(u64::MAX));
@@ -75,10 +77,10 @@ pub(crate) async fn drain(incoming: &Incoming, max_body: impl FnOnce() -> u64) {
     }
 }
 
-/// The next piece of a body; `None` at its end.
+/// Reads the next chunk of a body. Returns `None` at its end.
 ///
 /// # Errors
-/// `request-timeout` when nothing comes for a minute, `body-malformed` when the body breaks off.
+/// `request-timeout` if no data arrives for a minute, `body-malformed` if the body breaks off.
 async fn next_chunk(
     reader: &web_sys::ReadableStreamDefaultReader,
     incoming: &Incoming,
@@ -95,11 +97,11 @@ async fn next_chunk(
 }
 
 fn broken_off(incoming: &Incoming, fault: &wasm_bindgen::JsValue) -> Problem {
-    log::cause("reading a body", Some(incoming), format!("{fault:?}"));
+    log::cause("body read failed", Some(incoming), format!("{fault:?}"));
     incomplete()
 }
 
-/// The refusal of a body that the client broke off.
+/// Returns the problem for a body that the client broke off.
 pub(crate) fn incomplete() -> Problem {
     Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
 }

@@ -1,9 +1,9 @@
-//! The only reader of the clock.
+//! The clock of the edge.
 
 use shared::time::UnixMillis;
 use worker::Date;
 
-/// The moment it is. On Cloudflare it stands still between one I/O and the next.
+/// Returns the current time. On Cloudflare the clock advances only with I/O.
 pub(crate) fn now() -> UnixMillis {
     UnixMillis(Date::now().as_millis())
 }

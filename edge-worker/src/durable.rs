@@ -1,4 +1,4 @@
-//! The Durable Objects: state that has one owner.
+//! The Durable Objects: state with a single owner.
 
 mod key_changes;
 mod meter;

@@ -1,11 +1,11 @@
-//! What every handler has in hand.
+//! The context of a request, which every handler receives.
 
 use shared::{request::Head, transport::Address};
 use worker::Context;
 
 use crate::{bindings::Bindings, incoming::Incoming};
 
-/// One request with all that is known before its handler runs.
+/// A parsed request with the bindings of the worker.
 pub(crate) struct Edge<'a> {
     pub(crate) incoming: &'a Incoming,
     pub(crate) address: Address<'a>,
@@ -15,8 +15,8 @@ pub(crate) struct Edge<'a> {
 }
 
 impl Edge<'_> {
-    /// The address that clients are told to call: the configured one, else the one that was called. It is plain:
-    /// what would have to be escaped somewhere is left out, and paths are then relative.
+    /// Returns the base URL for clients: the configured one, or the one of this request. Returns an empty
+    /// string, so that paths are relative, if the latter contains characters that need escaping.
     pub(crate) fn public_url(&self) -> &str {
         let called = self.address.is_plain().then_some(self.address.base);
         self.bindings.public_url.as_deref().or(called).unwrap_or("")

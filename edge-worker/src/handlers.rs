@@ -1,4 +1,4 @@
-//! One file for each endpoint, or for each few that are alike.
+//! Handlers: one file for each endpoint or group of similar endpoints.
 
 pub(crate) mod call_tool;
 pub(crate) mod change_key;

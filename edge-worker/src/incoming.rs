@@ -1,20 +1,20 @@
-//! A request as it came, with the one moment and the one name it has from then on.
+//! A client's request, with its arrival time and its request id.
 
 use shared::{request_id::RequestId, time::UnixMillis};
 use worker::{Headers, web_sys};
 
 use crate::entropy;
 
-/// A request as it came.
+/// A client's request as the runtime delivers it.
 pub(crate) struct Incoming {
     pub(crate) request: web_sys::Request,
     pub(crate) id: RequestId,
     pub(crate) now: UnixMillis,
-    /// The method's token, unchanged: the crate's own type would read an unknown one as GET.
+    /// The method token, unchanged: `worker::Method` reads an unknown one as GET.
     pub(crate) method: String,
-    /// The URL's text. The runtime has resolved dot segments and backslashes by now; nobody parses it again.
+    /// The URL. The runtime has resolved dot segments and backslashes.
     pub(crate) url: String,
-    /// Header lines; repeated ones are joined with a comma, as the runtime shows them.
+    /// Header lines. The runtime joins repeated ones with a comma.
     pub(crate) headers: Vec<(String, String)>,
 }
 
@@ -30,12 +30,12 @@ impl Incoming {
         })
     }
 
-    /// Header lines as `shared` reads them.
+    /// Returns the header lines in the form that `shared` parses.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
     }
 
-    /// The first header line of this name, in lower case.
+    /// Returns the first header line of this name, which must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }

@@ -1,9 +1,9 @@
-//! The edge: a thin shell around `shared` that runs as a Cloudflare Worker. It does the I/O; what the I/O means is
-//! decided in `shared`.
+//! The edge: a thin shell around `shared` that runs as a Cloudflare Worker. It does the I/O, and
+//! `shared` decides.
 //!
-//! **Invariants.** No panic on the request path: it would take down every request of the isolate. No borrow of an
-//! isolate's memory across an `await`, and no request waits for another's. A failing store or meter is a 503, never
-//! a refusal of the key. Neither keys, secrets, addresses nor user agents are logged.
+//! **Invariants.** No panic on the request path: it would take down every request of the isolate. No
+//! borrow of isolate memory across an `await`. No request awaits a future of another. A failing store or
+//! meter is a 503, never a refusal of the key. Keys, secrets, addresses and user agents are not logged.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admin;

@@ -1,14 +1,14 @@
-//! Talking to a Durable Object: a JSON message there, a text back.
+//! Requests to Durable Objects: a JSON message out, a text back.
 
 use worker::{ObjectNamespace, Stub, web_sys};
 
-/// Objects have no address of their own; the runtime wants a URL.
+/// A placeholder: objects have no address of their own, and the runtime requires a URL.
 const URL: &str = "https://object/";
 
-/// Sends `message` to the object of this name and waits for what it answers.
+/// Sends `message` to the object of this name. Returns the body of its response.
 ///
 /// # Errors
-/// As the runtime says, or when the answer is not 200.
+/// If the request fails or the response is not 200.
 pub(crate) async fn ask(namespace: &ObjectNamespace, name: &str, message: &str) -> worker::Result<String> {
     let stub: Stub = namespace.get_by_name(name)?;
     let init = web_sys::RequestInit::new();
@@ -19,6 +19,6 @@ pub(crate) async fn ask(namespace: &ObjectNamespace, name: &str, message: &str) 
     let text = response.text().await?;
     match response.status_code() {
         200 => Ok(text),
-        status => Err(format!("the object answered {status}").into()),
+        status => Err(format!("the object responded {status}").into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Handing a call to an origin's proxy, and to the next one where that is safe.
+//! Forwarding a call to an origin's proxy, with a retry at the next origin if that is safe.
 
 mod attempt;
 mod upload;
@@ -26,15 +26,15 @@ thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();
 }
 
-/// An admitted call on its way.
+/// An admitted call.
 pub(crate) struct Passage<'a> {
     pub(crate) edge: &'a Edge<'a>,
     pub(crate) call: &'a ToolCall<'a>,
-    /// The grant for it, issued at the moment it is sent.
+    /// Returns the grant for the call, issued at the time of sending.
     pub(crate) grant: &'a dyn Fn(UnixMillis) -> Grant,
 }
 
-/// Returns the response of the first origin that gives one.
+/// Forwards the call. Returns the response of the first origin that responds.
 ///
 /// # Errors
 /// A 503 if none does; `request-timeout` or `body-malformed` if the client does not send the whole body.
@@ -69,7 +69,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
     Err(failure.problem(passage.call.tool, passage.call.method))
 }
 
-/// Which tools are available, as the first origin that answers sees it.
+/// Returns the status report of the first origin that responds, or `None`.
 pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
     let order = REACHABILITY.with_borrow(|seen| seen.order(&edge.bindings.origins, clock::now()));
     for place in order {
@@ -78,7 +78,7 @@ pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
         if let Some(Ok(Some(report))) = report {
             return Some(report);
         }
-        log::cause("reading an origin's status", Some(edge.incoming), &origin.name);
+        log::cause("origin status failed", Some(edge.incoming), &origin.name);
     }
     None
 }
@@ -100,7 +100,7 @@ async fn is_there(edge: &Edge<'_>, origin: &Origin) -> bool {
     }
 }
 
-/// Asks an origin for something that needs no grant. `None` if what responds cannot prove to be our proxy.
+/// Sends a request that needs no grant to an origin. Returns `None` if the response has no valid proof.
 async fn probe(edge: &Edge<'_>, origin: &Origin, path: &str) -> Result<Option<web_sys::Response>, JsValue> {
     let init = web_sys::RequestInit::new();
     init.set_cache(web_sys::RequestCache::NoStore);
@@ -115,12 +115,12 @@ async fn probe(edge: &Edge<'_>, origin: &Origin, path: &str) -> Result<Option<we
     }
     discard(&response);
     let cause = format!("{} responded {} to a probe without proof", origin.name, response.status());
-    log::cause("probing an origin", Some(edge.incoming), cause);
+    log::cause("origin probe failed", Some(edge.incoming), cause);
     Ok(None)
 }
 
-/// Sends a request to an origin: over the binding that presents the client certificate if there is one, else over the
-/// global fetch.
+/// Sends a request to an origin, over the binding with the client certificate if there is one. Returns the
+/// response.
 async fn fetch(bindings: &Bindings, request: &web_sys::Request) -> Result<web_sys::Response, JsValue> {
     let sent = match &bindings.origin_cert {
         Some(fetcher) => fetcher.fetch(request)?,
@@ -132,7 +132,7 @@ async fn fetch(bindings: &Bindings, request: &web_sys::Request) -> Result<web_sy
     promise::settled(sent).await?.dyn_into()
 }
 
-/// Lets go of a response that nobody will read, so that its connection is free.
+/// Cancels the body of an unread response, so that its connection is free.
 fn discard(response: &web_sys::Response) {
     if let Some(body) = response.body() {
         promise::let_go(body.cancel());

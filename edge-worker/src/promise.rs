@@ -1,4 +1,4 @@
-//! Waiting for what the runtime does, with an end to it.
+//! Promises of the runtime, with timeouts.
 
 use std::{pin::pin, time::Duration};
 
@@ -10,7 +10,7 @@ use worker::{
     wasm_bindgen_futures::spawn_local,
 };
 
-/// What `future` comes to, or `None` after `ms` milliseconds. What it had begun is not undone.
+/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side effects.
 pub(crate) async fn within<F: Future>(ms: u64, future: F) -> Option<F::Output> {
     match select(pin!(future), pin!(Delay::from(Duration::from_millis(ms)))).await {
         Either::Left((output, _)) => Some(output),
@@ -18,16 +18,16 @@ pub(crate) async fn within<F: Future>(ms: u64, future: F) -> Option<F::Output> {
     }
 }
 
-/// What a promise comes to.
+/// Awaits a promise. Returns its value or its rejection.
 pub(crate) async fn settled(promise: Promise) -> Result<JsValue, JsValue> {
     JsFuture::from(promise).await
 }
 
-/// Lets a promise go on by itself. Without a handler its failure would be reported as nobody's.
+/// Detaches a promise. Ignores a rejection, which the runtime would otherwise report as unhandled.
 pub(crate) fn let_go(promise: Promise) {
     spawn_local(async {
         if settled(promise).await.is_err() {
-            // Whoever reads or writes the other end learns of it.
+            // The other end of the stream reports the error.
         }
     });
 }

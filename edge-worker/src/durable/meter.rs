@@ -1,8 +1,8 @@
-//! The object of one key: loads the meter's state, steps it, stores it before the reply leaves.
+//! The meter object of one key: loads the state, steps it, and stores it before the reply leaves.
 //!
-//! A record that the meter has changed is written to KV and told to the feed of key changes by an alarm: at once, or a
-//! second after the write before, and tried until it succeeds. KV is for reading; until it shows the change, the
-//! meter's answers do.
+//! The state is an outbox for its record. An alarm writes a changed record to KV and to the feed of key
+//! changes: at once, or a second after the previous write. It retries until both succeed. Until KV shows
+//! the change, the responses of the meter do.
 
 use std::cell::{Cell, RefCell};
 
@@ -23,25 +23,25 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHE
 const LOAD: &str = "SELECT j FROM state";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 
-/// KV takes one write a second for each key.
+/// The minimum gap between two writes, in milliseconds: KV accepts one write a second for each key.
 const WRITE_GAP_MS: u64 = 1_000;
-/// The longest wait between two tries to write, in milliseconds.
+/// The maximum wait between two retries, in milliseconds.
 const MAX_RETRY_MS: u64 = 60_000;
 
-/// One key's meter. The runtime holds every reply back until what was written before it is safe.
+/// The meter of one key. The runtime holds each reply back until the writes before it are durable.
 #[durable_object(alarm)]
 pub struct Meter {
     object: ObjectState,
     env: Env,
     sql: SqlStorage,
-    /// When KV was last written to.
+    /// Time of the last write to KV.
     written: Cell<UnixMillis>,
     failures: Cell<u32>,
-    /// The record's version that the alarm was last set for, and those that KV and the feed are known to have.
+    /// The record version for which the alarm was last set, and those that KV and the feed have.
     armed: Cell<u64>,
     stored: Cell<u64>,
     noted: Cell<u64>,
-    /// `None` until the first message, and after a write that failed: then the row is read again.
+    /// `None` until the first message and after a failed write: the row is then read again.
     state: RefCell<Option<State>>,
 }
 
@@ -69,28 +69,29 @@ impl DurableObject for Meter {
                 Response::ok(reply)
             }
             Err(fault) => {
-                log::cause("stepping a meter", None, &fault);
+                log::cause("meter step failed", None, &fault);
                 Err(fault)
             }
         }
     }
 
-    /// Never fails: the platform gives up on an alarm that does, and the record would stay unwritten.
+    /// Never returns an error: the platform gives up on an alarm that fails, and the record would stay
+    /// unwritten.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(fault) = self.hand_on().await {
+        if let Err(fault) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
-            log::cause("handing on a changed key record", None, fault);
+            log::cause("key record write failed", None, fault);
         }
         if let Err(fault) = self.arm().await {
-            log::cause("setting a meter's alarm", None, fault);
+            log::cause("meter alarm failed", None, fault);
         }
         Response::empty()
     }
 }
 
 impl Meter {
-    /// Sets the alarm, if the record has to be handed on and nobody will yet. A newer one does not wait for the next
-    /// try of an older one.
+    /// Sets the alarm if the record must be written and no alarm is set. A newer record does not wait for
+    /// the retry of an older one.
     async fn arm(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
         let storage = self.object.storage();
@@ -105,8 +106,8 @@ impl Meter {
         storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
     }
 
-    /// Hands the record on to KV and to the feed side by side: while one fails, the other has it, and not again.
-    async fn hand_on(&self) -> Result<()> {
+    /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.
+    async fn write_record(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
         let (stored, noted) = join(self.store(&record), self.note(&record)).await;
         stored.and(noted)?;
@@ -140,7 +141,8 @@ impl Meter {
         Ok(place.insert(state).unstored().cloned())
     }
 
-    /// One synchronous step: nothing comes between reading the state and storing the next.
+    /// Handles a message in one synchronous step, so that no other message sees the state in between.
+    /// Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {
@@ -153,7 +155,7 @@ impl Meter {
         Ok(reply)
     }
 
-    /// The stored state. One that cannot be read is an error: to begin anew would give every call back.
+    /// Returns the stored state. An unreadable one is an error, because a new one would give every call back.
     fn load(&self) -> Result<State> {
         self.sql.exec(TABLE, None)?;
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;

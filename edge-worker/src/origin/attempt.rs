@@ -1,4 +1,4 @@
-//! One call to one origin.
+//! One attempt of a call at one origin.
 
 use std::pin::{Pin, pin};
 
@@ -20,21 +20,21 @@ use super::{
 };
 use crate::{body, clock, log, promise};
 
-/// How long the origin's side of a broken upload is waited for, in milliseconds, before the break is taken for the
-/// client's. The runtime says only that one side broke. If it was the origin's, its response or its failure follows at
+/// Wait for the origin's side of a broken upload, in milliseconds, before the client is held responsible.
+/// The runtime reports only that one side broke. If it was the origin, its response or failure follows at
 /// once.
 const BROKEN_PIPE_MS: u64 = 250;
 
 pub(super) struct Attempt<'a> {
     pub(super) passage: &'a Passage<'a>,
     pub(super) origin: &'a Origin,
-    /// Whether there is another origin to turn to.
+    /// Whether there is another origin to try.
     pub(super) another: bool,
     /// Whether the origin responded a moment ago.
     pub(super) confirmed: bool,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 pub(super) enum Undelivered {
     /// The origin failed.
     ByOrigin(Failure),
@@ -46,8 +46,9 @@ type Fetched = Result<web_sys::Response, JsValue>;
 type Delivered = Result<web_sys::Response, Undelivered>;
 
 impl Attempt<'_> {
-    /// Sends the call. A POST must not be executed twice, and nothing tells afterwards how far it went. So if there is
-    /// another origin, this one has to have responded lately, or to respond to a probe now.
+    /// Sends the call. Returns the response that the origin's proxy proves to be its own. A POST must not be
+    /// executed twice, and its progress is unknown after a failure. So if there is another origin, this one
+    /// must have responded lately or respond to a probe now.
     pub(super) async fn run(&self, upload: &Upload) -> Delivered {
         let method = self.passage.call.method;
         let needs_probe = method == CallMethod::Post && self.another && !self.confirmed;
@@ -120,7 +121,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Finds out which side broke the pipe.
+    /// Determines which side broke the pipe.
     async fn await_reason(&self, response: Pin<&mut impl Future<Output = Fetched>>) -> Delivered {
         match promise::within(BROKEN_PIPE_MS, response).await {
             Some(fetched) => fetched.map_err(|fault| self.lost(&fault)),
@@ -128,7 +129,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Lets an upload go on whose response has come already. If the client breaks it off, it ends as cut at the origin.
+    /// Continues an upload after its response. If the client breaks it off, it is aborted at the origin too.
     fn finish_upload(&self, finished: Promise, controller: &web_sys::AbortController) {
         let controller = controller.clone();
         self.passage.edge.ctx.wait_until(async move {
@@ -165,7 +166,7 @@ impl Attempt<'_> {
         let init = web_sys::RequestInit::new();
         init.set_method(self.passage.call.method.method().as_str());
         init.set_redirect(web_sys::RequestRedirect::Manual);
-        // An answer belongs to the key that asked: no cache on the way may give it to another.
+        // A response belongs to one key. No cache may serve it to another.
         init.set_cache(web_sys::RequestCache::NoStore);
         init.set_signal(Some(signal));
         init.set_headers(&kept);
@@ -182,8 +183,8 @@ impl Attempt<'_> {
         Ok((request, signed.proof))
     }
 
-    /// Tells a proxy's response, which the client gets, from what stands in its place. A refusal that the proxy wrote
-    /// before it had verified the grant cannot carry the proof, so only its code is believed.
+    /// Returns the response if it has a valid proof. A refusal that the proxy wrote before it had verified
+    /// the grant cannot carry the proof, so only its code is believed.
     fn accept(&self, response: web_sys::Response, proof: &Proof) -> Delivered {
         let header = |name: &str| response.headers().get(name).ok().flatten();
         if header(headers::PROOF).is_some_and(|text| proof.matches(&text)) {
@@ -192,10 +193,9 @@ impl Attempt<'_> {
         discard(&response);
         let refusal = header(headers::PROBLEM).and_then(|code| Code::parse(&code));
         Err(match refusal {
-            Some(Code::GrantInvalid) => self.failed(
-                Failure::Rejected,
-                "does not accept our grant: is its secret, name or clock another?",
-            ),
+            Some(Code::GrantInvalid) => {
+                self.failed(Failure::Rejected, "rejects the grant: check its secret, name and clock")
+            }
             Some(code) if code.status() < 500 => {
                 Undelivered::ByClient(Problem::new(code, "the data center refused the request"))
             }
@@ -214,7 +214,7 @@ impl Attempt<'_> {
 
     fn failed(&self, failure: Failure, cause: &str) -> Undelivered {
         let cause = format!("{} {cause} ({failure:?})", self.origin.name);
-        log::cause("calling an origin", Some(self.passage.edge.incoming), cause);
+        log::cause("origin call failed", Some(self.passage.edge.incoming), cause);
         Undelivered::ByOrigin(failure)
     }
 }

@@ -1,11 +1,11 @@
-//! A request's body on its way to an origin.
+//! The upload of a request body to an origin.
 //!
-//! A short body of declared length is received whole first: what a client breaks off then reaches nobody, and the body
-//! can be sent to a second origin. Any other body stays a stream of the runtime's own, which is piped and not copied.
+//! A short body of declared length is buffered first. If the client breaks it off, no origin sees it, and
+//! it can be sent to a second origin. Any other body stays a stream of the runtime, piped and not copied.
 //!
-//! The client's stream is never given to the fetch itself. If it breaks, workerd ends a chunked request as if it were
-//! complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside a chunk). A pipe that leaves the other end
-//! open reports the break, and aborting the fetch then cuts the request.
+//! The client's stream is never passed to the fetch itself. If it breaks, workerd ends a chunked request
+//! as if it were complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside a chunk). A pipe
+//! that leaves the other end open reports the break, and aborting the fetch then cuts the request.
 
 use std::cell::Cell;
 
@@ -19,26 +19,26 @@ use worker::{
 use super::Passage;
 use crate::body;
 
-/// A body that is to be sent.
+/// A request body to send.
 pub(super) enum Upload {
     /// No body, or an empty one.
     Empty,
     /// A whole body in memory.
     Held(ArrayBuffer),
-    /// A body that is still coming, and can be sent once.
+    /// A body that is still arriving. It can be sent once.
     Streamed { source: web_sys::ReadableStream, length: Option<u64>, is_spent: Cell<bool> },
 }
 
 /// A stream between client and origin.
 pub(super) struct Pipe {
-    /// What the origin is sent.
+    /// The end that the origin receives.
     pub(super) readable: web_sys::ReadableStream,
-    /// Resolves once the whole body was handed over, rejects if either side broke.
+    /// Resolves once the whole body was piped. Rejects if either side broke.
     pub(super) finished: Promise,
 }
 
 impl Upload {
-    /// Receives a short body, and prepares any other.
+    /// Buffers a short body. Prepares any other for streaming.
     ///
     /// # Errors
     /// `request-timeout` or `body-malformed`, of a short body.
@@ -57,7 +57,7 @@ impl Upload {
         }
     }
 
-    /// Starts to pipe a body that is still coming, which can be done once. `None` for any other.
+    /// Starts to pipe a streamed body, which is possible once. Returns `None` for any other.
     pub(super) fn pipe(&self) -> Result<Option<Pipe>, JsValue> {
         let Self::Streamed { source, length, is_spent } = self else { return Ok(None) };
         is_spent.set(true);
@@ -74,7 +74,7 @@ impl Upload {
 }
 
 impl Pipe {
-    /// Starts to pipe `source`, which goes on by itself.
+    /// Starts to pipe `source` in the background.
     fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
             Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
@@ -87,7 +87,7 @@ impl Pipe {
     }
 }
 
-/// A transform stream of the runtime's own, of which one keeps `Content-Length` and neither copies.
+/// Returns a transform stream of the runtime, which does not copy.
 fn construct(class: &str, arguments: &[JsValue]) -> Result<web_sys::TransformStream, JsValue> {
     let class: Function = Reflect::get(&global(), &class.into())?.dyn_into()?;
     Ok(Reflect::construct(&class, &arguments.iter().collect::<Array>())?.unchecked_into())
