@@ -14,15 +14,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shared::{
-    problem::{Code, Problem},
-    request_id::RequestId,
-};
+use shared::problem::Code;
 
-use crate::{
-    clock,
-    config::{AccessDetail, AccessTarget, LogConfig},
-};
+use crate::config::{AccessDetail, AccessTarget, LogConfig};
 
 pub use line::{Line, RefusedCall, Timings};
 
@@ -105,25 +99,6 @@ impl AccessLog {
         }
     }
 
-    /// Adds the line of a request that was refused before it could be read.
-    pub fn unread(&self, request_id: RequestId, problem: &Problem) {
-        if self.wants(problem.status(), Some(problem.code())) {
-            self.add(&Line {
-                time: clock::now(),
-                request_id,
-                call: None,
-                refused: None,
-                status: problem.status(),
-                refusal: Some(problem.code()),
-                upstream: None,
-                tries: 0,
-                micros: 0,
-                sent: 0,
-                timings: None,
-            });
-        }
-    }
-
     /// Lines that were dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
@@ -178,7 +153,7 @@ const fn written(config: LogConfig) -> u8 {
 mod tests {
     use std::{io, sync::mpsc};
 
-    use shared::time::UnixMillis;
+    use shared::{request_id::RequestId, time::UnixMillis};
 
     use super::*;
 

@@ -18,8 +18,8 @@ use pingora_core::protocols::{Stream, UniqueID};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use self::deadline::{Deadline, Pace};
-pub use self::{arrival::Arrival, deadline::Awaited};
-use crate::{config::ClientConfig, http2::Http2Stream};
+pub use self::{arrival::RequestHead, deadline::Awaited};
+use crate::{hooks::ClientOptions, http2::Http2Stream};
 
 /// The connection. What was read with a request's head is played back to whoever reads its body.
 pub struct ClientStream {
@@ -29,7 +29,9 @@ pub struct ClientStream {
     head_length: usize,
     played: usize,
     deadline: Deadline,
-    bounds: Bounds,
+    options: ClientOptions,
+    /// Whether the connection is encrypted with TLS.
+    is_tls: bool,
     /// Whether a request was read on this connection before.
     used: bool,
     /// Whether the client has closed its half of the connection: it sends no more, and may still read.
@@ -43,49 +45,39 @@ pub fn address(stream: &Stream) -> Option<IpAddr> {
     digest.peer_addr()?.as_inet().map(SocketAddr::ip)
 }
 
-/// How long a client may take.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    header: Duration,
-    idle: Duration,
-    /// Bytes a second of an upload, and of a response that is there to be taken.
-    upload_rate: u64,
-    download_rate: u64,
-    h2c: bool,
-}
-
-impl Bounds {
-    const fn of(config: &ClientConfig) -> Self {
-        Self {
-            header: config.header_timeout,
-            idle: config.idle_timeout,
-            upload_rate: config.min_upload_rate,
-            download_rate: config.min_download_rate,
-            h2c: config.h2c,
-        }
-    }
-}
-
 impl ClientStream {
-    /// A connection that has just been accepted.
+    /// Returns a connection that has just been accepted, and whose handshake is over if it `is_tls`.
     #[must_use]
-    pub fn new(inner: Stream, config: &ClientConfig) -> Self {
-        Self::begun(inner, Vec::new(), config)
+    pub fn new(inner: Stream, is_tls: bool, options: ClientOptions) -> Self {
+        Self::begun(inner, Vec::new(), is_tls, options)
     }
 
-    /// A connection of which these bytes were read already.
+    /// Returns a connection of which these bytes were read already.
     #[must_use]
-    pub fn begun(inner: Stream, bytes: Vec<u8>, config: &ClientConfig) -> Self {
+    pub fn begun(inner: Stream, bytes: Vec<u8>, is_tls: bool, options: ClientOptions) -> Self {
         Self {
             inner,
             bytes,
             head_length: 0,
             played: 0,
             deadline: Deadline::new(),
-            bounds: Bounds::of(config),
+            options,
+            is_tls,
             used: false,
             half_closed: false,
         }
+    }
+
+    /// Returns true if the connection is encrypted with TLS.
+    #[must_use]
+    pub const fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    /// Returns the maximum number of bytes of a body.
+    #[must_use]
+    pub const fn max_body(&self) -> u64 {
+        self.options.max_body
     }
 
     /// The head of the request as the client sent it, with its empty line.
@@ -94,14 +86,20 @@ impl ClientStream {
         self.bytes.get(..self.head_length).unwrap_or_default()
     }
 
-    /// Frees the memory of the request's head. What was read beyond it stays.
-    pub fn forget_head(&mut self) {
-        self.bytes = match self.bytes.len() > self.head_length {
+    /// Takes the head of the request. What was read beyond it stays.
+    pub fn take_head(&mut self) -> Vec<u8> {
+        let rest = match self.bytes.len() > self.head_length {
             true => self.bytes.split_off(self.head_length),
             false => Vec::new(),
         };
         self.played = self.played.saturating_sub(self.head_length);
         self.head_length = 0;
+        std::mem::replace(&mut self.bytes, rest)
+    }
+
+    /// Notes that the head of the request is not held any more.
+    pub fn release_head(&mut self) {
+        drop(self.take_head());
         if let Some(stream) = self.http2() {
             stream.release_head();
         }
@@ -125,27 +123,27 @@ impl ClientStream {
 
     /// From now on the client is to send more of its request, at the minimum rate.
     pub fn wait_for_more(&self) {
-        let pace = Pace { pause: self.bounds.idle, rate: self.bounds.upload_rate };
+        let pace = Pace { pause: self.options.idle_timeout, rate: self.options.min_upload_rate };
         self.deadline.wait_at_pace(Awaited::Request, pace);
     }
 
     /// From now on the client is to take what is there for it, at the minimum rate.
     pub fn wait_for_taking(&self) {
-        let pace = Pace { pause: self.bounds.idle, rate: self.bounds.download_rate };
+        let pace = Pace { pause: self.options.idle_timeout, rate: self.options.min_download_rate };
         self.deadline.wait_at_pace(Awaited::Taking, pace);
     }
 
     /// From now on the tool is to go on with its response, with pauses of at most this length. A body that is still
     /// coming earns it time at the minimum rate of uploads: the tool may be reading it.
     pub fn wait_for_rest(&self, pause: Duration) {
-        let pace = Pace { pause, rate: self.bounds.upload_rate };
-        self.deadline.wait_at_pace(Awaited::RestOfAnswer, pace);
+        let pace = Pace { pause, rate: self.options.min_upload_rate };
+        self.deadline.wait_at_pace(Awaited::RestOfResponse, pace);
     }
 
     /// The minimum rate of uploads, in bytes a second.
     #[must_use]
     pub const fn upload_rate(&self) -> u64 {
-        self.bounds.upload_rate
+        self.options.min_upload_rate
     }
 
     /// Whether what is overdue came, but more slowly than its minimum rate.
@@ -160,9 +158,9 @@ impl ClientStream {
         self.deadline.overdue()
     }
 
-    /// From the next request on these bounds hold.
-    pub const fn keep_within(&mut self, config: &ClientConfig) {
-        self.bounds = Bounds::of(config);
+    /// Sets the limits of the next request.
+    pub const fn set_options(&mut self, options: ClientOptions) {
+        self.options = options;
     }
 
     /// Reads once, through a buffer that is gone when there is nothing to read.
@@ -184,13 +182,13 @@ impl ClientStream {
 
     fn note_received(&self, bytes: usize) {
         self.deadline.progress(Awaited::Request, bytes);
-        self.deadline.progress(Awaited::RestOfAnswer, bytes);
+        self.deadline.progress(Awaited::RestOfResponse, bytes);
     }
 
     /// Any byte of a response that passes is a sign of life of its tool.
     fn note_sent(&self, bytes: usize) {
         self.deadline.progress(Awaited::Taking, bytes);
-        self.deadline.progress(Awaited::RestOfAnswer, usize::MAX);
+        self.deadline.progress(Awaited::RestOfResponse, usize::MAX);
     }
 
     /// Ready once what is waited for is overdue.

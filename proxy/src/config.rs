@@ -31,7 +31,7 @@ pub use pool::{
 pub use tls::UpstreamTls;
 pub use values::show as show_duration;
 
-use crate::{per_tool::PerTool, tls::ServerTls};
+use crate::{hooks::ClientOptions, per_tool::PerTool, tls::ServerTls};
 
 /// The whole configuration.
 #[derive(Clone, Debug)]
@@ -154,6 +154,23 @@ impl fmt::Display for LoadError {
         match self {
             Self::Unreadable { file, error } => write!(f, "{file}: cannot be read: {error}"),
             Self::Faulty(faults) => faults.fmt(f),
+        }
+    }
+}
+
+impl ClientConfig {
+    /// Returns the limits that the transport enforces.
+    #[must_use]
+    pub const fn options(&self, max_body: u64) -> ClientOptions {
+        ClientOptions {
+            header_timeout: self.header_timeout,
+            idle_timeout: self.idle_timeout,
+            min_upload_rate: self.min_upload_rate,
+            min_download_rate: self.min_download_rate,
+            requests_per_connection: self.requests_per_connection,
+            streams_per_connection: self.streams_per_connection,
+            h2c: self.h2c,
+            max_body,
         }
     }
 }

@@ -43,7 +43,7 @@ pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
-pub use handlers::serve;
+pub use handlers::{Operation, ParsedRequest};
 pub use key_table::{CallDecision, KeyTable};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};

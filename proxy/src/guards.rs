@@ -28,7 +28,7 @@ use crate::config::ClientConfig;
 pub struct Guards {
     connections: Arc<Connections>,
     /// Connections that are being told that they are too many.
-    turned_away: AtomicUsize,
+    turned_away: Arc<AtomicUsize>,
     keys: Inflight,
     refusals: Vec<Mutex<Rate>>,
     hasher: RandomState,
@@ -47,7 +47,7 @@ impl Default for Guards {
         let rate = || Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), HASHES, SLOTS));
         Self {
             connections: Arc::default(),
-            turned_away: AtomicUsize::new(0),
+            turned_away: Arc::default(),
             keys: Inflight::new(),
             refusals: std::iter::repeat_with(rate).take(SHARDS).collect(),
             hasher: RandomState::new(),
@@ -62,14 +62,12 @@ impl Guards {
         self.connections.enter(network(address), config.connections_per_address)
     }
 
-    /// Runs what tells a connection that it is one too many, if not too many are being told so already.
-    pub async fn turn_away(&self, tell: impl Future<Output = ()>) {
+    /// Takes one of the slots for connections that are told why they are closed. Dropping it gives it back.
+    #[must_use]
+    pub fn turn_away(&self) -> Option<TurnedAway> {
         const AT_ONCE: usize = 64;
-        let leave = Leave(&self.turned_away);
-        if self.turned_away.fetch_add(1, Ordering::Relaxed) < AT_ONCE {
-            tell.await;
-        }
-        drop(leave);
+        let slot = TurnedAway(Arc::clone(&self.turned_away));
+        (self.turned_away.fetch_add(1, Ordering::Relaxed) < AT_ONCE).then_some(slot)
     }
 
     /// Counts a call of a key as under way until the guard is dropped; `None` when as many are as one key may have.
@@ -90,9 +88,11 @@ impl Guards {
     }
 }
 
-struct Leave<'a>(&'a AtomicUsize);
+/// A connection that is told why it is closed.
+#[derive(Debug)]
+pub struct TurnedAway(Arc<AtomicUsize>);
 
-impl Drop for Leave<'_> {
+impl Drop for TurnedAway {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -26,8 +26,8 @@ use tokio::time::timeout;
 use turns::{Turn, Turns};
 
 use crate::{
-    config::ClientConfig,
     drain::{Drain, Phase, UnderWay},
+    hooks::{ClientOptions, Limit},
 };
 
 /// What a client says before anything else (RFC 9113, section 3.4).
@@ -69,15 +69,6 @@ impl End {
     }
 }
 
-/// A limit of HTTP/2 that a client ran into without ending its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The bytes held of a connection that has not sent a valid key or grant.
-    HeldBytes,
-    /// The time in which a client must take a refusal.
-    RefusalTimeout,
-}
-
 /// What a client may send of one body before somebody has read it. As long as a connection has not sent a valid key or
 /// grant it is what it may send of all; after that it is so much for each body, because those that nobody reads must
 /// not stop the others.
@@ -99,10 +90,10 @@ const TURN: usize = 1 << 20;
 /// How long a connection that was told to end may take for it when it has no request.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-fn builder(config: &ClientConfig) -> Builder {
+fn builder(options: &ClientOptions) -> Builder {
     let mut builder = Builder::new();
     builder
-        .max_concurrent_streams(config.streams_per_connection)
+        .max_concurrent_streams(options.streams_per_connection)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(STREAM_WINDOW)
         .max_header_list_size(MAX_HEADER_LIST)
@@ -120,7 +111,7 @@ fn builder(config: &ClientConfig) -> Builder {
 /// stream; it must not wait. `exceeded` is called for each limit that a request runs into.
 pub async fn serve(
     connection: Stream,
-    config: &ClientConfig,
+    options: &ClientOptions,
     drain: &Arc<Drain>,
     mut serve: impl FnMut(Vec<u8>, Http2Stream) + Send,
     exceeded: impl Fn(Limit) + Send + Sync + 'static,
@@ -128,10 +119,10 @@ pub async fn serve(
     let mut phase = drain.phase();
     let peer = stream::Peer::of(&connection);
     let turn = Turn::new(UNVERIFIED_TURN);
-    let greeting = builder(config).handshake(Turns::new(connection, &turn));
+    let greeting = builder(options).handshake(Turns::new(connection, &turn));
     let greeted = tokio::select! {
         biased;
-        greeted = timeout(config.header_timeout, greeting) => greeted,
+        greeted = timeout(options.header_timeout, greeting) => greeted,
         _ = phase.wait_for(|phase| *phase == Phase::Ending) => return End::Done,
     };
     let mut connection = match greeted {
@@ -144,7 +135,7 @@ pub async fn serve(
     let streams = Arc::new(Streams::new(exceeded));
     let mut ending = None;
     loop {
-        let patience = connection.patience(config, &streams, ending);
+        let patience = connection.patience(options, &streams, ending);
         let accepted = tokio::select! {
             biased;
             // Requests that come before the client has heard it are served; it makes the others somewhere else.
@@ -154,7 +145,7 @@ pub async fn serve(
                 continue;
             }
             () = streams.verified(), if !connection.verified => {
-                connection.widen(config);
+                connection.widen(options);
                 continue;
             }
             accepted = connection.accept() => accepted,
@@ -179,7 +170,7 @@ pub async fn serve(
                     connection.end_abruptly(Reason::ENHANCE_YOUR_CALM).await;
                     return End::Flood;
                 }
-                if ending.is_none() && streams.begun() >= config.requests_per_connection {
+                if ending.is_none() && streams.begun() >= options.requests_per_connection {
                     ending = Some(End::Done);
                     connection.connection.graceful_shutdown();
                 }
@@ -220,18 +211,18 @@ impl Conversation {
     }
 
     /// Lets the client send the bodies of all its requests at once.
-    fn widen(&mut self, config: &ClientConfig) {
+    fn widen(&mut self, options: &ClientOptions) {
         self.verified = true;
-        let window = config.streams_per_connection.saturating_mul(STREAM_WINDOW);
+        let window = options.streams_per_connection.saturating_mul(STREAM_WINDOW);
         self.connection.set_target_window_size(window.min(MAX_WINDOW));
     }
 
     /// How long there may be no request under way. Of one that was answered something may still have to be sent.
-    fn patience(&self, config: &ClientConfig, streams: &Streams, ending: Option<End>) -> Duration {
+    fn patience(&self, options: &ClientOptions, streams: &Streams, ending: Option<End>) -> Duration {
         match ending {
             Some(_) if !self.connection.has_streams() => FAREWELL,
-            None if streams.begun() == 0 => config.header_timeout,
-            Some(_) | None => config.idle_timeout,
+            None if streams.begun() == 0 => options.header_timeout,
+            Some(_) | None => options.idle_timeout,
         }
     }
 

@@ -1,8 +1,178 @@
-//! What happens to a request, one file for each phase, in their order.
+//! The product's decisions about a request, one file for each phase. The transport calls them in this order.
 
-pub mod admit;
-pub mod answer;
-pub mod body;
-pub mod fail;
-pub mod log;
-pub mod select;
+mod connection_filter;
+pub mod fail_to_proxy;
+mod logging;
+mod outage;
+mod request_body_filter;
+pub mod request_filter;
+mod retry;
+mod upstream_peer;
+mod upstream_request_filter;
+mod upstream_response_filter;
+
+use std::{net::IpAddr, sync::Arc};
+
+pub use connection_filter::ConnectionPermit;
+
+use pingora_core::ErrorType;
+use shared::problem::Problem;
+
+use crate::{
+    call::{Call, Record, RequestLog},
+    clock::Monotonic,
+    direct,
+    drain::Drain,
+    hooks::{
+        AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases,
+        Request, RequestAction, UpstreamRequest, UpstreamResponse,
+    },
+    http2::End,
+    metrics::Bound,
+    request_id::random_id,
+    response::Response,
+    state::State,
+    tls::{Handshake, ServerTls},
+};
+
+/// The product, as transports call it.
+#[derive(Clone)]
+pub struct Gateway {
+    /// Everything that requests share.
+    pub state: Arc<State>,
+    /// Maximum number of connections, whatever the configuration says.
+    pub max_connections: usize,
+}
+
+impl Listener for Gateway {
+    type Permit = ConnectionPermit;
+
+    fn connection_filter(&self, address: Option<IpAddr>) -> ConnectionAction<ConnectionPermit> {
+        connection_filter::connection_filter(&self.state, self.max_connections, address)
+    }
+
+    fn tls(&self) -> Option<ServerTls> {
+        self.state.config.load().server.tls.clone()
+    }
+
+    fn client_options(&self) -> ClientOptions {
+        let config = self.state.config.load();
+        config.clients.options(config.max_body)
+    }
+
+    fn drain(&self) -> &Arc<Drain> {
+        &self.state.drain
+    }
+
+    fn record(&self, event: Event) {
+        let metrics = &self.state.metrics;
+        match event {
+            Event::Handshake(outcome) => {
+                metrics.handshake(outcome);
+                if outcome == Handshake::Timeout {
+                    metrics.hit(Bound::HeaderTimeout);
+                }
+            }
+            Event::Http2Closed(end) => {
+                metrics.http2_ended(end);
+                match end {
+                    End::Timeout => metrics.hit(Bound::HeaderTimeout),
+                    End::Idle => metrics.hit(Bound::IdleTimeout),
+                    End::Closed | End::Done | End::Broken | End::Flood => {}
+                }
+            }
+            Event::LimitExceeded(limit) => metrics.hit(Bound::from(limit)),
+        }
+    }
+}
+
+impl Phases for Gateway {
+    type Call = Call;
+    type Log = RequestLog;
+    type Handler<'a> = direct::ParsedRequest<'a>;
+
+    fn new_log(&self, is_tls: bool) -> RequestLog {
+        RequestLog {
+            request_id: random_id(),
+            secure: request_filter::is_secure(&self.state, is_tls),
+            trace_id: None,
+            proof: None,
+            standing: None,
+            refusal: None,
+            refused_call: None,
+        }
+    }
+
+    fn request_filter<'a>(
+        &self,
+        request: &Request<'_, 'a>,
+        record: &mut Record,
+    ) -> RequestAction<Call, direct::ParsedRequest<'a>> {
+        request_filter::request_filter(&self.state, request, record)
+    }
+
+    fn upstream_peer(&self, call: &mut Call, record: &Record) -> Result<Attempt, Box<Problem>> {
+        upstream_peer::upstream_peer(&self.state, call, record)
+    }
+
+    fn upstream_request_filter(&self, call: &Call, record: &Record, head: &mut impl UpstreamRequest) {
+        upstream_request_filter::upstream_request_filter(call, record, head);
+    }
+
+    fn request_body_filter(&self, call: &Call, received: u64) -> Result<(), Box<Problem>> {
+        request_body_filter::request_body_filter(call, received)
+    }
+
+    fn upstream_response_filter(
+        &self,
+        call: &mut Call,
+        record: &Record,
+        status: u16,
+        head: &mut impl UpstreamResponse,
+    ) {
+        upstream_response_filter::upstream_response_filter(&self.state, call, record, status, head);
+    }
+
+    fn fail_to_connect(
+        &self,
+        call: &mut Call,
+        record: &Record,
+        error: &ErrorType,
+        counts: bool,
+    ) -> AfterFailure {
+        retry::fail_to_connect(&self.state, call, record, error, counts)
+    }
+
+    fn can_retry(&self, call: &Call) -> bool {
+        call.pool.can_retry(Monotonic::now())
+    }
+
+    fn error_while_proxy(&self, call: &mut Call, record: &Record, failure: Failure) -> AfterFailure {
+        retry::error_while_proxy(&self.state, call, record, failure)
+    }
+
+    fn fail_to_proxy(&self, call: Option<&Call>, record: &mut Record, problem: &Problem) -> Response {
+        fail_to_proxy::fail_to_proxy(&self.state, call, record, problem)
+    }
+
+    fn logging(&self, call: Option<&Call>, record: &Record) {
+        logging::logging(&self.state, call, record);
+    }
+}
+
+impl From<Limit> for Bound {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit::HeaderTimeout => Self::HeaderTimeout,
+            Limit::IdleTimeout => Self::IdleTimeout,
+            Limit::MinUploadRate => Self::MinUploadRate,
+            Limit::MinDownloadRate => Self::MinDownloadRate,
+            Limit::ResponseTimeout => Self::AnswerTimeout,
+            Limit::AttemptTimeout => Self::TryTimeout,
+            Limit::RetryBudget => Self::RetryPercent,
+            Limit::PauseTimeout => Self::PauseTimeout,
+            Limit::RefusalTimeout => Self::RefusalTimeout,
+            Limit::Http2HeldBytes => Self::Http2HeldBytes,
+        }
+    }
+}

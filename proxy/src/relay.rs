@@ -1,102 +1,90 @@
-//! Carries calls out between a client and a tool that both speak HTTP/1.1: the hot path, which is ours. Pingora brings
-//! the connections; its own way of passing a message on goes through two channels, two header maps and a task for every
-//! idle connection, which costs more than all the rest of a call.
+//! Forwards requests over HTTP/1.1: the hot path. Pingora brings the connections; its own way of passing a message on goes
+//! through two channels, two header maps and a task for every idle connection, which costs more than all the rest of a
+//! call.
 
 mod buffer;
+mod connect;
 mod dial;
 mod exchange;
+mod failure;
 mod framing;
 mod head;
 mod incoming;
-mod outbox;
-mod recovery;
-mod reply;
 mod request;
+mod respond;
+mod write_buf;
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use pingora_core::{protocols::Stream, server::configuration::ServerConf};
-use shared::{
-    origin::Execution,
-    problem::{Code, Problem},
-    request::{Head, too_large},
-    route::Route,
-    written::Written,
-};
+use pingora_core::server::configuration::ServerConf;
+use shared::{problem::Problem, request::Head};
 
 pub use self::incoming::{BodyFault, Incoming};
+pub(crate) use self::respond::refuse_unread;
 
 use self::{
+    connect::{ConnectError, Connected},
     dial::Dialer,
     exchange::{Broken, Download, Exchange, Upload},
+    failure::{Recovery, failed_late, recover},
     framing::Framing,
-    recovery::{Recovery, failed_late, recover},
-    reply::{refuse, say},
-    request::Request,
+    request::Framed,
+    respond::{refuse, respond},
 };
 use crate::{
     client::ClientStream,
     clock::Monotonic,
-    ctx::RequestCtx,
-    direct,
-    http2::tools::{Carrier, Unmade},
-    phases::{
-        admit::{self, Admission},
-        fail::{self, Cause},
-        log::{self, Outcome},
-    },
-    respond::{self, Linger},
-    state::State,
-    upstreams::{ConnectTarget, OwnerThread, Semaphore, Upstream},
+    connection_limit::Semaphore,
+    hooks::{AfterFailure, Handler, Phases, Request, RequestAction},
+    linger::LingeringClose,
+    record::Record,
+    response::Response,
     wire::WireHead,
 };
 
-/// What connects to the tools.
+/// Forwards requests to upstreams.
 pub struct Relay {
     dialer: Arc<Dialer>,
-    room: Arc<Semaphore>,
+    /// Bounds the idle connections.
+    semaphore: Arc<Semaphore>,
 }
 
-/// What becomes of the client's connection.
+/// What becomes of the client's connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It can serve another request.
     Request,
-    /// It ends.
-    End,
-    /// It ends once what the client still sends was taken, so that it gets to read its answer.
-    Linger(Linger),
-}
-
-/// A connection to a tool, how it was made, and whether it had served before.
-struct Connected {
-    tool: Stream,
-    target: Arc<ConnectTarget>,
-    /// Where it waits for its next call.
-    home: OwnerThread,
-    reused: bool,
-    /// Whether other calls share it, so that the tool can tell which of them it has not looked at.
-    shared: bool,
+    /// It is closed.
+    Close,
+    /// It is closed after the rest of the request was drained, so that the client can read the response.
+    Linger(LingeringClose),
 }
 
 /// What is to be done with a request whose head was read.
-enum Opened {
-    /// Call a tool: the beginning of what it is asked.
-    Call(Vec<u8>),
-    /// The same, once the body that is still to come is buffered.
-    Upload(Vec<u8>),
-    /// Say what the proxy itself knows.
-    Answer(Written),
-    /// What direct mode answers itself.
-    Direct,
-    /// Say why nothing else is done.
-    Refuse(Problem),
+enum Opened<C, H> {
+    Forward {
+        call: C,
+        /// The head of the request to the upstream, but for its `Host`.
+        head: Vec<u8>,
+        /// Whether the whole body has come.
+        is_complete: bool,
+    },
+    Respond(Response, Option<C>),
+    Handle(H),
 }
 
-/// How a call ended.
+/// The same, without what borrows from the head.
+enum Decided<C> {
+    Forward(C, Framed, Vec<u8>, bool),
+    Respond(Response, Framed, Option<C>),
+    Handled(Ended),
+    Unreadable(Problem),
+}
+
+/// How a request ended.
 struct Ended {
     status: u16,
     sent: usize,
@@ -104,342 +92,258 @@ struct Ended {
 }
 
 impl Relay {
-    /// A relay that keeps so many connections without work.
+    /// Returns a relay that keeps so many idle connections.
     #[must_use]
     pub fn new(conf: &ServerConf, idle_connections: usize) -> Self {
-        Self { dialer: Arc::new(Dialer::new(conf)), room: Semaphore::new(idle_connections) }
+        Self { dialer: Arc::new(Dialer::new(conf)), semaphore: Semaphore::new(idle_connections) }
     }
 
-    /// Answers the request that has arrived; `last` says that the connection is to serve no other.
-    pub async fn serve(&self, state: &Arc<State>, client: &mut ClientStream, last: bool) -> Next {
-        let mut ctx = RequestCtx::new(state.drain.enter());
+    /// Serves the request whose head the client has sent. `last` says that the connection must serve no other.
+    pub async fn serve<P: Phases>(&self, phases: &P, client: &mut ClientStream, last: bool) -> Next {
+        let in_flight = phases.drain().enter();
+        let max_body = client.max_body();
+        let mut record = Record::new(phases.new_log(client.is_tls()), max_body);
         client.begin_body();
-        let (mut request, opened) = match open(state, client, &mut ctx) {
-            Ok(opened) => opened,
-            Err(problem) => {
-                let linger = Linger::Body(state.config.load().max_body);
-                let sent = respond::refuse_unread(client, state, &problem).await;
-                return if sent { Next::Linger(linger) } else { Next::End };
-            }
-        };
-        request.close |= last || state.drain.has_begun();
-        if ctx.call.is_some() {
-            client.mark_verified();
-        }
-        if !matches!(opened, Opened::Direct) {
-            client.forget_head();
-        }
-        let ended = match opened {
-            Opened::Call(head) => self.call(state, client, &mut ctx, request, &head).await,
-            Opened::Upload(head) => {
-                // In a box of its own: calls whose body came with its head keep no room for it.
-                match Box::pin(await_body(state, client, &mut ctx, request)).await {
-                    Ok(()) => self.call(state, client, &mut ctx, request, &head).await,
-                    Err(ended) => ended,
+        let raw = client.take_head();
+        let decided = match open(phases, client, &raw, &mut record) {
+            Ok((mut request, opened)) => {
+                request.close |= last || phases.drain().has_begun();
+                match opened {
+                    Opened::Forward { call, head, is_complete } => {
+                        Decided::Forward(call, request, head, is_complete)
+                    }
+                    Opened::Respond(response, call) => Decided::Respond(response, request, call),
+                    // In a box of its own: forwarded requests keep no room for it.
+                    Opened::Handle(handler) => Decided::Handled(
+                        Box::pin(handle(phases, client, handler, &mut record, request)).await,
+                    ),
                 }
             }
-            Opened::Answer(answer) => say(state, client, &ctx, answer.into(), request).await,
-            Opened::Direct => self.direct(state, client, &mut ctx, request).await,
-            Opened::Refuse(problem) => refuse(state, client, &mut ctx, &problem, request).await,
+            Err(problem) => Decided::Unreadable(problem),
         };
-        log::line(state, Outcome { status: ended.status, sent: ended.sent }, &ctx);
+        // What follows can take long, and has no use for the head.
+        drop(raw);
+        let (ended, call) = match decided {
+            Decided::Forward(mut call, request, head, is_complete) => {
+                client.accept_request();
+                client.release_head();
+                let request = (request, &*head, is_complete);
+                (self.forward(phases, client, &mut call, &mut record, request).await, Some(call))
+            }
+            Decided::Respond(response, request, call) => {
+                if call.is_some() {
+                    client.accept_request();
+                }
+                client.release_head();
+                (respond(phases, client, response, request).await, call)
+            }
+            Decided::Handled(ended) => (ended, None),
+            Decided::Unreadable(problem) => {
+                let is_sent = refuse_unread(phases, client, &problem).await;
+                return if is_sent { Next::Linger(LingeringClose::Body(max_body)) } else { Next::Close };
+            }
+        };
+        (record.status, record.sent) = (ended.status, ended.sent);
+        phases.logging(call.as_ref(), &record);
+        drop(in_flight);
         ended.next
     }
 
-    /// Answers what direct mode answers itself.
-    async fn direct(
+    /// Forwards a request to one upstream after another, as far as retries are allowed.
+    async fn forward<P: Phases>(
         &self,
-        state: &Arc<State>,
+        phases: &P,
         client: &mut ClientStream,
-        ctx: &mut RequestCtx,
-        request: Request,
+        call: &mut P::Call,
+        record: &mut Record<P::Log>,
+        (mut request, head, is_complete): (Framed, &[u8], bool),
     ) -> Ended {
-        let mut incoming = Incoming::new(client, request.body);
-        // In a box of its own: calls of tools keep no room for it.
-        let answered = Box::pin(direct::serve(state, &mut incoming, ctx)).await;
-        let request = Request { body: incoming.rest(), ..request };
-        if client.overdue().is_some() {
-            Broken::of(client).bound().into_iter().for_each(|bound| state.metrics.hit(bound));
-        }
-        client.forget_head();
-        match answered {
-            Ok(written) => say(state, client, ctx, written, request).await,
-            Err(problem) => {
-                let problem = admit::flood(state, client, problem);
-                refuse(state, client, ctx, &problem, request).await
+        if !is_complete {
+            // In a box of its own: calls whose body came with its head keep no room for it.
+            let awaited = Box::pin(await_body(phases, client, call, record, request)).await;
+            if let Err(ended) = awaited {
+                return ended;
             }
+            request.expects_continue = false;
         }
-    }
-
-    /// Carries a call out, with one upstream after another as far as that is allowed.
-    async fn call(
-        &self,
-        state: &State,
-        client: &mut ClientStream,
-        ctx: &mut RequestCtx,
-        request: Request,
-        head: &[u8],
-    ) -> Ended {
+        let mut attempt = match phases.upstream_peer(call, record) {
+            Ok(attempt) => attempt,
+            Err(problem) => return refuse(phases, client, call, record, &problem, request).await,
+        };
         let mut upload: Option<Upload> = None;
         loop {
-            let Connected { mut tool, target, home, reused, shared } = match self.connect(state, ctx).await {
+            record.attempts += 1;
+            let connected = self.connect(&attempt.target, request.is_idempotent).await;
+            let Connected { mut stream, owner, reused, shared } = match connected {
                 Ok(connected) => connected,
-                Err(Some(problem)) => {
-                    if let Some(upload) = &upload {
-                        client.give_back(upload.beyond());
+                Err(ConnectError { error, counts }) => {
+                    match phases.fail_to_connect(call, record, &error, counts) {
+                        AfterFailure::Retry(next) => attempt = next,
+                        AfterFailure::GiveUp(problem) => {
+                            if let Some(upload) = &upload {
+                                client.unread(upload.leftover());
+                            }
+                            let request = request.after(upload.as_ref());
+                            return refuse(phases, client, call, record, &problem, request).await;
+                        }
                     }
-                    let request = request.after(upload.as_ref());
-                    return refuse(state, client, ctx, &problem, request).await;
+                    continue;
                 }
-                Err(None) => continue,
             };
             // All of the body has come, or there is none: what is left is to keep to the protocol.
-            let expects = std::mem::take(&mut ctx.expects_continue) && !request.is_old;
-            if expects && client.tell_to_continue().await.is_err() {
-                return Ended::nobody();
+            let expects = std::mem::take(&mut request.expects_continue) && !request.is_http10;
+            if expects && client.send_continue().await.is_err() {
+                return Ended::client_left();
             }
             // Whatever was waited for before: now it is the body.
             client.wait_for_more();
-            let up = Upload::begin(addressed(head, ctx), upload.take(), || {
+            let head = head::address_request(head, &attempt.target.authority);
+            let up = Upload::begin(head, upload.take(), || {
                 let buffered = if request.body.is_over() { Vec::new() } else { client.take_buffered() };
                 (request.body, buffered)
             });
-            ctx.sent_at = Some(Instant::now());
-            let down = Download::new(request.is_old, request.close);
-            let (whose, from) = (&mut *ctx, &mut *client);
-            let mut exchange =
-                Exchange { state, ctx: whose, client: from, tool: &mut tool, shared, up, down };
+            record.sent_at = Some(Instant::now());
+            let mut exchange = Exchange {
+                phases,
+                call: &mut *call,
+                record: &mut *record,
+                client: &mut *client,
+                upstream: &mut stream,
+                timeouts: attempt.timeouts,
+                shared,
+                is_idempotent: request.is_idempotent,
+                up,
+                down: Download::new(request.is_http10, request.close),
+            };
             let ran = exchange.run().await;
             let Exchange { up, down, .. } = exchange;
-            let status = down.answer.as_ref().map_or(0, |answer| answer.status);
+            let status = down.head.as_ref().map_or(0, |head| head.status);
             let broken = match ran {
                 Ok(()) => {
                     if up.is_over() && down.leaves_clean() {
-                        self.keep(ctx, tool, home, &target);
+                        attempt.target.keep_idle(stream, owner, Monotonic::now(), &self.semaphore);
                     }
-                    client.give_back(up.beyond());
-                    // Over TLS, an end that is not said looks like one that was cut off.
-                    let whole = up.is_over() && !down.is_told_by_close();
-                    let next = Next::after(down.close, whole, &request);
+                    client.unread(up.leftover());
+                    // Over TLS, an end that is not announced looks like one that was cut off.
+                    let is_whole = up.is_over() && !down.is_delimited_by_close();
+                    let next = Next::after(down.close, is_whole, &request);
                     return Ended { status, sent: down.passed, next };
                 }
                 Err(broken) => broken,
             };
-            broken.bound().into_iter().for_each(|bound| state.metrics.hit(bound));
-            drop(tool);
+            broken.record(phases);
+            drop(stream);
             if status != 0 {
-                failed_late(state, ctx, &broken);
-                return Ended { status, sent: down.passed, next: Next::End };
+                failed_late(phases, call, record, &broken);
+                return Ended { status, sent: down.passed, next: Next::Close };
             }
-            let stale = reused && !(shared && was_taken(ctx));
-            match recover(state, ctx, broken, stale, up.again.is_some()) {
-                Recovery::Again => upload = Some(up),
-                Recovery::Gone => return Ended::nobody(),
+            let was_idle = reused && !(shared && was_taken(record, request.is_idempotent));
+            let state = (was_idle, up.again.is_some());
+            match recover(phases, client, call, record, broken, state) {
+                Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
+                Recovery::Gone => return Ended::client_left(),
                 Recovery::Refuse(problem) => {
-                    log::failed(ctx, &problem);
-                    client.give_back(up.beyond());
-                    return refuse(state, client, ctx, &problem, request.after(Some(&up))).await;
+                    client.unread(up.leftover());
+                    let request = request.after(Some(&up));
+                    return refuse(phases, client, call, record, &problem, request).await;
                 }
             }
-        }
-    }
-
-    /// A connection to the chosen upstream, and whether it was used before. `Err(None)`: it could not be made, and
-    /// another upstream was chosen.
-    async fn connect(&self, state: &State, ctx: &mut RequestCtx) -> Result<Connected, Option<Problem>> {
-        let call = ctx.call.as_ref().map(|call| (Arc::clone(&call.pool), call.method));
-        let Some(((pool, method), place)) = call.zip(ctx.place) else {
-            return Err(Some(Problem::new(Code::Internal, "the call has no pool")));
-        };
-        let target = pool.upstream(place).and_then(Upstream::connect_target).cloned();
-        let Some(target) = target else {
-            return Err(Some(fail::unavailable(&pool, method, "no server of the tool can be reached")));
-        };
-        ctx.tries += 1;
-        if !ctx.call.as_ref().is_some_and(fail::may_be_sent_again) {
-            // What cannot be sent again is not sent over a connection whose end this thread has not heard of yet.
-            tokio::task::yield_now().await;
-        }
-        let idle = pool.upstream(place).and_then(|upstream| upstream.take_idle(&target, Monotonic::now()));
-        if let Some((tool, home)) = idle {
-            return Ok(Connected { tool, target, home, reused: true, shared: false });
-        }
-        let home = OwnerThread::own();
-        let made = match pool.upstream(place) {
-            // In a box of its own: calls in HTTP/1.1 keep no room for it.
-            Some(upstream) if target.http2 => Box::pin(self.share(upstream, target)).await,
-            _ => {
-                let made = self.dialer.make(&target).await;
-                made.map(|tool| Connected { tool, target, home, reused: false, shared: false })
-                    .map_err(|error| (error, true))
-            }
-        };
-        let error = match made {
-            Ok(connected) => return Ok(connected),
-            Err((error, own)) => fail::connect(state, ctx, error, own),
-        };
-        if error.retry() {
-            return Err(None);
-        }
-        let problem = fail::failed(&pool, method, Cause::from(error.etype()), Execution::None);
-        log::failed(ctx, &problem);
-        Err(Some(problem))
-    }
-
-    /// A connection to a server that may speak HTTP/2: a part of one that others have a part of too, or all of one in
-    /// HTTP/1.1. Its error comes with whether it counts as the call's own.
-    async fn share(
-        &self,
-        upstream: &Upstream,
-        target: Arc<ConnectTarget>,
-    ) -> Result<Connected, (Box<pingora_core::Error>, bool)> {
-        let (lines, to, longest) = upstream.lines(&target);
-        let make = || {
-            let (dialer, target) = (Arc::clone(&self.dialer), Arc::clone(&target));
-            async move { dialer.agree(&target).await }
-        };
-        match lines.carrier(to, longest, &self.room, make).await {
-            Ok(Carrier::Shared(stream, reused)) => Ok(Connected {
-                tool: Box::new(stream),
-                target,
-                home: OwnerThread::own(),
-                reused,
-                shared: true,
-            }),
-            Ok(Carrier::Alone(tool)) => {
-                Ok(Connected { tool, target, home: OwnerThread::own(), reused: false, shared: false })
-            }
-            Err(Unmade { error, own }) => Err((pingora_core::Error::new_up(error), own)),
-        }
-    }
-
-    /// Keeps the connection for the next call that goes to the same target.
-    fn keep(&self, ctx: &RequestCtx, tool: Stream, home: OwnerThread, target: &ConnectTarget) {
-        if let Some(upstream) = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place)) {
-            upstream.keep_idle(tool, home, target, Monotonic::now(), &self.room);
         }
     }
 }
 
 impl Ended {
-    const fn nobody() -> Self {
-        Self { status: 0, sent: 0, next: Next::End }
+    const fn client_left() -> Self {
+        Self { status: 0, sent: 0, next: Next::Close }
     }
 }
 
 impl Next {
-    const fn after(close: bool, was_read: bool, request: &Request) -> Self {
-        match (close, was_read) {
-            (_, false) => Self::Linger(Linger::Body(request.max_body)),
-            (true, true) => Self::End,
+    const fn after(close: bool, is_read: bool, request: &Framed) -> Self {
+        match (close, is_read) {
+            (_, false) => Self::Linger(LingeringClose::Body(request.max_body)),
+            (true, true) => Self::Close,
             (false, true) => Self::Request,
         }
     }
 }
 
-/// Reads the head of a request, once, and decides on it. A head that cannot be read in one way only is a problem that ends
-/// the connection: nobody knows where its request ends.
-fn open(state: &State, client: &ClientStream, ctx: &mut RequestCtx) -> Result<(Request, Opened), Problem> {
-    let wire = WireHead::parse(client.head())?;
+/// Reads the head of a request, once, and asks what becomes of it. A head that can be read in more than one way is a
+/// problem that ends the connection, because nobody knows where its request ends.
+fn open<'a, P: Phases>(
+    phases: &P,
+    client: &ClientStream,
+    raw: &'a [u8],
+    record: &mut Record<P::Log>,
+) -> Result<(Framed, Opened<P::Call, P::Handler<'a>>), Problem> {
+    let wire = WireHead::parse(raw)?;
     let head = Head::read(wire.lines())?;
-    let mut request = Request::of(&wire, &head);
-    if state.access_log.wants_timings() {
-        ctx.traced(&wire);
-    }
-    ctx.secure = state.direct.is_some() && admit::is_secure(state, client);
-    let opened = match admit::admit(state, client, ctx, &wire, &head) {
-        Ok(Admission::Call) => begin_call(state, client, ctx, &wire, request.body),
-        Ok(Admission::Answer(answer)) => Opened::Answer(answer),
-        Ok(Admission::Direct) => Opened::Direct,
-        Err(problem) => Opened::Refuse(problem),
+    let mut request = Framed::read(&wire, &head)?;
+    let asked = Request { wire: &wire, head: &head, address: &|| client.address() };
+    let opened = match phases.request_filter(&asked, record) {
+        RequestAction::Forward(call) => {
+            let allows = |length| phases.request_body_filter(&call, length).is_ok();
+            let is_complete =
+                request.body.is_over() || buffer::is_complete(request.body, client.buffered(), allows);
+            let head = head::begin_request(phases, &call, record, &wire, request.body);
+            Opened::Forward { call, head, is_complete }
+        }
+        RequestAction::Respond(response, call) => Opened::Respond(response, call),
+        RequestAction::Handle(handler) => Opened::Handle(handler),
     };
-    if !request.body.is_over() {
-        request.max_body = longest_upload(state, ctx, &wire);
-    }
+    request.max_body = record.max_body;
     Ok((request, opened))
 }
 
-/// Takes the slot of a call whose body came with its head. Of another one the body is waited for first, if an upstream
-/// could serve the call now.
-fn begin_call(
-    state: &State,
-    client: &ClientStream,
-    ctx: &mut RequestCtx,
-    wire: &WireHead<'_>,
-    body: Framing,
-) -> Opened {
-    let is_complete = body.is_over() || buffer::is_complete(body, client.buffered(), longest_body(ctx));
-    let begun = if is_complete { admit::take_slot(state, ctx) } else { admit::check_upstreams(ctx) };
-    match begun {
-        Ok(()) if is_complete => Opened::Call(head::begin_request(wire, ctx, body)),
-        Ok(()) => Opened::Upload(head::begin_request(wire, ctx, body)),
-        Err(problem) => Opened::Refuse(problem),
+/// Lets the product respond.
+async fn handle<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    handler: impl Handler<P>,
+    record: &mut Record<P::Log>,
+    request: Framed,
+) -> Ended {
+    let mut incoming = Incoming::new(client, request);
+    let response = handler.respond(phases, &mut incoming, record).await;
+    let request = incoming.rest();
+    if client.overdue().is_some() {
+        Broken::of(client).record(phases);
     }
+    client.release_head();
+    respond(phases, client, response, request).await
 }
 
-/// Buffers the body of a call, and takes its slot.
-async fn await_body(
-    state: &State,
+/// Buffers the body of a call before an upstream is chosen.
+async fn await_body<P: Phases>(
+    phases: &P,
     client: &mut ClientStream,
-    ctx: &mut RequestCtx,
-    request: Request,
+    call: &P::Call,
+    record: &mut Record<P::Log>,
+    request: Framed,
 ) -> Result<(), Ended> {
     let begun = Instant::now();
-    // The tool itself is not asked: `Expect` is for one hop.
-    let expects = std::mem::take(&mut ctx.expects_continue) && !request.is_old;
-    if expects && client.tell_to_continue().await.is_err() {
-        return Err(Ended::nobody());
+    // The upstream itself is not asked: `Expect` is for one hop.
+    if request.expects_continue && !request.is_http10 && client.send_continue().await.is_err() {
+        return Err(Ended::client_left());
     }
-    let longest = longest_body(ctx);
-    let buffered = buffer::buffer(client, request.body, longest).await;
-    ctx.buffering = begun.elapsed();
-    let Err(broken) = buffered else {
-        return match admit::take_slot(state, ctx) {
-            Ok(()) => Ok(()),
-            Err(problem) => Err(refuse(state, client, ctx, &problem, request).await),
-        };
-    };
-    broken.bound().into_iter().for_each(|bound| state.metrics.hit(bound));
-    if matches!(broken, Broken::TooLarge) {
-        ctx.problem = Some(too_large(longest));
-    }
-    match recover(state, ctx, broken, false, false) {
-        Recovery::Refuse(problem) => {
-            log::failed(ctx, &problem);
-            let request = Request { body: Framing::UntilClose, ..request };
-            Err(refuse(state, client, ctx, &problem, request).await)
+    let check = |length| phases.request_body_filter(call, length);
+    let buffered = buffer::buffer(client, request.body, check).await;
+    record.buffering = begun.elapsed();
+    let Err(broken) = buffered else { return Ok(()) };
+    broken.record(phases);
+    match failure::of_client(client, broken) {
+        Some(problem) => {
+            let request = Framed { body: Framing::UntilClose, expects_continue: false, ..request };
+            Err(refuse(phases, client, call, record, &problem, request).await)
         }
-        Recovery::Again | Recovery::Gone => Err(Ended::nobody()),
+        None => Err(Ended::client_left()),
     }
 }
 
-/// Returns the length of the longest body that the call's pool takes.
-fn longest_body(ctx: &RequestCtx) -> u64 {
-    ctx.call.as_ref().map_or(0, |call| call.pool.config.settings.max_body)
-}
-
-/// Returns the length of the longest body that a request may have: its pool's limit, or the default if it names no tool.
-fn longest_upload(state: &State, ctx: &RequestCtx, wire: &WireHead<'_>) -> u64 {
-    if let Some(call) = &ctx.call {
-        return call.pool.config.settings.max_body;
-    }
-    match Route::read(wire.method, wire.target) {
-        Ok((Route::CallTool(call), _)) => state.pool(call.tool).config.settings.max_body,
-        _ => state.config.load().max_body,
-    }
-}
-
-/// Whether a request over a connection that others use as well was sent so long ago that its server has taken it, and it
+/// Returns true if a request over a connection that calls share was sent so long ago that its server has taken it, and it
 /// cannot be sent again: then the end of the connection is the server's failure, and not that of a connection that had
-/// waited too long.
-fn was_taken(ctx: &RequestCtx) -> bool {
+/// been idle too long.
+fn was_taken<L>(record: &Record<L>, is_idempotent: bool) -> bool {
     const TAKEN: Duration = Duration::from_secs(1);
-    let again = ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
-    !again && ctx.sent_at.is_some_and(|sent| sent.elapsed() >= TAKEN)
-}
-
-/// A request's head, with the server that it goes to.
-fn addressed(head: &[u8], ctx: &RequestCtx) -> Vec<u8> {
-    let upstream = ctx.place.and_then(|place| ctx.call.as_ref()?.pool.upstream(place));
-    upstream.map_or_else(Vec::new, |upstream| head::address_request(head, &upstream.authority))
+    !is_idempotent && record.sent_at.is_some_and(|sent| sent.elapsed() >= TAKEN)
 }

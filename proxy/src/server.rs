@@ -35,6 +35,7 @@ use crate::{
     hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
     notify::{Manager, Notifier},
+    phases::Gateway,
     reload::{self, Reloader, Watch},
     state::State,
     upstreams::{probe::Prober, resolve::Resolver},
@@ -72,7 +73,9 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let successors = door.map(|door| {
         Successors::new(Arc::clone(&state), predecessor, door, [&listen, &admin], open.clone(), told.clone())
     });
-    let downstream = Downstream::new(&server.configuration, &state, most_connections(&state));
+    let idle_connections = state.config.load().idle_upstream_connections;
+    let gateway = Gateway { state: Arc::clone(&state), max_connections: most_connections(&state) };
+    let downstream = Downstream::new(&server.configuration, gateway, idle_connections);
     server.add_service(Bound::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = Bound::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.lasting(state.drain.left()));

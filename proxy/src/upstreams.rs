@@ -2,10 +2,8 @@
 //! budgets and idle connections.
 
 mod balance;
-pub(crate) mod connection_limit;
 mod half_open;
 mod health;
-mod idle;
 mod outlier;
 mod pool;
 pub mod probe;
@@ -18,15 +16,13 @@ mod upstream;
 
 use std::sync::Arc;
 
-pub use connection_limit::Semaphore;
 pub use health::{Evidence, Health};
-pub use idle::OwnerThread;
 pub use pool::{Pool, PoolPermit};
 pub use resolved_names::ResolvedNames;
 pub use selection::{TriedSet, UpstreamIndex};
 pub use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;
-pub use upstream::{ConnectTarget, Upstream, UpstreamPermit};
+pub use upstream::{Upstream, UpstreamPermit};
 
 use crate::{config::Config, per_tool::PerTool};
 

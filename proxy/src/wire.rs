@@ -10,7 +10,7 @@ pub struct WireHead<'a> {
     /// The request line's method, as sent.
     pub method: &'a str,
     /// Whether the request is HTTP/1.0.
-    pub is_old: bool,
+    pub is_http10: bool,
     /// The request line's target, as sent.
     pub target: &'a str,
     lines: Vec<(&'a str, &'a [u8])>,
@@ -31,7 +31,7 @@ impl<'a> WireHead<'a> {
         let request_line = next_line(&mut rest)?.ok_or_else(|| malformed("there is no request line"))?;
         let (method, target, version) = request_line_parts(request_line)?;
         let mut head =
-            Self { method, is_old: version == "HTTP/1.0", target, lines: Vec::with_capacity(USUAL_LINES) };
+            Self { method, is_http10: version == "HTTP/1.0", target, lines: Vec::with_capacity(USUAL_LINES) };
         while let Some(line) = next_line(&mut rest)? {
             head.lines.push(
                 split_line(line)
@@ -73,23 +73,16 @@ impl<'a> WireHead<'a> {
                 hosts += 1;
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 codings += 1;
-                if codings > 1 || self.is_old || !value.eq_ignore_ascii_case(b"chunked") {
+                if codings > 1 || self.is_http10 || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(malformed("the only transfer encoding is `chunked`, once, in HTTP/1.1"));
                 }
             }
         }
-        match (self.is_old, hosts) {
+        match (self.is_http10, hosts) {
             (_, 1) | (true, 0) => Ok(()),
             (_, 0) => Err(malformed("Host is missing")),
             _ => Err(malformed("Host is sent more than once")),
         }
-    }
-}
-
-/// Adds a header line to a head.
-pub fn write_line(head: &mut Vec<u8>, name: &str, value: &[u8]) {
-    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-        head.extend_from_slice(part);
     }
 }
 

@@ -10,7 +10,7 @@ use shared::{
     tool::Tool,
 };
 
-use crate::ctx::Call;
+use crate::call::Call;
 
 /// The fields of a line. None can hold a quote or a control character: each has a type that excludes
 /// them.
@@ -217,14 +217,9 @@ mod tests {
     #[test]
     fn line_is_one_json_object() {
         let config = PoolConfig { tool: Tool::Qr, upstreams: Vec::new(), settings: PoolSettings::default() };
-        let call = Call {
-            method: CallMethod::Post,
-            tool: Tool::Qr,
-            pool: std::sync::Arc::new(Pool::new(config, &ResolvedNames::default(), None)),
-            action: "generate".into(),
-            key_id: KeyId::new([3; 12]),
-            tier: Tier::Pro,
-        };
+        let pool = Pool::new(config, &ResolvedNames::default(), None);
+        let of = (CallMethod::Post, Tool::Qr, "generate");
+        let call = Call::new(of, std::sync::Arc::new(pool), (KeyId::new([3; 12]), Tier::Pro));
         for call in [None, Some(&call)] {
             let mut text = Vec::new();
             line(call).write(&mut text);

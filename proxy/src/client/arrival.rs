@@ -12,21 +12,21 @@ use shared::{
 };
 
 use super::{Awaited, ClientStream};
-use crate::{http2::PREFACE, metrics::Bound};
+use crate::{hooks::Limit, http2::PREFACE};
 
-/// What the wait for a request came to.
+/// The outcome of waiting for the head of a request.
 #[derive(Debug)]
-pub enum Arrival {
+pub enum RequestHead {
     /// All of what may be a head.
-    Request,
+    Complete,
     /// The beginning of HTTP/2, which is allowed: it is played back.
     Http2,
     /// Something else: the connection ends with this problem.
     Refused(Box<Problem>),
-    /// The client was silent for longer than this bound allows.
-    Silent(Bound),
-    /// The client has left.
-    Nobody,
+    /// The client sent nothing for longer than this limit allows.
+    TimedOut(Limit),
+    /// The client has closed the connection.
+    Closed,
 }
 
 /// The end of a head.
@@ -36,25 +36,25 @@ const MAX_HEAD: usize = MAX_TARGET + MAX_HEADER_BYTES + 128;
 
 impl ClientStream {
     /// Reads the head of the next request. While nothing has come, nothing is held for it.
-    pub async fn arrival(&mut self) -> Arrival {
+    pub async fn read_head(&mut self) -> RequestHead {
         self.forget_request();
         // A request of which some has come is waited for like any other that has begun.
         let mut begun = !self.bytes.is_empty();
-        let first = if self.used && !begun { self.bounds.idle } else { self.bounds.header };
+        let first = if self.used && !begun { self.options.idle_timeout } else { self.options.header_timeout };
         self.wait_for(Awaited::Request, first);
         let arrival = std::future::poll_fn(|context| self.poll_head(context, &mut begun)).await;
         self.used = true;
         match arrival {
             // Its requests have times of their own.
-            Arrival::Http2 => self.deadline.wait_no_more(),
-            _ => self.wait_for(Awaited::Request, self.bounds.idle),
+            RequestHead::Http2 => self.deadline.wait_no_more(),
+            _ => self.wait_for(Awaited::Request, self.options.idle_timeout),
         }
         arrival
     }
 
     /// What bounds the wait for the first byte of a request.
-    const fn first_bound(&self) -> Bound {
-        if self.used { Bound::IdleTimeout } else { Bound::HeaderTimeout }
+    const fn first_limit(&self) -> Limit {
+        if self.used { Limit::IdleTimeout } else { Limit::HeaderTimeout }
     }
 
     /// Drops what was played back; bytes beyond it are the beginning of the next request.
@@ -69,7 +69,7 @@ impl ClientStream {
     }
 
     /// `begun`: something of the request has come, if only an empty line before it, so that its time runs.
-    fn poll_head(&mut self, context: &mut Context<'_>, begun: &mut bool) -> Poll<Arrival> {
+    fn poll_head(&mut self, context: &mut Context<'_>, begun: &mut bool) -> Poll<RequestHead> {
         loop {
             if let Some(arrival) = self.look() {
                 return Poll::Ready(arrival);
@@ -77,14 +77,14 @@ impl ClientStream {
             match ready!(self.poll_more(context)) {
                 Ok(0) | Err(_) if *begun && self.overdue().is_some() => {
                     let problem = Problem::new(Code::RequestTimeout, "the headers were not complete in time");
-                    return Poll::Ready(Arrival::Refused(Box::new(problem)));
+                    return Poll::Ready(RequestHead::Refused(Box::new(problem)));
                 }
                 Ok(0) | Err(_) if self.overdue().is_some() => {
-                    return Poll::Ready(Arrival::Silent(self.first_bound()));
+                    return Poll::Ready(RequestHead::TimedOut(self.first_limit()));
                 }
-                Ok(0) | Err(_) => return Poll::Ready(Arrival::Nobody),
+                Ok(0) | Err(_) => return Poll::Ready(RequestHead::Closed),
                 Ok(_) if !std::mem::replace(begun, true) => {
-                    self.wait_for(Awaited::Request, self.bounds.header);
+                    self.wait_for(Awaited::Request, self.options.header_timeout);
                 }
                 Ok(_) => {}
             }
@@ -92,19 +92,19 @@ impl ClientStream {
     }
 
     /// What the bytes so far come to; `None` while the head is not complete.
-    fn look(&mut self) -> Option<Arrival> {
+    fn look(&mut self) -> Option<RequestHead> {
         // An empty line before a request is to be overlooked (RFC 9112 section 2.2).
         while self.bytes.starts_with(b"\r\n") {
             self.bytes.drain(..2);
         }
-        if self.bounds.h2c && !self.used && may_be_preface(&self.bytes) {
-            return (self.bytes.len() >= PREFACE.len()).then_some(Arrival::Http2);
+        if self.options.h2c && !self.used && may_be_preface(&self.bytes) {
+            return (self.bytes.len() >= PREFACE.len()).then_some(RequestHead::Http2);
         }
-        let refused = |problem| Some(Arrival::Refused(Box::new(problem)));
+        let refused = |problem| Some(RequestHead::Refused(Box::new(problem)));
         match END.find(&self.bytes) {
             Some(end) => {
                 self.head_length = end + 4;
-                Some(Arrival::Request)
+                Some(RequestHead::Complete)
             }
             None if self.bytes.len() > MAX_HEAD => refused(Problem::new(
                 Code::HeadersTooLarge,
@@ -140,30 +140,27 @@ mod tests {
     };
 
     use super::*;
-    use crate::config::ClientConfig;
+    use crate::hooks::ClientOptions;
 
-    const CONFIG: ClientConfig = ClientConfig {
+    const OPTIONS: ClientOptions = ClientOptions {
         header_timeout: Duration::from_secs(20),
         idle_timeout: Duration::from_secs(60),
         min_upload_rate: 1_024,
         min_download_rate: 1_024,
         requests_per_connection: 1,
-        connections: 1,
-        connections_per_address: 1,
-        calls_in_flight_per_key: 1,
-        refusals_per_second: 1,
         streams_per_connection: 1,
         h2c: false,
+        max_body: 1 << 20,
     };
 
     fn connected() -> (DuplexStream, ClientStream) {
         let (client, server) = duplex(1 << 20);
-        (client, ClientStream::new(Box::new(server), &CONFIG))
+        (client, ClientStream::new(Box::new(server), false, OPTIONS))
     }
 
     async fn refusal(stream: &mut ClientStream) -> Code {
-        match stream.arrival().await {
-            Arrival::Refused(problem) => problem.code(),
+        match stream.read_head().await {
+            RequestHead::Refused(problem) => problem.code(),
             other => panic!("{other:?}"),
         }
     }
@@ -179,13 +176,13 @@ mod tests {
             }
             client
         });
-        assert!(matches!(stream.arrival().await, Arrival::Request));
+        assert!(matches!(stream.read_head().await, RequestHead::Complete));
         assert!(stream.head().starts_with(b"POST /a HTTP/1.1\r\n") && stream.head().ends_with(b"3\r\n\r\n"));
         let mut read = vec![0; sent.len() - 2];
         stream.read_exact(&mut read).await.unwrap();
         assert_eq!(read, sent[2..]);
         drop(writer.await);
-        assert!(matches!(stream.arrival().await, Arrival::Nobody));
+        assert!(matches!(stream.read_head().await, RequestHead::Closed));
     }
 
     #[tokio::test(start_paused = true)]
@@ -204,10 +201,10 @@ mod tests {
 
         let (mut client, mut stream) = connected();
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
-        assert!(matches!(stream.arrival().await, Arrival::Request));
+        assert!(matches!(stream.read_head().await, RequestHead::Complete));
         stream.read_exact(&mut [0; 27]).await.unwrap();
         let begun = Instant::now();
-        assert!(matches!(stream.arrival().await, Arrival::Silent(Bound::IdleTimeout)));
+        assert!(matches!(stream.read_head().await, RequestHead::TimedOut(Limit::IdleTimeout)));
         assert!((60..62).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
     }
 

@@ -21,11 +21,11 @@ pub enum Awaited {
     /// The client is to send more of its request. Every byte earns time.
     Request = 1,
     /// The tool is to begin its answer.
-    Answer = 2,
+    Response = 2,
     /// The tool is to go on with its answer. Every byte of it that passes starts the time anew.
-    RestOfAnswer = 3,
+    RestOfResponse = 3,
     /// One server of the tool is to begin its answer; another one could be asked instead.
-    Try = 4,
+    Attempt = 4,
     /// The client is to take more of what is there for it. Every byte that it takes earns time.
     Taking = 5,
 }
@@ -76,9 +76,9 @@ impl Awaited {
     const fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(Self::Request),
-            2 => Some(Self::Answer),
-            3 => Some(Self::RestOfAnswer),
-            4 => Some(Self::Try),
+            2 => Some(Self::Response),
+            3 => Some(Self::RestOfResponse),
+            4 => Some(Self::Attempt),
             5 => Some(Self::Taking),
             _ => None,
         }
@@ -176,7 +176,7 @@ impl Deadline {
         match awaited {
             Awaited::Request => Some(&self.request),
             Awaited::Taking => Some(&self.taking),
-            Awaited::Answer | Awaited::RestOfAnswer | Awaited::Try => None,
+            Awaited::Response | Awaited::RestOfResponse | Awaited::Attempt => None,
         }
     }
 
@@ -268,14 +268,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_waited_for_too_long_is_named_and_nothing_else() {
         let mut deadline = Deadline::new();
-        deadline.wait_for(Awaited::Answer, Duration::from_secs(35));
+        deadline.wait_for(Awaited::Response, Duration::from_secs(35));
         let begun = Instant::now();
         assert_eq!(poll_fn(|context| deadline.poll(context)).await.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(deadline.overdue(), Some(Awaited::Answer));
+        assert_eq!(deadline.overdue(), Some(Awaited::Response));
         assert_eq!(begun.elapsed().as_secs(), 35);
 
         let mut deadline = Deadline::new();
-        for awaited in [Awaited::Answer, Awaited::Request] {
+        for awaited in [Awaited::Response, Awaited::Request] {
             deadline.wait_for(awaited, Duration::from_secs(35));
             let waited = timeout(Duration::from_secs(30), poll_fn(|context| deadline.poll(context)));
             assert!(waited.await.is_err());
@@ -332,7 +332,7 @@ mod tests {
         let mut deadline = Deadline::new();
         deadline.wait_at_pace(Awaited::Request, PACE);
         assert!(!is_overdue_within(&mut deadline, 50).await);
-        deadline.wait_for(Awaited::Answer, Duration::from_secs(35));
+        deadline.wait_for(Awaited::Response, Duration::from_secs(35));
         assert!(!is_overdue_within(&mut deadline, 20).await);
         deadline.wait_at_pace(Awaited::Request, PACE);
         // 10 s were left, and 20 s came back.
@@ -346,7 +346,7 @@ mod tests {
         let mut deadline = Deadline::new();
         deadline.wait_at_pace(Awaited::Request, PACE);
         assert!(!is_overdue_within(&mut deadline, 50).await);
-        deadline.wait_for(Awaited::Answer, Duration::from_secs(35));
+        deadline.wait_for(Awaited::Response, Duration::from_secs(35));
         deadline.begin_request();
         deadline.wait_at_pace(Awaited::Request, PACE);
         assert!(!is_overdue_within(&mut deadline, 59).await);

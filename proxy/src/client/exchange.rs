@@ -27,20 +27,14 @@ const SMALL: usize = 4 << 10;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ClientStream {
-    /// Who is at the other end.
+    /// Returns the address of the client.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         super::address(&self.inner)
     }
 
-    /// Whether nobody between the client and the proxy can read along.
-    #[must_use]
-    pub fn is_safe(&self) -> bool {
-        self.inner.selected_alpn_proto().is_some()
-    }
-
-    /// Records that the request has a valid key or grant.
-    pub fn mark_verified(&self) {
+    /// Records that the request was recognized as a call: its connection may hold more.
+    pub fn accept_request(&self) {
         if let Some(stream) = self.http2() {
             stream.verified();
         }
@@ -89,8 +83,8 @@ impl ClientStream {
         .await
     }
 
-    /// Gives back what was read beyond the body's end: the next request begins with it.
-    pub fn give_back(&mut self, bytes: &[u8]) {
+    /// Returns what was read beyond the body's end to the buffer: the next request begins with it.
+    pub fn unread(&mut self, bytes: &[u8]) {
         let head = self.bytes.len().min(self.head_length);
         let unread = self.bytes.split_off(self.played.clamp(head, self.bytes.len()));
         self.bytes.truncate(head);
@@ -134,7 +128,7 @@ impl ClientStream {
     }
 
     /// Tells a client that waits for it to send its body, and waits for that.
-    pub async fn tell_to_continue(&mut self) -> io::Result<()> {
+    pub async fn send_continue(&mut self) -> io::Result<()> {
         let told = self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         self.wait_for_more();
         told

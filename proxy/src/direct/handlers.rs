@@ -1,4 +1,4 @@
-//! The routes that call no tool, with the same responses as on the edge.
+//! What a gateway answers beside the calls of tools, as the edge does it.
 
 mod keys;
 mod pages;
@@ -7,31 +7,66 @@ use std::{sync::Arc, time::Instant};
 
 use shared::{
     docs,
-    key::IDEMPOTENCY_KEY,
+    key::{IDEMPOTENCY_KEY, KeyId},
     problem::{Code, Problem},
     request::Head,
-    route::Route,
     time::UnixMillis,
     written::Written,
 };
 
 use super::{Direct, Reply, RequestScheme, documents::Document};
 use crate::{
+    call::Record,
     clock,
     config::{Callers, DirectConfig},
-    ctx::RequestCtx,
-    phases::admit,
+    hooks::{Handler, Request},
+    phases::{
+        Gateway,
+        fail_to_proxy::{refuse, respond},
+        request_filter::flood,
+    },
     relay::Incoming,
+    response::Response,
     state::State,
-    wire::WireHead,
 };
 
-/// A parsed request.
+/// A request that is not a call of a tool, and what its head says.
+#[derive(Debug)]
+pub struct ParsedRequest<'a> {
+    operation: Operation,
+    head: Head<'a>,
+    authorization: Option<&'a str>,
+    idempotency_key: Option<&'a str>,
+    if_none_match: Vec<&'a [u8]>,
+    accept_encoding: Vec<&'a [u8]>,
+    query: Option<&'a str>,
+    scheme: RequestScheme<'a>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are the routes of the same names")]
+pub enum Operation {
+    OpenApi,
+    Docs,
+    ProblemPage(Code),
+    IssueKey,
+    ReadOwnKey,
+    RotateOwnKey,
+    RevokeOwnKey,
+    ListKeys,
+    ReadKey(KeyId),
+    ChangeKey(KeyId),
+    RevokeKey(KeyId),
+    RotateKey(KeyId),
+}
+
+/// A request while it is handled.
 struct OwnRequest<'a> {
     state: &'a Arc<State>,
     direct: &'a Direct,
     config: &'a DirectConfig,
-    head: Head<'a>,
+    head: &'a Head<'a>,
     authorization: Option<&'a str>,
     idempotency_key: Option<&'a str>,
     address: Option<String>,
@@ -40,60 +75,87 @@ struct OwnRequest<'a> {
     now: UnixMillis,
 }
 
-/// Serves a request that calls no tool.
-///
-/// # Errors
-/// If the request is refused.
-pub async fn serve(
+impl<'a> ParsedRequest<'a> {
+    /// Returns the request, with what its head says.
+    ///
+    /// # Errors
+    /// Returns a problem if the idempotency key is sent twice.
+    pub fn new(
+        operation: Operation,
+        request: &Request<'_, 'a>,
+        query: Option<&'a str>,
+        scheme: RequestScheme<'a>,
+    ) -> Result<Self, Problem> {
+        let wire = request.wire;
+        let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
+        let authorization = wire.all("authorization").next();
+        Ok(Self {
+            operation,
+            head: request.head.clone(),
+            authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
+            // Bytes that are not UTF-8 are refused like any other malformed key.
+            idempotency_key: idempotency_key.map(|value| std::str::from_utf8(value).unwrap_or_default()),
+            if_none_match: wire.all("if-none-match").collect(),
+            accept_encoding: wire.all("accept-encoding").collect(),
+            query,
+            scheme,
+        })
+    }
+}
+
+impl Handler<Gateway> for ParsedRequest<'_> {
+    async fn respond(self, gateway: &Gateway, incoming: &mut Incoming<'_>, record: &mut Record) -> Response {
+        let state = &gateway.state;
+        match serve(state, &self, incoming, record).await {
+            Ok(reply) => respond(state, None, record, reply),
+            Err(problem) => {
+                let problem = flood(state, || incoming.address(), problem);
+                refuse(state, None, record, &problem)
+            }
+        }
+    }
+}
+
+async fn serve(
     state: &Arc<State>,
+    asked: &ParsedRequest<'_>,
     incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
+    record: &mut Record,
 ) -> Result<Reply, Problem> {
-    // Copies the head, because reading the body needs the connection.
-    let raw = incoming.head().to_vec();
-    let whole = state.config.load();
+    let whole = state.config.load_full();
     let (Callers::Clients(config), Some(direct)) = (&whole.callers, &state.direct) else {
         return Err(Problem::new(Code::Internal, "direct mode is not configured"));
     };
-    let wire = WireHead::parse(&raw)?;
-    let (route, query) = Route::read(wire.method, wire.target)?;
-    let authorization = wire.all("authorization").next();
-    let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
     let request = OwnRequest {
         state,
         direct,
         config,
-        head: Head::read(wire.lines())?,
-        authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
-        // Bytes that are not UTF-8 are refused like any other malformed key.
-        idempotency_key: idempotency_key.map(|value| std::str::from_utf8(value).unwrap_or_default()),
+        head: &asked.head,
+        authorization: asked.authorization,
+        idempotency_key: asked.idempotency_key,
         address: incoming.address().map(|address| address.to_string()),
-        query,
-        scheme: admit::way(&wire, ctx.secure, || incoming.address()),
+        query: asked.query,
+        scheme: asked.scheme,
         now: clock::now(),
     };
     let document = |document, written: Written| {
-        let written = written.if_none_match(wire.all("if-none-match"));
-        Ok(direct.documents.reply(document, written, wire.all("accept-encoding"), Instant::now()))
+        let written = written.if_none_match(asked.if_none_match.iter().copied());
+        let accepted = asked.accept_encoding.iter().copied();
+        Ok(direct.documents.reply(document, written, accepted, Instant::now()))
     };
-    let written = match route {
-        Route::Health => Ok(Written::health()),
-        Route::Status => Ok(Written::json(admit::status(state).to_json())),
-        Route::OpenApi => return document(Document::OpenApi, pages::openapi(&request)),
-        Route::Docs => return document(Document::Reference, pages::docs(&request)),
-        Route::ProblemPage(code) => return document(Document::Problem(code), docs::problem_page(code)),
-        Route::Preflight(methods) => Ok(Written::preflight(methods)),
-        Route::ReadOwnKey => keys::read_own(&request, ctx),
-        Route::RotateOwnKey => keys::rotate_own(&request, incoming, ctx).await,
-        Route::RevokeOwnKey => keys::revoke_own(&request).await,
-        Route::IssueKey => keys::issue(&request, incoming, ctx).await,
-        Route::ListKeys => keys::list(&request),
-        Route::ReadKey(id) => keys::read(&request, &id),
-        Route::ChangeKey(id) => keys::patch(&request, &id, incoming, ctx).await,
-        Route::RevokeKey(id) => keys::revoke(&request, &id).await,
-        Route::RotateKey(id) => keys::rotate(&request, &id, incoming, ctx).await,
-        Route::KeyChanges => Err(Problem::new(Code::RouteUnknown, "this gateway has no feed of changes")),
-        Route::CallTool(_) => Err(Problem::new(Code::Internal, "the request is a tool call")),
+    let written = match asked.operation {
+        Operation::OpenApi => return document(Document::OpenApi, pages::openapi(&request)),
+        Operation::Docs => return document(Document::Reference, pages::docs(&request)),
+        Operation::ProblemPage(code) => return document(Document::Problem(code), docs::problem_page(code)),
+        Operation::ReadOwnKey => keys::read_own(&request, record),
+        Operation::RotateOwnKey => keys::rotate_own(&request, incoming).await,
+        Operation::RevokeOwnKey => keys::revoke_own(&request).await,
+        Operation::IssueKey => keys::issue(&request, incoming).await,
+        Operation::ListKeys => keys::list(&request),
+        Operation::ReadKey(id) => keys::read(&request, &id),
+        Operation::ChangeKey(id) => keys::patch(&request, &id, incoming).await,
+        Operation::RevokeKey(id) => keys::revoke(&request, &id).await,
+        Operation::RotateKey(id) => keys::rotate(&request, &id, incoming).await,
     };
     written.map(Reply::from)
 }

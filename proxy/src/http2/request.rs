@@ -5,7 +5,7 @@ use h2::RecvStream;
 use http::{Method, header, request::Parts};
 
 use super::receiving::Framing;
-use crate::wire::write_line;
+use crate::hooks::Headers as _;
 
 /// Returns how the end of the request's body is recognized.
 pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
@@ -45,16 +45,16 @@ pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
     text.extend(target.bytes().map(|byte| if byte.is_ascii_control() { 0 } else { byte }));
     text.extend_from_slice(b" HTTP/1.1\r\n");
     if let Some(authority) = authority {
-        write_line(&mut text, "host", authority.as_bytes());
+        text.write_header("host", authority.as_bytes());
     }
     for (name, value) in &head.headers {
         let repeats = name == header::HOST && Some(value.as_bytes()) == authority.map(str::as_bytes);
         if !repeats {
-            write_line(&mut text, name.as_str(), value.as_bytes());
+            text.write_header(name.as_str(), value.as_bytes());
         }
     }
     if chunks {
-        write_line(&mut text, "transfer-encoding", b"chunked");
+        text.write_header("transfer-encoding", b"chunked");
     }
     text.extend_from_slice(b"\r\n");
     text

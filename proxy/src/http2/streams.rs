@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{sync::Notify, task::yield_now, time::sleep};
 
-use super::Limit;
+use crate::hooks::Limit;
 
 /// The requests of one connection.
 pub(super) struct Streams {
@@ -130,7 +130,7 @@ impl Streams {
         let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= most);
         let added = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         if !added {
-            self.record_exceeded(Limit::HeldBytes);
+            self.record_exceeded(Limit::Http2HeldBytes);
         }
         added
     }
@@ -242,7 +242,7 @@ mod tests {
         let exceeded = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&exceeded);
         let streams = Streams::new(move |limit| {
-            assert_eq!(limit, Limit::HeldBytes);
+            assert_eq!(limit, Limit::Http2HeldBytes);
             count.fetch_add(1, Ordering::Relaxed);
         });
         (Arc::new(streams), exceeded)

@@ -6,7 +6,9 @@ use bytes::{Buf as _, Bytes};
 use h2::Reason;
 use tokio::time::timeout;
 
-use super::{Limit, sending::Sending, streams::Begun};
+use crate::hooks::Limit;
+
+use super::{sending::Sending, streams::Begun};
 
 /// Sends the rest of a body. If the client does not take all of it in time, the stream is reset.
 pub(super) async fn send(mut sending: Sending, mut rest: Bytes, time: Duration, begun: Begun) {

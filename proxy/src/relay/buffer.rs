@@ -5,6 +5,8 @@ use super::{
     exchange::Broken,
     framing::{self, Framing},
 };
+use shared::problem::Problem;
+
 use crate::client::ClientStream;
 
 /// Bodies up to this length are complete before a tool is called; of longer ones so much has come.
@@ -38,30 +40,32 @@ impl Scan {
     }
 }
 
-/// Whether a body of at most `longest` bytes has come with its head, so that nothing is to be waited for.
-pub(super) fn is_complete(body: Framing, buffered: &[u8], longest: u64) -> bool {
+/// Returns true if the body has come with its head and `allows` its length, so that nothing is to be waited for.
+pub(super) fn is_complete(body: Framing, buffered: &[u8], allows: impl FnOnce(u64) -> bool) -> bool {
     match body {
         Framing::Length(length) => buffered.len() as u64 >= length,
         Framing::Chunked(_) => {
             let mut scan = Scan::new(body);
-            scan.look(buffered) == Ok(true) && scan.length <= longest
+            scan.look(buffered) == Ok(true) && allows(scan.length)
         }
         Framing::UntilClose => false,
     }
 }
 
-/// Buffers a body of at most `longest` bytes until it is complete or longer than what is buffered.
+/// Buffers a body until it is complete or longer than what is buffered. `check` refuses what is too long.
 ///
 /// # Errors
-/// Returns why it cannot be: then nothing was sent to a tool.
-pub(super) async fn buffer(client: &mut ClientStream, body: Framing, longest: u64) -> Result<(), Broken> {
+/// Returns why it cannot be: then nothing was sent to an upstream.
+pub(super) async fn buffer(
+    client: &mut ClientStream,
+    body: Framing,
+    check: impl Fn(u64) -> Result<(), Box<Problem>>,
+) -> Result<(), Broken> {
     let mut scan = Scan::new(body);
     client.wait_for_more();
     loop {
         let is_complete = scan.look(client.buffered()).map_err(|_| Broken::ClientMalformed)?;
-        if scan.length > longest {
-            return Err(Broken::TooLarge);
-        }
+        check(scan.length).map_err(Broken::BodyRefused)?;
         let room = BUFFERED.saturating_sub(client.buffered().len());
         if is_complete || room == 0 {
             return Ok(());
@@ -98,7 +102,7 @@ mod tests {
             (CHUNKED, b"4\r\nabcd\r\n0\r\n\r\n", false),
             (CHUNKED, b"3\r\nabcd\r\n0\r\n\r\n", false),
         ] {
-            assert_eq!(is_complete(body, buffered, 3), complete, "{body:?} {buffered:?}");
+            assert_eq!(is_complete(body, buffered, |length| length <= 3), complete, "{body:?} {buffered:?}");
         }
     }
 }

@@ -12,9 +12,9 @@ use pingora_core::{
 use tokio::time::timeout;
 
 use crate::{
+    connect::ConnectTarget,
     http2::tools::{self, Made, Unfriendly},
     tls::{Connector, Distrust, Secured},
-    upstreams::ConnectTarget,
 };
 
 /// What makes connections.
@@ -36,7 +36,7 @@ impl Dialer {
             None => Ok(stream),
             // In a box of its own: calls of tools without TLS keep no room for it.
             Some(connector) => {
-                Box::pin(secure(stream, connector, target.time.saturating_sub(begun.elapsed()))).await
+                Box::pin(secure(stream, connector, target.timeout.saturating_sub(begun.elapsed()))).await
             }
         }
     }
@@ -52,7 +52,7 @@ impl Dialer {
                 Some(_) if stream.selected_alpn_proto() == Some(ALPN::H2) => Scheme::HTTPS,
                 Some(_) => return Ok(Made::Http1(stream)),
             };
-            let left = target.time.saturating_sub(begun.elapsed());
+            let left = target.timeout.saturating_sub(begun.elapsed());
             match timeout(left, tools::greet(stream, scheme)).await {
                 Ok(Ok(made)) => return Ok(made),
                 Ok(Err(Unfriendly::Left)) => {}

@@ -1,37 +1,41 @@
-//! One call over two connections: the body goes up and the answer comes down at once, each as fast as its reader takes
+//! One call over two connections: the body goes up and the response comes down at once, each as fast as its reader takes
 //! it, and neither is ever held whole.
 
 mod down;
+mod timeouts;
 mod up;
 
 use std::task::{Context, Poll};
 
 use pingora_core::protocols::Stream;
+use shared::problem::Problem;
 
 pub(super) use self::{down::Download, up::Upload};
 use crate::{
     client::{Awaited, ClientStream},
-    ctx::RequestCtx,
-    metrics::Bound,
-    phases::{body, fail::Cause},
-    state::State,
+    hooks::{Cause, Event, Limit, Phases, Timeouts},
+    record::Record,
 };
 
-/// A call under way.
-pub(super) struct Exchange<'a> {
-    pub(super) state: &'a State,
-    pub(super) ctx: &'a mut RequestCtx,
+/// A call in flight.
+pub(super) struct Exchange<'a, P: Phases> {
+    pub(super) phases: &'a P,
+    pub(super) call: &'a mut P::Call,
+    pub(super) record: &'a mut Record<P::Log>,
     pub(super) client: &'a mut ClientStream,
-    pub(super) tool: &'a mut Stream,
-    /// Whether the tool may tell that it has not looked at the request, which can then be sent again.
+    pub(super) upstream: &'a mut Stream,
+    pub(super) timeouts: Timeouts,
+    /// Whether the upstream can say that it has not processed the request, which can then be sent again.
     pub(super) shared: bool,
+    /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).
+    pub(super) is_idempotent: bool,
     pub(super) up: Upload,
     pub(super) down: Download,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    UnderWay,
+    InFlight,
     Over,
     /// The other end takes no more.
     GivenUp,
@@ -42,26 +46,26 @@ enum Stage {
 pub(super) enum Broken {
     /// The client has left.
     ClientLeft,
-    /// The client's body is framed so that it cannot be read.
+    /// The framing of the client's body is malformed.
     ClientMalformed,
-    /// The client's body is longer than it may be.
-    TooLarge,
-    /// Somebody was waited for too long.
+    /// The client's body is refused.
+    BodyRefused(Box<Problem>),
+    /// A timeout.
     Overdue(Awaited),
     /// The client was slower than its minimum rate.
     TooSlow(Slow),
-    /// The tool failed; whether anything had come from it.
-    Tool(Cause, bool),
-    /// The tool has not looked at the request, and says so.
+    /// The upstream failed; whether anything had come from it.
+    Upstream(Cause, bool),
+    /// The upstream has not processed the request, and says so.
     Unprocessed,
 }
 
 /// What a client does too slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slow {
-    /// It sends its body.
+    /// Sending its body.
     Upload,
-    /// It takes its response.
+    /// Taking its response.
     Download,
 }
 
@@ -77,11 +81,11 @@ impl Broken {
     }
 }
 
-/// Of a body that goes on, more is read at once.
+/// How much of a body is read at once.
 const READ_MUCH: usize = 64 << 10;
 
-impl Exchange<'_> {
-    /// Carries the call out, until the client has the whole answer.
+impl<P: Phases> Exchange<'_, P> {
+    /// Carries the call out until the client has the whole response.
     pub(super) async fn run(&mut self) -> Result<(), Broken> {
         // What has come of the body goes out together with the head.
         self.take_body()?;
@@ -89,7 +93,7 @@ impl Exchange<'_> {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        if self.up.stage == Stage::UnderWay
+        if self.up.stage == Stage::InFlight
             && let Poll::Ready(Err(broken)) = self.poll_up(context)
         {
             return Poll::Ready(Err(broken));
@@ -99,14 +103,18 @@ impl Exchange<'_> {
         }
         // While the body comes, whoever reads it notices when the client leaves.
         let left = match self.up.stage {
-            Stage::UnderWay => self.client.poll_overdue(context),
+            Stage::InFlight => self.client.poll_overdue(context),
             Stage::Over | Stage::GivenUp => self.client.poll_left(context),
         };
-        if left.is_ready() && body::has_to_wait_on(self.client, self.ctx) {
-            self.state.metrics.hit(Bound::RetryPercent);
+        if left.is_pending() {
+            return Poll::Pending;
+        }
+        if self.client.overdue() == Some(Awaited::Attempt) && !self.phases.can_retry(self.call) {
+            self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
+            self.arm_response();
             return self.client.poll_overdue(context).map(|_| Err(self.client_broke()));
         }
-        left.map(|_| Err(self.client_broke()))
+        Poll::Ready(Err(self.client_broke()))
     }
 
     fn client_broke(&self) -> Broken {

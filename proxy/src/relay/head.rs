@@ -1,39 +1,50 @@
-//! The heads of a relayed call: what the tool is sent, what it answers, and what of that the client gets.
+//! The heads of a relayed call: the request to the upstream, its response, and the response to the client.
 
 use std::io::Write as _;
 
 use pingora_core::protocols::http::date::get_cached_date;
 use shared::{
-    headers::{HSTS, KEY_ID, Nominated, PRIVATE, REQUEST_ID, TIER, reaches_client, reaches_tool, tokens},
+    headers::{Nominated, reaches_client, reaches_tool, tokens},
     request::MAX_HEADER_BYTES,
-    route::CallMethod,
 };
 
 use super::framing::{Chunks, Framing};
 use crate::{
-    ctx::{Call, RequestCtx},
-    direct::response_headers,
-    phases::fail::Cause,
-    respond::write_proof,
+    hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse},
+    record::Record,
     wire::WireHead,
 };
 
-/// Most header lines of a tool's answer.
+/// Maximum number of header lines of a response.
 const MAX_LINES: usize = 256;
-/// Longest status line.
+/// Maximum length of a status line.
 const MAX_STATUS_LINE: usize = 1 << 10;
 
-/// The beginning of a request to a tool: everything but the server and the body. Nothing that the client nominated in
-/// `Connection` is passed on, and nothing of ours can be nominated: it is written, not found.
-pub(super) fn begin_request(wire: &WireHead<'_>, ctx: &RequestCtx, body: Framing) -> Vec<u8> {
+/// Writes the head of a request to an upstream, up to the `Host` that follows. Nothing that the client nominated in
+/// `Connection` is passed on, and nothing that the product writes can be nominated.
+pub(super) fn begin_request<P: Phases>(
+    phases: &P,
+    call: &P::Call,
+    record: &Record<P::Log>,
+    wire: &WireHead<'_>,
+    body: Framing,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    if let Some(call) = &ctx.call {
-        write_request(&mut out, wire, call, ctx, body);
-    }
+    phases.upstream_request_filter(call, record, &mut RequestWriter { out: &mut out, wire });
+    // Writing to a vector cannot fail.
+    let _written = match body {
+        Framing::Length(0)
+            if wire.method == "GET" && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
+        {
+            Ok(())
+        }
+        Framing::Length(length) => write!(out, "content-length: {length}\r\n"),
+        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n"),
+    };
     out
 }
 
-/// The same with the server that it goes to, whole.
+/// Returns the whole head, with the server that it is sent to.
 pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
     let parts = [head, b"host: ", host.as_bytes(), b"\r\n\r\n"];
     let mut out = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
@@ -41,75 +52,74 @@ pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
     out
 }
 
-fn write_request(out: &mut Vec<u8>, wire: &WireHead<'_>, call: &Call, ctx: &RequestCtx, body: Framing) {
-    let prefix = &call.pool.config.settings.path;
-    let query = wire.target.split_once('?').map(|(_, query)| query);
-    out.extend_from_slice(call.method.method().as_str().as_bytes());
-    for part in [" ", prefix, "/", &call.action] {
-        out.extend_from_slice(part.as_bytes());
-    }
-    if let Some(query) = query {
-        out.push(b'?');
-        out.extend_from_slice(query.as_bytes());
-    }
-    out.extend_from_slice(b" HTTP/1.1");
-    let nominated = Nominated::of(wire.all("connection"));
-    for (name, value) in wire.lines() {
-        if reaches_tool(name) && !is_framing(name) && !nominated.holds(name) {
-            write_line(out, name.as_bytes(), value);
-        }
-    }
-    // Writing to a vector cannot fail.
-    let _written = write!(
-        out,
-        "\r\n{REQUEST_ID}: {}\r\n{KEY_ID}: {}\r\n{TIER}: {}\r\n",
-        ctx.request_id,
-        call.key_id,
-        call.tier.as_str()
-    );
-    let _written = match body {
-        Framing::Length(0)
-            if call.method == CallMethod::Get
-                && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
-        {
-            Ok(())
-        }
-        Framing::Length(length) => write!(out, "content-length: {length}\r\n"),
-        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n"),
-    };
+struct RequestWriter<'r, 'a> {
+    out: &'r mut Vec<u8>,
+    wire: &'r WireHead<'a>,
 }
 
-/// What the head of a tool's answer says.
+impl Headers for RequestWriter<'_, '_> {
+    fn write_header(&mut self, name: &str, value: &[u8]) {
+        self.out.write_header(name, value);
+    }
+
+    fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.out.write_header_fmt(name, value);
+    }
+}
+
+impl UpstreamRequest for RequestWriter<'_, '_> {
+    fn begin(&mut self, path: &[&str]) {
+        let Self { out, wire } = self;
+        out.extend_from_slice(wire.method.as_bytes());
+        out.push(b' ');
+        for part in path {
+            out.extend_from_slice(part.as_bytes());
+        }
+        if let Some((_, query)) = wire.target.split_once('?') {
+            out.push(b'?');
+            out.extend_from_slice(query.as_bytes());
+        }
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        let nominated = Nominated::of(wire.all("connection"));
+        for (name, value) in wire.lines() {
+            if reaches_tool(name) && !is_framing(name) && !nominated.holds(name) {
+                out.write_header(name, value);
+            }
+        }
+    }
+}
+
+/// What the head of a response says.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) body: Framing,
-    /// The length that is stated, where one may be: of a 304 it is that of what is not sent.
+    /// The stated length. That of a 304 is the length of the body that is not sent.
     stated: Option<u64>,
-    /// Whether the connection can serve another call once the body is over.
-    pub(super) lasts: bool,
+    /// Whether the connection can serve another call after the body.
+    pub(super) keep_alive: bool,
     /// The bytes of the head.
     pub(super) length: usize,
 }
 
-/// How the client is told where the body of its answer ends.
+/// How the end of a response's body is delimited for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// As the tool said: in this length, or because there is no body.
-    AsSaid(Option<u64>),
-    /// In chunks.
+pub(super) enum BodyDelimiter {
+    /// As the upstream did: by this length, or because there is no body.
+    AsStated(Option<u64>),
+    /// By chunks.
     Chunks,
     /// By the end of the connection.
     Close,
 }
 
-/// Reads the head of an answer and writes what the client gets of it; `None` while it is not complete. Of an answer that
-/// is only informational nothing is written.
-pub(super) fn read_answer(
+/// Reads the head of a response and writes the head for the client; `None` while it is not complete. Nothing is written
+/// for an informational response.
+pub(super) fn read_response(
     bytes: &[u8],
     out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>, &Answer, &httparse::Response<'_, '_>, &Nominated<'_>),
-) -> Result<Option<Answer>, Cause> {
+    write: impl FnOnce(&mut Vec<u8>, &ResponseHead, &httparse::Response<'_, '_>, &Nominated<'_>),
+) -> Result<Option<ResponseHead>, Cause> {
     let mut lines = [const { std::mem::MaybeUninit::uninit() }; MAX_LINES];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -129,23 +139,23 @@ pub(super) fn read_answer(
     if size > MAX_HEADER_BYTES {
         return Err(Cause::HeadersTooLarge);
     }
-    let answer = Answer::of(&response, length)?;
-    if answer.status >= 200 {
+    let head = ResponseHead::of(&response, length)?;
+    if head.status >= 200 {
         let connection = response.headers.iter().filter(|line| line.name.eq_ignore_ascii_case("connection"));
         let nominated = Nominated::of(connection.map(|line| line.value));
-        write(out, &answer, &response, &nominated);
+        write(out, &head, &response, &nominated);
     }
-    Ok(Some(answer))
+    Ok(Some(head))
 }
 
-impl Answer {
+impl ResponseHead {
     fn of(response: &httparse::Response<'_, '_>, length: usize) -> Result<Self, Cause> {
         let status = response.code.ok_or(Cause::Malformed)?;
-        // Nobody asked for another protocol.
+        // No other protocol was asked for.
         if !(100..600).contains(&status) || status == 101 {
             return Err(Cause::Malformed);
         }
-        let (mut stated, mut chunked, mut lasts) = (None, false, response.version == Some(1));
+        let (mut stated, mut chunked, mut keep_alive) = (None, false, response.version == Some(1));
         for line in response.headers.iter() {
             if line.name.eq_ignore_ascii_case("content-length") {
                 let length = std::str::from_utf8(line.value)
@@ -162,7 +172,7 @@ impl Answer {
                 }
                 chunked = true;
             } else if line.name.eq_ignore_ascii_case("connection") {
-                lasts &= !tokens(line.value).any(|token| token.eq_ignore_ascii_case(b"close"));
+                keep_alive &= !tokens(line.value).any(|token| token.eq_ignore_ascii_case(b"close"));
             }
         }
         let body = match (status, stated, chunked) {
@@ -173,64 +183,39 @@ impl Answer {
             (_, None, false) => Framing::UntilClose,
         };
         let stated = stated.filter(|_| status != 204);
-        Ok(Self { status, body, stated, lasts: lasts && body != Framing::UntilClose, length })
+        Ok(Self { status, body, stated, keep_alive: keep_alive && body != Framing::UntilClose, length })
     }
 
-    /// How the client is told where the body ends.
-    pub(super) const fn told(&self, client_is_old: bool) -> Told {
+    /// Returns how the end of the body is delimited for the client.
+    pub(super) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
         match self.body {
-            Framing::Length(_) => Told::AsSaid(self.stated),
-            Framing::Chunked(_) | Framing::UntilClose if client_is_old => Told::Close,
-            Framing::Chunked(_) | Framing::UntilClose => Told::Chunks,
+            Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
+            Framing::Chunked(_) | Framing::UntilClose if is_http10 => BodyDelimiter::Close,
+            Framing::Chunked(_) | Framing::UntilClose => BodyDelimiter::Chunks,
         }
     }
 }
 
-/// Writes the head of the client's answer.
-pub(super) fn write_answer(
+/// Writes the head of the response to the client.
+pub(super) fn write_response(
     out: &mut Vec<u8>,
     response: &httparse::Response<'_, '_>,
     nominated: &Nominated<'_>,
-    told: Told,
-    close: bool,
-    ctx: &RequestCtx,
-    direct: bool,
+    (delimiter, close): (BodyDelimiter, bool),
+    filter: impl FnOnce(&mut ResponseWriter<'_>),
 ) {
     let reason = response.reason.unwrap_or_default();
     // Writing to a vector cannot fail.
-    let _written = write!(out, "HTTP/1.1 {} {reason}", response.code.unwrap_or_default());
-    let passed = ctx.call.as_ref().map(|call| call.pool.config.settings.passed_headers).unwrap_or_default();
-    let (mut dated, mut cached, mut hsts) = (false, false, false);
-    for line in response.headers.iter() {
-        let name = line.name;
-        if !reaches_client(name) || !passed.allows(name) || is_framing(name) || nominated.holds(name) {
-            continue;
-        }
-        if direct && response_headers::is_replaced(name) {
-            continue;
-        }
-        dated |= name.eq_ignore_ascii_case("date");
-        cached |= name.eq_ignore_ascii_case(PRIVATE.0);
-        hsts |= name.eq_ignore_ascii_case(HSTS.0);
-        write_line(out, name.as_bytes(), line.value);
+    let _written = write!(out, "HTTP/1.1 {} {reason}\r\n", response.code.unwrap_or_default());
+    let mut head = ResponseWriter { out, lines: response.headers, nominated, dated: false };
+    filter(&mut head);
+    if !head.dated {
+        head.write_header("date", get_cached_date().as_bytes());
     }
-    let _written = write!(out, "\r\n{REQUEST_ID}: {}\r\n", ctx.request_id);
-    write_proof(out, ctx.proof);
-    if direct {
-        response_headers::write_relayed(out, ctx.response_info(), hsts);
-    }
-    if !cached {
-        crate::wire::write_line(out, PRIVATE.0, PRIVATE.1.as_bytes());
-    }
-    if !dated {
-        out.extend_from_slice(b"date: ");
-        out.extend_from_slice(get_cached_date().as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-    let _written = match told {
-        Told::AsSaid(Some(length)) => write!(out, "content-length: {length}\r\n"),
-        Told::Chunks => write!(out, "transfer-encoding: chunked\r\n"),
-        Told::AsSaid(None) | Told::Close => Ok(()),
+    let _written = match delimiter {
+        BodyDelimiter::AsStated(Some(length)) => write!(out, "content-length: {length}\r\n"),
+        BodyDelimiter::Chunks => write!(out, "transfer-encoding: chunked\r\n"),
+        BodyDelimiter::AsStated(None) | BodyDelimiter::Close => Ok(()),
     };
     if close {
         out.extend_from_slice(b"connection: close\r\n");
@@ -238,12 +223,36 @@ pub(super) fn write_answer(
     out.extend_from_slice(b"\r\n");
 }
 
-/// Begins a new line: the one before has no end yet.
-fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
+/// The head of a response while the product writes it.
+pub(super) struct ResponseWriter<'r> {
+    out: &'r mut Vec<u8>,
+    lines: &'r [httparse::Header<'r>],
+    nominated: &'r Nominated<'r>,
+    /// Whether the upstream's date was kept.
+    dated: bool,
+}
+
+impl Headers for ResponseWriter<'_> {
+    fn write_header(&mut self, name: &str, value: &[u8]) {
+        self.out.write_header(name, value);
+    }
+
+    fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.out.write_header_fmt(name, value);
+    }
+}
+
+impl UpstreamResponse for ResponseWriter<'_> {
+    fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        for line in self.lines {
+            let name = line.name;
+            if !reaches_client(name) || is_framing(name) || self.nominated.holds(name) || !keep(name) {
+                continue;
+            }
+            self.dated |= name.eq_ignore_ascii_case("date");
+            self.out.write_header(name, line.value);
+        }
+    }
 }
 
 fn is_framing(name: &str) -> bool {

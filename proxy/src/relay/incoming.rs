@@ -9,13 +9,13 @@ use std::{
 
 use tokio::io::{AsyncRead as _, ReadBuf};
 
-use super::framing::Framing;
+use super::{framing::Framing, request::Framed};
 use crate::client::{Awaited, ClientStream};
 
 /// A request whose body was not read yet.
 pub struct Incoming<'a> {
     client: &'a mut ClientStream,
-    body: Framing,
+    request: Framed,
     broken: bool,
 }
 
@@ -33,44 +33,31 @@ pub enum BodyFault {
 }
 
 impl<'a> Incoming<'a> {
-    pub(super) const fn new(client: &'a mut ClientStream, body: Framing) -> Self {
-        Self { client, body, broken: false }
+    pub(super) const fn new(client: &'a mut ClientStream, request: Framed) -> Self {
+        Self { client, request, broken: false }
     }
 
-    /// What is left of the body.
-    pub(super) const fn rest(&self) -> Framing {
-        if self.broken { Framing::UntilClose } else { self.body }
+    /// Returns the request with what is left of its body.
+    pub(super) const fn rest(self) -> Framed {
+        let body = if self.broken { Framing::UntilClose } else { self.request.body };
+        Framed { body, ..self.request }
     }
 
-    /// The head, as the client sent it.
-    #[must_use]
-    pub fn head(&self) -> &[u8] {
-        self.client.head()
-    }
-
-    /// Who is at the other end.
+    /// Returns the address of the client.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         self.client.address()
     }
 
-    /// Whether nobody between the client and the proxy can read along.
-    #[must_use]
-    pub fn is_safe(&self) -> bool {
-        self.client.is_safe()
-    }
-
-    /// Tells a client that waits for it to send its body.
-    pub async fn tell_to_continue(&mut self) {
-        // When the client is gone, its body does not come either.
-        let _told = self.client.tell_to_continue().await;
-    }
-
-    /// The whole body, of at most so many bytes.
+    /// Returns the whole body, of at most so many bytes. Asks a client that waits for it to send the body.
     ///
     /// # Errors
     /// Why there is none; then the connection can serve no other request.
     pub async fn whole(&mut self, most: usize) -> Result<Vec<u8>, BodyFault> {
+        if std::mem::take(&mut self.request.expects_continue) {
+            // If the client has left, its body does not come either.
+            let _sent = self.client.send_continue().await;
+        }
         self.client.wait_for_more();
         let read = self.read(most).await;
         self.broken = read.is_err();
@@ -80,15 +67,15 @@ impl<'a> Incoming<'a> {
     async fn read(&mut self, most: usize) -> Result<Vec<u8>, BodyFault> {
         let (mut held, mut whole) = (Vec::new(), Vec::new());
         loop {
-            let part = self.body.take(&held).map_err(|_| BodyFault::Broken)?;
+            let part = self.request.body.take(&held).map_err(|_| BodyFault::Broken)?;
             let taken = part.skip + part.data;
             whole.extend_from_slice(held.get(part.skip..taken).unwrap_or_default());
             held.drain(..taken.min(held.len()));
             if whole.len() > most {
                 return Err(BodyFault::TooLong);
             }
-            if self.body.is_over() {
-                self.client.give_back(&held);
+            if self.request.body.is_over() {
+                self.client.unread(&held);
                 return Ok(whole);
             }
             if part.data == 0 {

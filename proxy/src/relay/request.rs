@@ -1,6 +1,6 @@
-//! What is known of a request from its head, beside what it asks for.
+//! How a request is framed, as its head says.
 
-use shared::{headers::tokens, request::Head};
+use shared::{headers::tokens, problem::Problem, request::Head};
 
 use super::{
     exchange::Upload,
@@ -8,34 +8,53 @@ use super::{
 };
 use crate::wire::WireHead;
 
-/// How a request is framed, and whether it is to be the connection's last.
+/// The framing of a request, and what it asks of the connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct Framed {
     pub(super) body: Framing,
-    pub(super) is_old: bool,
+    pub(super) is_http10: bool,
     pub(super) is_head: bool,
+    pub(super) is_idempotent: bool,
+    /// Whether the request is the last of its connection.
     pub(super) close: bool,
-    /// How much of its body is read if nobody takes it.
+    /// Whether the client waits for a 100 before it sends its body.
+    pub(super) expects_continue: bool,
+    /// Maximum number of bytes of its body that are dropped if it is refused.
     pub(super) max_body: u64,
 }
 
-impl Request {
-    /// What a head says that can be read in one way only.
-    pub(super) fn of(wire: &WireHead<'_>, head: &Head<'_>) -> Self {
+impl Framed {
+    /// Reads the framing.
+    ///
+    /// # Errors
+    /// Returns a problem if `Expect` is sent twice.
+    pub(super) fn read(wire: &WireHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
         let body = match (head.chunked, head.content_length) {
             (true, _) => Framing::Chunked(Chunks::Size),
             (false, length) => length.map_or(Framing::NONE, Framing::Length),
         };
         let mut asked = wire.all("connection").flat_map(tokens);
-        let close = wire.is_old || asked.any(|token| token.eq_ignore_ascii_case(b"close"));
-        Self { body, is_old: wire.is_old, is_head: wire.method == "HEAD", close, max_body: 0 }
+        Ok(Self {
+            body,
+            is_http10: wire.is_http10,
+            is_head: wire.method == "HEAD",
+            is_idempotent: is_idempotent(wire.method),
+            close: wire.is_http10 || asked.any(|token| token.eq_ignore_ascii_case(b"close")),
+            expects_continue: wire.only("expect")?.is_some(),
+            max_body: 0,
+        })
     }
 
-    /// The same request, of whose body some was taken.
+    /// Returns the framing of what is left of the request once some of its body was taken.
     pub(super) fn after(self, upload: Option<&Upload>) -> Self {
         upload.map_or(self, |upload| Self {
             body: if upload.is_read() { Framing::NONE } else { Framing::UntilClose },
             ..self
         })
     }
+}
+
+/// Returns true if a request can be made twice to the same effect (RFC 9110, section 9.2.2).
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }

@@ -3,35 +3,28 @@
 mod availability;
 
 use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use pingora_core::{
-    protocols::Stream,
-    upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy, Peer as _},
-};
 
 use self::availability::UNKNOWN;
 use super::{
     balance::{self, Candidate},
-    connection_limit::Semaphore,
     half_open::{HalfOpen, TrialTurn},
     health::HealthState,
-    idle::{IdlePool, OwnerThread},
     outlier::OutlierState,
     series::{Series, SeriesSlot},
 };
 use crate::{
     clock::{Monotonic, millis},
     config::{PoolSettings, UpstreamConfig},
-    http2::tools::Lines,
+    connect::{ConnectOptions, ConnectTarget, Connections},
     tls::Connector,
 };
 
@@ -52,26 +45,9 @@ pub struct Upstream {
     seed: u64,
     connector: Option<Connector>,
     http2: bool,
-    /// How long a connection may wait for its next call.
-    keep_idle: Duration,
     target: Option<Arc<ConnectTarget>>,
     series: SeriesSlot,
     live: Arc<SharedState>,
-}
-
-/// How to connect to a server.
-#[derive(Debug)]
-pub struct ConnectTarget {
-    /// What Pingora wants to know.
-    pub peer: HttpPeer,
-    /// What the connection is made safe with, where there is TLS.
-    pub connector: Option<Connector>,
-    /// Whether HTTP/2 is spoken: with TLS where the server chooses it, without TLS unasked.
-    pub http2: bool,
-    /// How long all of it may take.
-    pub time: Duration,
-    /// Connections of one identity are as good as each other.
-    identity: u64,
 }
 
 /// What is known of a server. It outlives the configuration that named it.
@@ -88,9 +64,7 @@ struct SharedState {
     back_at: AtomicU64,
     in_flight: AtomicUsize,
     trial: HalfOpen,
-    idle: IdlePool,
-    /// Those that are shared, where HTTP/2 is spoken.
-    lines: OnceLock<Arc<Lines>>,
+    connections: Arc<Connections>,
 }
 
 /// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
@@ -114,20 +88,31 @@ impl Upstream {
     ) -> Self {
         let name = config.identity(address);
         let connector = settings.tls.connector(&config.host, settings.http2);
-        let target =
-            address.map(|address| Arc::new(ConnectTarget::new(address, connector.clone(), settings)));
+        let live =
+            before.map_or_else(|| Arc::new(SharedState::new(&name)), |before| Arc::clone(&before.live));
+        let authority = config.to_string();
+        let target = address.map(|address| {
+            let options = ConnectOptions {
+                authority: authority.clone(),
+                connector: connector.clone(),
+                http2: settings.http2,
+                timeout: settings.connect_timeout,
+                write_timeout: settings.answer_timeout,
+                keep_idle: settings.keep_idle,
+            };
+            Arc::new(ConnectTarget::new(address, options, &live.connections))
+        });
         Self {
             seed: balance::seed(name.as_bytes()),
             name,
-            authority: config.to_string(),
+            authority,
             config: config.clone(),
             address,
             connector,
             http2: settings.http2,
-            keep_idle: settings.keep_idle,
             target,
             series: SeriesSlot::default(),
-            live: before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.live)),
+            live,
         }
     }
 
@@ -137,44 +122,16 @@ impl Upstream {
         self.target.as_ref()
     }
 
-    /// Returns a connection made that way before, which waits for work, and its home.
-    #[must_use]
-    pub fn take_idle(&self, target: &ConnectTarget, now: Monotonic) -> Option<(Stream, OwnerThread)> {
-        self.live.idle.take(target.identity, now, self.keep_idle)
-    }
-
-    /// Keeps a connection over which nothing is in flight, where it belongs.
-    pub fn keep_idle(
-        &self,
-        stream: Stream,
-        owner: OwnerThread,
-        target: &ConnectTarget,
-        now: Monotonic,
-        semaphore: &Arc<Semaphore>,
-    ) {
-        self.live.idle.keep(stream, owner, target.identity, now, semaphore);
-    }
-
-    /// The connections to it that calls share, with what tells which of them lead that way and how long they may wait for
-    /// work.
-    #[must_use]
-    pub fn lines(&self, target: &ConnectTarget) -> (&Arc<Lines>, u64, Duration) {
-        (self.live.lines.get_or_init(|| Lines::new(&self.name)), target.identity, self.keep_idle)
-    }
-
     /// How many connections to it are shared.
     #[must_use]
     pub fn shared_connections(&self) -> usize {
-        self.live.lines.get().map_or(0, |lines| lines.count())
+        self.live.connections.shared_count()
     }
 
     /// Closes connections that nobody will use any more.
     pub fn sweep_idle(&self, now: Monotonic) {
         if let Some(target) = &self.target {
-            self.live.idle.sweep(target.identity, now, self.keep_idle);
-            if let Some(lines) = self.live.lines.get() {
-                lines.sweep(target.identity, now, self.keep_idle);
-            }
+            target.sweep_idle(now);
         }
     }
 
@@ -251,24 +208,8 @@ impl Upstream {
     }
 }
 
-impl ConnectTarget {
-    fn new(address: SocketAddr, connector: Option<Connector>, settings: &PoolSettings) -> Self {
-        let peer = peer(address, settings);
-        // Who is no longer trusted, or was not asked who it is, is not to be called over a connection of before.
-        let mut identity = DefaultHasher::new();
-        (peer.reuse_hash(), &connector, settings.http2).hash(&mut identity);
-        Self {
-            identity: identity.finish(),
-            peer,
-            connector,
-            http2: settings.http2,
-            time: settings.connect_timeout,
-        }
-    }
-}
-
 impl SharedState {
-    fn new() -> Self {
+    fn new(name: &str) -> Self {
         Self {
             standing: Mutex::new(HealthState::new()),
             health: AtomicU8::new(UNKNOWN),
@@ -278,8 +219,7 @@ impl SharedState {
             back_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             trial: HalfOpen::default(),
-            idle: IdlePool::default(),
-            lines: OnceLock::new(),
+            connections: Connections::new(name),
         }
     }
 }
@@ -291,16 +231,4 @@ impl Drop for UpstreamPermit {
             self.live.trial.over();
         }
     }
-}
-
-fn peer(address: SocketAddr, settings: &PoolSettings) -> HttpPeer {
-    let mut peer = HttpPeer::new(address, false, String::new());
-    peer.options.connection_timeout = Some(settings.connect_timeout);
-    peer.options.total_connection_timeout = Some(settings.connect_timeout);
-    // Reading has no timeout here: Pingora's begins before the body is sent and anew with every byte. What a tool may
-    // take is kept by the client's connection (`client::Awaited`).
-    peer.options.write_timeout = Some(settings.answer_timeout);
-    peer.options.idle_timeout = Some(Duration::from_secs(60));
-    peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::deny_upgrades();
-    peer
 }

@@ -20,19 +20,19 @@ use shared::{
 
 use super::OwnRequest;
 use crate::{
+    call::Record,
     clock,
     config::Authority,
-    ctx::RequestCtx,
     direct::{authenticate, key_admin::Subject},
     relay::{BodyFault, Incoming},
 };
 
 /// `GET /v1/keys/me`
-pub(super) fn read_own(request: &OwnRequest<'_>, ctx: &mut RequestCtx) -> Result<Written, Problem> {
+pub(super) fn read_own(request: &OwnRequest<'_>, record: &mut Record) -> Result<Written, Problem> {
     let key = own(request)?;
     request.direct.check_revocations_known()?;
     let reading = request.direct.keys.read(&key, request.now)?;
-    ctx.standing = reading.answer.standing;
+    record.log.standing = reading.answer.standing;
     let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
     Ok(Written::json(usage.to_string()))
 }
@@ -41,11 +41,10 @@ pub(super) fn read_own(request: &OwnRequest<'_>, ctx: &mut RequestCtx) -> Result
 pub(super) async fn rotate_own(
     request: &OwnRequest<'_>,
     incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     let key = own(request)?;
     let (_, environment) = here(request)?;
-    renew(request, Subject::Own(&key), key.issued_tier, environment, incoming, ctx).await
+    renew(request, Subject::Own(&key), key.issued_tier, environment, incoming).await
 }
 
 /// `DELETE /v1/keys/me`
@@ -56,14 +55,10 @@ pub(super) async fn revoke_own(request: &OwnRequest<'_>) -> Result<Written, Prob
 }
 
 /// `POST /v1/keys/issue`
-pub(super) async fn issue(
-    request: &OwnRequest<'_>,
-    incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
-) -> Result<Written, Problem> {
+pub(super) async fn issue(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>) -> Result<Written, Problem> {
     let (admin, environment) = administered(request)?;
     request.scheme.check_confidential()?;
-    let body = read_body(request, incoming, ctx).await?;
+    let body = read_body(request, incoming).await?;
     let parameters = IssueRequest::read(&body)?;
     if let Some(secret) = parameters.admin_secret() {
         check(request, secret, admin)?;
@@ -116,10 +111,9 @@ pub(super) async fn patch(
     request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     authorize(request)?;
-    let body = read_body(request, incoming, ctx).await?;
+    let body = read_body(request, incoming).await?;
     change(request, Subject::Named(id), read_change(&body, request.now)?).await
 }
 
@@ -134,15 +128,14 @@ pub(super) async fn rotate(
     request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
     let environment = authorize(request)?;
     let tier = request.direct.change(Subject::Named(id), Change::None, request.now)?.tier;
-    renew(request, Subject::Named(id), tier, environment, incoming, ctx).await
+    renew(request, Subject::Named(id), tier, environment, incoming).await
 }
 
 fn own(request: &OwnRequest<'_>) -> Result<VerifiedKey, Problem> {
-    authenticate(&request.head, request.scheme, &request.config.signing)
+    authenticate(request.head, request.scheme, &request.config.signing)
 }
 
 /// Replaces the secret of a key. The id stays.
@@ -152,9 +145,8 @@ async fn renew(
     tier: Tier,
     environment: KeyEnv,
     incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
 ) -> Result<Written, Problem> {
-    let body = read_body(request, incoming, ctx).await?;
+    let body = read_body(request, incoming).await?;
     let grace_ms = read_grace(&body)?;
     let (signing, now) = (&request.config.signing, request.now);
     let (key, minted) = ApiKey::mint(environment, *subject.id(), tier, now, draw()?.secret, signing);
@@ -230,17 +222,10 @@ fn draw() -> Result<KeyEntropy, Problem> {
 }
 
 /// Reads the whole body, which is small.
-async fn read_body(
-    request: &OwnRequest<'_>,
-    incoming: &mut Incoming<'_>,
-    ctx: &mut RequestCtx,
-) -> Result<Vec<u8>, Problem> {
+async fn read_body(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
     request.head.check_media_type(&[])?;
     request.head.check_length(limit)?;
-    if std::mem::take(&mut ctx.expects_continue) {
-        incoming.tell_to_continue().await;
-    }
     incoming.whole(MAX_BODY).await.map_err(|fault| match fault {
         BodyFault::TooLong => too_large(limit),
         BodyFault::Stalled => stalled(),

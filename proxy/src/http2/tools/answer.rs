@@ -6,8 +6,8 @@ use h2::RecvStream;
 use http::{Response, StatusCode, header, response::Parts};
 
 use crate::{
+    hooks::Headers as _,
     http2::receiving::{Framing, Receiving},
-    wire::write_line,
 };
 
 /// The answer as it is read.
@@ -40,16 +40,16 @@ fn write(parts: &Parts, framing: Framing) -> Vec<u8> {
     // Writing to a vector cannot fail.
     let _written = write!(text, "HTTP/1.1 {} {reason}\r\n", parts.status.as_str());
     for (name, value) in &parts.headers {
-        write_line(&mut text, name.as_str(), value.as_bytes());
+        text.write_header(name.as_str(), value.as_bytes());
     }
     match framing {
-        Framing::Chunks => write_line(&mut text, "transfer-encoding", b"chunked"),
+        Framing::Chunks => text.write_header("transfer-encoding", b"chunked"),
         Framing::Over if !is_bare(parts.status) && !parts.headers.contains_key(header::CONTENT_LENGTH) => {
-            write_line(&mut text, "content-length", b"0");
+            text.write_header("content-length", b"0");
         }
         Framing::Length(_) | Framing::Over => {}
     }
-    write_line(&mut text, "connection", b"close");
+    text.write_header("connection", b"close");
     text.extend_from_slice(b"\r\n");
     text
 }

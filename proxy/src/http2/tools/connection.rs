@@ -17,7 +17,7 @@ use h2::{
 use http::{Request, uri::Scheme};
 
 use super::{fault::Fault, greeting::Heard};
-use crate::{clock::Monotonic, upstreams::connection_limit::Permit};
+use crate::{clock::Monotonic, connection_limit::Permit};
 
 /// What is known of a connection by all who use it.
 #[derive(Debug)]

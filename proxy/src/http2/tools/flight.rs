@@ -13,7 +13,7 @@ use super::{
     greeting::Greeted,
     lines::{Lines, Own},
 };
-use crate::upstreams::connection_limit::Semaphore;
+use crate::connection_limit::Semaphore;
 
 /// A connection that was made.
 pub enum Made {

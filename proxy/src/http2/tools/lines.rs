@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     clock::Monotonic,
+    connection_limit::Semaphore,
     thread::{self, THREADS},
-    upstreams::connection_limit::Semaphore,
 };
 
 /// The connections to one server.

@@ -10,13 +10,10 @@ use tokio_util::io::poll_read_buf;
 
 use super::{Broken, Exchange, READ_MUCH, Stage};
 use crate::{
-    phases::{
-        body::{self, TooMuch},
-        fail,
-    },
+    hooks::Phases,
     relay::{
         framing::{self, Framing, LAST_CHUNK},
-        outbox::Outbox,
+        write_buf::WriteBuf,
     },
 };
 
@@ -26,7 +23,7 @@ pub(in crate::relay) struct Upload {
     chunked: bool,
     /// What was read and not looked at.
     read: BytesMut,
-    unsent: Outbox,
+    unsent: WriteBuf,
     /// Whether the tool is who is waited for, and not the client.
     blocked: bool,
     /// What was sent of the body, if it may have to be sent again.
@@ -50,13 +47,13 @@ impl Upload {
                 body,
                 chunked: matches!(body, Framing::Chunked(_)),
                 read: BytesMut::from(come.as_slice()),
-                unsent: Outbox::default(),
+                unsent: WriteBuf::default(),
                 blocked: false,
                 again: Some(Vec::new()),
-                stage: Stage::UnderWay,
+                stage: Stage::InFlight,
             }
         });
-        (upload.unsent, upload.blocked, upload.stage) = (Outbox::new(head), false, Stage::UnderWay);
+        (upload.unsent, upload.blocked, upload.stage) = (WriteBuf::new(head), false, Stage::InFlight);
         let again = upload.again.as_deref().unwrap_or_default();
         if upload.chunked {
             framing::write_chunk(&mut upload.unsent.bytes, again);
@@ -74,8 +71,8 @@ impl Upload {
         self.body.is_over()
     }
 
-    /// What was read beyond the body's end.
-    pub(in crate::relay) fn beyond(&self) -> &[u8] {
+    /// Returns what was read beyond the body's end.
+    pub(in crate::relay) fn leftover(&self) -> &[u8] {
         if self.body.is_over() { &self.read } else { &[] }
     }
 
@@ -85,15 +82,15 @@ impl Upload {
     }
 }
 
-impl Exchange<'_> {
+impl<P: Phases> Exchange<'_, P> {
     pub(super) fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let polled = self.poll_up_either(context);
         let blocked = polled.is_pending() && self.up.unsent.is_stuck();
         let moved = self.up.unsent.has_moved();
         if blocked && (moved || !self.up.blocked) {
-            body::wait_for_tool(self.client, self.ctx);
+            self.arm_upstream();
         } else if self.up.blocked && !blocked && polled.is_pending() {
-            body::wait_for_client(self.client, self.ctx);
+            self.arm_client();
         }
         self.up.blocked = blocked;
         polled
@@ -102,12 +99,12 @@ impl Exchange<'_> {
     /// Writes and reads in turn, as far as the tool takes and the client gives.
     fn poll_up_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         loop {
-            if ready!(self.up.unsent.poll_empty(self.tool, context)).is_err() {
+            if ready!(self.up.unsent.poll_empty(self.upstream, context)).is_err() {
                 // The tool may have answered before it closed: what comes down will tell.
                 return self.end_up(Stage::GivenUp);
             }
             if self.up.body.is_over() {
-                body::complete(self.client, self.ctx, self.up.again.is_some());
+                self.request_sent();
                 return self.end_up(Stage::Over);
             }
             self.up.read.reserve(READ_MUCH);
@@ -123,7 +120,7 @@ impl Exchange<'_> {
 
     fn end_up(&mut self, stage: Stage) -> Poll<Result<(), Broken>> {
         if stage == Stage::GivenUp {
-            body::wait_for_tool(self.client, self.ctx);
+            self.arm_upstream();
         }
         self.up.stage = stage;
         Poll::Ready(Ok(()))
@@ -133,7 +130,7 @@ impl Exchange<'_> {
     pub(super) fn take_body(&mut self) -> Result<(), Broken> {
         let up = &mut self.up;
         let was_over = up.body.is_over();
-        let repeatable = self.shared || self.ctx.call.as_ref().is_some_and(fail::may_be_sent_again);
+        let is_replayable = self.shared || self.is_idempotent;
         loop {
             let part = up.body.take(&up.read).map_err(|_| Broken::ClientMalformed)?;
             up.read.advance(part.skip);
@@ -141,9 +138,11 @@ impl Exchange<'_> {
             if data.is_empty() {
                 break;
             }
-            body::count(self.ctx, data.len()).map_err(|TooMuch| Broken::TooLarge)?;
+            self.record.received = self.record.received.saturating_add(data.len() as u64);
+            let filtered = self.phases.request_body_filter(self.call, self.record.received);
+            filtered.map_err(Broken::BodyRefused)?;
             match &mut up.again {
-                Some(again) if repeatable && again.len() + data.len() <= MAX_AGAIN => {
+                Some(again) if is_replayable && again.len() + data.len() <= MAX_AGAIN => {
                     again.extend_from_slice(data)
                 }
                 again => *again = None,

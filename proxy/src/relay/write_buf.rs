@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 
 /// Bytes on their way out.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct WriteBuf {
     /// What was not written yet, and before it what was.
     pub(super) bytes: Vec<u8>,
     sent: usize,
@@ -19,7 +19,7 @@ pub(super) struct Outbox {
     moved: bool,
 }
 
-impl Outbox {
+impl WriteBuf {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
     }

@@ -8,24 +8,24 @@ use shared::{
     secret::MacKeys,
 };
 
-use crate::{ctx::RequestCtx, metrics::Bound, phases::fail, replay::FirstUse, state::State, wire::WireHead};
+use crate::{call::Record, metrics::Bound, phases::outage, replay::FirstUse, state::State, wire::WireHead};
 
-/// Verifies the grant of a call, which must be for this data center and unused. Notes in `ctx` the request's id and what
+/// Verifies the grant of a call, which must be for this data center and unused. Notes in `record` the request's id and what
 /// proves to the edge that the response is ours.
 pub(super) fn verify(
     state: &State,
-    ctx: &mut RequestCtx,
+    record: &mut Record,
     wire: &WireHead<'_>,
     call: &ToolCall<'_>,
     place: &str,
     keys: &MacKeys,
 ) -> Result<Grant, Problem> {
     let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
-    let now = ctx.started.time;
+    let now = record.started.time;
     let (grant, proof) = Grant::verify(text, call, wire.target, place, keys, now)?;
     let mut accept = || {
-        ctx.request_id = grant.request_id;
-        ctx.proof = Some(proof);
+        record.log.request_id = grant.request_id;
+        record.log.proof = Some(proof);
     };
     match state.replay.first_use(&grant, now) {
         FirstUse::Yes => {
@@ -36,7 +36,11 @@ pub(super) fn verify(
         // Fails closed: a request that cannot be remembered could be made again.
         FirstUse::Unknown => {
             accept();
-            Err(fail::full(state, Bound::ReplayCapacity, "this origin takes no more calls within the minute"))
+            Err(outage::full(
+                state,
+                Bound::ReplayCapacity,
+                "this origin takes no more calls within the minute",
+            ))
         }
     }
 }

@@ -18,15 +18,15 @@ use tokio::{
     task::unconstrained,
 };
 
-use super::connection_limit::{Permit, Semaphore};
 use crate::{
     clock::Monotonic,
+    connection_limit::{Permit, Semaphore},
     thread::{self, THREADS},
 };
 
 /// The waiting connections to one upstream.
 #[derive(Debug, Default)]
-pub(super) struct IdlePool {
+pub(crate) struct IdlePool {
     threads: [Mutex<Vec<IdleConnection>>; THREADS],
 }
 
@@ -62,7 +62,7 @@ impl OwnerThread {
 impl IdlePool {
     /// Returns the connection to `to` that this thread used last, or else one that another thread lends: one that has waited
     /// no longer than the longest time and that the upstream has not closed. It must be kept with the owner it came with.
-    pub(super) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, OwnerThread)> {
+    pub(crate) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, OwnerThread)> {
         let own = OwnerThread::own();
         let is_good = |kept: &mut IdleConnection| kept.is_good(to, now, longest);
         let own_stream = self.list(own).and_then(|list| last(&mut list.lock(), is_good));
@@ -84,7 +84,7 @@ impl IdlePool {
     }
 
     /// Keeps a connection over which nothing is in flight, if there is room.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &self,
         stream: Stream,
         owner: OwnerThread,
@@ -98,7 +98,7 @@ impl IdlePool {
     }
 
     /// Closes those that nobody will use any more.
-    pub(super) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
+    pub(crate) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
         for kept in &self.threads {
             kept.lock().retain_mut(|kept| kept.is_good(to, now, longest));
         }

@@ -1,0 +1,120 @@
+//! A call of a tool, from its admission to its log line.
+
+use std::sync::Arc;
+
+use pingora_limits::inflight::Guard;
+use shared::{
+    key::KeyId, problem::Code, proof::Proof, quota::Standing, request_id::RequestId, route::CallMethod,
+    tier::Tier, time::UtcDay, tool::Tool,
+};
+
+use crate::{
+    access_log::RefusedCall,
+    direct::response_headers::ResponseInfo,
+    record,
+    upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit},
+};
+
+/// The log record of a request, with what only the product knows of it.
+pub type Record = record::Record<RequestLog>;
+
+/// An admitted call. Dropping it releases what it holds.
+#[derive(Debug)]
+pub struct Call {
+    /// Which of the two operations.
+    pub method: CallMethod,
+    /// The tool.
+    pub tool: Tool,
+    /// The pool of the tool, as it was configured when the call came.
+    pub pool: Arc<Pool>,
+    /// What the tool is asked to do: a checked [`shared::action::Action`].
+    pub action: Box<str>,
+    /// Whose call it is.
+    pub key_id: KeyId,
+    /// The tier of the key.
+    pub tier: Tier,
+    /// The day on which the call is counted, in direct mode.
+    pub charged: Option<UtcDay>,
+    /// The upstream that is being tried or has responded.
+    pub place: Option<UpstreamIndex>,
+    /// Upstreams that failed.
+    pub tried: TriedSet,
+    /// How many retries were free: no upstream was to blame for them.
+    pub free_retries: u32,
+    /// Its slot among the calls of its key.
+    pub key_permit: Option<Guard>,
+    /// Its slot among the calls of its pool.
+    pub pool_permit: Option<PoolPermit>,
+    /// Its slot among the calls of its upstream.
+    pub upstream_permit: Option<UpstreamPermit>,
+}
+
+/// What the product adds to the log record of a request.
+#[derive(Debug)]
+pub struct RequestLog {
+    /// The id in the grant. Before a grant is verified, a random one.
+    pub request_id: RequestId,
+    /// Whether the request came over TLS, in direct mode.
+    pub secure: bool,
+    /// The client's trace (W3C Trace Context), if the access log has it.
+    pub trace_id: Option<Box<str>>,
+    /// What proves to the edge that the response is ours. None before a grant was verified, and in direct mode.
+    pub proof: Option<Proof>,
+    /// The quota status of the key, in direct mode.
+    pub standing: Option<Standing>,
+    /// The problem that the request was refused with.
+    pub refusal: Option<Code>,
+    /// The call that was refused before its grant or key was verified.
+    pub refused_call: Option<RefusedCall>,
+}
+
+impl Call {
+    /// Returns a call that has taken no slot yet.
+    #[must_use]
+    pub fn new(
+        (method, tool, action): (CallMethod, Tool, &str),
+        pool: Arc<Pool>,
+        (key_id, tier): (KeyId, Tier),
+    ) -> Self {
+        Self {
+            method,
+            tool,
+            pool,
+            action: action.into(),
+            key_id,
+            tier,
+            charged: None,
+            place: None,
+            tried: TriedSet::default(),
+            free_retries: 0,
+            key_permit: None,
+            pool_permit: None,
+            upstream_permit: None,
+        }
+    }
+
+    /// Returns the upstream that is being tried or has responded.
+    #[must_use]
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.place.and_then(|place| self.pool.upstream(place))
+    }
+
+    /// Returns the upstreams that must not be tried again: those that failed, and the one that is being tried.
+    #[must_use]
+    pub fn tried_with_current(&self) -> TriedSet {
+        let mut tried = self.tried;
+        self.place.into_iter().for_each(|place| tried.add(place));
+        tried
+    }
+}
+
+/// Returns what the response headers of direct mode show.
+pub(crate) fn response_info(record: &Record) -> ResponseInfo<'_> {
+    let tool_time = record.sent_at.zip(record.responded_at);
+    ResponseInfo {
+        is_tls: record.log.secure,
+        quota: record.log.standing.as_ref(),
+        started: record.started.instant,
+        tool_time: tool_time.map(|(sent, responded)| responded.duration_since(sent)),
+    }
+}

@@ -1,0 +1,56 @@
+//! Responses of the gateway's own: the only place that renders problems.
+
+use shared::{
+    headers::{CORS, PROOF, REQUEST_ID},
+    problem::Problem,
+};
+
+use super::upstream_response_filter::settle;
+use crate::{
+    call::{Call, Record, response_info},
+    direct::{Reply, response_headers},
+    hooks::Headers as _,
+    response::Response,
+    state::State,
+};
+
+/// Returns the response to a request that failed.
+pub(super) fn fail_to_proxy(
+    state: &State,
+    call: Option<&Call>,
+    record: &mut Record,
+    problem: &Problem,
+) -> Response {
+    if record.attempts > 0 {
+        log::info!("request {}: {}", record.log.request_id, problem.code().as_str());
+    }
+    refuse(state, call, record, problem)
+}
+
+/// Returns the response that refuses a request.
+pub(crate) fn refuse(state: &State, call: Option<&Call>, record: &mut Record, problem: &Problem) -> Response {
+    record.log.refusal = Some(problem.code());
+    state.metrics.refused(problem.code());
+    let written = problem.render(&record.log.request_id);
+    respond(state, call, record, written.into())
+}
+
+/// Returns a response with the headers that every response has.
+pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply: Reply) -> Response {
+    let Reply { written, gzip } = reply;
+    if let Some(call) = call {
+        settle(state, call, record, written.status);
+    }
+    Response::new(written, gzip, record.log.refusal.is_some(), |head| {
+        for (name, value) in CORS {
+            head.write_header(name, value.as_bytes());
+        }
+        head.write_header_fmt(REQUEST_ID, record.log.request_id);
+        if state.direct.is_some() {
+            response_headers::write_own(head, response_info(record));
+        }
+        if let Some(proof) = record.log.proof {
+            head.write_header_fmt(PROOF, proof);
+        }
+    })
+}

@@ -1,0 +1,68 @@
+//! The end of a request: counted, and written down in one line.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    access_log::{Line, Timings},
+    call::{Call, Record},
+    record::Aborted,
+    state::State,
+};
+
+/// Counts the request and adds its line to the access log.
+pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
+    let (status, log) = (record.status, &record.log);
+    if let Some(aborted) = record.aborted {
+        let who = match aborted {
+            Aborted::ByUpstream => "the tool",
+            Aborted::ByClient => "the client, or its patience,",
+        };
+        log::info!("request {}: {who} ended the answer in its middle", log.request_id);
+    }
+    if let Some(call) = call {
+        count(state, call, record);
+    }
+    if !state.access_log.wants(status, log.refusal) {
+        return;
+    }
+    let took = record.started.instant.elapsed();
+    let upstream = call.and_then(Call::upstream).filter(|_| record.attempts > 0);
+    state.access_log.add(&Line {
+        time: record.started.time,
+        request_id: log.request_id,
+        call,
+        refused: log.refused_call.as_ref(),
+        status,
+        refusal: log.refusal,
+        upstream: upstream.map(|upstream| upstream.name.as_str()),
+        tries: record.attempts,
+        micros: micros(took),
+        sent: record.sent,
+        timings: state.access_log.wants_timings().then(|| timings(record)),
+    });
+}
+
+fn count(state: &State, call: &Call, record: &Record) {
+    state.metrics.answered(call.tool, call.tier, record.status);
+    if let (Some(sent), Some(responded)) = (record.sent_at, record.responded_at) {
+        state.metrics.timed(sent.duration_since(record.buffered_at()));
+        if let Some(upstream) = call.upstream() {
+            upstream.record_response(record.status, responded.duration_since(sent));
+        }
+    }
+}
+
+fn timings(record: &Record) -> Timings<'_> {
+    let sent = record.sent_at;
+    let since = |from: Instant, to: Option<Instant>| to.map(|to| micros(to.duration_since(from)));
+    Timings {
+        gateway_micros: since(record.buffered_at(), sent),
+        upstream_micros: sent.and_then(|sent| since(sent, record.responded_at)),
+        received: record.received,
+        trace_id: record.log.trace_id.as_deref(),
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

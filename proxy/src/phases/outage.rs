@@ -1,0 +1,83 @@
+//! The problems of tools that cannot serve: a 503 that says why and until when.
+
+use shared::{
+    origin::{Execution, failure_detail},
+    problem::{Code, Problem},
+    route::CallMethod,
+};
+
+use crate::{clock::Monotonic, hooks::Cause, metrics::Bound, state::State, upstreams::Pool};
+
+/// Returns the problem of an upstream that failed before its response began. All are 503: to the client it is the tool
+/// that is not available (spec section 7).
+#[must_use]
+pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: Execution) -> Problem {
+    let (code, proxy_error, what) = match cause {
+        Cause::ConnectTimeout => {
+            (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
+        }
+        Cause::Refused => {
+            (Code::ToolUnavailable, "connection_refused", "no server of the tool takes connections")
+        }
+        Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not answer in time"),
+        Cause::Terminated => (
+            Code::ToolUnavailable,
+            "connection_terminated",
+            "the tool broke the connection off before it answered",
+        ),
+        Cause::Malformed => (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP"),
+        Cause::HeadersTooLarge => (
+            Code::ToolUnavailable,
+            "http_response_header_section_size",
+            "the headers of the tool's answer are too large",
+        ),
+        Cause::NoRoute => {
+            (Code::ToolUnavailable, "destination_ip_unroutable", "no way leads to the tool's servers")
+        }
+        Cause::Certificate => {
+            (Code::ToolUnavailable, "tls_certificate_error", "the tool's server cannot prove who it is")
+        }
+        Cause::Tls => {
+            (Code::ToolUnavailable, "tls_protocol_error", "no safe connection to the tool could be made")
+        }
+        Cause::Unreachable => {
+            (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached")
+        }
+    };
+    let detail = failure_detail(pool.config.tool, method, execution, what);
+    outage(pool, code, proxy_error, detail)
+}
+
+/// Returns the problem of a pool none of whose upstreams can take a call.
+#[must_use]
+pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Problem {
+    let detail = failure_detail(pool.config.tool, method, Execution::None, what);
+    outage(pool, Code::ToolUnavailable, "destination_unavailable", detail)
+}
+
+/// Records that a limit on concurrent work was exceeded, and returns the problem.
+#[must_use]
+pub(super) fn full(state: &State, bound: Bound, detail: &'static str) -> Problem {
+    state.metrics.hit(bound);
+    overloaded(detail)
+}
+
+/// Returns the problem of a limit on concurrent work.
+#[must_use]
+pub(super) fn overloaded(detail: &'static str) -> Problem {
+    Problem::new(Code::ToolOverloaded, detail)
+        .retry_after(1)
+        .with_header("proxy-status", proxy_status("connection_limit_reached"))
+}
+
+fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: String) -> Problem {
+    Problem::new(code, detail)
+        .retry_after(pool.recovers_in(Monotonic::now()).div_ceil(1_000))
+        .with_header("proxy-status", proxy_status(proxy_error))
+}
+
+/// RFC 9209, section 2.3: who says it, and what went wrong.
+#[must_use]
+pub(super) fn proxy_status(error: &str) -> String {
+    format!("utg-proxy; error={error}")
+}

@@ -1,0 +1,161 @@
+//! What becomes of a call whose connection could not be made, or that failed after it was sent: the one place where
+//! retries are decided.
+
+use pingora_core::ErrorType;
+use shared::{origin::Execution, route::CallMethod};
+
+use super::{outage, upstream_peer};
+use crate::{
+    call::{Call, Record},
+    clock::Monotonic,
+    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind},
+    metrics::Bound,
+    state::State,
+    upstreams::Evidence,
+};
+
+/// Maximum number of free retries of a call.
+const MAX_FREE_RETRIES: u32 = 3;
+
+/// The connection could not be made. Nothing was sent, so that any method may try the next upstream.
+pub(super) fn fail_to_connect(
+    state: &State,
+    call: &mut Call,
+    record: &Record,
+    error: &ErrorType,
+    counts: bool,
+) -> AfterFailure {
+    let now = Monotonic::now();
+    if counts {
+        record_outcome(state, call, record, Outcome::Failed, now);
+        record_connect_failure(state, call, error, now);
+    }
+    call.tried = call.tried_with_current();
+    let found = upstream_peer::next(call, now);
+    let in_time = record.buffered_at().elapsed() < call.pool.config.settings.answer_timeout;
+    match found.filter(|_| in_time) {
+        Some(attempt) => {
+            state.metrics.retried(call.tool, "connect");
+            AfterFailure::Retry(attempt)
+        }
+        None => give_up(call, Cause::from(error), Execution::None),
+    }
+}
+
+/// The call failed after it was sent.
+pub(super) fn error_while_proxy(
+    state: &State,
+    call: &mut Call,
+    record: &Record,
+    failure: Failure,
+) -> AfterFailure {
+    if !is_free(call, failure.kind) {
+        record_outcome(state, call, record, Outcome::Failed, Monotonic::now());
+    }
+    match plan_retry(state, call, record, failure) {
+        Some(attempt) => AfterFailure::Retry(attempt),
+        None => {
+            let execution = match failure.kind {
+                FailureKind::Unprocessed => Execution::None,
+                FailureKind::Failed | FailureKind::Stale => Execution::Possible,
+            };
+            give_up(call, failure.cause, execution)
+        }
+    }
+}
+
+/// Chooses the upstream of a retry: if the request was not processed or its method is idempotent, its response has not
+/// begun, and time and budget allow. Spends the budget.
+fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure) -> Option<Attempt> {
+    let is_safe = failure.kind == FailureKind::Unprocessed || is_idempotent(call.method);
+    let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
+    let in_time = since.elapsed() < call.pool.config.settings.answer_timeout;
+    if !failure.is_replayable || record.responded_at.is_some() || !is_safe || !in_time {
+        return None;
+    }
+    let now = Monotonic::now();
+    if is_free(call, failure.kind) {
+        call.free_retries += 1;
+        state.metrics.retried(call.tool, name(failure.kind));
+        return upstream_peer::current(call, now);
+    }
+    let tried = call.tried_with_current();
+    if !call.pool.has_untried(tried, now) {
+        return None;
+    }
+    if !call.pool.try_spend_retry(now) {
+        state.metrics.hit(Bound::RetryPercent);
+        return None;
+    }
+    call.tried = tried;
+    state.metrics.retried(call.tool, name(FailureKind::Failed));
+    upstream_peer::next(call, now)
+}
+
+/// Returns true if the upstream is not to blame, and the call goes to it again at once.
+const fn is_free(call: &Call, kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Failed => false,
+        FailureKind::Stale | FailureKind::Unprocessed => call.free_retries < MAX_FREE_RETRIES,
+    }
+}
+
+/// Returns true if a call can be made twice to the same effect (RFC 9110, section 9.2.2).
+pub(super) const fn is_idempotent(method: CallMethod) -> bool {
+    match method {
+        CallMethod::Get => true,
+        CallMethod::Post => false,
+    }
+}
+
+/// Returns the name of a retry's reason in metrics.
+const fn name(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Failed => "answer",
+        FailureKind::Stale => "stale",
+        FailureKind::Unprocessed => "unprocessed",
+    }
+}
+
+fn give_up(call: &Call, cause: Cause, execution: Execution) -> AfterFailure {
+    AfterFailure::GiveUp(Box::new(outage::failed(&call.pool, call.method, cause, execution)))
+}
+
+/// The outcome of a call, as far as it says something of its upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The upstream responds.
+    Responded,
+    /// The upstream failed.
+    Failed,
+}
+
+/// Feeds the outcome of a call to outlier detection.
+pub(super) fn record_outcome(state: &State, call: &Call, record: &Record, outcome: Outcome, now: Monotonic) {
+    let Some(upstream) = call.upstream() else { return };
+    let failed = outcome == Outcome::Failed;
+    if failed && record.responded_at.is_none() {
+        upstream.record_failure();
+    }
+    if call.pool.record_outcome(upstream, failed, now) {
+        state.metrics.ejected(call.tool, &upstream.name);
+        log::warn!(
+            "{} {} is out for {} ms: its calls failed",
+            call.tool,
+            upstream.name,
+            upstream.ejected_for(now)
+        );
+    }
+}
+
+fn record_connect_failure(state: &State, call: &Call, error: &ErrorType, now: Monotonic) {
+    let Some(upstream) = call.upstream() else { return };
+    state.metrics.connect_failed(call.tool, &upstream.name);
+    if *error == ErrorType::ConnectTimedout {
+        state.metrics.hit(Bound::ConnectTimeout);
+    }
+    let probe = &call.pool.config.settings.probe;
+    if let Some(health) = upstream.observe(Evidence::ConnectFailed, probe, now) {
+        log::info!("{} {} is {}: {}", call.tool, upstream.name, health.as_str(), error.as_str());
+    }
+}

@@ -1,0 +1,78 @@
+//! Which upstream serves the call, and how long that may take.
+
+use shared::{
+    problem::{Code, Problem},
+    time::UnixMillis,
+};
+
+use super::{outage, retry::is_idempotent};
+use crate::{
+    call::{Call, Record},
+    clock::Monotonic,
+    config::{DisabledUntil, PoolSettings},
+    hooks::{Attempt, Timeouts},
+    metrics::Bound,
+    state::State,
+    upstreams::Upstream,
+};
+
+/// Takes the slot of a call among those of its tool, and chooses its upstream.
+pub(super) fn upstream_peer(
+    state: &State,
+    call: &mut Call,
+    record: &Record,
+) -> Result<Attempt, Box<Problem>> {
+    let permit = call
+        .pool
+        .try_acquire()
+        .ok_or_else(|| outage::full(state, Bound::CallsInFlight, "the tool has too many calls under way"))?;
+    call.pool_permit = Some(permit);
+    match next(call, Monotonic::at(record.started.instant)) {
+        Some(attempt) => Ok(attempt),
+        None => Err(none(call).into()),
+    }
+}
+
+/// Chooses an upstream that was not tried. Returns `None` if there is none.
+pub(super) fn next(call: &mut Call, now: Monotonic) -> Option<Attempt> {
+    (call.place, call.upstream_permit) = call.pool.take(call.key_id, call.tried, now).unzip();
+    current(call, now)
+}
+
+/// Returns the attempt at the upstream that was chosen.
+pub(super) fn current(call: &Call, now: Monotonic) -> Option<Attempt> {
+    let settings = &call.pool.config.settings;
+    let target = call.upstream().and_then(Upstream::connect_target)?.clone();
+    let has_other = || call.pool.has_untried(call.tried_with_current(), now);
+    let attempt =
+        (is_idempotent(call.method) && settings.try_timeout < settings.answer_timeout && has_other())
+            .then_some(settings.try_timeout);
+    let timeouts = Timeouts { response: settings.answer_timeout, attempt, pause: settings.pause_timeout };
+    Some(Attempt { target, timeouts })
+}
+
+/// Returns the refusal of a call that no upstream can take.
+pub(super) fn none(call: &Call) -> Problem {
+    outage::unavailable(&call.pool, call.method, "no server of the tool is healthy")
+}
+
+/// Checks that a tool is not disabled.
+///
+/// # Errors
+/// Returns the refusal, which says until when the tool is disabled if that is known.
+pub(super) fn check_enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> {
+    let disabled = |detail: String| {
+        Problem::new(Code::ToolDisabled, detail)
+            .with_header("proxy-status", outage::proxy_status("destination_unavailable"))
+    };
+    match settings.disabled {
+        Some(DisabledUntil::Moment(until)) if now < until => {
+            let wait = until.since(now).div_ceil(1_000);
+            Err(disabled(format!("the tool is switched off until {}", until.to_rfc3339())).retry_after(wait))
+        }
+        Some(DisabledUntil::FurtherNotice) => {
+            Err(disabled("the tool is switched off until further notice".to_owned()))
+        }
+        Some(DisabledUntil::Moment(_)) | None => Ok(()),
+    }
+}

@@ -1,0 +1,16 @@
+//! What a tool is sent: its path, and whose call it is.
+
+use shared::headers::{KEY_ID, REQUEST_ID, TIER};
+
+use crate::{
+    call::{Call, Record},
+    hooks::UpstreamRequest,
+};
+
+/// Writes the head of the request.
+pub(super) fn upstream_request_filter(call: &Call, record: &Record, head: &mut impl UpstreamRequest) {
+    head.begin(&[&call.pool.config.settings.path, "/", &call.action]);
+    head.write_header_fmt(REQUEST_ID, record.log.request_id);
+    head.write_header_fmt(KEY_ID, call.key_id);
+    head.write_header(TIER, call.tier.as_str().as_bytes());
+}

@@ -1,0 +1,55 @@
+//! The tool responds: what that says of its upstream, what it costs the key, and what the client gets of the head.
+
+use std::time::Instant;
+
+use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
+
+use super::retry::{Outcome, record_outcome};
+use crate::{
+    call::{Call, Record, response_info},
+    clock::Monotonic,
+    direct::response_headers,
+    hooks::UpstreamResponse,
+    state::State,
+};
+
+/// Records the response and writes its head.
+pub(super) fn upstream_response_filter(
+    state: &State,
+    call: &Call,
+    record: &Record,
+    status: u16,
+    head: &mut impl UpstreamResponse,
+) {
+    let now = Monotonic::at(record.responded_at.unwrap_or_else(Instant::now));
+    record_outcome(state, call, record, Outcome::Responded, now);
+    settle(state, call, record, status);
+    let (direct, passed) = (state.direct.is_some(), call.pool.config.settings.passed_headers);
+    let (mut has_cache_control, mut has_hsts) = (false, false);
+    head.retain(|name| {
+        if !passed.allows(name) || direct && response_headers::is_replaced(name) {
+            return false;
+        }
+        has_cache_control |= name.eq_ignore_ascii_case(PRIVATE.0);
+        has_hsts |= name.eq_ignore_ascii_case(HSTS.0);
+        true
+    });
+    head.write_header_fmt(REQUEST_ID, record.log.request_id);
+    if let Some(proof) = record.log.proof {
+        head.write_header_fmt(PROOF, proof);
+    }
+    if direct {
+        response_headers::write_relayed(head, response_info(record), has_hsts);
+    }
+    if !has_cache_control {
+        head.write_header(PRIVATE.0, PRIVATE.1.as_bytes());
+    }
+}
+
+/// Settles what a call costs its key, in direct mode. The next call, which the client may make as soon as it has this
+/// response, finds the key as it then stands.
+pub(super) fn settle(state: &State, call: &Call, record: &Record, status: u16) {
+    if let (Some(direct), Some(day)) = (&state.direct, call.charged) {
+        direct.settle(&call.key_id, call.tool, day, status, record.log.refusal.is_some());
+    }
+}

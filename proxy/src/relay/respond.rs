@@ -1,0 +1,91 @@
+//! Sends responses that do not come from an upstream.
+
+use std::io;
+
+use shared::problem::Problem;
+use tokio::time::timeout;
+
+use super::{Ended, Next, framing::Framing, request::Framed};
+use crate::{
+    client::ClientStream,
+    hooks::{Event, Limit, Phases},
+    linger::BRIEF,
+    record::Record,
+    response::Response,
+};
+
+/// Bodies up to this length are read to their end, so that a refusal costs no new connection.
+const SMALL_BODY: u64 = 64 << 10;
+
+/// Responds with a problem.
+pub(super) async fn refuse<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    call: &P::Call,
+    record: &mut Record<P::Log>,
+    problem: &Problem,
+    request: Framed,
+) -> Ended {
+    let response = phases.fail_to_proxy(Some(call), record, problem);
+    respond(phases, client, response, request).await
+}
+
+/// Sends a response. A small body that is on its way is read, so that the connection can serve the next request.
+pub(super) async fn respond(
+    phases: &impl Phases,
+    client: &mut ClientStream,
+    response: Response,
+    request: Framed,
+) -> Ended {
+    let is_read = drop_small_body(client, request.body, request.expects_continue).await;
+    let close = request.close || !is_read;
+    let (status, is_refusal) = (response.status(), response.is_refusal());
+    let (text, sent) = response.into_bytes(close, request.is_head);
+    match send(phases, client, &text, is_refusal).await {
+        Ok(()) => Ended { status, sent, next: Next::after(close, is_read, &request) },
+        Err(_) => Ended::client_left(),
+    }
+}
+
+/// Responds to a client whose request could not be read. Returns true if the response was sent: then the connection needs
+/// a lingering close.
+pub(crate) async fn refuse_unread<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    problem: &Problem,
+) -> bool {
+    let mut record = Record::new(phases.new_log(client.is_tls()), 0);
+    let response = phases.fail_to_proxy(None, &mut record, problem);
+    record.status = response.status();
+    phases.logging(None, &record);
+    client.release_head();
+    let (text, _) = response.into_bytes(true, false);
+    send(phases, client, &text, true).await.is_ok()
+}
+
+async fn send(
+    phases: &impl Phases,
+    client: &mut ClientStream,
+    text: &[u8],
+    is_refusal: bool,
+) -> io::Result<()> {
+    let sent = if is_refusal { client.send_refusal(text).await } else { client.send(text).await };
+    if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        phases.record(Event::LimitExceeded(Limit::RefusalTimeout));
+    }
+    sent
+}
+
+/// Reads and drops a small body. Returns true if nothing of the body is left to come.
+async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
+    match body {
+        body if body.is_over() => true,
+        // A stream serves no other request, so that its client need not wait.
+        _ if client.is_http2_stream() => false,
+        Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
+            let dropped = timeout(BRIEF, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            dropped.await.is_ok_and(|dropped| dropped.is_ok())
+        }
+        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
+    }
+}
