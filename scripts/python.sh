@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest)
-# into a virtual environment, .tools/python, when that file or Python has changed.
+# into a virtual environment, .tools/python, when that file, Python or the checkout's own path has changed (the scripts of
+# a virtual environment name its path).
 set -euo pipefail
 here=$(dirname "$0")
 source "$here/lib.sh"
@@ -17,7 +18,7 @@ install_packages() {
 }
 
 "$here/system-packages.sh" python
-fingerprint=$(python3 --version; sha256sum <"$LOCK")
+fingerprint=$(printf '%s\n' "$VENV"; python3 --version; sha256sum <"$LOCK")
 if [[ $fingerprint != "$(cat "$STAMP" 2>/dev/null)" ]]; then
   step "installing Python packages" install_packages
   printf '%s\n' "$fingerprint" >"$STAMP"
