@@ -1,17 +1,13 @@
-//! What the proxy is told to do. A [`Config`] is always valid: what an operator wrote becomes one, or a list of
-//! everything that is wrong with it.
+//! The configuration of the proxy. A [`Config`] is always valid: a file becomes one, or a list of all
+//! its errors.
 
 mod callers;
-mod effective;
-mod env;
-mod fault;
 mod fixed;
-mod keys;
 mod pool;
 mod read;
-mod section;
+mod reader;
 mod tls;
-mod values;
+mod written;
 
 use std::{
     collections::BTreeSet,
@@ -22,100 +18,102 @@ use std::{
 };
 
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
-pub use env::Lookup;
-pub use fault::{Fault, Faults};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,
 };
+pub use reader::{
+    env::Lookup,
+    fault::{Fault, Faults},
+    values::show as show_duration,
+};
 pub use tls::UpstreamTls;
-pub use values::show as show_duration;
 
 use crate::{hooks::ClientOptions, per_tool::PerTool, tls::ServerTls};
 
 /// The whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it listens, and how it ends.
+    /// Listening addresses, threads and graceful shutdown.
     pub server: ServerConfig,
-    /// Whose requests it serves.
+    /// Whether requests come from the edge or from clients.
     pub callers: Callers,
-    /// What it bears from clients.
+    /// Limits on clients.
     pub clients: ClientConfig,
-    /// What it writes down.
+    /// The access log and the diagnostic log.
     pub log: LogConfig,
-    /// Connections without work that are kept open towards all upstreams together.
+    /// Maximum number of idle connections to all upstreams together.
     pub idle_upstream_connections: usize,
-    /// How long after the names of upstreams were resolved they are resolved again.
+    /// The interval between two resolutions of upstream names.
     pub resolve_interval: Duration,
-    /// The longest body of a request that names no tool, in bytes: that of `[defaults]`.
+    /// Maximum body size of a request that names no tool, in bytes: that of `[defaults]`.
     pub max_body: u64,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
-    /// The other files that the file named, such as those of secrets: a change of one is a change of the configuration.
+    /// The other files that the file names, such as secrets. A change of one reloads the configuration.
     pub files: Vec<PathBuf>,
 }
 
-/// The process.
+/// Settings of the process.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Where requests are served.
+    /// The address on which requests are served.
     pub listen: SocketAddr,
-    /// Where metrics, readiness and pools are shown.
+    /// The address of the admin listener: metrics, readiness and pools.
     pub admin: SocketAddr,
-    /// What makes connections from clients safe; without it they are plain.
+    /// The TLS settings towards clients. `None` for plain HTTP.
     pub tls: Option<ServerTls>,
-    /// The name that grants for this place end with.
+    /// The name of the data center, which grants for it carry.
     pub data_centre: String,
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub threads: usize,
-    /// How long connections are still accepted and served once the process was told to end.
+    /// How long a graceful shutdown still accepts connections.
     pub drain_delay: Duration,
-    /// How long requests under way may take once the process was told to end.
+    /// How long a graceful shutdown waits for requests in flight.
     pub grace: Duration,
-    /// Where a new process asks for the sockets, if it may.
+    /// The Unix socket through which a new process takes over, if upgrades are enabled.
     pub upgrade_socket: Option<PathBuf>,
 }
 
-/// Bounds that guard the machine. They are not the customer's quota.
+/// Limits that protect the machine. They are not a customer's quota.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// How long the headers of a request may take from their first byte to their last.
+    /// Maximum time from the first to the last byte of a request head.
     pub header_timeout: Duration,
-    /// How long a connection may neither give nor take a byte.
+    /// How long a client connection may stay idle, with no bytes read or written, before it is closed.
     pub idle_timeout: Duration,
-    /// Bytes a second that an upload must average, beyond one `idle_timeout`. 0 is no limit.
+    /// Minimum average rate of an upload in bytes per second, after one `idle_timeout`. 0 disables it.
     pub min_upload_rate: u64,
-    /// Bytes a second of a response that a client must take on average, beyond one `idle_timeout`. 0 is no limit.
+    /// Minimum average rate of a download in bytes per second, after one `idle_timeout`. 0 disables it.
     pub min_download_rate: u64,
-    /// Connections that may be open at once.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// Connections that one address may have open at once.
+    /// Maximum number of open connections per address.
     pub connections_per_address: u32,
-    /// Requests on one connection before it is closed.
+    /// Maximum number of requests per connection.
     pub requests_per_connection: u32,
-    /// Requests that one connection may have under way at once, with HTTP/2.
+    /// Maximum number of concurrent HTTP/2 streams per connection.
     pub streams_per_connection: u32,
-    /// Whether clients may speak HTTP/2 without TLS.
+    /// Whether HTTP/2 without TLS (h2c) is accepted.
     pub h2c: bool,
-    /// Calls of one key that may be under way at once.
+    /// Maximum number of calls in flight per key.
     pub calls_in_flight_per_key: u32,
-    /// Requests without a valid grant that one address may send within a second before it is told to stop.
+    /// Maximum rate of refused unauthenticated requests per address before it is throttled.
     pub refusals_per_second: u32,
 }
 
-/// The access log and the log of events.
+/// The access log and the diagnostic log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogConfig {
-    /// Where the line of each request goes.
+    /// The target of access log lines.
     pub access: AccessTarget,
-    /// Which requests get a line, and how much it says.
+    /// Which requests are logged, and in which detail.
     pub detail: AccessDetail,
-    /// The least important event that is written to standard error.
+    /// The minimum level of diagnostic log lines.
     pub level: log::LevelFilter,
 }
 
-/// Where access lines go.
+/// The target of access log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessTarget {
     /// Standard output.
@@ -124,30 +122,32 @@ pub enum AccessTarget {
     Off,
 }
 
-/// Why there is no configuration.
+/// An error of loading a configuration file.
 #[derive(Debug)]
 pub enum LoadError {
     /// The file cannot be read.
     Unreadable {
         /// The file, as it was named.
         file: String,
-        /// Why not.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The file is there, and is wrong.
+    /// The file is invalid.
     Faulty(Faults),
 }
 
-/// How much the access log says.
+/// The detail of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessDetail {
-    /// Only requests that the proxy refused, that ended with a 5xx, or that got no answer.
+    /// Only requests that were refused, ended with a 5xx, or got no response.
     Failures,
     /// Every request.
     Calls,
-    /// Every request, and where its time went.
+    /// Every request, with timings.
     Timings,
 }
+
+impl std::error::Error for LoadError {}
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,10 +176,10 @@ impl ClientConfig {
 }
 
 impl Config {
-    /// Reads the file at `path`.
+    /// Loads the file at `path`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, or that it cannot be read.
+    /// If the file cannot be read, or is invalid. Lists all errors.
     pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, LoadError> {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
@@ -192,7 +192,7 @@ impl Config {
     /// defaults filled in, and secrets are shown by where they come from.
     ///
     /// # Errors
-    /// Everything that is wrong with it, or that it cannot be read.
+    /// If the file cannot be read, or is invalid. Lists all errors.
     pub fn dump(path: &Path, env: Lookup<'_>) -> Result<String, LoadError> {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
@@ -201,7 +201,7 @@ impl Config {
         }
     }
 
-    /// The other files that were named by the file, also when it has faults.
+    /// Returns the other files that the file names, also if it is invalid.
     pub fn files(read: &Result<Self, LoadError>) -> &[PathBuf] {
         match read {
             Ok(config) => &config.files,
@@ -210,16 +210,15 @@ impl Config {
         }
     }
 
-    /// Every key a file may have, in its general form: `pools.{tool}.upstreams`. Sections are among them.
-    #[must_use]
+    /// Returns every key in its general form, such as `pools.{tool}.upstreams`, including sections.
     pub fn keys() -> BTreeSet<String> {
         read::keys()
     }
 
-    /// Reads a file's text; `file` is what messages call it.
+    /// Parses the text of a file. Errors name it `file`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// If the text is invalid. Lists all errors.
     pub fn parse(file: &str, text: &str, env: Lookup<'_>) -> Result<Self, Faults> {
         read::config(file, text, env)
     }

@@ -8,10 +8,7 @@ use shared::{
     transport::Address,
 };
 
-use super::{
-    read::{count, duration_in},
-    section::{Entry, Section},
-};
+use super::reader::{Entry, Section, count, duration_in};
 
 /// Where requests come from.
 #[derive(Clone, Debug)]
@@ -125,7 +122,7 @@ fn authority(keys: &mut Section<'_>, grants: Option<MacKeys>) -> Option<Authorit
     let environment = keys.read("environment", KeyEnv::Live, |entry| match entry.text()?.as_str() {
         "live" => Ok(KeyEnv::Live),
         "test" => Ok(KeyEnv::Test),
-        other => Err(format!("`{other}` is no kind of keys; write live or test")),
+        other => Err(format!("invalid environment `{other}`: expected live or test")),
     });
     match edge {
         Some(edge) => {
@@ -145,8 +142,8 @@ fn mac_keys(text: &str) -> Result<MacKeys, String> {
 
 fn path(entry: &Entry<'_>) -> Result<PathBuf, String> {
     match entry.text()?.as_str() {
-        "" => Err("is empty; write the path of a file".to_owned()),
-        text if text.ends_with('/') => Err(format!("`{text}` is a folder; write the path of a file in it")),
+        "" => Err("is empty: expected the path of a file".to_owned()),
+        text if text.ends_with('/') => Err(format!("`{text}` is a folder: expected the path of a file")),
         text => Ok(text.into()),
     }
 }
@@ -157,8 +154,8 @@ fn edge(entry: &Entry<'_>) -> Result<String, String> {
     let address = Address::parse(base).filter(|address| address.base == base && address.is_plain());
     match address.map(|address| address.check_confidential(false)) {
         Some(Ok(())) => Ok(base.to_owned()),
-        Some(Err(_)) => Err(format!("`{text}` is plain http to another machine; write https://…")),
-        None => Err(format!("`{text}` is not where an edge is; write https://api.example.com")),
+        Some(Err(_)) => Err(format!("`{text}` is plain HTTP to another machine: expected https://…")),
+        None => Err(format!("invalid edge URL `{text}`: expected for example https://api.example.com")),
     }
 }
 
@@ -167,6 +164,6 @@ fn public_url(entry: &Entry<'_>) -> Result<String, String> {
     let base = text.trim_end_matches('/');
     match Address::parse(base).filter(|address| address.base == base && address.is_plain()) {
         Some(_) => Ok(base.to_owned()),
-        None => Err(format!("`{text}` is no address to call; write https://api.example.com")),
+        None => Err(format!("invalid URL `{text}`: expected for example https://api.example.com")),
     }
 }

@@ -17,11 +17,8 @@ use shared::{
 pub use upstream::{AdminState, UpstreamConfig};
 
 use super::{
-    effective::Size,
-    read::{duration_in, names},
-    section::{Entry, Section},
+    reader::{Entry, Section, duration_in, effective::Size, names, values},
     tls::{self, UpstreamTls},
-    values,
 };
 
 /// What is known of a pool before it runs.
@@ -174,10 +171,8 @@ impl PoolConfig {
         let settings = PoolSettings::read(&mut section, defaults);
         if settings.tls.on && settings.tls.name.is_none() {
             for upstream in upstreams.iter().filter(|upstream| !tls::is_name(&upstream.host)) {
-                let fault = format!(
-                    "no certificate could be for `{}`; name what it is for with `tls_name`",
-                    upstream.host
-                );
+                let fault =
+                    format!("`{}` cannot be the name in a certificate: set `tls_name`", upstream.host);
                 section.fault_at("upstreams", fault);
             }
         }
@@ -196,7 +191,7 @@ fn balance(entry: &Entry<'_>) -> Result<Balance, String> {
         "least-connections" => Ok(Balance::LeastConnections),
         "key-hash" => Ok(Balance::KeyHash),
         other => {
-            Err(format!("`{other}` is no way to balance; write round-robin, least-connections or key-hash"))
+            Err(format!("invalid balance `{other}`: expected round-robin, least-connections or key-hash"))
         }
     }
 }
@@ -207,7 +202,7 @@ fn disabled(entry: &Entry<'_>) -> Result<Option<DisabledUntil>, String> {
         text => match UnixMillis::from_rfc3339(text) {
             Some(moment) => Ok(Some(DisabledUntil::Moment(moment))),
             None => Err(format!(
-                "`{text}` is no moment; write one such as 2027-01-31T06:00:00Z, or further-notice"
+                "invalid time `{text}`: expected RFC 3339, for example 2027-01-31T06:00:00Z, or further-notice"
             )),
         },
     }
@@ -216,7 +211,9 @@ fn disabled(entry: &Entry<'_>) -> Result<Option<DisabledUntil>, String> {
 fn prefix(entry: &Entry<'_>) -> Result<String, String> {
     match entry.text()? {
         path if path.is_empty() || (is_path(&path) && !path.ends_with('/')) => Ok(path),
-        path => Err(format!("`{path}` is no path prefix; write one such as /api/v2, or nothing")),
+        path => {
+            Err(format!("invalid path prefix `{path}`: expected a path such as /api/v2, or an empty string"))
+        }
     }
 }
 
@@ -241,9 +238,9 @@ fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, String> {
         .map(|name| name.to_ascii_lowercase())
         .map(|name| match well_formed(&name) {
             true => Ok(name),
-            false => {
-                Err(format!("`{name}` is no media type; write some such as audio/* or multipart/form-data"))
-            }
+            false => Err(format!(
+                "invalid media type `{name}`: expected for example audio/* or multipart/form-data"
+            )),
         })
         .collect()
 }

@@ -1,6 +1,6 @@
-//! From the text of a file to a [`Config`], gathering every fault on the way.
+//! Reads the text of a file into a [`Config`], and collects all errors on the way.
 
-use std::{collections::BTreeSet, net::SocketAddr, ops::RangeInclusive, thread, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, thread, time::Duration};
 
 use shared::{
     request::{BODY_PAUSE_MS, MIN_BODY_RATE},
@@ -10,12 +10,17 @@ use toml::de::DeTable;
 
 use super::{
     AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
-    effective::Size,
-    env::Lookup,
-    fault::{Faults, Sink},
     pool::PoolSettings,
-    section::{Entry, Reading, Section},
-    tls, values,
+    reader::{
+        Entry, Section, count, duration_in,
+        effective::Size,
+        env::Lookup,
+        fault::{Faults, Sink},
+        section,
+        section::Reading,
+        values,
+    },
+    tls,
 };
 use crate::per_tool::PerTool;
 
@@ -31,7 +36,7 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
     }
 }
 
-/// What the file amounts to, as a file.
+/// Returns the effective configuration as a TOML file.
 pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Faults> {
     config(file, text, env)?;
     let faults = Sink::new(text);
@@ -40,7 +45,7 @@ pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Fa
     Ok(faults.into_effective().into_text())
 }
 
-/// The configuration, or `None` where a fault was noted for a part that has no default.
+/// Reads all sections. Returns `None` if a part without a default is invalid.
 fn parts(root: &mut Section<'_>) -> Option<Config> {
     let server = section(root, "server", server);
     let callers = callers(root);
@@ -77,15 +82,8 @@ fn callers(root: &mut Section<'_>) -> Option<Callers> {
     callers
 }
 
-fn section<'a, T>(root: &mut Section<'a>, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
-    let mut section = root.section(key);
-    let value = read(&mut section);
-    section.finish();
-    value
-}
-
-/// Every key there is, in its general form: `pools.{tool}.upstreams`. What the reader asks for when each section is
-/// there; values play no part in it.
+/// Returns every key in its general form, such as `pools.{tool}.upstreams`: the keys that the reader
+/// asks for if each section is present.
 pub(super) fn keys() -> BTreeSet<String> {
     let text = Tool::ALL.map(|tool| format!("[pools.{tool}]\nupstreams = [{{}}]\n")).concat();
     let faults = Sink::new(&text);
@@ -100,10 +98,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
     let listen = section.read("listen", loopback(8080), socket);
     let admin = section.read("admin", loopback(9090), socket);
     if listen == admin && listen.port() != 0 {
-        section.fault_at(
-            "admin",
-            format!("{admin} is where requests are served (`listen`); write another port"),
-        );
+        section.fault_at("admin", format!("{admin} is also the address of `listen`: expected another port"));
     }
     ServerConfig {
         listen,
@@ -121,7 +116,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
             Duration::from_secs(40),
             duration_in(Duration::ZERO..=Duration::from_secs(3600)),
         ),
-        upgrade_socket: section.read("upgrade_socket", None, |entry| entry.whole_path().map(Some)),
+        upgrade_socket: section.read("upgrade_socket", None, |entry| entry.absolute_path().map(Some)),
     }
 }
 
@@ -150,7 +145,7 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
     }
 }
 
-/// `trace` is left out: there is nothing that it would add.
+/// The log levels. `trace` is missing because nothing logs at it.
 const LEVELS: [log::LevelFilter; 5] = [
     log::LevelFilter::Off,
     log::LevelFilter::Error,
@@ -164,20 +159,19 @@ fn log(section: &mut Section<'_>) -> LogConfig {
         access: section.read("access", AccessTarget::Stdout, |entry| match entry.text()?.as_str() {
             "stdout" => Ok(AccessTarget::Stdout),
             "off" => Ok(AccessTarget::Off),
-            other => Err(format!("`{other}` is no place for the access log; write stdout or off")),
+            other => Err(format!("invalid access log target `{other}`: expected stdout or off")),
         }),
         detail: section.read("detail", AccessDetail::Calls, |entry| match entry.text()?.as_str() {
             "failures" => Ok(AccessDetail::Failures),
             "calls" => Ok(AccessDetail::Calls),
             "timings" => Ok(AccessDetail::Timings),
-            other => Err(format!("`{other}` is no level of detail; write failures, calls or timings")),
+            other => Err(format!("invalid detail `{other}`: expected failures, calls or timings")),
         }),
         level: section.read("level", log::LevelFilter::Info, |entry| {
             let text = entry.text()?;
-            LEVELS
-                .into_iter()
-                .find(|level| level.as_str().eq_ignore_ascii_case(&text))
-                .ok_or_else(|| format!("`{text}` is no level; write off, error, warn, info or debug"))
+            LEVELS.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(&text)).ok_or_else(|| {
+                format!("invalid log level `{text}`: expected off, error, warn, info or debug")
+            })
         }),
     }
 }
@@ -193,12 +187,12 @@ fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<P
     pools.all()
 }
 
-/// Reads bytes a second. More than a mebibyte is no minimum that clients far away could keep.
+/// Parses a rate in bytes per second, up to 1 MiB: distant clients could not keep a higher minimum.
 fn rate(entry: &Entry<'_>) -> Result<Size, String> {
     let text = entry.with_unit("512B or 1KiB")?;
     match values::size(&text)? {
         rate if rate <= 1 << 20 => Ok(Size(rate)),
-        _ => Err(format!("{text} is out of bounds: from 0B to 1MiB a second")),
+        _ => Err(format!("{text} is out of range: expected 0B to 1MiB per second")),
     }
 }
 
@@ -206,9 +200,9 @@ fn socket(entry: &Entry<'_>) -> Result<SocketAddr, String> {
     let text = entry.text()?;
     let (host, port) = values::address(&text)?;
     let host = if host == "localhost" { "127.0.0.1" } else { &host };
-    host.parse()
-        .map(|ip| SocketAddr::new(ip, port))
-        .map_err(|_| format!("`{text}` names no address of this machine; write one such as 127.0.0.1:8080"))
+    host.parse().map(|ip| SocketAddr::new(ip, port)).map_err(|_| {
+        format!("invalid address `{text}`: expected an IP address and a port, for example 127.0.0.1:8080")
+    })
 }
 
 fn data_centre(entry: &Entry<'_>) -> Result<String, String> {
@@ -217,29 +211,5 @@ fn data_centre(entry: &Entry<'_>) -> Result<String, String> {
     if well_formed && (1..=64).contains(&name.len()) {
         return Ok(name);
     }
-    Err(format!("`{name}` is no name of a data centre; it has 1 to 64 letters, digits and -_."))
-}
-
-pub(super) fn count<T: TryFrom<u64>>(
-    range: RangeInclusive<u64>,
-) -> impl FnOnce(&Entry<'_>) -> Result<T, String> {
-    move |entry| T::try_from(entry.number(range)?).map_err(|_| "is too large for this machine".to_owned())
-}
-
-pub(super) fn duration_in(
-    range: RangeInclusive<Duration>,
-) -> impl FnOnce(&Entry<'_>) -> Result<Duration, String> {
-    move |entry| {
-        let text = entry.with_unit(values::DURATIONS)?;
-        let duration = values::duration(&text)?;
-        if range.contains(&duration) {
-            return Ok(duration);
-        }
-        let (least, most) = (values::show(*range.start()), values::show(*range.end()));
-        Err(format!("{text} is out of bounds: from {least} to {most}"))
-    }
-}
-
-pub(super) fn names(entry: &Entry<'_>) -> Result<Vec<String>, String> {
-    entry.elements()?.iter().map(Entry::text).collect()
+    Err(format!("invalid data centre name `{name}`: expected 1 to 64 letters, digits or -_."))
 }

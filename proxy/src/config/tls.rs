@@ -3,7 +3,7 @@
 
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::section::{Entry, Section};
+use super::reader::{Entry, Section};
 use crate::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
 
 /// What clients are served with; `None` when the section is left out, or faulty.
@@ -16,7 +16,7 @@ pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
     let min_version = section.read("min_version", MinVersion::Tls12, |entry| match entry.text()?.as_str() {
         "1.2" => Ok(MinVersion::Tls12),
         "1.3" => Ok(MinVersion::Tls13),
-        other => Err(format!("`{other}` is no version of TLS that is safe; write \"1.2\" or \"1.3\"")),
+        other => Err(format!("invalid TLS version `{other}`: expected \"1.2\" or \"1.3\"")),
     });
     let http2 = section.read("http2", true, Entry::truth);
     section.finish();
@@ -67,9 +67,9 @@ impl UpstreamTls {
             on: section.read("tls", inherited.on, Entry::truth),
             name: section.read("tls_name", inherited.name.clone(), |entry| match entry.text()? {
                 name if is_name(&name) => Ok(Some(name)),
-                name => Err(format!(
-                    "`{name}` is no name that a certificate could have; write one such as tools.internal"
-                )),
+                name => {
+                    Err(format!("invalid certificate name `{name}`: expected for example tools.internal"))
+                }
             }),
             authorities: section.read("tls_ca", inherited.authorities.clone(), |entry| {
                 Authorities::of_file(&entry.path()?).map(Some)

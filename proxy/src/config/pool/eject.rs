@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::TIMEOUT;
-use crate::config::{read::duration_in, section::Section};
+use crate::config::reader::{Section, duration_in};
 
 /// When calls that fail take an upstream out of its pool for a while.
 #[derive(Clone, Debug)]

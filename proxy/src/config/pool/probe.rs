@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use super::{TIMEOUT, is_path};
-use crate::config::{
-    read::duration_in,
-    section::{Entry, Section},
-};
+use crate::config::reader::{Entry, Section, duration_in};
 
 /// How upstreams are probed.
 #[derive(Clone, Debug)]
@@ -64,14 +61,14 @@ impl ProbeConfig {
             kind: section.read("kind", inherited.kind, |entry| match entry.text()?.as_str() {
                 "http" => Ok(ProbeKind::Http),
                 "tcp" => Ok(ProbeKind::Tcp),
-                other => Err(format!("`{other}` is no kind of probe; write http or tcp")),
+                other => Err(format!("invalid probe kind `{other}`: expected http or tcp")),
             }),
             port: section.read("port", inherited.port, |entry| {
                 u16::try_from(entry.number(1..=65_535)?).map(Some).map_err(|error| error.to_string())
             }),
             path: section.read("path", inherited.path.clone(), |entry| match entry.text()? {
                 path if is_path(&path) => Ok(path),
-                path => Err(format!("`{path}` is no path; write one such as /healthz")),
+                path => Err(format!("invalid path `{path}`: expected for example /healthz")),
             }),
             statuses: section.read("statuses", inherited.statuses.clone(), statuses),
             interval: section.read("interval", inherited.interval, duration_in(TIMEOUT)),
@@ -91,7 +88,7 @@ fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, String> {
         return Ok(vec![status(entry)?]);
     }
     match entry.elements()?.iter().map(status).collect::<Result<Vec<_>, _>>()? {
-        statuses if statuses.is_empty() => Err("names no status; a probe needs at least one".to_owned()),
+        statuses if statuses.is_empty() => Err("is empty: expected at least one status".to_owned()),
         statuses => Ok(statuses),
     }
 }

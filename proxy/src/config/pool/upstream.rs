@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use crate::config::{section::Entry, values};
+use crate::config::reader::{Entry, values};
 
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl UpstreamConfig {
 pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
     const MOST: usize = 64;
     let elements = entry.read(|entry| match entry.elements()? {
-        elements if elements.is_empty() => Err("names no upstream; a pool needs at least one".to_owned()),
+        elements if elements.is_empty() => Err("is empty: expected at least one upstream".to_owned()),
         elements if elements.len() > MOST => Err(format!("a pool has at most {MOST} upstreams")),
         elements => Ok(elements),
     });
@@ -74,7 +74,7 @@ pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
         if upstream.port == 0 {
             element.fault("an upstream needs a port other than 0");
         } else if upstreams.iter().any(named) {
-            element.fault("is named twice in this pool");
+            element.fault("is a duplicate in this pool");
         } else {
             upstreams.push(upstream);
         }
@@ -91,7 +91,7 @@ fn upstream(text: &str) -> Result<UpstreamConfig, String> {
     let of_a_port = |word: &&str| word.chars().all(|c| c.is_ascii_digit() || c == '+');
     let after_port = address.iter().skip_while(|word| !word.contains(':')).skip(1);
     if let Some(word) = after_port.copied().find(|word| !of_a_port(word)) {
-        return Err(format!("`{word}` says nothing of an upstream; write weight=3, backup, drain or off"));
+        return Err(format!("unknown option `{word}`: expected weight=3, backup, drain or off"));
     }
     let address = if said.is_empty() { text.to_owned() } else { address.join(" ") };
     let (host, port) = values::address(&address)?;
@@ -111,5 +111,5 @@ fn upstream(text: &str) -> Result<UpstreamConfig, String> {
 
 fn weight(text: &str) -> Result<u32, String> {
     let weight = text.parse().ok().filter(|weight| (1..=100).contains(weight));
-    weight.ok_or_else(|| format!("`{text}` is no weight; write one from 1 to 100, such as weight=3"))
+    weight.ok_or_else(|| format!("invalid weight `{text}`: expected 1 to 100, for example weight=3"))
 }

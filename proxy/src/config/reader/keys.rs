@@ -7,40 +7,40 @@ use shared::tool::{Tool, edit_distance};
 
 /// Every key that was asked for while one file was read, and every key that nobody asked for.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     asked: RefCell<BTreeSet<String>>,
     unknown: RefCell<Vec<Unknown>>,
 }
 
 /// A key of the file that nobody asked for.
 #[derive(Debug)]
-pub(super) struct Unknown {
+pub(crate) struct Unknown {
     /// Where it stands.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Its whole path.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Its own name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The keys that its section has.
-    pub(super) siblings: Vec<&'static str>,
+    pub(crate) siblings: Vec<&'static str>,
 }
 
 impl Keys {
-    pub(super) fn asked(&self, path: &str) {
+    pub(crate) fn asked(&self, path: &str) {
         self.asked.borrow_mut().insert(general(path));
     }
 
-    pub(super) fn unknown(&self, key: Unknown) {
+    pub(crate) fn unknown(&self, key: Unknown) {
         self.unknown.borrow_mut().push(key);
     }
 
     /// Every key, in its general form: `pools.{tool}.upstreams`.
-    pub(super) fn into_asked(self) -> BTreeSet<String> {
+    pub(crate) fn into_asked(self) -> BTreeSet<String> {
         self.asked.into_inner()
     }
 
     /// The unknown keys, each with what was probably meant. Only at the end of the file all keys are known.
-    pub(super) fn explain(&self) -> Vec<(Unknown, String)> {
+    pub(crate) fn explain(&self) -> Vec<(Unknown, String)> {
         let unknown = self.unknown.take();
         unknown.into_iter().map(|key| (self.meant(&key), key)).map(|(meant, key)| (key, meant)).collect()
     }
@@ -48,12 +48,14 @@ impl Keys {
     fn meant(&self, key: &Unknown) -> String {
         let nearest = key.siblings.iter().min_by_key(|sibling| edit_distance(sibling, &key.name));
         if let Some(sibling) = nearest.filter(|sibling| is_near(sibling, &key.name)) {
-            return format!("is no key here; did you mean `{sibling}`?");
+            return format!("unknown key `{}`; did you mean `{sibling}`?", key.name);
         }
         match self.elsewhere(key).as_deref() {
-            Some("") => "is no key here; it belongs at the top of the file, before any section".to_owned(),
-            Some(section) => format!("is no key here; it belongs in [{section}]"),
-            None => format!("is no key here; there are {}", key.siblings.join(", ")),
+            Some("") => {
+                format!("unknown key `{}`; it belongs at the top of the file, before any section", key.name)
+            }
+            Some(section) => format!("unknown key `{}`; it belongs in [{section}]", key.name),
+            None => format!("unknown key `{}`; expected one of {}", key.name, key.siblings.join(", ")),
         }
     }
 

@@ -1,18 +1,15 @@
-//! The configuration that a file amounts to: its values with references to the environment replaced, and the defaults of
-//! what it leaves out.
+//! The effective configuration: the values of a file with environment references replaced, and the
+//! defaults of the keys that it leaves out.
 
 use std::{
     cell::RefCell, collections::BTreeMap, fmt::Write as _, net::SocketAddr, path::PathBuf, time::Duration,
 };
 
-use shared::headers::PassedHeaders;
+use super::values;
 
-use super::{AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind, values};
-use crate::tls::{Authorities, MinVersion};
-
-/// The values by their keys' paths, in TOML.
+/// The values in TOML, by the path of their key.
 #[derive(Debug, Default)]
-pub(super) struct Effective(RefCell<BTreeMap<String, Value>>);
+pub(crate) struct Effective(RefCell<BTreeMap<String, Value>>);
 
 #[derive(Debug)]
 enum Value {
@@ -21,8 +18,8 @@ enum Value {
 }
 
 impl Effective {
-    /// Notes a value; a path such as `accept[0]` is an element of an array.
-    pub(super) fn note(&self, path: &str, value: String) {
+    /// Records a value. A path such as `accept[0]` is an element of an array.
+    pub(crate) fn note(&self, path: &str, value: String) {
         let mut values = self.0.borrow_mut();
         match path.strip_suffix(']').and_then(|path| path.split_once('[')) {
             Some((array, _place)) => {
@@ -38,13 +35,13 @@ impl Effective {
         }
     }
 
-    /// Notes an array, whose elements follow.
-    pub(super) fn note_array(&self, path: &str) {
+    /// Records an array, whose elements follow.
+    pub(crate) fn note_array(&self, path: &str) {
         self.0.borrow_mut().insert(path.to_owned(), Value::Array(Vec::new()));
     }
 
-    /// Returns all of them as a file.
-    pub(super) fn into_text(self) -> String {
+    /// Returns all values as a TOML file.
+    pub(crate) fn into_text(self) -> String {
         let mut sections: BTreeMap<String, String> = BTreeMap::new();
         for (path, value) in self.0.into_inner() {
             let (section, key) = path.rsplit_once('.').unwrap_or(("", &path));
@@ -63,19 +60,19 @@ impl Effective {
     }
 }
 
-/// Returns a string as it is written in TOML. The escapes of JSON are among those of TOML.
-pub(super) fn quoted(text: &str) -> String {
+/// Returns a string in TOML notation. The escapes of JSON are among those of TOML.
+pub(crate) fn quoted(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.replace('\u{7f}', "\\u007f")
 }
 
-/// A default that can be written into a file.
+/// A default value that can be shown in TOML.
 pub(crate) trait Written {
-    /// The value in TOML; `None` if it is the absence of one.
+    /// Returns the value in TOML, or `None` if the default is to have none.
     fn written(&self) -> Option<String>;
 }
 
-/// A number of bytes, which is written with its unit.
+/// A number of bytes, written with its unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -136,60 +133,6 @@ macro_rules! written_as_is {
 }
 
 written_as_is!(bool, u16, u32, u64, usize);
-
-macro_rules! written_as_word {
-    ($($type:ty { $($variant:pat => $word:literal),* $(,)? })*) => {
-        $(impl Written for $type {
-            fn written(&self) -> Option<String> {
-                match self {
-                    $($variant => Some(quoted($word)),)*
-                }
-            }
-        })*
-    };
-}
-
-written_as_word! {
-    AccessTarget { Self::Stdout => "stdout", Self::Off => "off" }
-    AccessDetail { Self::Failures => "failures", Self::Calls => "calls", Self::Timings => "timings" }
-    Balance {
-        Self::RoundRobin => "round-robin",
-        Self::LeastConnections => "least-connections",
-        Self::KeyHash => "key-hash",
-    }
-    ProbeKind { Self::Http => "http", Self::Tcp => "tcp" }
-    MinVersion { Self::Tls12 => "1.2", Self::Tls13 => "1.3" }
-    shared::key::KeyEnv { Self::Live => "live", Self::Test => "test" }
-}
-
-impl Written for log::LevelFilter {
-    fn written(&self) -> Option<String> {
-        Some(quoted(&self.as_str().to_lowercase()))
-    }
-}
-
-impl Written for DisabledUntil {
-    fn written(&self) -> Option<String> {
-        Some(match self {
-            Self::Moment(moment) => quoted(&moment.to_rfc3339()),
-            Self::FurtherNotice => quoted("further-notice"),
-        })
-    }
-}
-
-impl Written for PassedHeaders {
-    fn written(&self) -> Option<String> {
-        let passed = Self::withheld().iter().filter(|name| self.allows(name));
-        passed.map(|name| (*name).to_owned()).collect::<Vec<_>>().written()
-    }
-}
-
-/// The public ones are the default, and are no file.
-impl Written for Authorities {
-    fn written(&self) -> Option<String> {
-        None
-    }
-}
 
 #[cfg(test)]
 mod tests {

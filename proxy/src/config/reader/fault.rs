@@ -1,34 +1,34 @@
-//! What is wrong with a configuration file, and where.
+//! The errors of a configuration file, with their positions.
 
 use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
 use super::{effective::Effective, keys::Keys};
 
-/// One mistake: where it is, which key it concerns, and what would be right.
+/// One error: its position, its key, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Line and column, both from 1; `None` for something that is not there at all.
+    /// Line and column, both from 1. `None` for something that is missing.
     pub place: Option<(usize, usize)>,
     /// The key's path, such as `pools.qr.upstreams[0]`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// What is wrong and what is expected.
     pub detail: String,
 }
 
-/// Every mistake of one file, in the order of the file.
+/// All errors of one file, in file order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// The file, as it was named.
     pub file: String,
     /// At least one.
     pub list: Vec<Fault>,
-    /// The other files that it named and that were read, or were to be.
+    /// The other files that it names, whether they could be read or not.
     pub files: Vec<PathBuf>,
 }
 
-/// Where mistakes are gathered while a file is read.
+/// A collector of errors while a file is read.
 #[derive(Debug)]
-pub(super) struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     text: &'a str,
     list: RefCell<Vec<Found>>,
     keys: Keys,
@@ -36,7 +36,7 @@ pub(super) struct Sink<'a> {
     effective: Effective,
 }
 
-/// A mistake that was found, and what tells whether it is one where the syntax is broken.
+/// An error and its kind.
 #[derive(Debug)]
 struct Found {
     span: Option<Range<usize>>,
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
             list: RefCell::default(),
@@ -62,18 +62,18 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Something is written wrong.
-    pub(super) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
+    /// Reports an invalid value.
+    pub(crate) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
         self.found(Kind::Value, span, key, detail.into());
     }
 
-    /// Something is not there; `span` is where it should be.
-    pub(super) fn absent(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
+    /// Reports something missing. `span` is where it should be.
+    pub(crate) fn absent(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
         self.found(Kind::Absent, span, key, detail.into());
     }
 
-    /// The text is not TOML.
-    pub(super) fn syntax(&self, error: &toml::de::Error) {
+    /// Reports a TOML syntax error.
+    pub(crate) fn syntax(&self, error: &toml::de::Error) {
         let written = error.span().and_then(|span| self.text.get(span)).unwrap_or("");
         let detail = match error.message().trim() {
             "duplicate key" => format!("`{written}` is written twice"),
@@ -88,38 +88,38 @@ impl<'a> Sink<'a> {
         self.list.borrow_mut().push(Found { span, kind, fault });
     }
 
-    /// Another file is read.
-    pub(super) fn reads(&self, file: PathBuf) {
+    /// Records another file that is read.
+    pub(crate) fn reads(&self, file: PathBuf) {
         self.files.borrow_mut().push(file);
     }
 
-    /// The other files that were read, or were to be.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    /// Returns the other files that the configuration names.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.files.borrow().clone()
     }
 
-    /// The keys the file has and could have.
-    pub(super) const fn keys(&self) -> &Keys {
+    /// Returns the known and unknown keys.
+    pub(crate) const fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// What the file amounts to.
-    pub(super) const fn effective(&self) -> &Effective {
+    /// Returns the effective configuration.
+    pub(crate) const fn effective(&self) -> &Effective {
         &self.effective
     }
 
-    /// What the file amounts to.
-    pub(super) fn into_effective(self) -> Effective {
+    /// Returns the effective configuration.
+    pub(crate) fn into_effective(self) -> Effective {
         self.effective
     }
 
-    /// Every key that was asked for.
-    pub(super) fn into_keys(self) -> Keys {
+    /// Returns the keys that were read.
+    pub(crate) fn into_keys(self) -> Keys {
         self.keys
     }
 
-    /// `value` when nothing was wrong, else everything that was.
-    pub(super) fn into_result<T>(self, file: &str, value: T) -> Result<T, Faults> {
+    /// Returns `value`, or all errors if there are any.
+    pub(crate) fn into_result<T>(self, file: &str, value: T) -> Result<T, Faults> {
         for (key, meant) in self.keys.explain() {
             self.add(Some(key.span), &key.path, meant);
         }
@@ -133,8 +133,9 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// After broken syntax the rest of a file is guesswork: what follows from the guesses is left out, so that the fault
-/// itself is seen, and so that no secret is taken for another value and repeated. Faults on lines in a row are one.
+/// Removes the errors that follow from a syntax error, because the parser only guesses the rest of the
+/// file. Otherwise they would hide the cause, or quote a secret that was taken for another value.
+/// Syntax errors on consecutive lines count as one.
 fn without_echoes(list: Vec<Found>) -> Vec<Found> {
     let line = |found: &Found| found.fault.place.map_or(usize::MAX, |(line, _)| line);
     let Some(broken) = list.iter().filter(|found| found.kind == Kind::Syntax).map(line).min() else {
@@ -159,6 +160,8 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     let column = before.get(line_start..).unwrap_or("").chars().count() + 1;
     (before.matches('\n').count() + 1, column)
 }
+
+impl std::error::Error for Faults {}
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

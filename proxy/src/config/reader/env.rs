@@ -1,9 +1,10 @@
 //! References to environment variables in values: `${NAME}` and `${NAME:-default}`.
 
-/// Looks a variable up. A function, so that tests need no environment of their own.
+/// A function that returns the value of a variable. Tests pass their own.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// `text` with every reference replaced. A variable that is empty counts as not set, as in a shell's `:-`.
+/// Returns `text` with all references replaced. An empty variable counts as not set, as with a shell's
+/// `:-`.
 pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, String> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,7 +32,7 @@ fn resolve(reference: &str, lookup: Lookup<'_>) -> Result<String, String> {
     };
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !begins_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!("`{name}` is no name of an environment variable"));
+        return Err(format!("invalid environment variable name `{name}`"));
     }
     lookup(name).filter(|value| !value.is_empty()).or_else(|| default.map(str::to_owned)).ok_or_else(|| {
         format!(

@@ -1,11 +1,14 @@
-//! Values with units, as they are written in the file.
+//! Parsers of values with units.
 
 use std::time::Duration;
 
-/// Durations as they are written.
+const DURATION: &str = "a number with a unit, for example 500ms, 2s, 5m or 1h";
+const SIZE: &str = "a number with a unit, for example 64KiB, 10MiB or 1GiB";
+
+/// Examples of durations.
 pub(crate) const DURATIONS: &str = "500ms, 2s, 5m or 1h";
 
-/// Reads a duration such as `500ms`, `2s`, `5m` or `1h`.
+/// Parses a duration such as `500ms`, `2s`, `5m` or `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text);
     let scale = match unit {
@@ -13,15 +16,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err(not_a("duration", text, DURATIONS)),
+        _ => return Err(not_a("duration", text, DURATION)),
     };
     match number.parse::<u64>() {
         Ok(count) => Ok(Duration::from_millis(count.saturating_mul(scale))),
-        Err(_) => Err(not_a("duration", text, DURATIONS)),
+        Err(_) => Err(not_a("duration", text, DURATION)),
     }
 }
 
-/// Returns a duration as it would be written, in the largest unit that is exact.
+/// Formats a duration in the largest unit that is exact.
 #[must_use]
 pub fn show(duration: Duration) -> String {
     match duration.as_millis() {
@@ -33,7 +36,7 @@ pub fn show(duration: Duration) -> String {
     }
 }
 
-/// Reads a size such as `512B`, `64KiB`, `10MiB` or `1GiB`.
+/// Parses a size such as `512B`, `64KiB`, `10MiB` or `1GiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = split_unit(text);
     let scale = match unit {
@@ -41,32 +44,37 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "KiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
-        _ => return Err(not_a("size", text, "64KiB, 10MiB or 1GiB")),
+        _ => return Err(not_a("size", text, SIZE)),
     };
     match number.parse::<u64>() {
         Ok(count) => Ok(count.saturating_mul(scale)),
-        Err(_) => Err(not_a("size", text, "64KiB, 10MiB or 1GiB")),
+        Err(_) => Err(not_a("size", text, SIZE)),
     }
 }
 
-/// Reads `host:port`. The port may be a sum, `9100+12`, so that a row of ports hangs on one variable.
+/// Parses `host:port`. The port may be a sum such as `9100+12`, so that one variable sets a range of
+/// ports.
 pub(crate) fn address(text: &str) -> Result<(String, u16), String> {
     if text.contains('/') {
         return Err(format!(
-            "`{text}` is a URL or a path; write host and port alone, such as tools.internal:9100"
+            "invalid address `{text}`: expected host:port without a scheme or path, for example tools.internal:9100"
         ));
     }
     let Some((host, port)) = text.rsplit_once(':') else {
-        return Err(not_a("host and port", text, "127.0.0.1:9100 or tools.internal:9100"));
+        return Err(not_a("address", text, "host:port, for example 127.0.0.1:9100 or tools.internal:9100"));
     };
     let port = port
         .split('+')
         .try_fold(0u16, |sum, part| part.trim().parse::<u16>().ok().and_then(|part| sum.checked_add(part)))
-        .ok_or_else(|| format!("`{port}` is no port; ports are numbers up to 65535"))?;
+        .ok_or_else(|| format!("invalid port `{port}`: expected a number up to 65535"))?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let of_a_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     if bare.is_empty() || !bare.chars().all(of_a_host) || (bare.contains(':') && bare == host) {
-        return Err(not_a("host and port", text, "127.0.0.1:9100, [::1]:9100 or tools.internal:9100"));
+        return Err(not_a(
+            "address",
+            text,
+            "host:port, for example 127.0.0.1:9100, [::1]:9100 or tools.internal:9100",
+        ));
     }
     Ok((bare.to_owned(), port))
 }
@@ -77,7 +85,7 @@ fn split_unit(text: &str) -> (&str, &str) {
 }
 
 fn not_a(what: &str, text: &str, examples: &str) -> String {
-    format!("`{text}` is no {what}; write {examples}")
+    format!("invalid {what} `{text}`: expected {examples}")
 }
 
 #[cfg(test)]

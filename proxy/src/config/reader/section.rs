@@ -1,4 +1,4 @@
-//! Reads one table of the file key by key, and keeps every fault instead of stopping at the first.
+//! Reads one TOML table key by key, and collects every error instead of stopping at the first.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -14,14 +14,14 @@ use super::{
     keys::Unknown,
 };
 
-/// What all tables of one file are read with.
+/// The context of reading one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) faults: &'a Sink<'a>,
     pub(crate) env: Lookup<'a>,
 }
 
-/// One table of the file. A key that nobody asked for is a fault when the section ends.
+/// One table of the file. [`Section::finish`] reports the keys that were not read.
 pub(crate) struct Section<'a> {
     reading: Reading<'a>,
     path: String,
@@ -30,7 +30,7 @@ pub(crate) struct Section<'a> {
     known: Vec<&'static str>,
 }
 
-/// A value in its place.
+/// A value and its path.
 pub(crate) struct Entry<'a> {
     reading: Reading<'a>,
     pub(crate) path: String,
@@ -42,7 +42,7 @@ impl<'a> Section<'a> {
         Self { reading, path: String::new(), span: None, table: Some(table.get_ref()), known: Vec::new() }
     }
 
-    /// The value of a key; `None` when it is left out.
+    /// Returns the value of a key, or `None` if it is missing.
     pub(crate) fn entry(&mut self, key: &'static str) -> Option<Entry<'a>> {
         self.known.push(key);
         self.reading.faults.keys().asked(&self.path_of(key));
@@ -50,7 +50,7 @@ impl<'a> Section<'a> {
         Some(Entry { reading: self.reading, path: self.path_of(key), value })
     }
 
-    /// The value of a key as `parse` reads it, or `default` when it is left out or faulty.
+    /// Returns the parsed value of a key, or `default` if it is missing or invalid.
     pub(crate) fn read<T: Written>(
         &mut self,
         key: &'static str,
@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
         !self.path.starts_with("pools.") && (self.is_written() || !is_optional)
     }
 
-    /// The table under a key; an empty one when it is left out.
+    /// Returns the table under a key, or an empty one if it is missing.
     pub(crate) fn section(&mut self, key: &'static str) -> Self {
         match self.entry(key) {
             Some(entry) => entry.section(),
@@ -88,8 +88,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A secret, which stands under the first key or in the file that the second one names. `missing` is said when it
-    /// does neither, unless it need not.
+    /// Returns a secret from the first key, or from the file that the second key names. Reports
+    /// `missing` if neither is set, unless it is `None`.
     pub(crate) fn secret<T>(
         &mut self,
         [key, file]: [&'static str; 2],
@@ -100,7 +100,7 @@ impl<'a> Section<'a> {
             (Some(entry), None) => entry.read(|entry| parse(&entry.secret()?)),
             (None, Some(entry)) => entry.read(|entry| parse(&entry.file()?)),
             (Some(_), Some(entry)) => {
-                entry.fault(format!("stands beside `{key}`; keep one of the two"));
+                entry.fault(format!("conflicts with `{key}`: set only one of them"));
                 None
             }
             (None, None) => {
@@ -110,30 +110,30 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether the file has this section.
+    /// Returns true if the file has this section.
     pub(crate) const fn is_written(&self) -> bool {
         self.table.is_some()
     }
 
-    /// Notes that the section lacks something; `key` is empty when it is not one key.
+    /// Reports something missing. `key` is empty if it is not one key.
     pub(crate) fn fault(&self, key: &str, detail: impl Into<String>) {
         let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
         self.reading.faults.absent(self.span.clone(), &path, detail);
     }
 
-    /// Notes a fault of a key's value, or of the section when the key is left out.
+    /// Reports an invalid value of a key, at the section if the key is missing.
     pub(crate) fn fault_at(&self, key: &str, detail: impl Into<String>) {
         let span =
             self.table.and_then(|table| table.get(key)).map(Spanned::span).or_else(|| self.span.clone());
         self.reading.faults.add(span, &self.path_of(key), detail);
     }
 
-    /// Whether the key is left out.
+    /// Returns true if the key is missing.
     pub(crate) fn is_without(&self, key: &str) -> bool {
         self.table.is_none_or(|table| !table.contains_key(key))
     }
 
-    /// The end of the section: whatever nobody asked for is a fault.
+    /// Reports every key of the section that was not read.
     pub(crate) fn finish(&self) {
         for (key, _) in self.table.into_iter().flatten() {
             let name = key.get_ref().as_ref();
@@ -154,7 +154,7 @@ impl<'a> Section<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// What `parse` makes of the value; a fault is noted, and `None` returned, when it cannot.
+    /// Returns the parsed value. Reports the error and returns `None` if it is invalid.
     pub(crate) fn read<T>(&self, parse: impl FnOnce(&Self) -> Result<T, String>) -> Option<T> {
         parse(self).map_err(|detail| self.fault(detail)).ok()
     }
@@ -163,7 +163,7 @@ impl<'a> Entry<'a> {
         self.reading.faults.add(Some(self.value.span()), &self.path, detail);
     }
 
-    /// The value as text, with references to the environment replaced.
+    /// Returns the string, with references to environment variables replaced.
     pub(crate) fn text(&self) -> Result<String, String> {
         let text = self.value.get_ref().as_str().ok_or_else(|| self.not_a("a string"))?;
         let text = env::expand(text, self.reading.env)?;
@@ -171,12 +171,12 @@ impl<'a> Entry<'a> {
         Ok(text)
     }
 
-    /// Notes the value for the effective configuration.
+    /// Records the value in the effective configuration.
     fn note(&self, value: String) {
         self.reading.faults.effective().note(&self.path, value);
     }
 
-    /// As [`Self::text`], for a value that is never repeated in a message.
+    /// Returns the string like [`Self::text`]. The value never appears in a message.
     pub(crate) fn secret(&self) -> Result<String, String> {
         let text =
             self.value.get_ref().as_str().ok_or("must be a string: \"${NAME}\" or the secret itself")?;
@@ -190,16 +190,17 @@ impl<'a> Entry<'a> {
         env::expand(text, self.reading.env)
     }
 
-    /// The value as a path from the root on.
-    pub(crate) fn whole_path(&self) -> Result<PathBuf, String> {
+    /// Returns the value as an absolute path.
+    pub(crate) fn absolute_path(&self) -> Result<PathBuf, String> {
         let path = PathBuf::from(self.text()?);
         match path.is_absolute() {
             true => Ok(path),
-            false => Err(format!("`{}` must be a whole path; write one from the root on", path.display())),
+            false => Err(format!("`{}` must be an absolute path", path.display())),
         }
     }
 
-    /// The text of the file that the value names, without the end of its line. What is in it is never repeated.
+    /// Returns the text of the file that the value names, without the final newline. Its content never
+    /// appears in a message.
     pub(crate) fn file(&self) -> Result<String, String> {
         let path = self.path()?;
         match std::fs::read_to_string(&path) {
@@ -208,30 +209,30 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The file that the value names, which is to be read: it is named among those that were.
+    /// Returns the path of a file to read, and records it among the files of the configuration.
     pub(crate) fn path(&self) -> Result<PathBuf, String> {
-        let path = self.whole_path()?;
+        let path = self.absolute_path()?;
         self.reading.faults.reads(path.clone());
         Ok(path)
     }
 
-    /// The value as text with a unit; `examples` are right ones.
+    /// Returns the string of a value with a unit. `examples` shows valid ones.
     pub(crate) fn with_unit(&self, examples: &str) -> Result<String, String> {
         match self.value.get_ref() {
             DeValue::Integer(number) => {
-                Err(format!("{} has no unit; write a string such as {examples}", number.as_str()))
+                Err(format!("{} has no unit: expected a string, for example {examples}", number.as_str()))
             }
             _ => self.text(),
         }
     }
 
-    /// The value as `true` or `false`. A string is one when it refers to the environment.
+    /// Returns the Boolean. A string is accepted if it refers to an environment variable.
     pub(crate) fn truth(&self) -> Result<bool, String> {
         let truth = match self.value.get_ref() {
             DeValue::Boolean(truth) => *truth,
             DeValue::String(text) if text.contains("${") => {
                 let text = env::expand(text, self.reading.env)?;
-                text.parse().map_err(|_| format!("`{text}` is neither true nor false"))?
+                text.parse().map_err(|_| format!("invalid value `{text}`: expected true or false"))?
             }
             DeValue::String(text) if text.parse::<bool>().is_ok() => {
                 return Err(format!("must be true or false; write {text} without quotes"));
@@ -242,7 +243,8 @@ impl<'a> Entry<'a> {
         Ok(truth)
     }
 
-    /// The value as a whole number within `range`. A string is one when it refers to the environment.
+    /// Returns the whole number, which must be within `range`. A string is accepted if it refers to an
+    /// environment variable.
     pub(crate) fn number(&self, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
         let (shown, number) = match self.value.get_ref() {
             DeValue::Integer(integer) => {
@@ -254,7 +256,7 @@ impl<'a> Entry<'a> {
             }
             DeValue::String(text) if text.contains("${") => {
                 let text = env::expand(text, self.reading.env)?;
-                let number = text.parse().map_err(|_| format!("`{text}` is no whole number"))?;
+                let number = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
                 (text, Some(number))
             }
             DeValue::String(text) if text.parse::<u64>().is_ok() => {
@@ -265,15 +267,15 @@ impl<'a> Entry<'a> {
         number
             .filter(|number| range.contains(number))
             .inspect(|number| self.note(number.to_string()))
-            .ok_or_else(|| format!("{shown} is out of bounds: from {} to {}", range.start(), range.end()))
+            .ok_or_else(|| format!("{shown} is out of range: expected {} to {}", range.start(), range.end()))
     }
 
-    /// Whether the value is an array.
+    /// Returns true if the value is an array.
     pub(crate) fn is_array(&self) -> bool {
         self.value.get_ref().is_array()
     }
 
-    /// The elements of an array, each in its place.
+    /// Returns the elements of an array with their paths.
     pub(crate) fn elements(&self) -> Result<Vec<Self>, String> {
         let array = self.value.get_ref().as_array().ok_or_else(|| match self.value.get_ref() {
             DeValue::String(text) => format!("must be an array; write [\"{text}\"]"),
@@ -285,7 +287,7 @@ impl<'a> Entry<'a> {
         Ok(array.iter().enumerate().map(element).collect())
     }
 
-    /// The value as a table; a fault is noted when it is none.
+    /// Returns the value as a table. Reports an error if it is not one.
     pub(crate) fn section(self) -> Section<'a> {
         let table = self.value.get_ref().as_table();
         if table.is_none() {
