@@ -1,4 +1,4 @@
-//! A test's hand on the edge's bindings: what becomes of each operation, and how many there were.
+//! Fault injection into the edge's bindings, with a count of each operation.
 
 use std::{
     collections::HashMap,
@@ -8,27 +8,27 @@ use std::{
     thread,
 };
 
-/// What becomes of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes to the real thing.
+    /// It reaches the real binding.
     #[default]
     Pass,
-    /// KV says that there is no such value.
+    /// KV reports that the value is absent.
     Absent,
     /// It throws.
     Fail,
     /// The first throws, the others pass.
     FailOnce,
-    /// It throws and says that the object has too much to do.
+    /// It throws an error marked as `overloaded`.
     Overloaded,
-    /// Nothing ever comes back.
+    /// It never settles.
     Hang,
     /// The object is restarted from what it has stored, once, and then it passes.
     RestartOnce,
 }
 
-/// The server that the edge's bindings ask.
+/// The control server that the edge's bindings ask.
 pub struct Faults {
     addr: SocketAddr,
     plan: Arc<Mutex<Plan>>,
@@ -68,12 +68,12 @@ impl Faults {
         format!("http://{}", self.addr)
     }
 
-    /// From now on.
+    /// Sets the outcome of an operation from now on.
     pub fn set(&self, operation: &'static str, fate: Fate) {
         self.plan.lock().unwrap().fates.insert(operation, fate);
     }
 
-    /// Operations of this kind so far.
+    /// Returns the number of operations of this kind so far.
     pub fn count(&self, operation: &str) -> usize {
         self.plan.lock().unwrap().counts.get(operation).copied().unwrap_or(0)
     }
@@ -91,7 +91,7 @@ fn serve(stream: TcpStream, plan: &Mutex<Plan>) {
     }
 }
 
-/// The path of the next request on a connection; its other lines are passed over.
+/// Reads the next request on a connection. Returns its path.
 fn read_path(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|&read| read > 0)?;

@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told to, and reads what comes back.
+//! An HTTP/1.1 client that sends exactly the given bytes.
 
 use std::{
     io::{Read, Write},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// A request as it goes over the wire.
+/// A request as sent over the wire.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub method: String,
@@ -15,7 +15,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// What came back.
+/// A response as received.
 #[derive(Clone, Debug)]
 pub struct Response {
     pub status: u16,
@@ -23,7 +23,7 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Longer than any answer of the gateway may take.
+/// Read timeout, longer than any response of the gateway takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Request {
@@ -35,7 +35,7 @@ impl Request {
         Self::new("GET", target)
     }
 
-    /// A POST of JSON, with its length and type.
+    /// Returns a POST of JSON with its length and type.
     pub fn post(target: &str, body: &serde_json::Value) -> Self {
         Self::new("POST", target).header("Content-Type", "application/json").body(body.to_string())
     }
@@ -51,7 +51,7 @@ impl Request {
         self.header("X-API-Key", key)
     }
 
-    /// A body with its `Content-Length`.
+    /// Sets the body and its `Content-Length`.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
@@ -59,7 +59,7 @@ impl Request {
         self.header("Content-Length", &length)
     }
 
-    /// Sends the request on a connection of its own and reads the whole answer.
+    /// Sends the request on a new connection. Returns the whole response.
     pub fn send(&self, to: SocketAddr) -> Response {
         self.try_send(to).unwrap_or_else(|fault| panic!("{} {}: {fault}", self.method, self.target))
     }
@@ -83,13 +83,13 @@ impl Request {
     }
 }
 
-/// Sends `bytes` on a connection of its own and reads the answer.
+/// Sends `bytes` on a new connection. Returns the response.
 fn exchange(to: SocketAddr, bytes: &[u8], without_body: bool) -> std::io::Result<Response> {
     let mut stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(bytes)?;
     let mut response = Vec::new();
-    // A server that refuses a body may reset the connection after its answer: what arrived before counts.
+    // A server that refuses a body may reset the connection after its response. What arrived before counts.
     let read = read_response(&mut stream, &mut response, without_body);
     Response::parse(&response).ok_or_else(|| {
         let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
@@ -97,8 +97,8 @@ fn exchange(to: SocketAddr, bytes: &[u8], without_body: bool) -> std::io::Result
     })
 }
 
-/// Reads to the end of the answer, as its framing tells, or of the connection: workerd keeps one open for five
-/// seconds though it was asked to close it.
+/// Reads to the end of the response by its framing, or to the end of the connection. workerd keeps a
+/// connection open for five seconds despite `Connection: close`.
 fn read_response(stream: &mut TcpStream, response: &mut Vec<u8>, without_body: bool) -> std::io::Result<()> {
     let mut piece = [0; 65_536];
     while !Response::is_complete(response, without_body) {
@@ -111,7 +111,7 @@ fn read_response(stream: &mut TcpStream, response: &mut Vec<u8>, without_body: b
 }
 
 impl Response {
-    /// The answer to exactly these bytes.
+    /// Sends exactly these bytes. Returns the response.
     pub fn of_exchange(to: SocketAddr, bytes: &[u8]) -> Self {
         exchange(to, bytes, false).unwrap()
     }
@@ -120,7 +120,7 @@ impl Response {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; `null` when it is none.
+    /// Returns the body as JSON, or `null` if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -129,12 +129,12 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The `code` of a problem; empty when the answer is none.
+    /// Returns the `code` of a problem, or an empty string if the response is not one.
     pub fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Whether `bytes` hold a whole answer. One without framing ends with its connection.
+    /// Returns true if `bytes` hold a whole response. One without framing ends with its connection.
     fn is_complete(bytes: &[u8], without_body: bool) -> bool {
         let mut lines = [httparse::EMPTY_HEADER; 128];
         let mut head = httparse::Response::new(&mut lines);
@@ -154,14 +154,14 @@ impl Response {
         }
     }
 
-    /// The next answer on a connection that stays open.
+    /// Reads and returns the next response on a connection that stays open.
     pub fn read_from(stream: &mut TcpStream) -> std::io::Result<Self> {
         let mut response = Vec::new();
         read_response(stream, &mut response, false)?;
         Self::parse(&response).ok_or_else(|| std::io::Error::other("closed"))
     }
 
-    /// An answer as far as `bytes` hold it; `None` before its head is whole.
+    /// Returns the response as far as it has arrived, or `None` before its head is complete.
     pub fn so_far(bytes: &[u8]) -> Option<Self> {
         Self::parse(bytes)
     }
@@ -187,7 +187,7 @@ impl Response {
     }
 }
 
-/// The content of a chunked body as far as it has come, and whether that is all.
+/// Returns the content of a chunked body as far as it has arrived, and whether it is complete.
 pub(crate) fn dechunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     while let Ok(httparse::Status::Complete((start, size))) = httparse::parse_chunk_size(rest) {

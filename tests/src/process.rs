@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A running process and all that it has printed so far.
+/// A running process with its captured output.
 pub struct Process {
     child: Child,
     output: Arc<Mutex<String>>,
 }
 
-/// How long a process may take to begin or to end.
+/// Timeout for the start or the end of a process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Process {
@@ -50,7 +50,7 @@ impl Process {
         (process, first)
     }
 
-    /// All that was printed until now, to stdout and stderr.
+    /// Returns the output so far, of stdout and stderr.
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
@@ -65,7 +65,7 @@ impl Process {
         assert!(status.success(), "kill -s {name}");
     }
 
-    /// Waits for the end and answers how long it took.
+    /// Waits for the end of the process. Returns how long it took.
     pub fn ended_within(&mut self, limit: Duration) -> Duration {
         let start = Instant::now();
         wait_for(limit, || self.child.try_wait().unwrap());
@@ -86,7 +86,7 @@ impl Drop for Process {
     }
 }
 
-/// Polls until `condition` answers something; fails the test when it does not within `limit`.
+/// Polls until `condition` returns a value, and returns it. Panics after `limit`.
 pub fn wait_for<T>(limit: Duration, condition: impl FnMut() -> Option<T>) -> T {
     poll(limit, condition).unwrap_or_else(|| panic!("did not happen within {limit:?}"))
 }
@@ -102,12 +102,12 @@ fn poll<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<
     None
 }
 
-/// The checkout's root.
+/// Returns the root of the checkout.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A binary of the workspace, built with the same profile as this program: tests lie in `deps` beside the binaries.
+/// Returns the path of a binary of the workspace, built with the same profile as this program: tests lie in `deps` beside the binaries.
 pub fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let beside = own.parent().unwrap();

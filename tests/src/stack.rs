@@ -58,7 +58,7 @@ impl Tools {
         self.ports["tools"][tool.as_str()].as_str().unwrap().parse().unwrap()
     }
 
-    /// Tells the control API something about a tool: `stop`, `start`, or settings with a method of its own.
+    /// Sends a request about a tool to the control API: `stop`, `start`, or settings with a method of its own.
     pub fn control(&self, method: &str, path: &str, body: &Value) -> Response {
         let control = self.ports["control"].as_str().unwrap().parse().unwrap();
         let response = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
@@ -76,7 +76,7 @@ impl Tools {
 }
 
 impl Proxy {
-    /// A proxy before `tools`, ready to serve. `extra` is put at the beginning of its configuration.
+    /// Starts a proxy in front of `tools` and waits until it is ready. `extra` begins its configuration.
     pub fn start(tools: &Tools, extra: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("proxy.toml");
@@ -98,7 +98,7 @@ impl Proxy {
         format!("http://{}", self.listen)
     }
 
-    /// The configuration file it was started with.
+    /// Returns the path of its configuration file.
     pub fn file(&self) -> std::path::PathBuf {
         self.folder.path().join("proxy.toml")
     }
@@ -116,17 +116,17 @@ fn configuration(tools: &Tools, extra: &str) -> String {
 }
 
 impl Edge {
-    /// The worker with nothing stored, which forgets all when it ends.
+    /// Starts the worker with empty state in memory.
     pub fn start(origins: &str) -> Self {
         Self::run(origins, None, &[])
     }
 
-    /// The worker with a test's hand on its KV and its objects.
+    /// Starts the worker with fault injection into KV and its objects.
     pub fn start_with_faults(origins: &str, faults: &Faults) -> Self {
         Self::launch(origins, None, &["--faults", &faults.url()])
     }
 
-    /// The worker with variables of a test.
+    /// Starts the worker with variables of a test.
     pub fn start_with(origins: &str, variables: &[&str]) -> Self {
         Self::run(origins, None, variables)
     }
@@ -143,7 +143,7 @@ impl Edge {
         Self::run(origins, Some(tempfile::tempdir().unwrap()), &[])
     }
 
-    /// Ends it and starts it again with the same state.
+    /// Stops the worker and starts it again with the same state.
     pub fn restart(self, origins: &str) -> Self {
         let Self { mut process, state, .. } = self;
         process.signal("TERM");
@@ -171,12 +171,12 @@ impl Edge {
         Self { process, addr, state }
     }
 
-    /// Where its state lies on disk.
+    /// Returns the path of its state on disk.
     pub fn state(&self) -> &std::path::Path {
         self.state.as_ref().unwrap().path()
     }
 
-    /// A new key of this tier, and its id.
+    /// Issues a key of this tier. Returns its text and its id.
     pub fn issue(&self, tier: &str) -> (String, String) {
         let body = json!({
             "email": "ada@example.com", "name": "Ada", "tier": tier, "admin_secret": keys::ADMIN_SECRET,
