@@ -5,9 +5,9 @@ use shared::{
     endpoint::Endpoint,
     problem::{Code, Problem},
     request::Head,
+    response::Response,
     route::Route,
     transport::Address,
-    written::Written,
 };
 use worker::{Context, Env};
 
@@ -36,16 +36,16 @@ pub(crate) async fn dispatch(
     let head = Head::read(incoming.lines())?;
     let bindings = Bindings::from_env(env)?;
     let edge = Edge { incoming, address, head, bindings: &bindings, ctx };
-    let written = match route {
+    let response = match route {
         Route::CallTool(call) => return call_tool::handle(&edge, &call, line).await,
         Route::IssueKey => issue_key::handle(&edge, line).await,
         Route::ReadOwnKey => read_own_key::handle(&edge, line).await,
-        Route::Health => Ok(Written::health()),
+        Route::Health => Ok(Response::health()),
         Route::Status => status::tools(&edge).await,
         Route::OpenApi => Ok(pages::openapi(&edge)),
         Route::Docs => Ok(pages::docs(&edge)),
         Route::ProblemPage(code) => Ok(docs::problem_page(code)),
-        Route::Preflight(methods) => Ok(Written::preflight(methods)),
+        Route::Preflight(methods) => Ok(Response::preflight(methods)),
         Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
         Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
         Route::ListKeys => list_keys::handle(&edge, query).await,
@@ -56,7 +56,7 @@ pub(crate) async fn dispatch(
         Route::KeyChanges => key_changes::handle(&edge, query, line).await,
     };
     let known = incoming.header("if-none-match").map(str::as_bytes);
-    written.map(|written| Answer::Written(written.if_none_match(known.into_iter())))
+    response.map(|response| Answer::Own(response.if_none_match(known.into_iter())))
 }
 
 fn unreadable() -> Problem {

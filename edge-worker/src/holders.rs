@@ -3,8 +3,8 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use shared::{
-    holder::Holder,
     key::{KeyId, KeyRecord},
+    lease_cache::LeaseCache,
     time::UnixMillis,
 };
 
@@ -22,7 +22,7 @@ struct Holders {
 }
 
 struct Remembered {
-    holder: Holder,
+    holder: LeaseCache,
     used: UnixMillis,
     /// When a request that is already waiting in the background will report.
     report_due: Option<UnixMillis>,
@@ -32,7 +32,7 @@ struct Remembered {
 pub(crate) fn with<T>(
     key: &KeyId,
     now: UnixMillis,
-    step: impl FnOnce(&mut Holder) -> T,
+    step: impl FnOnce(&mut LeaseCache) -> T,
 ) -> worker::Result<T> {
     let id = || Ok(u64::from_be_bytes(entropy::random()?));
     HOLDERS.with_borrow_mut(|holders| Ok(step(&mut holders.of(key, now, id)?.holder)))
@@ -76,7 +76,7 @@ impl Holders {
     ) -> worker::Result<&mut Remembered> {
         if !self.keys.contains_key(key) {
             self.make_room();
-            let new = Remembered { holder: Holder::new(id()?), used: now, report_due: None };
+            let new = Remembered { holder: LeaseCache::new(id()?), used: now, report_due: None };
             self.keys.insert(*key, new);
         }
         let remembered = self.keys.get_mut(key).ok_or("a holder was lost")?;

@@ -4,7 +4,8 @@
 //! or an end of its own waits for it, while it is issued.
 
 use shared::{
-    key::{ChangesMessage, ChangesRequest, KeyRecord},
+    key::KeyRecord,
+    keys_api::{ChangesMessage, ChangesRequest},
     problem::{Code, Problem},
 };
 use worker::ObjectNamespace;

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use shared::{
-    key::{KeyId, KeyRecord, ListRequest, Position},
+    key::{KeyId, KeyRecord},
+    keys_api::{ListRequest, Position},
     problem::{Code, Problem},
 };
 use worker::{KvError, KvStore};

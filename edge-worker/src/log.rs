@@ -2,7 +2,7 @@
 //! a secret, a query, an address or a user agent. Field names are those of the proxy's access log.
 
 use serde_json::{Map, Value, json};
-use shared::{endpoint::Endpoint, key::KeyId, route::Method, tier::Tier, time::UnixMillis, trace::trace_id};
+use shared::{endpoint::Endpoint, key::KeyId, method::Method, tier::Tier, time::UnixMillis, trace::trace_id};
 use worker::{console_error, console_log};
 
 use crate::incoming::Incoming;

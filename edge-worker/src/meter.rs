@@ -1,6 +1,6 @@
 //! The client of the meters: carries what a key's holder has to ask, and what it has to report.
 //!
-//! A meter that does not answer in time is a decided case ([`Holder::unanswered`]): free keys are told to wait,
+//! A meter that does not answer in time is a decided case ([`LeaseCache::unanswered`]): free keys are told to wait,
 //! paid keys go on under a local budget. It never makes a key look invalid.
 
 use std::{pin::pin, time::Duration};
@@ -8,9 +8,13 @@ use std::{pin::pin, time::Duration};
 use futures_util::future::{Either, select};
 use serde_json::json;
 use shared::{
-    holder::{ANSWER_WITHIN_MS, Admission, Charge, Holder, Step},
-    key::{IssueStep, IssueTurn, KeyFault, KeyId, KeyRecord, VerifiedKey, changed, key_unknown},
-    meter::{Answer, Ask, Attempt, Change, Changed, Message, Reading, Reply, TTL_MS, Verdict},
+    idempotency::{IssueStep, IssueTurn},
+    key::{KeyFault, KeyId, KeyRecord, Subject, VerifiedKey},
+    keys_api::{changed, key_unknown},
+    lease_cache::{ANSWER_WITHIN_MS, Admission, Charge, LeaseCache, Step},
+    meter::{
+        Attempt, Change, Changed, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, TTL_MS, Verdict,
+    },
     problem::{Code, Problem},
     quota::Decision,
     time::UnixMillis,
@@ -18,7 +22,7 @@ use shared::{
 };
 use worker::{Delay, ObjectNamespace, js_sys};
 
-use crate::{clock, edge::Edge, handlers::change_key::Subject, holders, key_store, log, object, promise};
+use crate::{clock, edge::Edge, holders, key_store, log, object, promise};
 
 /// How long after a call its end is reported, in milliseconds, if no ask takes it along before.
 const REPORT_AFTER_MS: u64 = 1_000;
@@ -55,7 +59,11 @@ pub(crate) async fn admit(edge: &Edge<'_>, key: &VerifiedKey) -> Result<Admissio
     }
 }
 
-async fn admit_by_meter(edge: &Edge<'_>, key: &VerifiedKey, mut ask: Ask) -> Result<Admission, Problem> {
+async fn admit_by_meter(
+    edge: &Edge<'_>,
+    key: &VerifiedKey,
+    mut ask: MeterRequest,
+) -> Result<Admission, Problem> {
     let introduced = introduce(edge, key, &mut ask).await;
     let sent = clock::now();
     let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Ask(ask.clone())).await;
@@ -76,7 +84,7 @@ async fn admit_by_meter(edge: &Edge<'_>, key: &VerifiedKey, mut ask: Ask) -> Res
 ///
 /// # Errors
 /// What is wrong with the key, `meter-unavailable`, or `key-store-unavailable`.
-pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<Reading, Problem> {
+pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
     let mut ask = with(key, |holder, now| holder.read(key, now))?;
     let introduced = introduce(edge, key, &mut ask).await;
     let sent = clock::now();
@@ -107,7 +115,7 @@ pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, ch
 /// Has a key's meter change its record, and answers the record as it is then.
 ///
 /// # Errors
-/// As [`changed`](shared::key::changed), `meter-unavailable`, or `key-store-unavailable` when the meter does not
+/// As [`changed`](shared::keys_api::changed), `meter-unavailable`, or `key-store-unavailable` when the meter does not
 /// know the key and the store cannot be asked, or does not show a young key yet.
 pub(crate) async fn change(
     edge: &Edge<'_>,
@@ -171,7 +179,7 @@ pub(crate) async fn issue(edge: &Edge<'_>, name: &str, step: IssueStep) -> Resul
 /// # Errors
 /// `key-unknown`, `meter-unavailable`, or `key-store-unavailable` when the meter does not know the key and the store
 /// cannot be asked.
-pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<Reading, Problem> {
+pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<MeterSnapshot, Problem> {
     let (record, store) = match key_store::find(&edge.bindings.keys, id, edge.incoming).await {
         Ok(record) => (record, Ok(())),
         Err(problem) => (None, Err(problem)),
@@ -189,7 +197,7 @@ pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<Reading, Problem
 
 /// Shows the meter what KV holds of a key that this isolate does not know. A store that fails is no reason to
 /// refuse: the meter may know the key itself.
-async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut Ask) -> Result<(), Problem> {
+async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut MeterRequest) -> Result<(), Problem> {
     if ask.record.is_some() || ask.version > 0 {
         return Ok(());
     }
@@ -202,11 +210,11 @@ async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut Ask) -> Result<
 }
 
 /// Whether the meter does not know the key, and the only other one who might could not be asked.
-fn unknown_for_want_of_kv(introduced: &Result<(), Problem>, answer: &Answer) -> bool {
+fn unknown_for_want_of_kv(introduced: &Result<(), Problem>, answer: &MeterResponse) -> bool {
     introduced.is_err() && answer.verdict == Verdict::Refuse(KeyFault::Invalid)
 }
 
-fn with<T>(key: &VerifiedKey, step: impl FnOnce(&mut Holder, UnixMillis) -> T) -> Result<T, Problem> {
+fn with<T>(key: &VerifiedKey, step: impl FnOnce(&mut LeaseCache, UnixMillis) -> T) -> Result<T, Problem> {
     let now = clock::now();
     holders::with(&key.id, now, |holder| step(holder, now)).map_err(|fault| {
         log::cause("drawing the isolate's name", None, fault);
@@ -262,7 +270,7 @@ impl Reporter {
     }
 
     /// Carries an ask that nobody waits for.
-    async fn carry(&self, ask: Ask) {
+    async fn carry(&self, ask: MeterRequest) {
         let sent = clock::now();
         let message = Message::Ask(ask);
         let reply =

@@ -3,8 +3,8 @@
 use shared::{
     headers::{self, Header},
     problem::Problem,
+    response::Response,
     transport::Address,
-    written::Written,
 };
 use worker::web_sys;
 
@@ -13,7 +13,7 @@ use crate::{clock, incoming::Incoming, log::Line};
 /// What a client is answered.
 pub(crate) enum Answer {
     /// A text of the gateway's own.
-    Written(Written),
+    Own(Response),
     /// A tool's answer: its body is handed on as the stream it is.
     Passed { response: web_sys::Response, headers: Vec<Header> },
 }
@@ -26,10 +26,10 @@ pub(crate) fn render(
 ) -> worker::Result<web_sys::Response> {
     let answer = outcome.unwrap_or_else(|problem| {
         line.code = Some(problem.code().as_str());
-        Answer::Written(problem.render(&incoming.id))
+        Answer::Own(problem.render(&incoming.id))
     });
     let response = match answer {
-        Answer::Written(text) => written(&text)?,
+        Answer::Own(text) => own(&text)?,
         Answer::Passed { response, headers } => passed(&response, &headers)?,
     };
     line.status = response.status();
@@ -46,7 +46,7 @@ pub(crate) fn render(
     Ok(response)
 }
 
-fn written(text: &Written) -> worker::Result<web_sys::Response> {
+fn own(text: &Response) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
     init.set_status(text.status);
     // A 204 has no body, not even an empty one.

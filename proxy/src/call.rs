@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pingora_limits::inflight::Guard;
 use shared::{
-    key::KeyId, problem::Code, proof::Proof, quota::Standing, request_id::RequestId, route::CallMethod,
+    key::KeyId, problem::Code, proof::Proof, quota::QuotaStatus, request_id::RequestId, route::CallMethod,
     tier::Tier, time::UtcDay, tool::Tool,
 };
 
@@ -61,7 +61,7 @@ pub struct RequestLog {
     /// What proves to the edge that the response is ours. None before a grant was verified, and in direct mode.
     pub proof: Option<Proof>,
     /// The quota status of the key, in direct mode.
-    pub standing: Option<Standing>,
+    pub standing: Option<QuotaStatus>,
     /// The problem that the request was refused with.
     pub refusal: Option<Code>,
     /// The call that was refused before its grant or key was verified.

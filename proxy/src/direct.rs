@@ -22,9 +22,9 @@ use std::{
 
 use parking_lot::Mutex;
 use shared::{
-    key::{ApiKey, KeyFault, KeyId, VerifiedKey},
-    origin::uncharged,
+    key::{self, KeyId, VerifiedKey},
     problem::{Code, Problem},
+    quota::is_uncharged,
     request::Head,
     secret::MacKeys,
     time::{UnixMillis, UtcDay},
@@ -123,7 +123,7 @@ impl Direct {
     /// `status` is 0 if there was no response; `refused` says whether the gateway wrote it.
     pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, refused: bool) {
         if status > 0 {
-            let refund = uncharged(status, refused).then_some(day);
+            let refund = is_uncharged(status, refused).then_some(day);
             self.keys.record_outcome(id, tool, status, refund, clock::now());
         }
     }
@@ -238,7 +238,5 @@ pub fn authenticate(
     scheme: RequestScheme<'_>,
     signing: &MacKeys,
 ) -> Result<VerifiedKey, Problem> {
-    let text = head.api_key.ok_or(KeyFault::Missing)?;
-    scheme.check_confidential()?;
-    Ok(ApiKey::parse(text)?.verify(signing)?)
+    key::authenticate(head.api_key, scheme.confidential, signing)
 }

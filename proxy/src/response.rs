@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use pingora_core::protocols::http::date::get_cached_date;
-use shared::written::Written;
+use shared::response;
 
 use crate::hooks::Headers as _;
 
@@ -30,12 +30,12 @@ impl Response {
     /// text: it is the same in the content coding that the headers name.
     #[must_use]
     pub fn new(
-        written: Written,
+        written: response::Response,
         encoded: Option<Arc<[u8]>>,
         is_refusal: bool,
         more: impl FnOnce(&mut Vec<u8>),
     ) -> Self {
-        let Written { status, headers, body, .. } = written;
+        let response::Response { status, headers, body, .. } = written;
         let body = encoded.map_or(Body::Text(body), Body::Encoded);
         let mut head = Vec::with_capacity(1_024 + body.bytes().len());
         let mut number = itoa::Buffer::new();

@@ -17,9 +17,9 @@ use shared::{
     action::Action,
     grant::Grant,
     headers::reaches_tool,
-    holder::{Holder, Step},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    meter::{Ask, Message, Meter, Reply},
+    lease_cache::{LeaseCache, Step},
+    meter::{Message, Meter, MeterRequest, Reply},
     policy::{LimitOverrides, Policy},
     quota::Usage,
     request_id::RequestId,
@@ -90,7 +90,7 @@ fn record(minute: u32) -> KeyRecord {
     KeyRecord { version: 1, limits, ..KeyRecord::provisional(&key()) }
 }
 
-fn tell(meter: &mut Meter, ask: Ask, now: UnixMillis) -> shared::meter::Answer {
+fn tell(meter: &mut Meter, ask: MeterRequest, now: UnixMillis) -> shared::meter::MeterResponse {
     match meter.handle(Message::Ask(ask), now) {
         Reply::Ask(answer) => answer,
         other => panic!("{other:?}"),
@@ -99,11 +99,11 @@ fn tell(meter: &mut Meter, ask: Ask, now: UnixMillis) -> shared::meter::Answer {
 
 fn holder(c: &mut Criterion) {
     let key = key();
-    let mut holder = Holder::new(1);
+    let mut holder = LeaseCache::new(1);
     holder.learn(record(u32::MAX));
     let Step::Ask(ask) = holder.call(&key, NOON) else { panic!("decided without asking") };
     // A lease of tens of millions of calls, more than a run spends.
-    let answer = tell(&mut Meter::default(), Ask { rate: u32::MAX, ..ask.clone() }, NOON);
+    let answer = tell(&mut Meter::default(), MeterRequest { rate: u32::MAX, ..ask.clone() }, NOON);
     holder.answered(&ask, NOON, &answer, NOON);
     let later = NOON.plus(1_000);
     c.bench_function(HOLDER, |b| {
@@ -117,7 +117,7 @@ fn holder(c: &mut Criterion) {
 /// The state of a key that was called so many times in the last minute, and an ask to it as its shell gets it.
 fn meter_with(calls: u32) -> (Meter, String) {
     let mut meter = Meter::default();
-    let plain = Ask {
+    let plain = MeterRequest {
         holder: u64::MAX,
         seq: 0,
         key: key(),
@@ -129,10 +129,10 @@ fn meter_with(calls: u32) -> (Meter, String) {
         batch: None,
     };
     for seq in 1..=calls {
-        let ask = Ask { holder: u64::from(seq % 4), seq, rate: 0, ..plain.clone() };
+        let ask = MeterRequest { holder: u64::from(seq % 4), seq, rate: 0, ..plain.clone() };
         tell(&mut meter, ask, NOON.plus(u64::from(seq) * 60_000 / u64::from(calls)));
     }
-    (meter, serde_json::to_string(&Message::Ask(Ask { record: None, ..plain })).unwrap())
+    (meter, serde_json::to_string(&Message::Ask(MeterRequest { record: None, ..plain })).unwrap())
 }
 
 fn meter(c: &mut Criterion) {

@@ -16,7 +16,7 @@ impl<'a> Action<'a> {
     /// What an action looks like, for schemas: neither `.` nor `..`, and without lookahead, which not every engine has.
     pub const PATTERN: &'static str = r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
 
-    /// The action a path segment spells, or `None` when the segment is not one.
+    /// Returns the action a path segment spells, or `None` when the segment is not one.
     #[must_use]
     pub fn parse(segment: &'a str) -> Option<Self> {
         let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'~' | b'-');
@@ -24,7 +24,7 @@ impl<'a> Action<'a> {
         (well_formed && segment != "." && segment != "..").then_some(Self(segment))
     }
 
-    /// The action as it was written.
+    /// Returns the action as it was written.
     #[must_use]
     pub const fn as_str(self) -> &'a str {
         self.0

@@ -6,7 +6,7 @@
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BLOCK: usize = 8;
 
-/// Characters that `bytes` bytes (0 to 8) take.
+/// Returns the number of characters that `bytes` bytes (0 to 8) take.
 const fn block_len(bytes: usize) -> usize {
     match bytes {
         0 => 0,
@@ -21,7 +21,7 @@ const fn block_len(bytes: usize) -> usize {
     }
 }
 
-/// Characters that `bytes` bytes take in all.
+/// Returns the number of characters that `bytes` bytes take in all.
 pub(crate) const fn encoded_len(bytes: usize) -> usize {
     (bytes / BLOCK) * block_len(BLOCK) + block_len(bytes % BLOCK)
 }

@@ -11,33 +11,51 @@ use core::net::IpAddr;
 
 const DOMAIN: &[u8] = b"utg.caller.v1";
 
-/// A name for a client's address that tells nobody the address: a MAC of it under the signing secret, so that it
-/// cannot be found by trying all addresses. An IPv6 client counts as its /64, of which it can use any address.
-/// Clients whose address is not known (`None`, or not an address) share one name.
+/// Returns a pseudonym for a client's address: a MAC of it under the signing secret, so that the
+/// address cannot be found by trying all addresses. An IPv6 client counts as its /64, of which it
+/// can use any address. Clients whose address is not known (`None`, or not an address) share one
+/// name.
 #[must_use]
 pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
-    let network =
-        match address.and_then(|text| text.trim().parse::<IpAddr>().ok()).map(|ip| ip.to_canonical()) {
-            Some(IpAddr::V4(ip)) => u128::from(ip.to_bits()),
-            Some(IpAddr::V6(ip)) => ip.to_bits() >> 64 << 64,
-            None => return "caller_unknown".to_owned(),
-        };
+    let Some(address) = address.and_then(|text| text.trim().parse().ok()) else {
+        return "caller_unknown".to_owned();
+    };
     let (_, mac) = keys.current();
-    let tag = mac.sign(&[DOMAIN, &network.to_be_bytes()]);
+    let tag = mac.sign(&[DOMAIN, &network(address).to_be_bytes()]);
     let short = tag.first_chunk().copied().map(u128::from_be_bytes).unwrap_or_default();
     format!("caller_{short:032x}")
 }
 
-/// The admin secret of an administrative call: `Authorization: Bearer …` (RFC 6750 section 2.1).
+/// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address, because one subscriber can
+/// use every address of a /64.
+///
+/// ```
+/// use shared::caller::network;
+///
+/// let of = |text: &str| network(text.parse().unwrap());
+/// assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+/// assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+/// assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+/// ```
+#[must_use]
+pub fn network(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+/// Returns the admin secret of an administrative call: `Authorization: Bearer …` (RFC 6750 section
+/// 2.1).
 ///
 /// # Errors
-/// `admin-required` when there is none.
+/// Returns `admin-required` if there is none.
 pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
     let required = || Problem::new(Code::AdminRequired, "send the admin secret as Authorization: Bearer");
     bearer_token(authorization).ok_or_else(required)
 }
 
-/// What stands after `Bearer`; `None` when there is nothing.
+/// Returns the token after `Bearer`, or `None` if there is none.
 pub(crate) fn bearer_token(authorization: Option<&str>) -> Option<&str> {
     let (scheme, token) = authorization?.trim().split_once(' ')?;
     let token = token.trim();
@@ -58,10 +76,10 @@ pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     }
 }
 
-/// What is told to a caller whose admin secret was decided on.
+/// Turns the decision on an admin secret into a response.
 ///
 /// # Errors
-/// `attempts-exceeded`, or `admin-secret-invalid` unless it was `right`.
+/// Returns `attempts-exceeded`, or `admin-secret-invalid` unless it was `right`.
 pub fn admitted(decision: &Decision, right: bool) -> Result<(), Problem> {
     match decision {
         Decision::Deny(denial, _) => Err(attempts_exceeded(denial)),
@@ -70,7 +88,7 @@ pub fn admitted(decision: &Decision, right: bool) -> Result<(), Problem> {
     }
 }
 
-/// The refusal of a caller who has sent too many wrong admin secrets.
+/// Returns the refusal of a caller who has sent too many wrong admin secrets.
 fn attempts_exceeded(denial: &Denial) -> Problem {
     let seconds = denial.retry_ms.div_ceil(1000).max(1);
     Problem::new(

@@ -11,7 +11,7 @@ mod today;
 
 use crate::{
     key::KeyRecord,
-    meter::{Answer, Reading, Verdict},
+    meter::{MeterResponse, MeterSnapshot, Verdict},
     policy::Policy,
     quota::{Counts, Decision},
     time::{UnixMillis, UtcDay},
@@ -21,8 +21,8 @@ use minute::Minute;
 pub use stored::StoredFault;
 use today::Today;
 
-/// What is counted of one key. 72 bytes for a key that makes few calls; one that makes many needs more until its
-/// minute and its day are over.
+/// The counts of one key. 72 bytes for a key that makes few calls; one that makes many needs more
+/// until its minute and its day are over.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     minute: Minute,
@@ -45,7 +45,7 @@ impl Counter {
         Decision::Allow(self.standing(policy, now))
     }
 
-    /// Counts a call that somebody else has let pass.
+    /// Counts a call that another process admitted.
     pub fn count(&mut self, now: UnixMillis) {
         self.roll(now);
         self.spend(now);
@@ -63,9 +63,9 @@ impl Counter {
     }
 
     /// Everything that is counted of a key, for `GET /v1/keys/me`. The record is the key's, or a provisional one.
-    pub fn read(&mut self, record: KeyRecord, now: UnixMillis) -> Reading {
+    pub fn read(&mut self, record: KeyRecord, now: UnixMillis) -> MeterSnapshot {
         self.roll(now);
-        let answer = Answer {
+        let answer = MeterResponse {
             verdict: Verdict::Noted,
             standing: Some(self.standing(&record.policy(), now)),
             lease: None,
@@ -75,7 +75,7 @@ impl Counter {
             day: now.day(),
             recheck_ms: None,
         };
-        Reading {
+        MeterSnapshot {
             answer,
             record: Some(record),
             minute_used: self.in_minute(),
@@ -86,8 +86,8 @@ impl Counter {
         }
     }
 
-    /// Whether nothing counts any more and the last call lies before yesterday, so that nothing but the moment of
-    /// that call is lost with the counter.
+    /// Returns true if nothing counts any more and the last call lies before yesterday, so that
+    /// nothing but the moment of that call is lost with the counter.
     #[must_use]
     pub fn is_over(&self, now: UnixMillis) -> bool {
         let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());

@@ -1,7 +1,8 @@
 //! The routes without their parameters: what the log calls them and what the reference is generated from.
 
 use crate::{
-    route::{CallMethod, Method, Route},
+    method::Method,
+    route::{CallMethod, Route},
     tool::Tool,
 };
 
@@ -29,7 +30,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of a route.
+    /// Returns the endpoint of a route.
     #[must_use]
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
@@ -53,7 +54,8 @@ impl Endpoint {
         }
     }
 
-    /// Every endpoint once; the tools' first. `Preflight` lies on every path and is not among them.
+    /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
+    /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
         const OTHERS: [Endpoint; 15] = [
             Endpoint::IssueKey,
@@ -78,7 +80,7 @@ impl Endpoint {
         calls.chain(OTHERS)
     }
 
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
@@ -99,7 +101,7 @@ impl Endpoint {
         }
     }
 
-    /// The path, with parameters in braces.
+    /// Returns the path, with parameters in braces.
     #[must_use]
     pub fn path(self) -> String {
         let path = match self {

@@ -21,7 +21,8 @@ impl Fields {
     /// Reads a body that is one JSON object.
     ///
     /// # Errors
-    /// `body-malformed` when it is not, or when it has a member twice: two readers could pick different ones.
+    /// Returns `body-malformed` if it is not, or when it has a member twice: two readers could pick
+    /// different ones.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         match serde_json::from_slice(body) {
             Ok(UniqueMembers(members)) => Ok(Self { members, known: Vec::new(), faults: Vec::new() }),
@@ -88,13 +89,13 @@ impl Fields {
         sound.then_some(value)
     }
 
-    /// Whether the body has the member, and it is `null`.
+    /// Returns true if the body has the member, and it is `null`.
     #[must_use]
     pub fn is_null(&self, name: &str) -> bool {
         self.members.get(name).is_some_and(Value::is_null)
     }
 
-    /// Whether the body has no member that was not taken yet.
+    /// Returns true if the body has no member that was not taken yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -110,16 +111,16 @@ impl Fields {
         self.faults.push(Fault { pointer: "#".to_owned(), detail: detail.into() });
     }
 
-    /// The end of the body: nothing may be left, and nothing may have been wrong.
+    /// Checks that no member is left and that none was wrong.
     ///
     /// # Errors
-    /// `fields-invalid` with every fault.
+    /// Returns `fields-invalid` with every fault.
     pub fn finish(self) -> Result<(), Problem> {
         let faults = self.into_faults();
         if faults.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&faults)) }
     }
 
-    /// Every fault, what is left among them.
+    /// Returns every fault, what is left among them.
     fn into_faults(mut self) -> Vec<Fault> {
         for name in std::mem::take(&mut self.members).into_iter().map(|(name, _)| name) {
             let detail = self.unknown(&name);
@@ -145,7 +146,7 @@ impl Fields {
     }
 }
 
-/// A member's value as text.
+/// Returns a member's value as text.
 ///
 /// # Errors
 /// What is wrong with it, for [`Fields::required`] and [`Fields::optional`].
@@ -153,7 +154,7 @@ pub fn text(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| format!("must be a string, not {}", kind(value)))
 }
 
-/// What a JSON value is, in words.
+/// Returns the type of a JSON value in words.
 #[must_use]
 pub const fn kind(value: &Value) -> &'static str {
     match value {
@@ -180,7 +181,7 @@ fn pointer(name: &str) -> String {
     pointer
 }
 
-/// serde's own text may quote the body, and bodies carry secrets: so only the kind of fault is told.
+/// Returns the kind of fault only: serde's own text may quote the body, and bodies carry secrets.
 fn reason(fault: &serde_json::Error) -> &'static str {
     match fault.classify() {
         serde_json::error::Category::Eof => "the body ends too early",

@@ -15,7 +15,7 @@ use crate::{
     time::UnixMillis,
 };
 
-/// How long a grant is good for, either side of the moment it was issued, in milliseconds.
+/// Lifetime of a grant on either side of the moment it was issued, in milliseconds.
 pub const VALID_MS: u64 = 30_000;
 
 const VERSION: u8 = 1;
@@ -26,16 +26,16 @@ const LEN: usize = SIGNED + TAG;
 /// 72 bytes are 96 characters exactly: no spare bits in which two texts could mean the same grant.
 const TEXT_LEN: usize = LEN / 3 * 4;
 
-/// What the edge vouches for.
+/// The claims that the edge signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Whose call it is.
+    /// The key that calls.
     pub key_id: KeyId,
-    /// What the key is paid for.
+    /// The key's tier.
     pub tier: Tier,
     /// The request, which can be made once.
     pub request_id: RequestId,
-    /// When the edge let it pass.
+    /// The moment at which the edge admitted the call.
     pub issued_at: UnixMillis,
 }
 
@@ -44,11 +44,11 @@ pub struct Grant {
 pub struct SignedGrant {
     /// The header's value.
     pub text: String,
-    /// What only a proxy that can verify the grant can respond with.
+    /// A proof that only a proxy which can verify the grant can compute.
     pub proof: Proof,
 }
 
-/// Why a proxy does not serve a request. To the client all are alike.
+/// A reason for which a proxy rejects a grant. A client sees the same problem for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantFault {
     /// There is none.
@@ -84,11 +84,11 @@ impl Grant {
         SignedGrant { text: URL_SAFE_NO_PAD.encode(bytes), proof }
     }
 
-    /// Checks the header's value against the request it came with, and returns the proof to respond with. Whether the
-    /// request was made before is for the caller to know.
+    /// Checks the header's value against the request it came with, and returns the proof to respond
+    /// with. Whether the request was made before is for the caller to know.
     ///
     /// # Errors
-    /// The [`GrantFault`], found in this order: form, MAC (in constant time), request, age.
+    /// Returns the [`GrantFault`], found in this order: form, MAC (in constant time), request, age.
     pub fn verify(
         text: &[u8],
         call: &ToolCall<'_>,

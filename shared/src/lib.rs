@@ -1,10 +1,12 @@
-//! What the gateway decides, without doing anything: keys, tiers, quotas, routes, grants and problems.
+//! What the gateway decides, without doing anything: keys, tiers, quotas, routes, grants and
+//! problems.
 //!
-//! The edge worker and the proxy are shells around this crate. They do the I/O and ask here what it means.
+//! The edge worker and the proxy are shells around this crate. They do the I/O and leave every decision to it.
 //!
-//! **Invariants.** Nothing in here reads a clock, draws randomness, opens anything, waits, or keeps a global:
-//! `now` and entropy are arguments, and every answer is a return value. Status codes, limit numbers and the
-//! meaning of a tier are spelled here and nowhere else. No input makes this crate panic.
+//! **Invariants.** Nothing in here reads a clock, draws randomness, opens anything, waits, or keeps
+//! a global: `now` and entropy are arguments, and every result is a return value. Status codes,
+//! limit numbers and the meaning of a tier are spelled here and nowhere else. No input makes this
+//! crate panic.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -17,9 +19,12 @@ pub mod endpoint;
 pub mod fields;
 pub mod grant;
 pub mod headers;
-pub mod holder;
+pub mod idempotency;
 pub mod key;
+pub mod keys_api;
+pub mod lease_cache;
 pub mod meter;
+pub mod method;
 pub mod openapi;
 pub mod origin;
 pub mod origin_token;
@@ -29,6 +34,7 @@ pub mod proof;
 pub mod quota;
 pub mod request;
 pub mod request_id;
+pub mod response;
 pub mod route;
 pub mod secret;
 pub mod status;
@@ -37,4 +43,3 @@ pub mod time;
 pub mod tool;
 pub mod trace;
 pub mod transport;
-pub mod written;

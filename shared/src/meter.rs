@@ -10,7 +10,7 @@
 //! 1. What is granted, to a call or as a lease, is taken from what is free: the limit, less the calls counted in the
 //!    window, less the calls reserved by leases.
 //! 2. A holder spends a lease only while it is valid by the holder's own clock, counted from before it asked. The
-//!    meter counts from when it answered, which is later. So spending has ended when the meter stops reserving.
+//!    meter counts from its response, which is later. So spending has ended when the meter stops reserving.
 //! 3. What was spent is counted at a moment no earlier than its real one: the grant's moment plus the end of the
 //!    slot of the lease in which it was spent. What is not reported by a lease's end counts as spent then. So at
 //!    the last grant that adds to some 60 seconds, each of their calls is in the window, or reserved, or being
@@ -21,7 +21,7 @@
 //! 6. A lease never outlasts the UTC day it was granted on.
 //!
 //! A call stays in the window for 300 ms longer than 60 seconds
-//! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the way of an answer, so that the promise holds
+//! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the way of a response, so that the promise holds
 //! where calls are let through and not only where they are counted; or else a step of a holder's clock back, or of
 //! the meter's forward, by as much.
 //!
@@ -34,6 +34,8 @@ mod state;
 mod tally;
 
 pub use lease::{LeaseTerms, Report, SLOT_MS, TTL_MS};
-pub use message::{Answer, Ask, Attempt, Batch, Change, Changed, Message, Reading, Reply, Verdict};
+pub use message::{
+    Attempt, Batch, Change, Changed, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict,
+};
 pub use state::Meter;
 pub use tally::Tally;

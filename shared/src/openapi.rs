@@ -14,11 +14,11 @@ use crate::{
     headers::API_KEY,
     problem::{Code, MEDIA_TYPE, Problem},
     request_id::RequestId,
+    response::Response,
     tool::Tool,
-    written::Written,
 };
 
-use outcome::{ANY, Group, HEADERS};
+use outcome::{ANY, Group, HEADERS, canonical};
 
 /// The version of the description (spec section 9).
 pub const VERSION: &str = "1.0.0";
@@ -26,7 +26,7 @@ pub const VERSION: &str = "1.0.0";
 /// Stands for the server's address in a description that is made before the address is known.
 pub const SERVER: &str = "https://server.invalid";
 
-/// The text of the [`document`] for [`SERVER`], to be kept for [`answer`].
+/// Returns the text of the [`document`] for [`SERVER`], to be kept for [`response`].
 #[must_use]
 pub fn text() -> String {
     // Plain maps and strings always serialise.
@@ -52,11 +52,11 @@ impl Serialize for RangesLast<'_> {
 
 /// `GET /openapi.json`, from the [`text`].
 #[must_use]
-pub fn answer(description: &str, server: &str) -> Written {
-    Written::public("application/json", description.replace(SERVER, server))
+pub fn response(description: &str, server: &str) -> Response {
+    Response::public("application/json", description.replace(SERVER, server))
 }
 
-/// The description, with `server` (such as `https://api.example.com`) as its one server.
+/// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 #[must_use]
 pub fn document(server: &str) -> Value {
     json!({
@@ -92,7 +92,7 @@ pub fn document(server: &str) -> Value {
 fn paths() -> Map<String, Value> {
     let mut paths = Map::new();
     for endpoint in Endpoint::all() {
-        if let Some(operation) = operation::describe(endpoint) {
+        if let Some(operation) = operation(endpoint) {
             let item = paths.entry(endpoint.path()).or_insert_with(|| json!({}));
             if let Some(item) = item.as_object_mut() {
                 item.insert(endpoint.method().as_str().to_lowercase(), operation);
@@ -102,7 +102,45 @@ fn paths() -> Map<String, Value> {
     paths
 }
 
-/// Every response component that an operation refers to, by name.
+/// Returns the operation of an endpoint; `None` for one that is not for clients of the API, or not
+/// served yet.
+fn operation(endpoint: Endpoint) -> Option<Value> {
+    match endpoint {
+        Endpoint::CallTool(tool, method) => Some(operation::call_tool(tool, method)),
+        Endpoint::IssueKey => Some(operation::issue_key()),
+        Endpoint::ReadOwnKey => Some(operation::read_own_key()),
+        Endpoint::Health => Some(operation::open(
+            "health",
+            "Whether the gateway is alive",
+            "Says nothing of the tools: read the status for that.",
+            ("application/json", operation::schema("Health")),
+        )),
+        Endpoint::Status => Some(operation::status()),
+        Endpoint::OpenApi => Some(operation::open(
+            "openapi",
+            "This description",
+            "The description of the API in OpenAPI 3.0.3, with the address that was called as its server.",
+            ("application/json", json!({ "type": "object" })),
+        )),
+        Endpoint::Docs => Some(operation::open(
+            "docs",
+            "Reference for people",
+            "Quick start, tools, limits, headers and errors on one page.",
+            ("text/html", json!({ "type": "string" })),
+        )),
+        Endpoint::ProblemPage => Some(operation::problem_page()),
+        Endpoint::RotateOwnKey => Some(keys::rotate_own()),
+        Endpoint::RevokeOwnKey => Some(keys::revoke_own()),
+        Endpoint::ListKeys => Some(keys::list()),
+        Endpoint::ReadKey => Some(keys::read()),
+        Endpoint::ChangeKey => Some(keys::change()),
+        Endpoint::RevokeKey => Some(keys::revoke()),
+        Endpoint::RotateKey => Some(keys::rotate()),
+        Endpoint::KeyChanges | Endpoint::Preflight => None,
+    }
+}
+
+/// Returns every response component that an operation refers to, by name.
 fn respond_all() -> Map<String, Value> {
     let at_tools =
         operation::AT_TOOLS.into_iter().map(|group| (group.name_at_tools(), respond_at_tools(group)));
@@ -110,7 +148,7 @@ fn respond_all() -> Map<String, Value> {
     elsewhere.map(|group| (group.name(), respond(group))).chain(at_tools).collect()
 }
 
-/// A group of problems as a response object: one example for each code.
+/// Returns a group of problems as a response object: one example for each code.
 fn respond(group: Group) -> Value {
     let example = |code: &Code| {
         let rendered = Problem::new(*code, code.about()).render(&RequestId([0x5a; 16]));
@@ -129,7 +167,8 @@ fn respond(group: Group) -> Value {
     })
 }
 
-/// The same of an operation whose tool may respond with this status too, of its own and with any body.
+/// Returns the same of an operation whose tool may respond with this status too, of its own and
+/// with any body.
 fn respond_at_tools(group: Group) -> Value {
     let mut response = respond(group);
     if let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) {
@@ -141,31 +180,15 @@ fn respond_at_tools(group: Group) -> Value {
     response
 }
 
-/// A header's name as it is usually written: `X-Request-Id` for `x-request-id`.
-fn canonical(name: &str) -> String {
-    match name {
-        "x-api-key" => "X-API-Key".to_owned(),
-        "www-authenticate" => "WWW-Authenticate".to_owned(),
-        "ratelimit" => "RateLimit".to_owned(),
-        "ratelimit-policy" => "RateLimit-Policy".to_owned(),
-        _ => {
-            let words = name.split('-').map(|word| {
-                let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
-                format!("{}{rest}", first.to_uppercase())
-            });
-            words.collect::<Vec<_>>().join("-")
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::route::{Method, Route};
+    use crate::method::Method;
+    use crate::route::Route;
 
-    /// Every operation of the document: path, method, operation.
+    /// Returns every operation of the document: path, method, operation.
     fn operations() -> Vec<(String, String, Value)> {
         let document = document(SERVER);
         let paths = document["paths"].as_object().unwrap().clone();
@@ -245,12 +268,12 @@ mod tests {
             );
             documented.entry(concrete).or_default().insert(method);
         }
-        for endpoint in Endpoint::all().filter(|endpoint| operation::describe(*endpoint).is_some()) {
+        for endpoint in Endpoint::all().filter(|endpoint| operation(*endpoint).is_some()) {
             let path = concrete(&endpoint.path());
             let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
             for method in methods.iter().filter(|method| **method != Method::Head) {
                 let route = Route::parse(method.as_str(), &path).unwrap();
-                let described = operation::describe(Endpoint::of(&route)).is_some();
+                let described = operation(Endpoint::of(&route)).is_some();
                 assert_eq!(
                     documented[&path].contains(&method.as_str().to_lowercase()),
                     described,

@@ -1,10 +1,13 @@
-//! The proxies behind the edge: in which order they are asked, and what it means when one does not answer.
+//! The proxies behind the edge: the order in which they are tried, and what it means if one does
+//! not respond.
 //!
-//! **When a call may be sent again.** Only if no origin can have executed it: the connection was refused, the proxy
-//! refused the grant, or the method is safe (RFC 9110 section 9.2.2). The rule is [`Failure::may_try_next`].
+//! **When a call may be sent again.** Only if no origin can have executed it: the connection was
+//! refused, the proxy refused the grant, or the method is safe (RFC 9110 section 9.2.2). The rule
+//! is [`Failure::may_try_next`].
 //!
-//! The runtime reports a refused connection and one that was lost later in the same words. So with several origins a
-//! POST goes only to one that has responded within [`CONFIRMED_MS`], or that responds to a probe first.
+//! The runtime reports a refused connection and one that was lost later in the same words. So with
+//! several origins a POST goes only to one that has responded within [`CONFIRMED_MS`], or that
+//! responds to a probe first.
 
 use std::fmt;
 
@@ -16,18 +19,19 @@ use crate::{
     tool::Tool,
 };
 
-/// How long an origin has for the head of its answer once it has the whole request, in milliseconds: a second
-/// more than the proxy gives a tool, so that the proxy's own, better informed answer arrives first.
+/// Timeout for the head of an origin's response once it has the whole request, in milliseconds: a
+/// second more than the proxy gives a tool, so that the proxy's own, more specific response arrives
+/// first.
 pub const ANSWER_MS: u64 = TOOL_ANSWER_MS + 1_000;
-/// How long an origin may stay silent before it is asked whether it is there at all, in milliseconds, if there is
-/// another one.
+/// Time after which a silent origin is probed, in milliseconds, if there is another one.
 pub const CONNECT_MS: u64 = 3_000;
-/// How long an origin that has responded is taken to be reachable without a probe, in milliseconds.
+/// Time for which an origin that has responded counts as reachable without a probe, in
+/// milliseconds.
 pub const CONFIRMED_MS: u64 = 5_000;
 /// Maximum declared length, in bytes, of a body that the edge receives whole before it asks an origin. Longer ones,
 /// and those of undeclared length, are streamed.
 pub const HELD_BODY_BYTES: u64 = 65_536;
-/// How long an origin that could not be reached is asked last, in milliseconds.
+/// Time for which an unreachable origin is tried last, in milliseconds.
 const AVOID_MS: u64 = 5_000;
 const MAX_ORIGINS: usize = 8;
 
@@ -44,7 +48,7 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origins(Vec<Origin>);
 
-/// What is wrong with a configured list of origins.
+/// A fault in a configured list of origins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginsFault {
     /// There is none.
@@ -68,10 +72,11 @@ impl fmt::Display for OriginsFault {
 }
 
 impl Origins {
-    /// Reads `url,url` or `name=url,name=url`, best first. A URL without a name belongs to data centre `default`.
+    /// Reads `url,url` or `name=url,name=url`, best first. A URL without a name belongs to data
+    /// centre `default`.
     ///
     /// # Errors
-    /// When the list is empty or too long, or an entry is not one.
+    /// Returns an error if the list is empty or too long, or an entry is not one.
     pub fn parse(text: &str) -> Result<Self, OriginsFault> {
         let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let origins = entries.map(Origin::parse).collect::<Result<Vec<_>, _>>()?;
@@ -82,7 +87,7 @@ impl Origins {
         }
     }
 
-    /// All of them, best first.
+    /// Returns all of them, best first.
     #[must_use]
     pub fn all(&self) -> &[Origin] {
         &self.0
@@ -107,14 +112,7 @@ impl Origin {
     }
 }
 
-/// Whether a call that ended with `status` is given back to the day: the gateway refused it after it was counted
-/// (`refused`), or the tool was not available.
-#[must_use]
-pub const fn uncharged(status: u16, refused: bool) -> bool {
-    refused || status == Code::ToolUnavailable.status()
-}
-
-/// What an isolate remembers of its origins, so that not every call finds it out again. By index in the list.
+/// An isolate's memory of which origins are reachable, by index in the list.
 #[derive(Clone, Debug, Default)]
 pub struct Reachability(Vec<(usize, LastSeen)>);
 
@@ -172,14 +170,14 @@ impl Reachability {
     }
 }
 
-/// Why an origin gave no answer of the proxy's.
+/// A reason for which an origin gave no response of our proxy's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// No connection came about.
     Refused,
-    /// The connection ended before there was an answer.
+    /// The connection was closed before a response.
     Lost,
-    /// There was a connection and no answer in time.
+    /// The connection was made, and no response came in time.
     TimedOut,
     /// Something responded that cannot prove to be our proxy.
     Foreign,
@@ -243,14 +241,15 @@ impl Failure {
         }
     }
 
-    /// What the client of a call is told: always a 503, with `Proxy-Status` (RFC 9209).
+    /// Returns the problem that the client of a call gets: always a 503, with `Proxy-Status` (RFC
+    /// 9209).
     #[must_use]
     pub fn problem(self, tool: Tool, method: CallMethod) -> Problem {
         let (_, what, _) = self.facts();
         self.render(failure_detail(tool, method, self.execution(), what))
     }
 
-    /// The same for a request that calls no tool.
+    /// Returns the problem for a request that calls no tool.
     #[must_use]
     pub fn problem_without_call(self) -> Problem {
         let (_, what, _) = self.facts();
@@ -264,7 +263,7 @@ impl Failure {
             .with_header("proxy-status", format!("edge; error={error}"))
     }
 
-    /// The code, what happened, and the error type of `Proxy-Status`.
+    /// Returns the code, what happened, and the error type of `Proxy-Status`.
     const fn facts(self) -> (Code, &'static str, &'static str) {
         match self {
             Self::Refused => {

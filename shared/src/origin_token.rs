@@ -19,16 +19,17 @@ const TAG: usize = 16;
 const MAX_NAME: usize = 64;
 const MAX_TEXT: usize = (HEAD + TAG + MAX_NAME).div_ceil(3) * 4;
 
-/// Who asks, and since when.
+/// The claims of a token: which data center asks, and since when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginToken {
     /// The data centre's name: 1 to 64 letters, digits, `-`, `_` and `.`.
     pub data_centre: String,
-    /// When it was made. It is good for [`VALID_MS`] either side of that, as a grant is.
+    /// The moment of signing. The token is good for [`VALID_MS`] either side of that, as a grant
+    /// is.
     pub issued_at: UnixMillis,
 }
 
-/// Why a token is not taken.
+/// A reason for which a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFault {
     /// There is none.
@@ -40,7 +41,7 @@ pub enum TokenFault {
 }
 
 impl OriginToken {
-    /// The value of the header `Authorization`.
+    /// Returns the value of the header `Authorization`.
     #[must_use]
     pub fn sign(&self, keys: &MacKeys) -> String {
         let (version, mac) = keys.current();
@@ -56,7 +57,7 @@ impl OriginToken {
     /// Checks the value of the header `Authorization`.
     ///
     /// # Errors
-    /// The [`TokenFault`], found in this order: form, MAC (in constant time), age.
+    /// Returns the [`TokenFault`], found in this order: form, MAC (in constant time), age.
     pub fn verify(authorization: Option<&str>, keys: &MacKeys, now: UnixMillis) -> Result<Self, TokenFault> {
         let text = bearer_token(authorization).ok_or(TokenFault::Missing)?;
         let token = Self::read(text, keys).ok_or(TokenFault::Invalid)?;

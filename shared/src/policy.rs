@@ -17,7 +17,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// The quota's name in the rate-limit headers and in problem bodies.
+    /// Returns the quota's name in the rate-limit headers and in problem bodies.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Window {
         }
     }
 
-    /// The window's length in seconds.
+    /// Returns the window's length in seconds.
     #[must_use]
     pub const fn seconds(self) -> u32 {
         match self {
@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// What a key may do: so many calls in any minute and, unless unlimited, so many on any UTC day.
+/// The limits of a key: calls in any minute and, unless unlimited, calls on any UTC day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Calls in any 60 seconds.
@@ -45,7 +45,7 @@ pub struct Policy {
     pub day: Option<NonZeroU32>,
 }
 
-/// What one key is allowed instead of its tier's numbers. Absent fields keep the tier's.
+/// Limits of one key in place of its tier's. Absent fields keep the tier's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitOverrides {
     /// Calls in any 60 seconds.
@@ -60,7 +60,7 @@ pub struct LimitOverrides {
 pub const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
 
 impl Policy {
-    /// The numbers of spec section 8; Enterprise's 500 is the default of its "500+".
+    /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".
     #[must_use]
     pub const fn for_tier(tier: Tier) -> Self {
         match tier {
@@ -70,14 +70,14 @@ impl Policy {
         }
     }
 
-    /// The tier's numbers with one key's own in their place.
+    /// Returns the tier's numbers with one key's own in their place.
     #[must_use]
     pub fn with(self, own: LimitOverrides) -> Self {
         Self { minute: own.minute.unwrap_or(self.minute), day: own.day.or(self.day) }
     }
 }
 
-/// A literal limit. Zero, which no caller passes, reads as one.
+/// Returns a literal limit. Zero, which no caller passes, reads as one.
 const fn nonzero(n: u32) -> NonZeroU32 {
     match NonZeroU32::new(n) {
         Some(n) => n,

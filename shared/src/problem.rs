@@ -11,7 +11,7 @@ pub use code::Code;
 use crate::{
     headers::{self, Header},
     request_id::RequestId,
-    written::Written,
+    response::Response,
 };
 
 /// The media type of a rendered problem (RFC 9457 section 6.1).
@@ -20,7 +20,8 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Bytes that hold most bodies.
 const USUAL_BODY: usize = 384;
 
-/// An answer that is a refusal or a failure: its code, what helps the caller, and the headers that belong to it.
+/// A response that is a refusal or a failure: its code, a text that helps the caller, and the
+/// headers that belong to it.
 ///
 /// The text never repeats a key, a secret or a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,18 +38,19 @@ pub struct Problem {
 pub struct Fault {
     /// JSON Pointer (RFC 6901) to the value, as a URI fragment: `#/email`.
     pub pointer: String,
-    /// What is wrong with it and what would be right.
+    /// A description of the fault, and of what would be right.
     pub detail: String,
 }
 
 impl Problem {
-    /// A problem of this code; `detail` says what happened this time and what to do about it.
+    /// Returns a problem of this code; `detail` says what happened this time and what to do about
+    /// it.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
     }
 
-    /// A 422 that names every fault of a body at once.
+    /// Returns a 422 that names every fault of a body at once.
     #[must_use]
     pub fn invalid_fields(faults: &[Fault]) -> Self {
         let detail = match faults {
@@ -66,57 +68,57 @@ impl Problem {
         Self::new(Code::FieldsInvalid, detail).with_member("errors", errors.collect::<Value>())
     }
 
-    /// The same problem with a header of its own; the name in lower case.
+    /// Returns the same problem with a header of its own; the name in lower case.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// The same problem with an extension member (RFC 9457 section 3.2).
+    /// Returns the same problem with an extension member (RFC 9457 section 3.2).
     #[must_use]
     pub fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {
         self.with_json(name, value.into().to_string())
     }
 
-    /// The same problem with an extension member whose value is written in JSON already.
+    /// Returns the same problem with an extension member whose value is written in JSON already.
     #[must_use]
     pub(crate) fn with_json(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.members.push((name, value.into()));
         self
     }
 
-    /// The same problem with `Retry-After`, in whole seconds, at least one.
+    /// Returns the same problem with `Retry-After`, in whole seconds, at least one.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         self.with_header("retry-after", itoa::Buffer::new().format(seconds.max(1)).to_owned())
     }
 
-    /// What kind of problem it is.
+    /// Returns the code.
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// The HTTP status it is answered with.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.code.status()
     }
 
-    /// What happened this time.
+    /// Returns the description of what happened this time.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The response's status, headers and body. `status` in the body always equals the HTTP status, and
-    /// [`headers::PROBLEM`] the code.
+    /// Returns the response's status, headers and body. `status` in the body always equals the HTTP
+    /// status, and [`headers::PROBLEM`] the code.
     #[must_use]
-    pub fn render(&self, request_id: &RequestId) -> Written {
+    pub fn render(&self, request_id: &RequestId) -> Response {
         let mark = (headers::PROBLEM, self.code.as_str().into());
         let challenge = self.code.challenge().map(|challenge| ("www-authenticate", challenge));
-        Written::new(self.status(), MEDIA_TYPE, "no-store", self.body(request_id))
+        Response::new(self.status(), MEDIA_TYPE, "no-store", self.body(request_id))
             .with_headers([mark].into_iter().chain(challenge).chain(self.headers.iter().cloned()))
     }
 

@@ -1,13 +1,15 @@
 //! Counting calls against a [`Policy`](crate::policy::Policy): a rolling minute and the UTC day, exactly.
 
+mod charge;
 mod clock;
 mod counts;
 mod rolling;
-mod standing;
+mod status;
 mod usage;
 
+pub use charge::is_uncharged;
 pub use clock::Clock;
 pub use counts::Counts;
 pub use rolling::Rolling;
-pub use standing::{Denial, Left, Standing};
+pub use status::{Denial, QuotaStatus, WindowStatus};
 pub use usage::{Decision, RollingMinute, Usage};

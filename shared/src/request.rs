@@ -13,14 +13,14 @@ pub const MAX_HEADER_LINES: usize = 128;
 pub const MAX_HEADER_BYTES: usize = 65_536;
 /// Most bytes of a body, unless the tool's pool says otherwise: 10 MiB.
 pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
-/// How long a client may send or read nothing in the middle of a body, in milliseconds.
+/// Idle timeout of a client in the middle of a body, in milliseconds.
 pub const BODY_PAUSE_MS: u64 = 60_000;
 /// Bytes a second that a client must send of a body, or take of a response, on average, unless the proxy says otherwise.
 pub const MIN_BODY_RATE: u64 = 1_024;
-/// How long a tool may take to answer, in milliseconds, unless its pool says otherwise.
+/// Timeout for the head of a tool's response, in milliseconds, unless its pool sets another.
 pub const TOOL_ANSWER_MS: u64 = 35_000;
 
-/// What the head of a request says, once it says it clearly.
+/// The parts of a request's head that the gateway decides on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The client's key, as sent.
@@ -37,8 +37,9 @@ impl<'a> Head<'a> {
     /// Reads the header lines, in any case and order.
     ///
     /// # Errors
-    /// `headers-too-large`, `expectation-failed`, or `header-malformed` for what two parsers could read
-    /// differently: a name with an underscore, a key sent twice, a body with two lengths, an invalid host.
+    /// Returns `headers-too-large`, `expectation-failed`, or `header-malformed` for what two
+    /// parsers could read differently: a name with an underscore, a key sent twice, a body with two
+    /// lengths, an invalid host.
     pub fn read(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<Self, Problem> {
         let mut head = Self::default();
         let mut bounds = Bounds::default();
@@ -73,7 +74,7 @@ impl<'a> Head<'a> {
     /// Refuses a body that is stated to be longer than `limit` bytes.
     ///
     /// # Errors
-    /// `body-too-large`.
+    /// Returns `body-too-large`.
     pub fn check_length(&self, limit: u64) -> Result<(), Problem> {
         match self.content_length {
             Some(length) if length > limit => Err(too_large(limit)),
@@ -81,11 +82,11 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Refuses a body of another type than JSON, unless it is in `accepted`: types such as `audio/*` or
-    /// `multipart/form-data`. A request without a body needs no type.
+    /// Refuses a body of another type than JSON, unless it is in `accepted`: types such as
+    /// `audio/*` or `multipart/form-data`. A request without a body needs no type.
     ///
     /// # Errors
-    /// `media-type-unsupported` with `Accept` (RFC 9110 section 15.5.16).
+    /// Returns `media-type-unsupported` with `Accept` (RFC 9110 section 15.5.16).
     pub fn check_media_type(&self, accepted: &[String]) -> Result<(), Problem> {
         let essence = self.content_type.unwrap_or("").split(';').next().unwrap_or("").trim();
         let empty = !self.chunked && self.content_length.unwrap_or(0) == 0;
@@ -144,21 +145,21 @@ pub fn too_slow(least: u64) -> Problem {
     )
 }
 
-/// The refusal of a client that stopped in the middle of its request.
+/// Returns the refusal of a client that stopped in the middle of its request.
 #[must_use]
 pub fn stalled() -> Problem {
     let seconds = BODY_PAUSE_MS / 1_000;
     Problem::new(Code::RequestTimeout, format!("nothing of the body came for {seconds} seconds"))
 }
 
-/// The refusal of a client that took too long to send a short body.
+/// Returns the refusal of a client that took too long to send a short body.
 #[must_use]
 pub fn late() -> Problem {
     let seconds = BODY_PAUSE_MS / 1_000;
     Problem::new(Code::RequestTimeout, format!("the body was not complete after {seconds} seconds"))
 }
 
-/// The refusal of a body longer than `limit` bytes, stated or counted.
+/// Returns the refusal of a body longer than `limit` bytes, stated or counted.
 #[must_use]
 pub fn too_large(limit: u64) -> Problem {
     Problem::new(Code::BodyTooLarge, format!("the body may have {limit} bytes"))
@@ -199,7 +200,7 @@ impl Bounds {
     }
 }
 
-/// What a client has sent, as far as it can be repeated to it.
+/// Returns the printable beginning of a text that a client sent, to show it in a problem.
 fn shown(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).take(64).collect()
 }

@@ -33,7 +33,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// The digit of a number below 16.
+/// Returns the digit of a number below 16.
 const fn hex_digit(value: u8) -> u8 {
     if value < 10 { b'0' + value } else { b'a' - 10 + value }
 }

@@ -1,11 +1,10 @@
-//! One strict reading of method and path. The value it returns decides tool, limit and target; nobody looks at
-//! the path again.
-
-use std::fmt;
+//! The one strict parser of method and path. Its result decides tool, limit and target; no other
+//! code parses the path.
 
 use crate::{
     action::Action,
     key::KeyId,
+    method::{Method, allow},
     problem::{Code, Problem},
     tool::Tool,
 };
@@ -13,51 +12,7 @@ use crate::{
 /// The longest request target (path and query), in bytes.
 pub const MAX_TARGET: usize = 8_192;
 
-/// The methods that some route takes. Any other is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names are RFC 9110's")]
-pub enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Patch,
-    Delete,
-    Options,
-}
-
-impl Method {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
-
-    /// The method as it is sent.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
-        }
-    }
-
-    /// The method a token names, exactly (methods are case-sensitive, RFC 9110 section 9.1).
-    #[must_use]
-    pub fn parse(token: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == token)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Whether a tool is read from or called with a body: the two operations of spec section 4.2.
+/// The two operations of a tool, with and without a body (spec section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallMethod {
     /// `{tool}_get`
@@ -67,7 +22,7 @@ pub enum CallMethod {
 }
 
 impl CallMethod {
-    /// The method of the request.
+    /// Returns the method of the request.
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
@@ -80,15 +35,15 @@ impl CallMethod {
 /// A call of a tool, as the path spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolCall<'a> {
-    /// Which of the two operations.
+    /// The operation: with or without a body.
     pub method: CallMethod,
     /// The tool.
     pub tool: Tool,
-    /// What it is asked to do.
+    /// The action of the tool.
     pub action: Action<'a>,
 }
 
-/// Everything the service answers. A request is exactly one of these or a [`Problem`].
+/// A request that the service accepts. A request is exactly one of these or a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<'a> {
     /// `GET|POST /v1/{tool}/{action}`
@@ -132,7 +87,7 @@ pub enum Route<'a> {
 pub struct Target<'a> {
     /// The path, from its first slash.
     pub path: &'a str,
-    /// What follows the first `?`, which tools get as it is.
+    /// The query after the first `?`, which tools get unchanged.
     pub query: Option<&'a str>,
 }
 
@@ -140,8 +95,8 @@ impl<'a> Target<'a> {
     /// Parts a request target in origin form.
     ///
     /// # Errors
-    /// `target-too-long`, or `path-malformed` when it is not visible ASCII beginning with a slash, or has a
-    /// fragment.
+    /// Returns `target-too-long`, or `path-malformed` when it is not visible ASCII beginning with a
+    /// slash, or has a fragment.
     pub fn parse(target: &'a str) -> Result<Self, Problem> {
         if target.len() > MAX_TARGET {
             return Err(Problem::new(
@@ -176,12 +131,12 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The one route that `method` and `path` name.
+    /// Returns the one route that `method` and `path` name.
     ///
     /// # Errors
-    /// `path-malformed` for a path that two parsers could read differently, `tool-unknown` and `route-unknown`
-    /// for one that leads nowhere, `method-not-allowed` with `Allow` for one that leads somewhere else. None for
-    /// `OPTIONS`.
+    /// Returns `path-malformed` for a path that two parsers could read differently, `tool-unknown`
+    /// and `route-unknown` for one that leads nowhere, `method-not-allowed` with `Allow` for one
+    /// that leads somewhere else. None for `OPTIONS`.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         let (place, method) = (Place::parse(path), Method::parse(method));
         if method == Some(Method::Options) {
@@ -332,14 +287,6 @@ fn unknown_tool(segment: &str) -> Problem {
 fn not_allowed(methods: &[Method]) -> Problem {
     let allow = allow(methods);
     Problem::new(Code::MethodNotAllowed, format!("this path takes {allow}")).with_header("allow", allow)
-}
-
-/// The value of `Allow` for a route with these methods.
-#[must_use]
-pub fn allow(methods: &[Method]) -> String {
-    let mut names = methods.iter().map(|method| method.as_str()).collect::<Vec<_>>();
-    names.push(Method::Options.as_str());
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub struct MacKey(Hmac<Sha256>);
 /// The shortest secret that is accepted, in bytes (128 bits as hexadecimal digits).
 pub const MIN_SECRET_LEN: usize = 32;
 
-/// Why a configured secret cannot be used. Never holds the secret.
+/// A fault in a configured secret. Never holds the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretFault {
     /// There is no text at all.
@@ -40,7 +40,7 @@ impl MacKey {
     /// Prepares a MAC from the secret's text.
     ///
     /// # Errors
-    /// When the text is shorter than [`MIN_SECRET_LEN`] bytes.
+    /// Returns an error if the text is shorter than [`MIN_SECRET_LEN`] bytes.
     pub fn new(secret: &str) -> Result<Self, SecretFault> {
         match secret.trim() {
             "" => Err(SecretFault::Empty),
@@ -55,8 +55,8 @@ impl MacKey {
         self.run(parts).finalize().into_bytes().into()
     }
 
-    /// Whether `tag` is the beginning of the MAC over `parts`, in time that does not depend on where they differ.
-    /// An empty tag is never right.
+    /// Returns true if `tag` is the beginning of the MAC over `parts`, in time that does not depend
+    /// on where they differ. An empty tag is never right.
     #[must_use]
     pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         self.run(parts).verify_truncated_left(tag).is_ok()
@@ -90,7 +90,8 @@ impl MacKeys {
     /// Reads a configured secret. A value without a version has version 1.
     ///
     /// # Errors
-    /// When a value is empty or too short, or the list names more than two or one version twice.
+    /// Returns an error if a value is empty or too short, or the list names more than two or one
+    /// version twice.
     pub fn parse(text: &str) -> Result<Self, SecretFault> {
         let mut values = text.split(',').map(Self::parse_one);
         let current = values.next().unwrap_or(Err(SecretFault::Empty))?;
@@ -112,19 +113,19 @@ impl MacKeys {
         }
     }
 
-    /// The version and key that sign.
+    /// Returns the version and key that sign.
     #[must_use]
     pub const fn current(&self) -> (u8, &MacKey) {
         (self.current.0, &self.current.1)
     }
 
-    /// The key of a version, when it is live.
+    /// Returns the key of a version, when it is live.
     #[must_use]
     pub fn version(&self, version: u8) -> Option<&MacKey> {
         self.live().find(|(live, _)| *live == version).map(|(_, key)| key)
     }
 
-    /// Every live version with its key, the signing one first.
+    /// Returns every live version with its key, the signing one first.
     pub fn live(&self) -> impl Iterator<Item = (u8, &MacKey)> {
         std::iter::once(&self.current).chain(&self.previous).map(|(version, key)| (*version, key))
     }
@@ -138,7 +139,7 @@ impl AdminSecret {
     /// Reads the configured secret.
     ///
     /// # Errors
-    /// When it is shorter than [`MIN_SECRET_LEN`] bytes.
+    /// Returns an error if it is shorter than [`MIN_SECRET_LEN`] bytes.
     pub fn new(secret: &str) -> Result<Self, SecretFault> {
         match secret.trim() {
             "" => Err(SecretFault::Empty),
@@ -147,7 +148,8 @@ impl AdminSecret {
         }
     }
 
-    /// Whether `presented` is the secret. Digests are compared, so neither length nor content shows in the time.
+    /// Returns true if `presented` is the secret. Digests are compared, so neither length nor
+    /// content shows in the time.
     #[must_use]
     pub fn matches(&self, presented: &str) -> bool {
         equal(&self.0, &sha256(&[presented.as_bytes()]))
@@ -170,7 +172,7 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Whether two digests are equal, in time that does not depend on where they differ.
+/// Returns true if two digests are equal, in time that does not depend on where they differ.
 #[must_use]
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()

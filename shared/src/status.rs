@@ -1,4 +1,4 @@
-//! Which tools are available: the answer of `GET /v1/status`.
+//! The availability of each tool: the response of `GET /v1/status`.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,17 +25,17 @@ pub enum Overall {
     Outage,
 }
 
-/// Whether one tool is available.
+/// The availability of one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolStatus {
-    /// Which one.
+    /// The tool.
     pub tool: Tool,
     /// Whether a call would find a healthy server.
     pub available: bool,
 }
 
 impl StatusReport {
-    /// The report in which each tool is as `available` says.
+    /// Returns the report, in which `available` decides on each tool.
     #[must_use]
     pub fn new(available: impl Fn(Tool) -> bool) -> Self {
         let tools: Vec<_> =
@@ -63,7 +63,7 @@ impl StatusReport {
         Some(Self::new(available))
     }
 
-    /// The answer's body.
+    /// Returns the response's body.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Plain names and booleans always serialise.
@@ -71,7 +71,7 @@ impl StatusReport {
     }
 }
 
-/// What came of asking for a report.
+/// The result of a request for a report.
 pub type StatusOutcome = Result<StatusReport, Problem>;
 
 /// The last outcome, kept for a second, so that readers of the public status do not each cost a request to an origin. One
@@ -86,7 +86,7 @@ impl StatusCache {
     const FRESH_MS: u64 = 1_000;
     const STALE_MS: u64 = 2 * Self::FRESH_MS;
 
-    /// An empty cache.
+    /// Returns an empty cache.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None, asked_at: None }

@@ -20,7 +20,7 @@ impl Tier {
     /// Every tier once, cheapest first.
     pub const ALL: [Self; 3] = [Self::Free, Self::Pro, Self::Enterprise];
 
-    /// The tier's name on the wire.
+    /// Returns the tier's name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,13 +30,13 @@ impl Tier {
         }
     }
 
-    /// The tier a wire name spells, exactly; `None` for anything else.
+    /// Returns the tier a wire name spells, exactly; `None` for anything else.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.as_str() == name)
     }
 
-    /// One byte for signed payloads.
+    /// Returns one byte for signed payloads.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -46,7 +46,7 @@ impl Tier {
         }
     }
 
-    /// The tier of a [`Tier::code`]; `None` for a byte that is none.
+    /// Returns the tier of a [`Tier::code`]; `None` for a byte that is none.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.code() == code)

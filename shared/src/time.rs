@@ -22,7 +22,8 @@ impl UnixMillis {
         self.0 / 1000
     }
 
-    /// The moment as clients read it, such as `2026-11-21T08:00:00.123Z`; after the year 9999, the end of that year.
+    /// Returns the moment as clients read it, such as `2026-11-21T08:00:00.123Z`; after the year
+    /// 9999, the end of that year.
     #[must_use]
     pub fn to_rfc3339(self) -> String {
         const LAST: u64 = 253_402_300_799_999;
@@ -39,7 +40,7 @@ impl UnixMillis {
         u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
     }
 
-    /// The UTC day this moment lies in.
+    /// Returns the UTC day this moment lies in.
     #[must_use]
     pub const fn day(self) -> UtcDay {
         UtcDay(self.0 / DAY_MS)
@@ -57,13 +58,14 @@ impl UnixMillis {
         Self(self.0.saturating_sub(ms))
     }
 
-    /// Milliseconds from `earlier` to this moment; 0 when `earlier` is not earlier.
+    /// Returns the milliseconds from `earlier` to this moment; 0 when `earlier` is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Seconds from this moment until `later`, rounded up, so that waiting that long is always enough.
+    /// Returns the seconds from this moment until `later`, rounded up, so that waiting that long is
+    /// always enough.
     #[must_use]
     pub const fn seconds_until(self, later: Self) -> u64 {
         later.since(self).div_ceil(1000)
@@ -71,13 +73,13 @@ impl UnixMillis {
 }
 
 impl UtcDay {
-    /// The first moment of the day.
+    /// Returns the first moment of the day.
     #[must_use]
     pub const fn start(self) -> UnixMillis {
         UnixMillis(self.0.saturating_mul(DAY_MS))
     }
 
-    /// The first moment of the next day, when the day's quota is whole again.
+    /// Returns the first moment of the next day, when the day's quota is whole again.
     #[must_use]
     pub const fn end(self) -> UnixMillis {
         Self(self.0.saturating_add(1)).start()

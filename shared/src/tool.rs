@@ -51,13 +51,13 @@ impl Tool {
         Self::Yt,
     ];
 
-    /// The tool's place in [`Tool::ALL`], for tables with one entry per tool.
+    /// Returns the tool's place in [`Tool::ALL`], for tables with one entry per tool.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The path segment that names the tool.
+    /// Returns the path segment that names the tool.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -81,8 +81,8 @@ impl Tool {
         }
     }
 
-    /// One byte for signed payloads and for what is stored. Programs of several versions read them, so that a tool
-    /// keeps its code for ever, wherever it stands in [`Tool::ALL`].
+    /// Returns one byte for signed payloads and for what is stored. Programs of several versions
+    /// read them, so that a tool keeps its code for ever, wherever it stands in [`Tool::ALL`].
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -106,13 +106,13 @@ impl Tool {
         }
     }
 
-    /// The tool of a [`Tool::code`]; `None` for a byte that is none.
+    /// Returns the tool of a [`Tool::code`]; `None` for a byte that is none.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.code() == code)
     }
 
-    /// What the tool is for, in the words of the spec.
+    /// Returns the tool's purpose, in the words of the spec.
     #[must_use]
     pub const fn purpose(self) -> &'static str {
         match self {
@@ -136,7 +136,8 @@ impl Tool {
         }
     }
 
-    /// The tool a path segment names, exactly as spelled (lower case); `None` for anything else.
+    /// Returns the tool a path segment names, exactly as spelled (lower case); `None` for anything
+    /// else.
     #[must_use]
     pub fn parse(segment: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.as_str() == segment)

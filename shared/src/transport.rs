@@ -1,5 +1,5 @@
-//! How a request came: over what, to which host, for which target. Read off the URL's text, which nobody parses
-//! a second time.
+//! A request's URL: scheme, host and target. Read off its text once, which no other code parses a
+//! second time.
 
 use std::net::IpAddr;
 
@@ -32,42 +32,49 @@ impl<'a> Address<'a> {
         Some(Self { base, target, secure, authority })
     }
 
-    /// Whether scheme and authority hold nothing that has a meaning in JSON, HTML or a shell.
+    /// Returns true if scheme and authority hold nothing that has a meaning in JSON, HTML or a
+    /// shell.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
         self.authority.bytes().all(plain)
     }
 
-    /// Whether the request came over TLS.
+    /// Returns true if the request came over TLS.
     #[must_use]
     pub const fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// Refuses to take a secret that came over plain HTTP, unless `http_allowed` (local development behind another name) or
-    /// the URL names this very machine. For a caller that knows no peer: who can choose the URL's host freely, because
-    /// nothing routes by it, must not rely on this.
+    /// Returns true if a secret may be taken from the request: it came over TLS, `http_allowed` is set (local development
+    /// behind another name), or the URL names this very machine. A caller must not rely on this if nothing routes by the
+    /// URL's host, because the client can then choose it freely; [`is_confidential`] goes by the peer's address.
+    #[must_use]
+    pub fn is_confidential(&self, http_allowed: bool) -> bool {
+        self.secure || http_allowed || is_loopback(self.authority)
+    }
+
+    /// Refuses a request whose secret must not be taken: see [`Address::is_confidential`].
     ///
     /// # Errors
-    /// `https-required`.
+    /// Returns `https-required`.
     pub fn check_confidential(&self, http_allowed: bool) -> Result<(), Problem> {
-        check_confidential(self.secure || http_allowed || is_loopback(self.authority))
+        check_confidential(self.is_confidential(http_allowed))
     }
 }
 
-/// Whether nobody on the way could read a request: it came over TLS, or from a process of this machine.
-/// `peer` is the address of the connection's other end, if it is known. What the request says of itself, such as
+/// Returns true if a request could not be read on the way: it is `encrypted` with TLS, or comes from a process of this
+/// machine. `peer` is the address of the connection's other end, if it is known. What the request says of itself, such as
 /// its `Host`, decides nothing.
 #[must_use]
 pub fn is_confidential(encrypted: bool, peer: Option<IpAddr>) -> bool {
     encrypted || peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }
 
-/// Refuses to take a secret that somebody on the way could read.
+/// Refuses a request that carries a secret and is not `confidential`.
 ///
 /// # Errors
-/// `https-required`. It is no redirect: that would hide the mistake until the secret is read on the way.
+/// Returns `https-required`. It is not a redirect, because a redirect would hide the mistake until the secret is stolen.
 pub fn check_confidential(confidential: bool) -> Result<(), Problem> {
     if confidential {
         return Ok(());

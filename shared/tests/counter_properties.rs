@@ -7,9 +7,9 @@ use proptest::{collection::vec, prelude::*};
 use shared::{
     counter::{Counter, StoredFault},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    meter::{Ask, Batch, Message, Meter, Reading, Reply, Verdict},
+    meter::{Batch, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict},
     policy::LimitOverrides,
-    quota::{Clock, Decision, Standing},
+    quota::{Clock, Decision, QuotaStatus},
     secret::MacKeys,
     tier::Tier,
     time::{UnixMillis, UtcDay},
@@ -75,10 +75,10 @@ impl Pair {
         }
     }
 
-    fn ask(&mut self, want: bool, batch: Option<Batch>) -> Ask {
+    fn ask(&mut self, want: bool, batch: Option<Batch>) -> MeterRequest {
         self.seq += 1;
         let (record, version) = (Some(self.record.clone()), self.record.version);
-        Ask {
+        MeterRequest {
             holder: 1,
             seq: self.seq,
             key: self.key,
@@ -101,7 +101,8 @@ impl Pair {
             panic!("another answer")
         };
         let now = self.now();
-        let (verdict, standing): (Verdict, Standing) = match self.counter.admit(&self.record.policy(), now) {
+        let (verdict, standing): (Verdict, QuotaStatus) = match self.counter.admit(&self.record.policy(), now)
+        {
             Decision::Allow(standing) => {
                 self.under_way.push(now.day());
                 (Verdict::Allow, standing)
@@ -130,7 +131,7 @@ impl Pair {
         };
         let now = self.now();
         let counter = self.counter.read(self.record.clone(), now);
-        let told = |reading: &Reading| {
+        let told = |reading: &MeterSnapshot| {
             let tally = (reading.tally.by_tool.clone(), reading.tally.by_status.clone());
             let used = (reading.minute_used, reading.day_used, reading.last_used);
             (used, tally, reading.answer.standing, reading.record.clone(), reading.answer.day)

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use shared::{
     key::{ApiKey, BiolinkPlan, KeyEnv, KeyFault, KeyId, KeyRecord, KeyStatus, VerifiedKey},
     meter::{
-        Answer, Ask, Attempt, Batch, Change, Changed, Message, Meter, Reading, Reply, Report, TTL_MS, Verdict,
+        Attempt, Batch, Change, Changed, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply,
+        Report, TTL_MS, Verdict,
     },
     policy::LimitOverrides,
     quota::Decision,
@@ -33,8 +34,8 @@ fn record(tier: Tier, version: u64) -> KeyRecord {
 }
 
 /// An ask of a holder with nothing to report.
-fn ask(tier: Tier, holder: u64, seq: u32) -> Ask {
-    Ask {
+fn ask(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
+    MeterRequest {
         holder,
         seq,
         key: key(tier),
@@ -47,7 +48,7 @@ fn ask(tier: Tier, holder: u64, seq: u32) -> Ask {
     }
 }
 
-fn tell(meter: &mut Meter, ask: &Ask, now: UnixMillis) -> Answer {
+fn tell(meter: &mut Meter, ask: &MeterRequest, now: UnixMillis) -> MeterResponse {
     match meter.handle(Message::Ask(ask.clone()), now) {
         Reply::Ask(answer) => answer,
         other => panic!("{other:?}"),
@@ -62,7 +63,7 @@ fn change(meter: &mut Meter, record: Option<KeyRecord>, change: Change, now: Uni
 }
 
 /// What the meter counts at `now`, without touching it.
-fn reading(meter: &Meter, tier: Tier, now: UnixMillis) -> Reading {
+fn reading(meter: &Meter, tier: Tier, now: UnixMillis) -> MeterSnapshot {
     match meter.clone().handle(Message::Read(ask(tier, u64::MAX, u32::MAX)), now) {
         Reply::Read(reading) => reading,
         other => panic!("{other:?}"),
@@ -117,7 +118,7 @@ fn saying() -> impl Strategy<Value = Saying> {
 /// Holders that keep the protocol's word, on a network that repeats whatever was ever said.
 #[derive(Default)]
 struct Holders {
-    said: Vec<Ask>,
+    said: Vec<MeterRequest>,
     leases: Vec<(u64, Report, u32)>,
     seqs: [u32; 4],
     batches: [u32; 4],
@@ -127,7 +128,7 @@ struct Holders {
 
 impl Holders {
     /// The next ask: an old one again, or a new one that reports what was spent of the holder's leases.
-    fn next(&mut self, say: &Saying, day: UtcDay) -> Ask {
+    fn next(&mut self, say: &Saying, day: UtcDay) -> MeterRequest {
         if let (Some(again), false) = (&say.repeats, self.said.is_empty()) {
             return again.get(&self.said).clone();
         }
@@ -144,7 +145,7 @@ impl Holders {
             }
         }
         let mine = self.leases.iter().filter(|(holder, ..)| *holder == say.holder);
-        let ask = Ask {
+        let ask = MeterRequest {
             want: say.want,
             rate: say.rate,
             reports: mine.map(|(_, report, _)| report.clone()).collect(),
@@ -166,7 +167,7 @@ impl Holders {
     }
 
     /// Takes an answer in; `new` unless the ask had been said before.
-    fn take(&mut self, ask: &Ask, answer: &Answer, new: bool) {
+    fn take(&mut self, ask: &MeterRequest, answer: &MeterResponse, new: bool) {
         if let (true, Some(terms)) = (new, answer.lease) {
             let report = Report { lease: terms.id, spent: vec![], closed: false };
             self.leases.push((ask.holder, report, terms.calls));
@@ -186,7 +187,7 @@ proptest! {
     ) {
         let mut now = if late { MIDNIGHT.minus(20_000) } else { NOON };
         let mut meter = Meter::default();
-        tell(&mut meter, &Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 0) }, now);
+        tell(&mut meter, &MeterRequest { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 0) }, now);
         let mut holders = Holders::default();
         let mut debts = 0;
         for say in &sayings {
@@ -212,7 +213,7 @@ proptest! {
         order in vec(any::<prop::sample::Index>(), 0..20),
     ) {
         let mut meter = Meter::default();
-        let asked = Ask { rate: 4_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+        let asked = MeterRequest { rate: 4_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
         let terms = tell(&mut meter, &asked, NOON).lease.unwrap();
         let mut totals = Vec::new();
         let mut reports = Vec::new();
@@ -224,7 +225,7 @@ proptest! {
         let mut shuffled: Vec<Report> = order.iter().map(|at| at.get(&reports).clone()).collect();
         shuffled.push(last);
         for (seq, report) in (2..).zip(shuffled) {
-            let said = Ask { want: false, reports: vec![report], ..ask(Tier::Pro, 1, seq) };
+            let said = MeterRequest { want: false, reports: vec![report], ..ask(Tier::Pro, 1, seq) };
             tell(&mut meter, &said, NOON.plus(3_000));
         }
         let spent = spends.iter().sum::<u32>().min(terms.calls);
@@ -240,9 +241,9 @@ proptest! {
     ) {
         let mut meter = Meter::default();
         let mut now = NOON;
-        tell(&mut meter, &Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 0) }, now);
+        tell(&mut meter, &MeterRequest { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 0) }, now);
         for (seq, &(holder, rate)) in (1..).zip(&rates) {
-            tell(&mut meter, &Ask { rate, ..ask(Tier::Pro, holder, seq) }, now);
+            tell(&mut meter, &MeterRequest { rate, ..ask(Tier::Pro, holder, seq) }, now);
         }
         for (seq, gap) in (1..).zip(gaps) {
             now = now.plus(gap / 10);
@@ -264,7 +265,7 @@ fn meter_day(meter: &Meter, now: UnixMillis) -> UtcDay {
 #[test]
 fn a_question_asked_again_gets_the_same_answer_and_is_counted_once() {
     let mut meter = Meter::default();
-    let asked = Ask { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+    let asked = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
     let first = tell(&mut meter, &asked, NOON);
     let again = tell(&mut restarted(&meter), &asked, NOON.plus(150));
     assert_eq!((first.verdict, first.lease.is_some()), (Verdict::Allow, true));
@@ -278,14 +279,14 @@ fn a_refusal_is_not_repeated_to_a_question_that_now_shows_the_record() {
     let mut meter = Meter::default();
     let late = NOON.plus(3_600_001);
     assert_eq!(tell(&mut meter, &ask(Tier::Pro, 1, 1), late).verdict, Verdict::Refuse(KeyFault::Invalid));
-    let shown = Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+    let shown = MeterRequest { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
     assert_eq!(tell(&mut meter, &shown, late).verdict, Verdict::Allow);
 }
 
 #[test]
 fn an_answer_is_not_repeated_long_after() {
     let mut meter = Meter::default();
-    let asked = Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 1) };
+    let asked = MeterRequest { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 1) };
     tell(&mut meter, &asked, NOON);
     tell(&mut meter, &asked, NOON.plus(5_000));
     assert_eq!(reading(&meter, Tier::Free, NOON.plus(5_000)).minute_used, 2);
@@ -294,8 +295,8 @@ fn an_answer_is_not_repeated_long_after() {
 #[test]
 fn a_background_question_asked_again_gets_the_same_lease() {
     let mut meter = Meter::default();
-    tell(&mut meter, &Ask { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 1) }, NOON);
-    let asked = Ask { want: false, rate: 10_000, ..ask(Tier::Pro, 1, 1) };
+    tell(&mut meter, &MeterRequest { record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 9, 1) }, NOON);
+    let asked = MeterRequest { want: false, rate: 10_000, ..ask(Tier::Pro, 1, 1) };
     let first = tell(&mut meter, &asked, NOON);
     assert!(first.lease.is_some());
     assert_eq!(tell(&mut meter, &asked, NOON.plus(150)).lease, first.lease);
@@ -304,14 +305,14 @@ fn a_background_question_asked_again_gets_the_same_lease() {
 #[test]
 fn a_free_key_gets_no_lease() {
     let mut meter = Meter::default();
-    let asked = Ask { rate: 60_000, record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 1) };
+    let asked = MeterRequest { rate: 60_000, record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 1) };
     assert_eq!(tell(&mut meter, &asked, NOON).lease, None);
 }
 
 #[test]
 fn what_is_lent_and_not_reported_counts_as_spent_at_the_leases_end() {
     let mut meter = Meter::default();
-    let asked = Ask { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+    let asked = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
     let calls = tell(&mut meter, &asked, NOON).lease.unwrap().calls;
     let before = reading(&meter, Tier::Pro, NOON.plus(TTL_MS - 1));
     assert_eq!((before.minute_used, before.reserved), (1, calls));
@@ -322,10 +323,10 @@ fn what_is_lent_and_not_reported_counts_as_spent_at_the_leases_end() {
 #[test]
 fn a_closed_lease_gives_back_what_was_not_spent() {
     let mut meter = Meter::default();
-    let asked = Ask { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
+    let asked = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..ask(Tier::Pro, 1, 1) };
     let terms = tell(&mut meter, &asked, NOON).lease.unwrap();
     let report = Report { lease: terms.id, spent: vec![(3, 2)], closed: true };
-    let said = Ask { want: false, reports: vec![report], ..ask(Tier::Pro, 1, 2) };
+    let said = MeterRequest { want: false, reports: vec![report], ..ask(Tier::Pro, 1, 2) };
     tell(&mut meter, &said, NOON.plus(1_500));
     let reading = reading(&meter, Tier::Pro, NOON.plus(1_500));
     assert_eq!((reading.minute_used, reading.reserved), (3, 0));
@@ -336,7 +337,7 @@ fn no_lease_outlasts_its_day_and_none_is_granted_in_a_days_last_moments() {
     for (before, ttl) in [(30_000, Some(TTL_MS)), (5_000, Some(5_000)), (1_500, None)] {
         let mut meter = Meter::default();
         let stored = Some(record(Tier::Pro, 1));
-        let asked = Ask { rate: 10_000, record: stored, ..ask(Tier::Pro, 1, 1) };
+        let asked = MeterRequest { rate: 10_000, record: stored, ..ask(Tier::Pro, 1, 1) };
         let lease = tell(&mut meter, &asked, MIDNIGHT.minus(before)).lease;
         assert_eq!(lease.map(|terms| terms.ttl_ms), ttl);
     }
@@ -350,10 +351,14 @@ fn batch(number: u32, refunds: u32) -> Batch {
 fn a_batch_is_taken_once_and_acknowledged_every_time() {
     let mut meter = Meter::default();
     for seq in 0..8 {
-        tell(&mut meter, &Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) }, NOON);
+        tell(
+            &mut meter,
+            &MeterRequest { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) },
+            NOON,
+        );
     }
     for seq in 10..13 {
-        let said = Ask { want: false, batch: Some(batch(1, 3)), ..ask(Tier::Free, 1, seq) };
+        let said = MeterRequest { want: false, batch: Some(batch(1, 3)), ..ask(Tier::Free, 1, seq) };
         assert_eq!(tell(&mut meter, &said, NOON).batch, 1);
     }
     let reading = reading(&meter, Tier::Free, NOON);
@@ -365,15 +370,19 @@ fn a_batch_is_taken_once_and_acknowledged_every_time() {
 fn beyond_the_holders_that_are_told_apart_nothing_is_given_back_and_debts_still_count() {
     let mut meter = Meter::default();
     for seq in 0..8 {
-        tell(&mut meter, &Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) }, NOON);
+        tell(
+            &mut meter,
+            &MeterRequest { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) },
+            NOON,
+        );
     }
     for holder in 0..200 {
-        let said = Ask { want: false, batch: Some(batch(1, 0)), ..ask(Tier::Free, holder, 9) };
+        let said = MeterRequest { want: false, batch: Some(batch(1, 0)), ..ask(Tier::Free, holder, 9) };
         tell(&mut meter, &said, NOON);
     }
     let surplus = Batch { debts: 1, ..batch(1, 2) };
     for seq in 0..2 {
-        let said = Ask { want: false, batch: Some(surplus.clone()), ..ask(Tier::Free, 500, seq) };
+        let said = MeterRequest { want: false, batch: Some(surplus.clone()), ..ask(Tier::Free, 500, seq) };
         assert_eq!(tell(&mut meter, &said, NOON).batch, 1);
     }
     assert_eq!(reading(&meter, Tier::Free, NOON).day_used, 10);
@@ -384,9 +393,13 @@ fn a_refund_of_yesterday_changes_nothing_today() {
     let mut meter = Meter::default();
     let today = MIDNIGHT.plus(1_000);
     for seq in 0..5 {
-        tell(&mut meter, &Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) }, today);
+        tell(
+            &mut meter,
+            &MeterRequest { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, seq) },
+            today,
+        );
     }
-    let said = Ask { want: false, batch: Some(batch(1, 3)), ..ask(Tier::Free, 1, 9) };
+    let said = MeterRequest { want: false, batch: Some(batch(1, 3)), ..ask(Tier::Free, 1, 9) };
     tell(&mut meter, &said, today);
     assert_eq!(reading(&meter, Tier::Free, today).day_used, 5);
 }
@@ -394,7 +407,7 @@ fn a_refund_of_yesterday_changes_nothing_today() {
 #[test]
 fn a_fresh_key_that_no_store_shows_works_at_once_and_an_old_one_does_not() {
     let mut meter = Meter::default();
-    let answer = tell(&mut meter, &Ask { rate: 10_000, ..ask(Tier::Pro, 1, 1) }, NOON.plus(1_000));
+    let answer = tell(&mut meter, &MeterRequest { rate: 10_000, ..ask(Tier::Pro, 1, 1) }, NOON.plus(1_000));
     assert_eq!((answer.verdict, answer.lease.is_some()), (Verdict::Allow, true));
     // Without the record its holder could not spend the lease.
     assert_eq!(answer.record.map(|record| record.version), Some(0));
@@ -407,7 +420,7 @@ fn a_fresh_key_that_no_store_shows_works_at_once_and_an_old_one_does_not() {
 fn another_secret_of_a_fresh_key_is_refused() {
     let mut meter = Meter::default();
     tell(&mut meter, &ask(Tier::Free, 1, 1), NOON);
-    let forged = Ask { key: key_with(Tier::Free, NOON, 2), ..ask(Tier::Free, 1, 2) };
+    let forged = MeterRequest { key: key_with(Tier::Free, NOON, 2), ..ask(Tier::Free, 1, 2) };
     assert_eq!(tell(&mut meter, &forged, NOON).verdict, Verdict::Refuse(KeyFault::Invalid));
 }
 
@@ -420,7 +433,7 @@ fn a_newer_record_is_taken_over_and_an_older_one_is_not() {
     {
         let seq = u32::try_from(version).unwrap() + 5;
         let stored = KeyRecord { tier, ..record(Tier::Free, version) };
-        let said = Ask { version, record: Some(stored), ..ask(Tier::Free, 1, seq) };
+        let said = MeterRequest { version, record: Some(stored), ..ask(Tier::Free, 1, seq) };
         assert_eq!(tell(&mut meter, &said, NOON).standing.unwrap().minute.limit, shown);
     }
     assert_eq!(meter.unstored(), None, "what a store showed is stored");
@@ -429,10 +442,10 @@ fn a_newer_record_is_taken_over_and_an_older_one_is_not() {
 #[test]
 fn the_record_comes_with_the_answer_to_whoever_has_an_older_one() {
     let mut meter = Meter::default();
-    tell(&mut meter, &Ask { record: Some(record(Tier::Free, 4)), ..ask(Tier::Free, 1, 1) }, NOON);
-    let older = tell(&mut meter, &Ask { version: 3, ..ask(Tier::Free, 2, 1) }, NOON);
+    tell(&mut meter, &MeterRequest { record: Some(record(Tier::Free, 4)), ..ask(Tier::Free, 1, 1) }, NOON);
+    let older = tell(&mut meter, &MeterRequest { version: 3, ..ask(Tier::Free, 2, 1) }, NOON);
     assert_eq!(older.record.map(|record| record.version), Some(4));
-    let same = tell(&mut meter, &Ask { version: 4, ..ask(Tier::Free, 2, 2) }, NOON);
+    let same = tell(&mut meter, &MeterRequest { version: 4, ..ask(Tier::Free, 2, 2) }, NOON);
     assert_eq!((same.record, same.version), (None, 4));
 }
 
@@ -483,7 +496,7 @@ fn a_change_reads_back_from_its_text() {
 fn a_revoked_key_is_refused_with_the_next_call_and_stays_revoked() {
     let mut meter = Meter::default();
     let stored = Some(record(Tier::Free, 1));
-    let asked = Ask { record: stored.clone(), ..ask(Tier::Free, 1, 1) };
+    let asked = MeterRequest { record: stored.clone(), ..ask(Tier::Free, 1, 1) };
     tell(&mut meter, &asked, NOON);
     change(&mut meter, stored, Change::Revoke, NOON.plus(1));
     for seq in 1..3 {
@@ -506,7 +519,7 @@ fn a_key_that_no_store_shows_can_be_ended_but_not_changed() {
     assert_eq!(change(&mut meter, None, parse(&json!({"patch": {"tier": "pro"}})), NOON), Changed::Unknown);
     let Changed::Done(ended) = change(&mut meter, None, Change::Revoke, NOON) else { panic!("not revoked") };
     assert_eq!(ended.version, 2, "above the version that issuing wrote");
-    let stored = Ask { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 2) };
+    let stored = MeterRequest { record: Some(record(Tier::Free, 1)), ..ask(Tier::Free, 1, 2) };
     assert_eq!(tell(&mut meter, &stored, NOON).verdict, Verdict::Refuse(KeyFault::Revoked));
 }
 
@@ -514,13 +527,13 @@ fn a_key_that_no_store_shows_can_be_ended_but_not_changed() {
 fn a_rotation_keeps_usage_and_grace_and_may_be_repeated() {
     let mut meter = Meter::default();
     let old = ask(Tier::Free, 1, 1);
-    tell(&mut meter, &Ask { record: Some(record(Tier::Free, 1)), ..old.clone() }, NOON);
+    tell(&mut meter, &MeterRequest { record: Some(record(Tier::Free, 1)), ..old.clone() }, NOON);
     let fresh = key_with(Tier::Free, NOON, 2);
     let rotate = Change::Rotate { secret: fresh.secret, grace_ms: 60_000 };
     let once = change(&mut meter, None, rotate.clone(), NOON);
     assert_eq!(change(&mut meter, None, rotate, NOON.plus(500)), once);
     let verdict = |meter: &mut Meter, key, seq, at| {
-        tell(meter, &Ask { key, ..ask(Tier::Free, 1, seq) }, NOON.plus(at)).verdict
+        tell(meter, &MeterRequest { key, ..ask(Tier::Free, 1, seq) }, NOON.plus(at)).verdict
     };
     assert_eq!(verdict(&mut meter, old.key, 2, 59_999), Verdict::Allow);
     assert_eq!(verdict(&mut meter, fresh, 3, 59_999), Verdict::Allow);
@@ -608,7 +621,7 @@ fn with_unknown_fields(value: &mut Value) {
 fn messages_and_state_of_a_newer_version_are_understood() {
     let mut meter = Meter::default();
     let stored = KeyRecord { limits: LimitOverrides::default(), ..record(Tier::Pro, 1) };
-    let asked = Message::Ask(Ask {
+    let asked = Message::Ask(MeterRequest {
         rate: 10_000,
         record: Some(stored),
         batch: Some(batch(1, 1)),
@@ -644,7 +657,7 @@ fn messages_and_state_of_an_older_version_are_understood() {
     }
     assert_eq!(serde_json::from_value::<Message>(text).unwrap(), Message::Ask(asked));
 
-    let answer: Answer = serde_json::from_value(json!({"verdict": "allow"})).unwrap();
+    let answer: MeterResponse = serde_json::from_value(json!({"verdict": "allow"})).unwrap();
     assert_eq!((answer.batch, answer.day, answer.recheck_ms), (0, UtcDay(0), None));
     assert_eq!(serde_json::from_value::<Meter>(json!({})).unwrap(), Meter::default());
 }
@@ -654,13 +667,13 @@ fn the_state_of_the_busiest_key_is_stored_in_a_few_kilobytes() {
     let mut meter = Meter::default();
     let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: None };
     let stored = KeyRecord { limits, ..record(Tier::Enterprise, 1) };
-    tell(&mut meter, &Ask { record: Some(stored), ..ask(Tier::Enterprise, 1, 0) }, NOON);
+    tell(&mut meter, &MeterRequest { record: Some(stored), ..ask(Tier::Enterprise, 1, 0) }, NOON);
     for seq in 1..6_000u32 {
         let now = NOON.plus(u64::from(seq) * 20);
         // Leases of 24 isolates at a time, each reporting its latest spends.
         let holder = u64::MAX - u64::from(seq % 24);
         let rate = if seq % 100 < 24 { 10_000 } else { 0 };
-        tell(&mut meter, &Ask { rate, ..ask(Tier::Enterprise, holder, seq) }, now);
+        tell(&mut meter, &MeterRequest { rate, ..ask(Tier::Enterprise, holder, seq) }, now);
     }
     let size = serde_json::to_string(&meter).unwrap().len();
     assert!(size < 20_000, "{size} bytes");

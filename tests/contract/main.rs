@@ -1,13 +1,16 @@
 //! The table of vectors against `shared` alone: what it decides before anybody does any I/O.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod layers;
+
 use shared::{
     headers::{self, Header},
     key::{ApiKey, KeyEnv, KeyFault, KeyId},
+    method::Method,
     problem::Problem,
     request::{Head, MAX_BODY_BYTES},
     request_id::RequestId,
-    route::{Method, Route},
+    route::Route,
     tier::Tier,
     time::UnixMillis,
 };

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::{
-    key::{ApiKey, ChangesPage, Cursor, KeyFault, KeyRecord},
+    key::{ApiKey, KeyFault, KeyRecord},
+    keys_api::{ChangesPage, Cursor},
     origin_token::OriginToken,
     policy::Policy,
     secret::MacKeys,

@@ -10,6 +10,7 @@
 
 pub mod faults;
 pub mod http;
+pub mod imports;
 pub mod keys;
 pub mod origin;
 pub mod process;

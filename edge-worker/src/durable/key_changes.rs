@@ -5,7 +5,8 @@
 use std::cell::Cell;
 
 use shared::{
-    key::{ChangesMessage, ChangesPage, ChangesRequest, Cursor, KeyRecord},
+    key::KeyRecord,
+    keys_api::{ChangesMessage, ChangesPage, ChangesRequest, Cursor},
     time::UnixMillis,
 };
 use worker::{

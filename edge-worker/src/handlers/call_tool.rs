@@ -3,11 +3,10 @@
 use shared::{
     grant::Grant,
     headers,
-    holder::Admission,
     key::VerifiedKey,
-    origin::uncharged,
+    lease_cache::Admission,
     problem::{Code, Problem},
-    quota::Standing,
+    quota::{QuotaStatus, is_uncharged},
     route::ToolCall,
     tier::Tier,
 };
@@ -30,7 +29,7 @@ pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line
     let admission = meter::admit(edge, &key).await?;
     let tier = tier_of(&key, edge);
     line.tier = Some(tier);
-    let mut told: Vec<_> = admission.standing().map(Standing::headers).into_iter().flatten().collect();
+    let mut told: Vec<_> = admission.standing().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             line.degraded = degraded;
@@ -71,7 +70,7 @@ fn end(outcome: &Result<web_sys::Response, Problem>, refusal: Option<&str>, line
         Err(problem) => (problem.status(), Some(problem.code().as_str())),
     };
     line.code = code.and_then(Code::parse).map(Code::as_str);
-    End { status, uncharged: uncharged(status, code.is_some()) }
+    End { status, uncharged: is_uncharged(status, code.is_some()) }
 }
 
 /// The tier that the key's record says, or the one it was issued with while no record is to be seen.

@@ -4,13 +4,13 @@
 //! next call on. It brings the store up to date by itself.
 
 use shared::{
-    key::{
-        ApiKey, KeyId, KeyRecord, MAX_BODY, SecretHash, VerifiedKey, describe, describe_rotated,
-        describe_usage, includes_usage, read_change, read_grace,
+    key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject},
+    keys_api::{
+        MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
     },
     meter::Change,
     problem::Problem,
-    written::Written,
+    response::Response,
 };
 
 use super::issue_key::draw;
@@ -22,65 +22,56 @@ pub(crate) async fn read(
     id: &KeyId,
     query: Option<&str>,
     line: &mut Line,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     admin::authorize(edge).await?;
     if !includes_usage(query)? {
         let record = change(edge, Subject::Named(id), Change::None, line).await?;
-        return Ok(Written::json(describe(&record).to_string()));
+        return Ok(Response::json(describe(&record).to_string()));
     }
     line.key_id = Some(*id);
     let reading = meter::show(edge, id).await?;
     line.tier = reading.record.as_ref().map(|record| record.tier);
     let usage = describe_usage(&reading, clock::now()).ok_or_else(key_store::unavailable)?;
-    Ok(Written::json(usage.to_string()))
+    Ok(Response::json(usage.to_string()))
 }
 
 /// `POST /v1/keys/{id}/revoke`
-pub(crate) async fn revoke(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn revoke(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Response, Problem> {
     admin::authorize(edge).await?;
     let record = change(edge, Subject::Named(id), Change::Revoke, line).await?;
-    Ok(Written::json(describe(&record).to_string()))
+    Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
-pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn patch(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Response, Problem> {
     admin::authorize(edge).await?;
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let wanted = read_change(&body, edge.incoming.now)?;
     let record = change(edge, Subject::Named(id), wanted, line).await?;
-    Ok(Written::json(describe(&record).to_string()))
+    Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `POST /v1/keys/{id}/rotate`
-pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn rotate(edge: &Edge<'_>, id: &KeyId, line: &mut Line) -> Result<Response, Problem> {
     admin::authorize(edge).await?;
     renew(edge, Subject::Named(id), line).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn revoke_own(edge: &Edge<'_>, line: &mut Line) -> Result<Response, Problem> {
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
     let record = change(edge, Subject::Own(&key), Change::Revoke, line).await?;
-    Ok(Written::json(describe(&record).to_string()))
+    Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
-pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn rotate_own(edge: &Edge<'_>, line: &mut Line) -> Result<Response, Problem> {
     let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
     renew(edge, Subject::Own(&key), line).await
 }
 
-/// Whose key is changed, and by whom.
-#[derive(Clone, Copy)]
-pub(crate) enum Subject<'a> {
-    /// By an administrator.
-    Named(&'a KeyId),
-    /// By its holder.
-    Own(&'a VerifiedKey),
-}
-
 /// Puts a new secret in the place of the old one, under the same id. The new text says the tier of today.
-async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result<Written, Problem> {
+async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result<Response, Problem> {
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let grace_ms = read_grace(&body)?;
     let drawn = draw(edge)?.secret;
@@ -88,7 +79,7 @@ async fn renew(edge: &Edge<'_>, subject: Subject<'_>, line: &mut Line) -> Result
     let record = change(edge, subject, wanted, line).await?;
     let (bindings, now) = (edge.bindings, edge.incoming.now);
     let (key, _) = ApiKey::mint(bindings.key_env, record.id, record.tier, now, drawn, &bindings.signing);
-    Ok(Written::json(describe_rotated(&record, &key).to_string()))
+    Ok(Response::json(describe_rotated(&record, &key).to_string()))
 }
 
 async fn change(
@@ -101,21 +92,4 @@ async fn change(
     let record = meter::change(edge, subject, change).await?;
     line.tier = Some(record.tier);
     Ok(record)
-}
-
-impl Subject<'_> {
-    pub(crate) const fn id(&self) -> &KeyId {
-        match self {
-            Self::Named(id) => id,
-            Self::Own(key) => &key.id,
-        }
-    }
-
-    /// Who asks, if it is the holder.
-    pub(crate) fn by(&self) -> Option<VerifiedKey> {
-        match self {
-            Self::Named(_) => None,
-            Self::Own(key) => Some(**key),
-        }
-    }
 }

@@ -1,15 +1,17 @@
 //! `POST /v1/keys/issue`.
 
 use shared::{
-    key::{IDEMPOTENCY_KEY, IdempotencyKey, IssueRequest, IssueStep, Issued, KeyEntropy, MAX_BODY, NewKey},
+    idempotency::IssueStep,
+    key::KeyEntropy,
+    keys_api::{IDEMPOTENCY_KEY, IdempotencyKey, IssueRequest, Issued, MAX_BODY, NewKey},
     problem::{Code, Problem},
+    response::Response,
     time::UnixMillis,
-    written::Written,
 };
 
 use crate::{admin, body, edge::Edge, entropy, key_changes, key_store, log, log::Line, meter};
 
-pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Written, Problem> {
+pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Response, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
     let body = body::read(edge.incoming, &edge.head, MAX_BODY).await?;
     let request = IssueRequest::read(&body)?;
@@ -22,7 +24,7 @@ pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Written, 
         None => {
             let issued = issue(edge, new, draw(edge)?, edge.incoming.now, line);
             store(edge, &issued).await?;
-            Ok(issued.answer())
+            Ok(issued.response())
         }
     }
 }
@@ -34,7 +36,7 @@ async fn issue_once(
     new: NewKey,
     key: IdempotencyKey<'_>,
     line: &mut Line,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     let (name, signing) = (key.name(), &edge.bindings.signing);
     let attempt = IdempotencyKey::attempt(&new, draw(edge)?.secret, signing);
     let turn = meter::issue(edge, &name, IssueStep::Begin(attempt)).await?;
@@ -48,7 +50,7 @@ async fn issue_once(
         }
         meter::issue(edge, &name, IssueStep::Done).await?;
     }
-    Ok(issued.answer())
+    Ok(issued.response())
 }
 
 fn issue(edge: &Edge<'_>, new: NewKey, entropy: KeyEntropy, at: UnixMillis, line: &mut Line) -> Issued {

@@ -1,6 +1,6 @@
 //! `GET /internal/keys/changes`: what proxies that verify keys by themselves have to know.
 
-use shared::{key::ChangesRequest, origin_token::OriginToken, problem::Problem, written::Written};
+use shared::{keys_api::ChangesRequest, origin_token::OriginToken, problem::Problem, response::Response};
 
 use crate::{edge::Edge, key_changes, log::Line};
 
@@ -8,11 +8,11 @@ pub(crate) async fn handle(
     edge: &Edge<'_>,
     query: Option<&str>,
     line: &mut Line,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     edge.address.check_confidential(edge.bindings.http_allowed)?;
     let header = edge.incoming.header("authorization");
     let token = OriginToken::verify(header, &edge.bindings.grants, edge.incoming.now)?;
     line.origin = Some(token.data_centre);
     let asked = ChangesRequest::read(query)?;
-    Ok(Written::json(key_changes::read(edge, asked).await?))
+    Ok(Response::json(key_changes::read(edge, asked).await?))
 }

@@ -1,6 +1,6 @@
 //! The description for machines and the reference for people.
 
-use shared::{docs, openapi, written::Written};
+use shared::{docs, openapi, response::Response};
 
 use crate::edge::Edge;
 
@@ -8,11 +8,11 @@ use crate::edge::Edge;
 const DESCRIPTION: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
 /// `GET /openapi.json`
-pub(crate) fn openapi(edge: &Edge<'_>) -> Written {
-    openapi::answer(DESCRIPTION, edge.public_url())
+pub(crate) fn openapi(edge: &Edge<'_>) -> Response {
+    openapi::response(DESCRIPTION, edge.public_url())
 }
 
 /// `GET /docs`
-pub(crate) fn docs(edge: &Edge<'_>) -> Written {
+pub(crate) fn docs(edge: &Edge<'_>) -> Response {
     docs::reference(edge.public_url())
 }

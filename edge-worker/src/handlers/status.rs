@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use shared::{origin::Failure, problem::Problem, status::StatusCache, written::Written};
+use shared::{origin::Failure, problem::Problem, response::Response, status::StatusCache};
 
 use crate::{clock, edge::Edge, origin};
 
@@ -14,7 +14,7 @@ thread_local! {
 ///
 /// # Errors
 /// `tool-unavailable` if none does: then nothing is known.
-pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Written, Problem> {
+pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Response, Problem> {
     let cached = CACHE.with_borrow_mut(|cache| cache.get(edge.incoming.now));
     let outcome = match cached {
         Some(outcome) => outcome,
@@ -24,5 +24,5 @@ pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Written, Problem> {
             asked
         }
     };
-    Ok(Written::json(outcome?.to_json()))
+    Ok(Response::json(outcome?.to_json()))
 }

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
-use shared::{headers::tokens, problem::Code, written::Written};
+use shared::{headers::tokens, problem::Code, response::Response};
 
 /// A document that contains its address changes with the `Host` of the request, which any client can
 /// choose. So it is compressed again at most once in this time.
@@ -41,21 +41,21 @@ struct Compressed {
 /// be printed.
 pub struct Reply {
     /// The status, headers and plain body.
-    pub written: Written,
+    pub response: Response,
     /// The body in the content coding that the headers name.
     pub gzip: Option<Arc<[u8]>>,
 }
 
-impl From<Written> for Reply {
-    fn from(written: Written) -> Self {
-        Self { written, gzip: None }
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Self { response, gzip: None }
     }
 }
 
 impl Reply {
     /// Returns the body to send.
     pub fn body(&self) -> &[u8] {
-        self.gzip.as_deref().unwrap_or(self.written.body.as_bytes())
+        self.gzip.as_deref().unwrap_or(self.response.body.as_bytes())
     }
 }
 
@@ -64,19 +64,19 @@ impl Documents {
     pub(super) fn reply<'a>(
         &self,
         document: Document,
-        written: Written,
+        response: Response,
         accept_encoding: impl Iterator<Item = &'a [u8]>,
         now: Instant,
     ) -> Reply {
-        if written.body.is_empty() || !accepts_gzip(accept_encoding) {
-            return written.into();
+        if response.body.is_empty() || !accepts_gzip(accept_encoding) {
+            return response.into();
         }
-        match self.compressed(document, &written.body, now) {
+        match self.compressed(document, &response.body, now) {
             Some(gzip) => {
-                let written = written.with_headers([("content-encoding", "gzip")]);
-                Reply { written, gzip: Some(gzip) }
+                let response = response.with_headers([("content-encoding", "gzip")]);
+                Reply { response, gzip: Some(gzip) }
             }
-            None => written.into(),
+            None => response.into(),
         }
     }
 
@@ -162,9 +162,9 @@ mod tests {
         let mut text = String::new();
         GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
         assert_eq!(text, docs::reference("https://a.test").body);
-        assert_eq!(first.written.header("content-encoding"), Some("gzip"));
+        assert_eq!(first.response.header("content-encoding"), Some("gzip"));
         let soon = reply("https://b.test", now + MIN_AGE / 2);
-        assert!(soon.gzip.is_none() && soon.written.header("content-encoding").is_none());
+        assert!(soon.gzip.is_none() && soon.response.header("content-encoding").is_none());
         assert_eq!(soon.body(), docs::reference("https://b.test").body.as_bytes());
         let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
         let mut text = String::new();

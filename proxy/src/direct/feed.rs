@@ -9,7 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use shared::{key::ChangesPage, origin_token::OriginToken, time::UnixMillis};
+use shared::{keys_api::ChangesPage, origin_token::OriginToken, time::UnixMillis};
 use tokio::time::{sleep, timeout};
 
 use super::Direct;

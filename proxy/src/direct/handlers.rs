@@ -7,11 +7,12 @@ use std::{sync::Arc, time::Instant};
 
 use shared::{
     docs,
-    key::{IDEMPOTENCY_KEY, KeyId},
+    key::KeyId,
+    keys_api::IDEMPOTENCY_KEY,
     problem::{Code, Problem},
     request::Head,
+    response::Response as OwnResponse,
     time::UnixMillis,
-    written::Written,
 };
 
 use super::{Direct, Reply, RequestScheme, documents::Document};
@@ -138,7 +139,7 @@ async fn serve(
         scheme: asked.scheme,
         now: clock::now(),
     };
-    let document = |document, written: Written| {
+    let document = |document, written: OwnResponse| {
         let written = written.if_none_match(asked.if_none_match.iter().copied());
         let accepted = asked.accept_encoding.iter().copied();
         Ok(direct.documents.reply(document, written, accepted, Instant::now()))

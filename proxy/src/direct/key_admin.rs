@@ -1,38 +1,15 @@
 //! Issues and changes keys on a proxy that is the authority over them.
 
 use shared::{
-    key::{IssueOnce, IssueStep, IssueTurn, KeyId, KeyRecord, ListRequest, Position, VerifiedKey, changed},
+    idempotency::{IssueOnce, IssueStep, IssueTurn},
+    key::{KeyRecord, Subject},
+    keys_api::{ListRequest, Position, changed},
     meter::{Change, Changed, Message, Meter, Reply},
     problem::Problem,
     time::UnixMillis,
 };
 
 use super::Direct;
-
-/// The key to change, and who changes it.
-#[derive(Clone, Copy)]
-pub(super) enum Subject<'a> {
-    /// A key that an administrator changes.
-    Named(&'a KeyId),
-    /// A key that its holder changes.
-    Own(&'a VerifiedKey),
-}
-
-impl Subject<'_> {
-    pub(super) const fn id(&self) -> &KeyId {
-        match self {
-            Self::Named(id) => id,
-            Self::Own(key) => &key.id,
-        }
-    }
-
-    fn by(&self) -> Option<VerifiedKey> {
-        match self {
-            Self::Named(_) => None,
-            Self::Own(key) => Some(**key),
-        }
-    }
-}
 
 impl Direct {
     /// Changes the record of a key by the rules of its meter. Returns the new record.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use shared::{
     counter::Counter,
     key::{KeyFault, KeyId, KeyRecord, VerifiedKey},
-    meter::Reading,
+    meter::MeterSnapshot,
     quota::{Clock, Decision},
     tier::Tier,
     time::{UnixMillis, UtcDay},
@@ -118,7 +118,7 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<Reading, KeyFault> {
+    pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<MeterSnapshot, KeyFault> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(now);
             let record = shard.check_key(key, now, KeyRecord::clone)?;
@@ -129,7 +129,7 @@ impl KeyTable {
 
     /// Returns the record and the usage of a key in any state, for an administrator. Returns `None`
     /// without a record.
-    pub fn show(&self, id: &KeyId, now: UnixMillis) -> Option<Reading> {
+    pub fn show(&self, id: &KeyId, now: UnixMillis) -> Option<MeterSnapshot> {
         self.with(id, |shard| {
             let now = shard.clock.read(now);
             let record = shard.records.get(id)?.clone();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use shared::{
     headers::{CORS, HSTS, SERVER_TIMING},
-    quota::Standing,
+    quota::QuotaStatus,
 };
 
 use crate::{clock::millis, hooks::Headers};
@@ -15,7 +15,7 @@ pub struct ResponseInfo<'a> {
     /// Whether the request came over TLS.
     pub is_tls: bool,
     /// The quota of the key, if it is known.
-    pub quota: Option<&'a Standing>,
+    pub quota: Option<&'a QuotaStatus>,
     /// When the head of the request was complete.
     pub started: Instant,
     /// The time from sending the request to a tool until its response began.
@@ -51,7 +51,7 @@ pub fn write_own(head: &mut impl Headers, info: ResponseInfo<'_>) {
 /// Writes the rate-limit headers and `Server-Timing`: the gateway's own share, named `edge` as on
 /// the edge because clients read it, and the tool's.
 fn write_quota_and_timing(head: &mut impl Headers, info: ResponseInfo<'_>) {
-    for (name, value) in info.quota.into_iter().flat_map(Standing::headers) {
+    for (name, value) in info.quota.into_iter().flat_map(QuotaStatus::headers) {
         head.write_header(name, value.as_bytes());
     }
     let own = info.started.elapsed().saturating_sub(info.tool_time.unwrap_or_default());

@@ -9,7 +9,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use shared::key::{Cursor, IssueOnce, KeyRecord};
+use shared::idempotency::IssueOnce;
+use shared::key::KeyRecord;
+use shared::keys_api::Cursor;
 
 use super::{
     checked_file::{self, FileError, Kind, Payload},

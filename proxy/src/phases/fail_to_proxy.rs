@@ -37,11 +37,11 @@ pub(crate) fn refuse(state: &State, call: Option<&Call>, record: &mut Record, pr
 
 /// Returns a response with the headers that every response has.
 pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply: Reply) -> Response {
-    let Reply { written, gzip } = reply;
+    let Reply { response, gzip } = reply;
     if let Some(call) = call {
-        settle(state, call, record, written.status);
+        settle(state, call, record, response.status);
     }
-    Response::new(written, gzip, record.log.refusal.is_some(), |head| {
+    Response::new(response, gzip, record.log.refusal.is_some(), |head| {
         for (name, value) in CORS {
             head.write_header(name, value.as_bytes());
         }

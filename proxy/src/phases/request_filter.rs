@@ -13,10 +13,10 @@ use shared::{
     problem::{Code, Problem},
     proof::Proof,
     request_id::RequestId,
+    response::Response,
     route::{CallMethod, Route, ToolCall},
     status::StatusReport,
     transport,
-    written::Written,
 };
 
 use super::{
@@ -60,20 +60,20 @@ pub(super) fn request_filter<'a>(
 fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> Result<Action<'a>, Problem> {
     let wire = request.wire;
     let (route, query) = Route::read(wire.method, wire.target)?;
-    let respond = |record: &Record, written: Written| {
+    let respond = |record: &Record, written: Response| {
         Ok(RequestAction::Respond(respond(state, None, record, written.into()), None))
     };
     let operation = match route {
         Route::CallTool(call) => return call_tool(state, request, record, &call),
         Route::Health => {
             record.log.proof = probe_proof(state, wire);
-            return respond(record, Written::health());
+            return respond(record, Response::health());
         }
         Route::Status => {
             record.log.proof = probe_proof(state, wire);
-            return respond(record, Written::json(status(state).to_json()));
+            return respond(record, Response::json(status(state).to_json()));
         }
-        Route::Preflight(methods) => return respond(record, Written::preflight(methods)),
+        Route::Preflight(methods) => return respond(record, Response::preflight(methods)),
         Route::KeyChanges if state.direct.is_some() => {
             return Err(Problem::new(Code::RouteUnknown, "this gateway has no feed of changes"));
         }

@@ -2,7 +2,7 @@
 
 use crate::{quota::RollingMinute, time::UnixMillis};
 
-/// The same as [`RollingMinute`] in every answer.
+/// A compact form of [`RollingMinute`], equal in every result.
 #[derive(Clone, Debug)]
 pub(super) enum Minute {
     Few(Few),
@@ -15,7 +15,7 @@ pub(super) enum Minute {
 pub(super) struct Few {
     /// The number of the first bucket, as bytes, so that [`Minute`] takes 32 of them and not 40.
     first: [u8; 8],
-    /// How many buckets after the first each lies, and its count, which is 0 for none.
+    /// Each bucket's distance from the first, and its count, which is 0 for an empty place.
     buckets: [(u8, u8); Self::MOST],
 }
 
@@ -75,7 +75,7 @@ impl Minute {
         }
     }
 
-    /// Every bucket's number with its count, the oldest first.
+    /// Returns every bucket's number with its count, the oldest first.
     pub(super) fn buckets(&self) -> Vec<(u64, u32)> {
         match self {
             Self::Few(few) => few.iter().collect(),

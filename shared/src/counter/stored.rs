@@ -40,7 +40,7 @@ impl Counter {
     /// Takes the first counter off `bytes`; `None` at their end.
     ///
     /// # Errors
-    /// When they are not what [`Counter::write`] has written.
+    /// Returns an error if they are not what [`Counter::write`] has written.
     pub fn read_next(bytes: &mut &[u8]) -> Result<Option<(KeyId, Self)>, StoredFault> {
         if bytes.is_empty() {
             return Ok(None);
@@ -138,7 +138,8 @@ fn put_u64(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&number.to_le_bytes());
 }
 
-/// How many follow: buckets of a minute and statuses of a tally are few by their own bounds.
+/// Writes the number of entries that follow: buckets of a minute and statuses of a tally are few by
+/// their own bounds.
 fn put_count(out: &mut Vec<u8>, count: usize) {
     put_u16(out, u16::try_from(count).unwrap_or(u16::MAX));
 }

@@ -2,15 +2,15 @@
 
 use crate::{meter::Tally, tool::Tool};
 
-/// The same as [`Tally`] in every answer.
+/// A compact form of [`Tally`], equal in every result.
 #[derive(Clone, Debug)]
 pub(super) enum Today {
     Few(Few),
-    /// For keys that call many tools, or get many kinds of answers, until the day is over.
+    /// For keys that call many tools, or get many different statuses, until the day is over.
     Many(Box<Tally>),
 }
 
-/// Calls that are told apart by tool and status. What comes after the first place without a tool is empty.
+/// Counts by tool and status. Places after the first one without a tool are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Few {
     tools: [Option<Tool>; Self::MOST],

@@ -3,12 +3,12 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{secret::sha256, written::Written};
+use crate::{response::Response, secret::sha256};
 
 const STYLE: &str = include_str!("style.css");
 
-/// A whole page.
-pub(super) fn page(title: &str, description: &str, content: &Markup) -> Written {
+/// Returns a whole page.
+pub(super) fn page(title: &str, description: &str, content: &Markup) -> Response {
     let html = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,13 +34,13 @@ pub(super) fn page(title: &str, description: &str, content: &Markup) -> Written 
             }
         }
     };
-    Written::public("text/html; charset=utf-8", html.into_string()).with_headers([
+    Response::public("text/html; charset=utf-8", html.into_string()).with_headers([
         ("content-security-policy", content_security_policy()),
         ("referrer-policy", "no-referrer".to_owned()),
     ])
 }
 
-/// A command or a message, which scrolls rather than wraps; reachable by keyboard for that.
+/// Returns the markup of a command or a message. It scrolls rather than wraps, and can be reached by keyboard for that.
 pub(super) fn sample(label: &str, text: &str) -> Markup {
     html! {
         pre tabindex="0" role="region" aria-label=(label) { code { (text) } }

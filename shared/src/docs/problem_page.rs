@@ -6,12 +6,12 @@ use super::layout::{page, sample};
 use crate::{
     problem::{Code, Problem},
     request_id::RequestId,
-    written::Written,
+    response::Response,
 };
 
-/// The page that explains a code: what it means, what to do, and what the answer looks like.
+/// Returns the page that explains a code: what it means, what to do, and an example response.
 #[must_use]
-pub fn problem_page(code: Code) -> Written {
+pub fn problem_page(code: Code) -> Response {
     let rendered = Problem::new(code, "what happened this time").render(&RequestId([0x5a; 16]));
     let answer = serde_json::from_str::<serde_json::Value>(&rendered.body)
         .and_then(|body| serde_json::to_string_pretty(&body))

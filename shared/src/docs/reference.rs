@@ -11,15 +11,16 @@ use crate::{
     request::{
         BODY_PAUSE_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, MIN_BODY_RATE, TOOL_ANSWER_MS,
     },
+    response::Response,
     route::MAX_TARGET,
     tier::Tier,
     tool::Tool,
-    written::Written,
 };
 
-/// The page `/docs`; `server` is the address that the samples call, such as `https://api.example.com`.
+/// Returns the page `/docs`; `server` is the address that the samples call, such as
+/// `https://api.example.com`.
 #[must_use]
-pub fn reference(server: &str) -> Written {
+pub fn reference(server: &str) -> Response {
     let content = html! {
         h1 { "One key, " (Tool::ALL.len()) " tools" }
         p.lead {

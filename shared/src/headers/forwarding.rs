@@ -58,8 +58,8 @@ static WITHHELD_FROM_TOOLS: NameSet = NameSet::new(&[
     "x-serverless-authorization",
 ]);
 
-/// What follows `x-` in families of such headers. The application, proxy or platform that believes them is
-/// named where the prefix does not name it.
+/// The text after `x-` in families of such headers. The application, proxy or platform that
+/// believes them is named where the prefix does not name it.
 const TRUSTED_X_PREFIXES: [&str; 24] = [
     "accel-", // Rack::Sendfile
     "amzn-mtls-",
@@ -124,10 +124,11 @@ static ORIGIN_WIDE: NameSet = NameSet::new(&[
     "public-key-pins-report-only",
 ]);
 
-/// Whether a client's header may reach a tool. `name` in any case.
+/// Returns true if a client's header may reach a tool. `name` in any case.
 ///
-/// A name with an underscore may not, because servers read `X_Api_Key` as `X-Api-Key`. The caller decides
-/// on framing (`content-length`, `transfer-encoding`), which it writes itself, and on [`Nominated`] names.
+/// A name with an underscore may not, because servers read `X_Api_Key` as `X-Api-Key`. The caller
+/// decides on framing (`content-length`, `transfer-encoding`), which it writes itself, and on
+/// [`Nominated`] names.
 ///
 /// ```
 /// use shared::headers::reaches_tool;
@@ -142,8 +143,8 @@ pub fn reaches_tool(name: &str) -> bool {
     !underscore && !has_trusted_prefix(name) && !WITHHELD_FROM_TOOLS.holds(name)
 }
 
-/// Whether a tool's header may reach the client as far as its name is not reserved and does not concern
-/// one hop. `name` in any case. [`PassedHeaders`] decides on the rest.
+/// Returns true if a tool's header may reach the client as far as its name is not reserved and does
+/// not concern one hop. `name` in any case. [`PassedHeaders`] decides on the rest.
 ///
 /// The caller decides on framing and on [`Nominated`] names.
 #[must_use]
@@ -151,7 +152,7 @@ pub fn reaches_client(name: &str) -> bool {
     !begins(name.as_bytes(), RESERVED_PREFIX) && !WITHHELD_FROM_CLIENTS.holds(name)
 }
 
-/// Which headers that are withheld from clients by default a pool passes: a bit set.
+/// A bit set of the headers that a pool passes although clients do not get them by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedHeaders(u32);
 
@@ -163,14 +164,14 @@ impl PassedHeaders {
         ORIGIN_WIDE.place(name).map(|place| Self(self.0 | 1 << place))
     }
 
-    /// Whether the client receives the header: it is in the set, or not withheld by default. `name` in any
-    /// case.
+    /// Returns true if the client receives the header: it is in the set, or not withheld by
+    /// default. `name` in any case.
     #[must_use]
     pub fn allows(self, name: &str) -> bool {
         ORIGIN_WIDE.place(name).is_none_or(|place| self.0 >> place & 1 == 1)
     }
 
-    /// The headers that are withheld by default, in lower case.
+    /// Returns the headers that are withheld by default, in lower case.
     #[must_use]
     pub const fn withheld() -> &'static [&'static str] {
         ORIGIN_WIDE.names()
@@ -191,7 +192,7 @@ impl<'a> Nominated<'a> {
         Self(values.flat_map(tokens).filter(|token| !usual(token)).collect())
     }
 
-    /// Whether `name`, in any case, is nominated.
+    /// Returns true if `name`, in any case, is nominated.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         self.0.iter().any(|token| token.eq_ignore_ascii_case(name.as_bytes()))

@@ -2,11 +2,11 @@
 
 /// Names are shorter than this.
 const LENGTHS: usize = 40;
-/// 512 bits: with 50 names, nine of ten other names are told by it.
+/// 512 bits: with 50 names, it rejects nine of ten other names.
 const FILTER_WORDS: usize = 8;
 
-/// A set of names in lower case. Most names that it does not hold are told by a Bloom filter with one
-/// hash function; others are compared with the names of their length.
+/// A set of names in lower case. Most other names are rejected by a Bloom filter with one hash
+/// function; others are compared with the names of their length.
 pub(super) struct NameSet {
     names: &'static [&'static str],
     /// For each length, the place of the first name that is not shorter.
@@ -41,7 +41,7 @@ impl NameSet {
         Self { names, starts, filter }
     }
 
-    /// Whether the set holds `name`, in any case.
+    /// Returns true if the set holds `name`, in any case.
     pub(super) fn holds(&self, name: &str) -> bool {
         self.place(name).is_some()
     }
@@ -57,7 +57,7 @@ impl NameSet {
         names.iter().position(|other| other.eq_ignore_ascii_case(name)).map(|nth| start + nth)
     }
 
-    /// The names, shorter ones first.
+    /// Returns the names, shorter ones first.
     pub(super) const fn names(&self) -> &'static [&'static str] {
         self.names
     }

@@ -1,8 +1,10 @@
-//! The secret text a client sends: two layers, so that most texts are refused without looking anything up.
+//! The secret text a client sends: two layers, so that most texts are refused without looking
+//! anything up.
 //!
-//! `utg_live_` (or `utg_test_`), 64 characters of payload, 6 of checksum. The checksum is a public CRC-32 of all
-//! before it: a mistyped key is told from a forged one, and secret scanners can find leaked keys. The payload ends
-//! in a MAC under the signing secret: a forged key costs neither a store read nor a meter call.
+//! `utg_live_` (or `utg_test_`), 64 characters of payload, 6 of checksum. The checksum is a public
+//! CRC-32 of all before it: a mistyped key differs from a forged one, and secret scanners can find
+//! leaked keys. The payload ends in a MAC under the signing secret: a forged key costs neither a
+//! store read nor a meter call.
 
 use std::fmt;
 
@@ -23,7 +25,7 @@ const PAYLOAD_TEXT: usize = base62::encoded_len(PAYLOAD);
 const CHECKSUM_TEXT: usize = base62::encoded_len(4);
 const DOMAIN: &[u8] = b"utg.key.v1";
 
-/// Whether a key is for real use or for tests. Part of the text and of the MAC.
+/// The environment of a key: for real use or for tests. Part of the text and of the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyEnv {
     /// `utg_live_…`
@@ -35,7 +37,7 @@ pub enum KeyEnv {
 impl KeyEnv {
     const ALL: [Self; 2] = [Self::Live, Self::Test];
 
-    /// The beginning of every key of this kind, as secret scanners look for it.
+    /// Returns the beginning of every key of this kind, as secret scanners look for it.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -53,7 +55,7 @@ pub struct KeyEntropy {
     pub secret: [u8; 16],
 }
 
-/// Why a text is not a key, or a key may not be used.
+/// A reason for which a text is not a key, or a key may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyFault {
@@ -101,9 +103,9 @@ pub struct VerifiedKey {
     pub id: KeyId,
     /// The tier it was issued with; its record may say another by now.
     pub issued_tier: Tier,
-    /// When it was issued, to the minute, rounded down.
+    /// The moment of issuing, rounded down to the minute.
     pub issued_at: UnixMillis,
-    /// What the record keeps of the secret.
+    /// The hash of the secret, as the record keeps it.
     pub secret: SecretHash,
 }
 
@@ -137,11 +139,11 @@ impl ApiKey {
         (Self { env, payload }, verified)
     }
 
-    /// Reads a key's text. Tells a typo from a key by the public checksum alone: every text with one changed
+    /// Parses a key's text. The public checksum alone detects typos: every text with one changed
     /// character is refused here.
     ///
     /// # Errors
-    /// [`KeyFault::Malformed`] when the text is not a key.
+    /// Returns [`KeyFault::Malformed`] if the text is not a key.
     pub fn parse(text: &str) -> Result<Self, KeyFault> {
         Self::read(text.as_bytes()).ok_or(KeyFault::Malformed)
     }
@@ -165,7 +167,8 @@ impl ApiKey {
     /// Checks the MAC, in constant time, under the signing key whose version the payload names.
     ///
     /// # Errors
-    /// [`KeyFault::Invalid`] when the version is not live, the MAC is wrong, or the payload names no tier.
+    /// Returns [`KeyFault::Invalid`] if the version is not live, the MAC is wrong, or the payload
+    /// names no tier.
     pub fn verify(&self, keys: &MacKeys) -> Result<VerifiedKey, KeyFault> {
         self.check(keys).ok_or(KeyFault::Invalid)
     }
@@ -184,7 +187,7 @@ impl ApiKey {
         })
     }
 
-    /// The text to hand to the holder, once. Anything else shows the key redacted.
+    /// Returns the text to hand to the holder, once. Anything else shows the key redacted.
     #[must_use]
     pub fn reveal(&self) -> String {
         let mut text = String::with_capacity(Self::TEXT_LEN);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::base62;
 
-/// 96 random bits, written `key_` and 17 of `[0-9A-Za-z]`. It names the key's record, its meter and its log
-/// lines, stays the same through rotation, and tells nothing about the secret.
+/// 96 random bits, written `key_` and 17 of `[0-9A-Za-z]`. It names the key's record, its meter and
+/// its log lines, stays the same through rotation, and reveals nothing about the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; Self::BYTES]);
 
@@ -15,13 +15,13 @@ impl KeyId {
     pub(crate) const BYTES: usize = 12;
     const PREFIX: &'static str = "key_";
 
-    /// The id with these bytes.
+    /// Returns the id with these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The id's bytes, for signed payloads and for hashing.
+    /// Returns the id's bytes, for signed payloads and for hashing.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0

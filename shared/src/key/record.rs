@@ -2,65 +2,25 @@
 
 use std::fmt;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    key::{KeyFault, KeyId, VerifiedKey},
+    key::{KeyFault, KeyId, SecretHash, VerifiedKey},
     policy::{LimitOverrides, Policy},
-    secret,
     tier::Tier,
     time::UnixMillis,
 };
 
-const DOMAIN: &[u8] = b"utg.secret.v1";
-
-/// SHA-256 of a key's secret.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SecretHash([u8; 32]);
-
-impl SecretHash {
-    /// The hash of the random part of a key's text.
-    #[must_use]
-    pub fn of(secret: &[u8; 16]) -> Self {
-        Self(secret::sha256(&[DOMAIN, secret]))
-    }
-
-    fn matches(&self, other: &Self) -> bool {
-        secret::equal(&self.0, &other.0)
-    }
-}
-
-impl fmt::Debug for SecretHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretHash(redacted)")
-    }
-}
-
-impl Serialize for SecretHash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for SecretHash {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(D::Error::custom)?;
-        bytes.try_into().map(Self).map_err(|_| D::Error::custom("not 32 bytes"))
-    }
-}
-
-/// Whom a key was issued to.
+/// The person a key was issued to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyHolder {
-    /// Where the holder is reached.
+    /// The holder's e-mail address.
     pub email: String,
-    /// What the holder is called.
+    /// The holder's name.
     pub name: String,
 }
 
-/// Whether a key may be used at all.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "state")]
 pub enum KeyStatus {
@@ -70,9 +30,21 @@ pub enum KeyStatus {
     Disabled,
     /// Ended for good.
     Revoked {
-        /// When.
+        /// The moment of revocation.
         at: UnixMillis,
     },
+}
+
+impl KeyStatus {
+    /// Returns the status in one word, as clients see it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+            Self::Revoked { .. } => "revoked",
+        }
+    }
 }
 
 /// The plan of the bio-link product that a key's account has.
@@ -104,7 +76,7 @@ pub struct KeyRecord {
     pub version: u64,
     /// The key's public name.
     pub id: KeyId,
-    /// What is paid for.
+    /// The tier.
     pub tier: Tier,
     /// The key's own limits, in place of its tier's.
     #[serde(default)]
@@ -116,13 +88,13 @@ pub struct KeyRecord {
     /// The secret it replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former: Option<FormerSecret>,
-    /// Whom it was issued to; `None` only in a provisional record.
+    /// The holder; `None` in a provisional record, and once the holder was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<KeyHolder>,
     /// The plan of the bio-link product.
     #[serde(default)]
     pub biolink_plan: BiolinkPlan,
-    /// When it was issued.
+    /// The moment of issuing.
     pub issued_at: UnixMillis,
     /// From when on it is refused; `None` is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,8 +112,8 @@ impl fmt::Display for RecordFault {
 }
 
 impl KeyRecord {
-    /// The record of a key whose own is not to be seen yet: what its MAC vouches for, at version 0, so that any
-    /// stored record is newer.
+    /// Returns the provisional record of a key whose own cannot be read yet: what its MAC proves, at
+    /// version 0, so that any stored record is newer.
     #[must_use]
     pub const fn provisional(key: &VerifiedKey) -> Self {
         Self {
@@ -162,24 +134,24 @@ impl KeyRecord {
     /// Reads a stored record.
     ///
     /// # Errors
-    /// When the text is not one. The fault names the place, never the content.
+    /// Returns an error if the text is not one. The fault names the place, never the content.
     pub fn from_json(text: &str) -> Result<Self, RecordFault> {
         serde_json::from_str(text)
             .map_err(|fault| RecordFault(format!("line {} column {}", fault.line(), fault.column())))
     }
 
-    /// The record as it is stored.
+    /// Returns the record as it is stored.
     #[must_use]
     pub fn to_json(&self) -> String {
         // A record is plain strings and numbers, which always serialise; an empty text would read as a fault.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether `key` may be used with this record.
+    /// Checks that `key` may be used.
     ///
     /// # Errors
-    /// [`KeyFault::Invalid`] for another secret. Only who presents the whole secret of this key learns that it is
-    /// revoked, disabled or expired.
+    /// Returns [`KeyFault::Invalid`] for another secret. Only a caller with the whole secret of this
+    /// key learns that it is revoked, disabled or expired.
     pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyFault> {
         let former = self.former.filter(|former| now < former.until);
         let known = self.secret.matches(&key.secret) || former.is_some_and(|f| f.hash.matches(&key.secret));
@@ -194,13 +166,15 @@ impl KeyRecord {
         }
     }
 
-    /// The record without its holder: what leaves the edge. No e-mail address and no name is needed to judge a key.
+    /// Returns the record without its holder: what leaves the edge. No e-mail address and no name
+    /// is needed to verify a key.
     #[must_use]
     pub fn public(&self) -> Self {
         Self { holder: None, ..self.clone() }
     }
 
-    /// Whether who has only the key's own text would judge it otherwise than this record does, now or later.
+    /// Returns true if this record says anything that a verifier cannot learn from the key's text
+    /// alone.
     #[must_use]
     pub fn says_more_than(&self, key: &VerifiedKey) -> bool {
         // What a key may do does not depend on these three. Whatever is added to a record counts until it is named here.
@@ -208,7 +182,7 @@ impl KeyRecord {
         self.public() != Self { version, biolink_plan, issued_at, ..Self::provisional(key) }
     }
 
-    /// What the key may do.
+    /// Returns the key's limits.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy::for_tier(self.tier).with(self.limits)
@@ -224,14 +198,14 @@ mod tests {
             id: KeyId::new([1; 12]),
             issued_tier: Tier::Free,
             issued_at: UnixMillis(0),
-            secret: SecretHash([secret; 32]),
+            secret: SecretHash::of(&[secret; 16]),
         }
     }
 
     #[test]
     fn a_record_reads_back_from_its_stored_text() {
         let mut record = KeyRecord::provisional(&key(1));
-        record.former = Some(FormerSecret { hash: SecretHash([2; 32]), until: UnixMillis(5) });
+        record.former = Some(FormerSecret { hash: SecretHash::of(&[2; 16]), until: UnixMillis(5) });
         record.status = KeyStatus::Revoked { at: UnixMillis(7) };
         assert_eq!(KeyRecord::from_json(&record.to_json()), Ok(record));
     }
@@ -253,7 +227,7 @@ mod tests {
     #[test]
     fn a_replaced_secret_works_until_its_grace_ends() {
         let mut record = KeyRecord::provisional(&key(1));
-        record.former = Some(FormerSecret { hash: SecretHash([2; 32]), until: UnixMillis(100) });
+        record.former = Some(FormerSecret { hash: SecretHash::of(&[2; 16]), until: UnixMillis(100) });
         assert_eq!(record.check(&key(2), UnixMillis(99)), Ok(()));
         assert_eq!(record.check(&key(2), UnixMillis(100)), Err(KeyFault::Invalid));
         assert_eq!(record.check(&key(1), UnixMillis(100)), Ok(()));
@@ -275,7 +249,7 @@ mod tests {
             KeyRecord { limits: own, ..plain.clone() },
             KeyRecord { status: KeyStatus::Disabled, ..plain.clone() },
             KeyRecord { expires_at: Some(UnixMillis(9)), ..plain.clone() },
-            KeyRecord { secret: SecretHash([2; 32]), ..plain.clone() },
+            KeyRecord { secret: SecretHash::of(&[2; 16]), ..plain.clone() },
         ] {
             assert!(other.says_more_than(&key(1)), "{other:?}");
         }

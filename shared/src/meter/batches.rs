@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::UtcDay;
 
-/// Holders whose batches are told apart on one day. What a holder beyond them would give back is not given back.
+/// Maximum number of lease caches whose batches are tracked on one day. Refunds of others are
+/// dropped.
 const MAX_HOLDERS: usize = 128;
 
 /// The last batch taken from each holder today.
@@ -39,7 +40,8 @@ impl Batches {
     }
 }
 
-/// Whether a batch is taken. Where that is not known, calls are counted a second time rather than given back so.
+/// The outcome of taking a batch. If it is unsure, calls are counted twice rather than refunded
+/// twice.
 pub(super) enum Taken {
     Now,
     Before,

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{quota::Usage, time::UnixMillis};
 
-/// How long a lease lasts, in milliseconds, counted by the meter from its answer. It bounds how long a revoked
-/// or downgraded key can go on.
+/// Lifetime of a lease, in milliseconds, counted by the meter from its response. It bounds how long
+/// a revoked or downgraded key can go on.
 pub const TTL_MS: u64 = 10_000;
 
-/// The grain in which a holder tells when it spent what, in milliseconds from when it asked.
+/// Length of the slots in which a cache reports what it spent, in milliseconds from its request.
 pub const SLOT_MS: u64 = 250;
 
-/// What a holder gets.
+/// The terms of a lease, as the meter grants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseTerms {
     /// Names the lease among the meter's.
@@ -24,7 +24,8 @@ pub struct LeaseTerms {
     pub ttl_ms: u64,
 }
 
-/// What a holder has spent of a lease: running totals, so that a report may be lost, doubled or overtaken.
+/// The calls that a cache has spent of a lease: running totals, so that a report may be lost,
+/// doubled or overtaken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The lease.

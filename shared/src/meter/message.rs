@@ -1,29 +1,30 @@
-//! What is said to a meter and what it answers, as JSON.
+//! The messages to a meter and its replies, as JSON.
 //!
-//! Workers of two versions meet during a deployment: fields are only ever added, with a default, and an unknown
-//! one is ignored.
+//! Workers of two versions meet during a deployment: fields are only ever added, with a default,
+//! and an unknown one is ignored.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LeaseTerms, Report, Tally};
 use crate::{
-    key::{BiolinkPlan, IssueStep, IssueTurn, KeyFault, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
+    idempotency::{IssueStep, IssueTurn},
+    key::{BiolinkPlan, KeyFault, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
     policy::LimitOverrides,
-    quota::{Decision, Denial, Standing},
+    quota::{Decision, Denial, QuotaStatus},
     tier::Tier,
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
 
-/// Everything a meter can be told.
+/// A message to a meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
 pub enum Message {
     /// A holder wants calls, or reports, or both.
-    Ask(Ask),
+    Ask(MeterRequest),
     /// A holder wants to see the whole state. It is asked like any ask, for no call.
-    Read(Ask),
+    Read(MeterRequest),
     /// An administrator or the key's holder changes the record. `record` is what KV holds, for a meter that has
     /// not met the key yet.
     Change {
@@ -33,7 +34,7 @@ pub enum Message {
         /// The key with which its holder asks; `None` for an administrator.
         #[serde(default)]
         by: Option<VerifiedKey>,
-        /// What to change.
+        /// The change.
         change: Change,
     },
     /// KV now holds the record of this version.
@@ -41,7 +42,7 @@ pub enum Message {
         /// The version that was written.
         version: u64,
     },
-    /// Somebody presents an admin secret. Such a meter has an address for a subject, not a key.
+    /// An admin secret was presented. Such a meter has an address for a subject, not a key.
     Attempt(Attempt),
     /// A key is issued under an `Idempotency-Key`. Such a meter has that for a subject.
     Issue(IssueStep),
@@ -53,15 +54,15 @@ pub enum Message {
     },
 }
 
-/// Everything a meter answers, by the same name as what it was told.
+/// A meter's reply, by the same name as its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
 pub enum Reply {
     /// To [`Message::Ask`].
-    Ask(Answer),
+    Ask(MeterResponse),
     /// To [`Message::Read`].
-    Read(Reading),
+    Read(MeterSnapshot),
     /// To [`Message::Change`].
     Change(Changed),
     /// To [`Message::Stored`].
@@ -71,19 +72,19 @@ pub enum Reply {
     /// To [`Message::Issue`].
     Issue(IssueTurn),
     /// To [`Message::Show`]; `None` if no such key is known.
-    Show(Option<Reading>),
+    Show(Option<MeterSnapshot>),
 }
 
-/// A holder's question.
+/// A request from a lease cache to its meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
-    /// Which holder asks: a random number it keeps for life, and no other ever has.
+pub struct MeterRequest {
+    /// The id of the lease cache: a random number that it keeps for life and that no other one has.
     pub holder: u64,
-    /// Counts the holder's questions. A retry repeats it and gets the same answer.
+    /// A sequence number. A retry repeats it and gets the same response.
     pub seq: u32,
     /// The key, as its MAC vouches for it.
     pub key: VerifiedKey,
-    /// Whether a call waits for the answer.
+    /// Whether a call waits for the response.
     pub want: bool,
     /// Calls per 1,000 seconds that the holder sees; 0 asks for no lease.
     #[serde(default)]
@@ -91,19 +92,19 @@ pub struct Ask {
     /// The stored record, when the holder has one newer than the meter is known to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<KeyRecord>,
-    /// The version of the record that the holder has; a newer one comes with the answer.
+    /// The version of the cache's record. A newer one comes with the response.
     #[serde(default)]
     pub version: u64,
-    /// What was spent of leases.
+    /// Reports of spent leases.
     #[serde(default)]
     pub reports: Vec<Report>,
-    /// What became of calls.
+    /// The outcomes of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
 }
 
-/// What became of calls since the last batch. Each is taken once: a holder sends the same batch under the same
-/// number until an answer acknowledges it.
+/// The outcomes of calls since the last batch. Each batch is taken once: a cache sends the same one
+/// under the same number until a response acknowledges it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Counts the holder's batches, from 1.
@@ -116,19 +117,19 @@ pub struct Batch {
     /// Calls that passed on the local budget while the meter was out of reach.
     #[serde(default)]
     pub debts: u32,
-    /// How calls ended: tool, status, how many. A tool that is not known here is left out.
+    /// Ended calls: tool, status, how many. A tool that is not known here is left out.
     #[serde(default, deserialize_with = "known_tools")]
     pub ended: Vec<(Tool, u16, u32)>,
 }
 
-/// The answer to an [`Ask`].
+/// A meter's response to a [`MeterRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct MeterResponse {
     /// About the call that waits.
     pub verdict: Verdict,
-    /// How the key stands, what is lent not counted as left; `None` when the key is refused.
+    /// The key's quota status, in which lent calls are not left; `None` if the key is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<QuotaStatus>,
     /// A lease, to spend from without asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseTerms>,
@@ -150,7 +151,7 @@ pub struct Answer {
     pub recheck_ms: Option<u64>,
 }
 
-/// What a meter says of one call.
+/// A meter's decision on one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -166,9 +167,9 @@ pub enum Verdict {
 
 /// The whole state, for `GET /v1/keys/me`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct MeterSnapshot {
     /// As for an ask that wants nothing.
-    pub answer: Answer,
+    pub answer: MeterResponse,
     /// The meter's record.
     pub record: Option<KeyRecord>,
     /// Calls counted in the last minute.
@@ -177,9 +178,9 @@ pub struct Reading {
     pub day_used: u32,
     /// Calls lent and not yet reported as spent.
     pub reserved: u32,
-    /// What today's calls were.
+    /// Today's ended calls by tool and status.
     pub tally: Tally,
-    /// When the last call was counted.
+    /// The moment at which the last call was counted.
     pub last_used: Option<UnixMillis>,
 }
 
@@ -189,13 +190,13 @@ pub struct Reading {
 pub enum Change {
     /// `PATCH /v1/keys/{id}`
     Patch {
-        /// What is paid for.
+        /// The tier.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tier: Option<Tier>,
         /// The key's own limits; `null` in a request is the default, none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<LimitOverrides>,
-        /// When the key ends; the inner `None` is never.
+        /// The expiry; the inner `None` is never.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
         expires_at: Option<Option<UnixMillis>>,
         /// Switched off or on.
@@ -204,7 +205,7 @@ pub enum Change {
         /// The plan of the bio-link product.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         biolink_plan: Option<BiolinkPlan>,
-        /// Whom it was issued to; the inner `None` erases it.
+        /// The holder; the inner `None` erases it.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
         holder: Option<Option<KeyHolder>>,
     },
@@ -214,7 +215,7 @@ pub enum Change {
     Rotate {
         /// The new secret's hash.
         secret: SecretHash,
-        /// How long the old one stays good, in milliseconds.
+        /// Grace period of the old secret, in milliseconds.
         grace_ms: u64,
     },
     /// Nothing: the record is read.
@@ -222,7 +223,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it touches nothing but the holder, which can be corrected and erased whatever the key's state.
+    /// Returns true if it changes the holder alone, which can be corrected and erased in every
+    /// state of the key.
     #[must_use]
     pub const fn is_of_holder_alone(&self) -> bool {
         matches!(
@@ -239,7 +241,7 @@ impl Change {
     }
 }
 
-/// What came of a [`Change`].
+/// The outcome of a [`Change`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
@@ -256,7 +258,8 @@ pub enum Changed {
     Refused(KeyFault),
 }
 
-/// An admin secret was presented and compared. What came of it is not told before the meter has decided.
+/// An admin secret that was presented and compared. The caller learns the result only once the
+/// meter has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attempt {
@@ -273,7 +276,7 @@ fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u3
     Ok(named.into_iter().filter_map(known).collect())
 }
 
-/// Tells "leave as it is" from "set to nothing".
+/// Distinguishes "leave unchanged" from "set to nothing".
 mod nested {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -5,22 +5,24 @@ mod change;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Ask, Attempt, Batch, LeaseTerms, Message, Reading, Reply, TTL_MS, Tally, Verdict,
+    Attempt, Batch, LeaseTerms, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, TTL_MS, Tally,
+    Verdict,
     batches::{Batches, Taken},
     lease::Lease,
 };
 use crate::{
     caller,
-    key::{IssueOnce, KeyFault, KeyRecord},
+    idempotency::IssueOnce,
+    key::{KeyFault, KeyRecord},
     policy::Policy,
     quota::{Counts, Decision, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
 };
 
-/// Answers are kept for holders that ask the same again, for so many milliseconds, and so many.
-const KEEP_GIVEN_MS: u64 = 5_000;
-const MAX_GIVEN: usize = 16;
+/// Time in milliseconds for which responses are kept for retries, and how many are.
+const KEEP_RESPONSES_MS: u64 = 5_000;
+const MAX_CACHED_RESPONSES: usize = 16;
 
 /// The smallest lease that is granted. Less than that is better left for all.
 const MIN_LEASE: u32 = 2;
@@ -38,7 +40,7 @@ pub struct Meter {
     leases: Vec<Lease>,
     last_lease: u64,
     batches: Batches,
-    given: Vec<Given>,
+    given: Vec<CachedResponse>,
     tally: Tally,
     last_used: Option<UnixMillis>,
     /// Of a meter that has a request to issue a key for a subject.
@@ -46,10 +48,10 @@ pub struct Meter {
     issue: Option<IssueOnce>,
 }
 
-/// What was answered. A denial too: its holder may have it already when the same question comes again, and what
-/// is given then is lost.
+/// A response kept for retries. A denial too: the cache may have it already when the same request
+/// comes again, and what is given then is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Given {
+struct CachedResponse {
     at: UnixMillis,
     holder: u64,
     seq: u32,
@@ -62,7 +64,8 @@ struct Given {
 }
 
 impl Meter {
-    /// Takes a message in and answers it. The caller stores the new state before the reply leaves.
+    /// Handles a message and returns the reply. The caller must store the new state before the
+    /// reply leaves.
     pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {
         let now = self.usage.read_clock(now);
         match message {
@@ -87,14 +90,14 @@ impl Meter {
         }
     }
 
-    /// The record that KV does not hold yet, for the shell to write.
+    /// Returns the record that KV does not hold yet, for the shell to write.
     #[must_use]
     pub fn unstored(&self) -> Option<&KeyRecord> {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
     }
 
-    fn ask(&mut self, ask: Ask, now: UnixMillis) -> Answer {
-        self.given.retain(|given| now.since(given.at) < KEEP_GIVEN_MS);
+    fn ask(&mut self, ask: MeterRequest, now: UnixMillis) -> MeterResponse {
+        self.given.retain(|given| now.since(given.at) < KEEP_RESPONSES_MS);
         let given =
             self.given.iter().find(|given| given.holder == ask.holder && given.seq == ask.seq).copied();
         let mut answer = match given {
@@ -107,20 +110,20 @@ impl Meter {
         answer
     }
 
-    fn repeat(&self, ask: &Ask, given: Given, now: UnixMillis) -> Answer {
-        let Given { verdict, lease, recheck_ms, day, .. } = given;
+    fn repeat(&self, ask: &MeterRequest, given: CachedResponse, now: UnixMillis) -> MeterResponse {
+        let CachedResponse { verdict, lease, recheck_ms, day, .. } = given;
         let standing = self.record.as_ref().map(|record| self.assumed().standing(&record.policy(), now));
-        Answer { standing, lease, recheck_ms, day, ..self.answer(ask, verdict) }
+        MeterResponse { standing, lease, recheck_ms, day, ..self.answer(ask, verdict) }
     }
 
-    fn answer_first(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
+    fn answer_first(&mut self, ask: &MeterRequest, now: UnixMillis) -> MeterResponse {
         self.adopt(ask.record.as_ref());
         self.settle(ask, now);
         let answer = self.decide(ask, now);
-        let Answer { verdict, lease, recheck_ms, day, .. } = answer;
+        let MeterResponse { verdict, lease, recheck_ms, day, .. } = answer;
         let refused = matches!(verdict, Verdict::Refuse(_));
         if lease.is_some() || ask.want && !refused {
-            self.given.push(Given {
+            self.given.push(CachedResponse {
                 at: now,
                 holder: ask.holder,
                 seq: ask.seq,
@@ -129,7 +132,7 @@ impl Meter {
                 recheck_ms,
                 day,
             });
-            let surplus = self.given.len().saturating_sub(MAX_GIVEN);
+            let surplus = self.given.len().saturating_sub(MAX_CACHED_RESPONSES);
             self.given.drain(..surplus);
         }
         answer
@@ -137,7 +140,7 @@ impl Meter {
 
     /// Brings the count up to `now`: what was reported, then what has ended without a report, then what has left
     /// the window. A lease never outlasts its day, so all of it is counted on the day it was granted.
-    fn settle(&mut self, ask: &Ask, now: UnixMillis) {
+    fn settle(&mut self, ask: &MeterRequest, now: UnixMillis) {
         for report in &ask.reports {
             if let Some(lease) = self.leases.iter_mut().find(|lease| lease.id == report.lease) {
                 lease.apply(report, &mut self.usage);
@@ -175,7 +178,7 @@ impl Meter {
         }
     }
 
-    fn decide(&mut self, ask: &Ask, now: UnixMillis) -> Answer {
+    fn decide(&mut self, ask: &MeterRequest, now: UnixMillis) -> MeterResponse {
         self.take_at_its_word(&ask.key, now);
         let usable = match &self.record {
             Some(record) => record.check(&ask.key, now).map(|()| (record.policy(), record.tier)),
@@ -187,7 +190,7 @@ impl Meter {
         }
     }
 
-    fn admit(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Answer {
+    fn admit(&mut self, ask: &MeterRequest, policy: &Policy, tier: Tier, now: UnixMillis) -> MeterResponse {
         let assumed = self.assumed();
         let verdict = if !ask.want {
             Verdict::Noted
@@ -204,11 +207,11 @@ impl Meter {
             Verdict::Deny(_) => self.first_return(now),
             Verdict::Allow | Verdict::Noted | Verdict::Refuse(_) => None,
         };
-        Answer { standing, lease, recheck_ms, ..self.answer(ask, verdict) }
+        MeterResponse { standing, lease, recheck_ms, ..self.answer(ask, verdict) }
     }
 
-    /// What is counted, as if every lease were spent to its end. What is decided on this stays right whatever
-    /// becomes of them.
+    /// Returns the usage as if every lease were spent to its end. A decision based on it stays
+    /// right whatever becomes of them.
     fn assumed(&self) -> Usage {
         let mut usage = self.usage.clone();
         for lease in &self.leases {
@@ -220,7 +223,13 @@ impl Meter {
     /// Lends what the holder will use before the lease ends and a little for chance, less what it will have used of
     /// others by then: it renews early when that was too little. But no more than its share of half of what is
     /// free, or an eighth where many share, so that a holder that goes quiet strands little.
-    fn lend(&mut self, ask: &Ask, policy: &Policy, tier: Tier, now: UnixMillis) -> Option<LeaseTerms> {
+    fn lend(
+        &mut self,
+        ask: &MeterRequest,
+        policy: &Policy,
+        tier: Tier,
+        now: UnixMillis,
+    ) -> Option<LeaseTerms> {
         match tier {
             Tier::Free => return None,
             Tier::Pro | Tier::Enterprise => {}
@@ -261,9 +270,9 @@ impl Meter {
         lent.map(|lease| lease.until.since(now)).min()
     }
 
-    /// A batch that came is acknowledged: it was taken now, or before.
-    fn answer(&self, ask: &Ask, verdict: Verdict) -> Answer {
-        Answer {
+    /// Makes a response. A batch that came is acknowledged: it was taken now, or before.
+    fn answer(&self, ask: &MeterRequest, verdict: Verdict) -> MeterResponse {
+        MeterResponse {
             verdict,
             standing: None,
             lease: None,
@@ -279,10 +288,10 @@ impl Meter {
         self.leases.iter().fold(0, |sum, lease| sum.saturating_add(lease.left))
     }
 
-    fn read(&mut self, ask: Ask, now: UnixMillis) -> Reading {
-        let answer = self.ask(Ask { want: false, rate: 0, ..ask }, now);
+    fn read(&mut self, ask: MeterRequest, now: UnixMillis) -> MeterSnapshot {
+        let answer = self.ask(MeterRequest { want: false, rate: 0, ..ask }, now);
         let (minute_used, day_used) = self.usage.used();
-        Reading {
+        MeterSnapshot {
             answer,
             record: self.record.clone(),
             minute_used,
@@ -294,10 +303,10 @@ impl Meter {
     }
 
     /// Everything that is known of the key, whatever its state, for an administrator.
-    fn show(&self, now: UnixMillis) -> Option<Reading> {
+    fn show(&self, now: UnixMillis) -> Option<MeterSnapshot> {
         let record = self.record.clone()?;
         let (minute_used, day_used) = self.usage.used();
-        let answer = Answer {
+        let answer = MeterResponse {
             verdict: Verdict::Noted,
             standing: Some(self.assumed().standing(&record.policy(), now)),
             lease: None,
@@ -307,7 +316,7 @@ impl Meter {
             day: self.usage.day(),
             recheck_ms: None,
         };
-        Some(Reading {
+        Some(MeterSnapshot {
             answer,
             record: Some(record),
             minute_used,

@@ -18,7 +18,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Most statuses that are told apart; tools choose their statuses, and state is bounded.
+    /// Maximum number of distinct statuses: tools choose their statuses, and state is bounded.
     const MAX_STATUSES: usize = 64;
 
     /// Begins anew when the day is another.
@@ -39,7 +39,8 @@ impl Tally {
     }
 }
 
-/// A tool that only another version of the worker knows must not make a key's whole state unreadable.
+/// Skips unknown tools: one that only another version of the worker knows must not make a key's whole state
+/// unreadable.
 fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u32>, D::Error> {
     let named = BTreeMap::<String, u32>::deserialize(stored)?;
     Ok(named.into_iter().filter_map(|(name, calls)| Tool::parse(&name).map(|tool| (tool, calls))).collect())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{key::ListRequest, tier::Tier};
+use crate::{keys_api::ListRequest, tier::Tier};
 
 use super::{
     operation::{add, answer, responses, schema},
@@ -153,7 +153,7 @@ const WITH_BODY: [Group; 5] = [
     Group::FieldsInvalid,
 ];
 
-/// An administrative operation on one key.
+/// Returns an administrative operation on one key.
 fn one(id: &str, summary: &str, about: &str, result: &str, groups: &[Group]) -> Value {
     let mut operation = administered(id, summary, about, result, groups);
     let name = json!({

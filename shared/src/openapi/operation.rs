@@ -2,54 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    keys,
-    outcome::{self, Group},
-};
-use crate::{action::Action, endpoint::Endpoint, problem::Code, route::CallMethod, tool::Tool};
-
-/// The operation of an endpoint; `None` for one that is not for clients of the API, or not served yet.
-pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
-    match endpoint {
-        Endpoint::CallTool(tool, method) => Some(call_tool(tool, method)),
-        Endpoint::IssueKey => Some(issue_key()),
-        Endpoint::ReadOwnKey => Some(read_own_key()),
-        Endpoint::Health => Some(open(
-            "health",
-            "Whether the gateway is alive",
-            "Says nothing of the tools: read the status for that.",
-            ("application/json", schema("Health")),
-        )),
-        Endpoint::Status => Some(status()),
-        Endpoint::OpenApi => Some(open(
-            "openapi",
-            "This description",
-            "The description of the API in OpenAPI 3.0.3, with the address that was called as its server.",
-            ("application/json", json!({ "type": "object" })),
-        )),
-        Endpoint::Docs => Some(open(
-            "docs",
-            "Reference for people",
-            "Quick start, tools, limits, headers and errors on one page.",
-            ("text/html", json!({ "type": "string" })),
-        )),
-        Endpoint::ProblemPage => Some(problem_page()),
-        Endpoint::RotateOwnKey => Some(keys::rotate_own()),
-        Endpoint::RevokeOwnKey => Some(keys::revoke_own()),
-        Endpoint::ListKeys => Some(keys::list()),
-        Endpoint::ReadKey => Some(keys::read()),
-        Endpoint::ChangeKey => Some(keys::change()),
-        Endpoint::RevokeKey => Some(keys::revoke()),
-        Endpoint::RotateKey => Some(keys::rotate()),
-        Endpoint::KeyChanges | Endpoint::Preflight => None,
-    }
-}
+use super::outcome::{self, Group};
+use crate::{action::Action, problem::Code, route::CallMethod, tool::Tool};
 
 pub(super) fn schema(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// What may come of any operation.
+/// Problems that every operation may respond with.
 const ANYWHERE: [Group; 5] = [
     Group::MethodNotAllowed,
     Group::TargetTooLong,
@@ -58,7 +18,7 @@ const ANYWHERE: [Group; 5] = [
     Group::Internal,
 ];
 
-/// What the gateway may say in place of a tool.
+/// Problems that the gateway may respond with in place of a tool.
 pub(super) const AT_TOOLS: [Group; 14] = {
     let [method, target, expectation, headers, internal] = ANYWHERE;
     [
@@ -93,7 +53,7 @@ pub(super) fn responses<const N: usize, const G: usize>(
         .into()
 }
 
-/// A reference to the response component `name`, under the group's status.
+/// Returns a reference to the response component `name`, under the group's status.
 fn refer(group: Group, name: &str) -> (String, Value) {
     (group.status().to_string(), json!({ "$ref": format!("#/components/responses/{name}") }))
 }
@@ -106,7 +66,7 @@ pub(super) fn answer(description: &str, headers: &[&str], media_type: &str, sche
     })
 }
 
-fn call_tool(tool: Tool, method: CallMethod) -> Value {
+pub(super) fn call_tool(tool: Tool, method: CallMethod) -> Value {
     let verb = match method {
         CallMethod::Get => "get",
         CallMethod::Post => "post",
@@ -127,7 +87,8 @@ fn call_tool(tool: Tool, method: CallMethod) -> Value {
     operation
 }
 
-/// The tool's own responses, and what the gateway may say in its place. A GET needs no media type.
+/// Returns the tool's own responses, and what the gateway may say in its place. A GET needs no
+/// media type.
 fn tool_responses(method: CallMethod) -> Map<String, Value> {
     const SEEN: [&str; 5] =
         ["x-request-id", "ratelimit", "ratelimit-policy", "server-timing", "x-gateway-degraded"];
@@ -177,7 +138,7 @@ fn add_body(operation: &mut Value, tool: Tool) {
     }
 }
 
-/// The bodies that spec section 2 shows.
+/// Returns the bodies that spec section 2 shows.
 fn known_body(tool: Tool) -> Option<Value> {
     match tool {
         Tool::Qr => Some(json!({ "url": "https://example.com", "size": 256 })),
@@ -222,7 +183,7 @@ fn query() -> Value {
     })
 }
 
-fn issue_key() -> Value {
+pub(super) fn issue_key() -> Value {
     json!({
         "operationId": "issue_key",
         "summary": "Issue a key",
@@ -255,7 +216,7 @@ fn issue_key() -> Value {
     })
 }
 
-fn read_own_key() -> Value {
+pub(super) fn read_own_key() -> Value {
     json!({
         "operationId": "read_own_key",
         "summary": "Read the calling key: tier, limits and usage",
@@ -273,7 +234,7 @@ fn read_own_key() -> Value {
     })
 }
 
-fn open(id: &str, summary: &str, description: &str, (media_type, schema): (&str, Value)) -> Value {
+pub(super) fn open(id: &str, summary: &str, description: &str, (media_type, schema): (&str, Value)) -> Value {
     json!({
         "operationId": id,
         "summary": summary,
@@ -283,7 +244,7 @@ fn open(id: &str, summary: &str, description: &str, (media_type, schema): (&str,
     })
 }
 
-fn status() -> Value {
+pub(super) fn status() -> Value {
     let mut operation = open(
         "status",
         "Which tools are available",
@@ -294,7 +255,7 @@ fn status() -> Value {
     operation
 }
 
-fn problem_page() -> Value {
+pub(super) fn problem_page() -> Value {
     let mut operation = open(
         "problem_page",
         "What a problem code means and what to do",

@@ -1,14 +1,14 @@
-//! What may come of a call: the problems, grouped as operations share them, and the headers of answers.
+//! What may come of a call: the problems, grouped as operations share them, and the headers of
+//! responses.
 
-use super::canonical;
 use crate::problem::Code;
 use serde_json::{Map, Value, json};
 
 /// Every media type.
 pub(super) const ANY: &str = "*/*";
 
-/// What a tool's response may hold: bytes of any type. `application/octet-stream` is named beside the range for the code
-/// generators that know no ranges.
+/// Returns the media types of a tool's response: bytes of any type. `application/octet-stream` is
+/// named beside the range for the code generators that know no ranges.
 pub(super) fn of_a_tool() -> Map<String, Value> {
     let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
     [("application/octet-stream".to_owned(), bytes), (ANY.to_owned(), json!({ "schema": {} }))]
@@ -81,17 +81,18 @@ impl Group {
         Self::KeyUnreadable,
     ];
 
-    /// The response component's name.
+    /// Returns the response component's name.
     pub(super) fn name(self) -> String {
         format!("{self:?}")
     }
 
-    /// The name of the component for operations whose tool may respond with the same status.
+    /// Returns the name of the component for operations whose tool may respond with the same
+    /// status.
     pub(super) fn name_at_tools(self) -> String {
         format!("{self:?}OrTool")
     }
 
-    /// The problems, all of the same status.
+    /// Returns the problems, all of the same status.
     pub(super) const fn codes(self) -> &'static [Code] {
         match self {
             Self::Malformed => &[Code::PathMalformed, Code::HeaderMalformed],
@@ -142,7 +143,7 @@ impl Group {
         self.codes().first().map_or(0, |code| code.status())
     }
 
-    /// Names of the headers that such an answer has beside those of every answer.
+    /// Returns the names of the headers that such a response has beside those of every response.
     pub(super) const fn headers(self) -> &'static [&'static str] {
         match self {
             Self::KeyRefused | Self::AdminMissing => {
@@ -245,7 +246,7 @@ impl Header {
     }
 }
 
-/// A `headers` member that refers to the components.
+/// Returns a `headers` member that refers to the components.
 pub(super) fn references(names: &[&str]) -> Map<String, Value> {
     let refer = |name: &&str| {
         let name = canonical(name);
@@ -253,4 +254,21 @@ pub(super) fn references(names: &[&str]) -> Map<String, Value> {
         (name, json!({ "$ref": target }))
     };
     names.iter().map(refer).collect()
+}
+
+/// Returns a header's name as it is usually written: `X-Request-Id` for `x-request-id`.
+pub(super) fn canonical(name: &str) -> String {
+    match name {
+        "x-api-key" => "X-API-Key".to_owned(),
+        "www-authenticate" => "WWW-Authenticate".to_owned(),
+        "ratelimit" => "RateLimit".to_owned(),
+        "ratelimit-policy" => "RateLimit-Policy".to_owned(),
+        _ => {
+            let words = name.split('-').map(|word| {
+                let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+                format!("{}{rest}", first.to_uppercase())
+            });
+            words.collect::<Vec<_>>().join("-")
+        }
+    }
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    key::{MAX_EMAIL, MAX_NAME},
+    keys_api::{MAX_EMAIL, MAX_NAME},
     problem::Code,
     tier::Tier,
     tool::Tool,
 };
 
-/// Every schema component by name.
+/// Returns every schema component by name.
 pub(super) fn all() -> Value {
     json!({
         "Problem": problem(),
@@ -51,7 +51,7 @@ pub(super) fn all() -> Value {
     })
 }
 
-/// An object all of whose members are always there.
+/// Returns an object all of whose members are always there.
 fn object(properties: Value) -> Value {
     let required: Vec<_> =
         properties.as_object().into_iter().flat_map(|members| members.keys().cloned()).collect();
@@ -125,7 +125,8 @@ fn limits(about: &str) -> Value {
     })
 }
 
-/// Whom a key was issued to. Not a component of its own: a reference cannot be nullable in OpenAPI 3.0.
+/// Returns the schema of a key's holder. Not a component of its own: a reference cannot be
+/// nullable in OpenAPI 3.0.
 fn holder() -> Value {
     json!({
         "type": "object", "nullable": true, "required": ["email", "name"],
@@ -134,7 +135,7 @@ fn holder() -> Value {
     })
 }
 
-/// What every description of a key has, and `more`.
+/// Returns the schema of a key with the members `more` beside those of every key.
 fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
     let mut properties = json!({
         "id": { "type": "string", "description": "The key's public name.", "example": "key_0123456789abcdefg" },
@@ -159,7 +160,7 @@ fn key_text() -> (&'static str, Value) {
     )
 }
 
-/// A change: what is left out stays as it is.
+/// Returns a change: what is left out stays as it is.
 fn key_change() -> Value {
     json!({
         "type": "object",
@@ -180,7 +181,7 @@ fn key_change() -> Value {
     })
 }
 
-/// An object's schema with members that may be there or not.
+/// Returns an object's schema with members that may be there or not.
 fn with_optional<const N: usize>(mut schema: Value, more: [(&'static str, Value); N]) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
@@ -214,7 +215,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        key::{IssueRequest, KeyEntropy, KeyEnv},
+        key::{KeyEntropy, KeyEnv},
+        keys_api::IssueRequest,
         secret::MacKeys,
         time::UnixMillis,
     };
@@ -231,7 +233,7 @@ mod tests {
         let now = UnixMillis(1_763_712_000_000);
         let new = IssueRequest::read(body.to_string().as_bytes()).unwrap().check(now).unwrap();
         let answer =
-            serde_json::from_str(&new.issue(KeyEnv::Live, entropy, &keys, now).answer().body).unwrap();
+            serde_json::from_str(&new.issue(KeyEnv::Live, entropy, &keys, now).response().body).unwrap();
         assert_eq!(members(&answer), members(&all()["IssuedKey"]["properties"]));
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What kind of problem an answer is. Clients switch on [`Code::as_str`], never on the text.
+/// The kind of a problem. Clients switch on [`Code::as_str`], never on the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table below explains each one")]
 pub enum Code {
@@ -102,38 +102,38 @@ impl Code {
         Self::MeterUnavailable,
     ];
 
-    /// The code on the wire: lower case words with hyphens.
+    /// Returns the code on the wire: lower case words with hyphens.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.entry().slug
     }
 
-    /// The code a wire name spells; `None` for anything else.
+    /// Returns the code a wire name spells; `None` for anything else.
     #[must_use]
     pub fn parse(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == slug)
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
         self.entry().status
     }
 
-    /// The same words for every problem of this code.
+    /// Returns the title, which is the same for every problem of this code.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.entry().title
     }
 
-    /// What the page `/problems/{code}` says: when it happens and what to do.
+    /// Returns the text of the page `/problems/{code}`: when the problem happens and what to do.
     #[must_use]
     pub const fn about(self) -> &'static str {
         self.entry().about
     }
 
-    /// What the problem's `type` is before its name: our own pages, relative to the address that was called, or IANA's
-    /// types where one is registered (draft-ietf-httpapi-ratelimit-headers).
+    /// Returns the problem's `type` up to its name: our own pages, relative to the address that was
+    /// called, or IANA's types where one is registered (draft-ietf-httpapi-ratelimit-headers).
     #[must_use]
     pub const fn type_base(self) -> &'static str {
         match self {
@@ -142,7 +142,8 @@ impl Code {
         }
     }
 
-    /// Whether it tells who asks that nobody knows him. Anybody can be told so, as often as he asks.
+    /// Returns true if an unauthenticated client can trigger this problem at will. Only these count
+    /// towards `refusals_per_second`.
     #[must_use]
     pub const fn is_for_strangers(self) -> bool {
         matches!(self, Self::GrantInvalid | Self::KeyMissing | Self::KeyMalformed | Self::KeyInvalid)

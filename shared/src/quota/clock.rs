@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::UnixMillis;
 
-/// Readings of the machine's clock, made monotone. All that a quota promises, it promises on this clock.
+/// Readings of the machine's clock, made monotone. All that a quota promises, it promises on this
+/// clock.
 ///
-/// A machine's clock that is set back would open a window a second time. A small step (clocks of two machines
-/// differ a little) holds this clock still until the machine's has caught up; after a large one it runs on from
-/// where it was, so that windows keep sliding. A step forward cannot be told from time passing.
+/// A machine's clock that is set back would open a window a second time. A small step (clocks of
+/// two machines differ a little) holds this clock still until the machine's has caught up; after a
+/// large one it runs on from where it was, so that windows keep sliding. A step forward looks like
+/// time passing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
     latest: UnixMillis,
@@ -19,7 +21,8 @@ pub struct Clock {
 const WAIT_OUT_MS: u64 = 2_000;
 
 impl Clock {
-    /// The moment it is, given what the machine's clock says. Never earlier than the answer before.
+    /// Returns the current moment, given the machine's clock. Never earlier than the value returned
+    /// before.
     pub fn read(&mut self, now: UnixMillis) -> UnixMillis {
         let reading = now.plus(self.ahead_ms);
         let back = self.latest.since(reading);

@@ -4,42 +4,44 @@ use std::num::NonZeroU32;
 
 use crate::{
     policy::{Policy, Window},
-    quota::{Denial, Left, Standing},
+    quota::{Denial, QuotaStatus, WindowStatus},
     time::UnixMillis,
 };
 
 /// The calls of one key that count now: what no longer counts must have been forgotten before anything is asked.
 pub trait Counts {
-    /// Calls counted in the last minute.
+    /// Returns the calls counted in the last minute.
     fn in_minute(&self) -> u32;
 
-    /// The moment by which at least `n` of the minute's calls will have left it, if nothing is added; `None` when
-    /// there are fewer than `n`.
+    /// Returns the moment by which at least `n` of the minute's calls will have left it, if nothing
+    /// is added; `None` if there are fewer than `n`.
     fn freed_at(&self, n: u32) -> Option<UnixMillis>;
 
-    /// Calls counted today.
+    /// Returns the calls counted today.
     fn in_day(&self) -> u32;
 
-    /// Calls that would pass now.
+    /// Returns the number of calls that would pass now.
     fn free(&self, policy: &Policy) -> u32 {
         let minute = policy.minute.get().saturating_sub(self.in_minute());
         let day = policy.day.map_or(u32::MAX, |day| day.get().saturating_sub(self.in_day()));
         minute.min(day)
     }
 
-    /// How the key stands; `now` as its own [`Clock`](crate::quota::Clock) answered it.
-    fn standing(&self, policy: &Policy, now: UnixMillis) -> Standing {
-        let left = |limit: NonZeroU32, used: u32, reset_ms: u64| Left {
+    /// Returns the key's quota status. `now` is read off the key's own
+    /// [`Clock`](crate::quota::Clock).
+    fn standing(&self, policy: &Policy, now: UnixMillis) -> QuotaStatus {
+        let left = |limit: NonZeroU32, used: u32, reset_ms: u64| WindowStatus {
             limit: limit.get(),
             remaining: limit.get().saturating_sub(used),
             reset_ms,
         };
         let minute = left(policy.minute, self.in_minute(), minute_reset(self, policy, now));
         let day = policy.day.map(|limit| left(limit, self.in_day(), now.day().end().since(now)));
-        Standing { minute, day }
+        QuotaStatus { minute, day }
     }
 
-    /// Why a call is refused, and when one will pass if nothing else is called until then.
+    /// Returns the reason for which a call is refused, and when one will pass if nothing else is
+    /// called until then.
     fn denial(&self, policy: &Policy, now: UnixMillis) -> Denial {
         let day_full = policy.day.is_some_and(|day| self.in_day() >= day.get());
         let minute_full = self.in_minute() >= policy.minute.get();

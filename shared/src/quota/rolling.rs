@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::UnixMillis;
 
-/// What was counted within the last `WINDOW_MS`, in buckets of `BUCKET_MS`.
+/// A sliding window: the counts of the last `WINDOW_MS`, in buckets of `BUCKET_MS`.
 ///
-/// A count leaves one bucket's length after the window has passed its bucket's beginning: a little late and never
-/// early. So no interval of the window's length, wherever it begins, holds more than was allowed at once; the
-/// price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
+/// A count leaves one bucket's length after the window has passed its bucket's beginning: a little
+/// late and never early. So no interval of the window's length, wherever it begins, holds more than
+/// was allowed at once; the price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Rolling<const BUCKET_MS: u64, const WINDOW_MS: u64> {
@@ -53,14 +53,14 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         }
     }
 
-    /// All that is in the window.
+    /// Returns all that is in the window.
     #[must_use]
     pub const fn total(&self) -> u32 {
         self.total
     }
 
-    /// The moment by which at least `n` of the counts will have left, if nothing is added; `None` when there are
-    /// fewer than `n`.
+    /// Returns the moment by which at least `n` of the counts will have left, if nothing is added;
+    /// `None` if there are fewer than `n`.
     #[must_use]
     pub fn freed_at(&self, n: u32) -> Option<UnixMillis> {
         let mut freed = 0u32;
@@ -70,7 +70,7 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         })
     }
 
-    /// Every bucket's number with its count, the oldest first.
+    /// Returns every bucket's number with its count, the oldest first.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
         self.buckets.iter().copied()
     }
@@ -80,17 +80,17 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         self.add(Self::begins_at(bucket), n);
     }
 
-    /// The number of the bucket that a moment lies in.
+    /// Returns the number of the bucket that a moment lies in.
     pub(crate) const fn bucket(at: UnixMillis) -> u64 {
         at.0 / BUCKET_MS
     }
 
-    /// The first moment of a bucket.
+    /// Returns the first moment of a bucket.
     pub(crate) const fn begins_at(bucket: u64) -> UnixMillis {
         UnixMillis(bucket.saturating_mul(BUCKET_MS))
     }
 
-    /// The moment from which a bucket's counts no longer count.
+    /// Returns the moment from which a bucket's counts no longer count.
     pub(crate) const fn leaves_at(bucket: u64) -> UnixMillis {
         UnixMillis(bucket.saturating_add(1).saturating_mul(BUCKET_MS).saturating_add(WINDOW_MS))
     }

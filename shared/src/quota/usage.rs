@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     policy::Policy,
-    quota::{Clock, Counts, Denial, Rolling, Standing},
+    quota::{Clock, Counts, Denial, QuotaStatus, Rolling},
     time::{UnixMillis, UtcDay},
 };
 
@@ -26,14 +26,14 @@ pub struct Usage {
     day_used: u32,
 }
 
-/// Whether one call may pass. A refusal is an answer, not an error.
+/// The decision on one call. A refusal is a value, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It may, and is counted.
-    Allow(Standing),
+    Allow(QuotaStatus),
     /// It may not, and is not counted.
-    Deny(Denial, Standing),
+    Deny(Denial, QuotaStatus),
 }
 
 impl Usage {
@@ -48,7 +48,7 @@ impl Usage {
         Decision::Allow(self.standing(policy, now))
     }
 
-    /// The moment on the key's own clock, which the other calls take.
+    /// Returns the moment on the key's own clock, which the other calls take.
     pub fn read_clock(&mut self, now: UnixMillis) -> UnixMillis {
         self.clock.read(now)
     }
@@ -75,13 +75,13 @@ impl Usage {
         }
     }
 
-    /// The day that is being counted.
+    /// Returns the day that is being counted.
     #[must_use]
     pub const fn day(&self) -> UtcDay {
         self.day
     }
 
-    /// Calls counted in the last minute and today.
+    /// Returns the calls counted in the last minute and today.
     #[must_use]
     pub const fn used(&self) -> (u32, u32) {
         (self.minute.total(), self.day_used)

@@ -7,12 +7,12 @@ use crate::problem::Problem;
 
 /// Refuses a `Host` that is not one host with an optional port.
 ///
-/// An empty one is accepted: the gateway does not choose by host, so its own name applies (RFC 9112,
-/// section 3.3). A comma is refused although RFC 3986 has it in names, because it also joins the values of
-/// two headers.
+/// An empty one is accepted: the gateway does not choose by host, so its own name applies (RFC
+/// 9112, section 3.3). A comma is refused although RFC 3986 has it in names, because it also joins
+/// the values of two headers.
 ///
 /// # Errors
-/// `header-malformed`.
+/// Returns `header-malformed`.
 pub(super) fn check(value: &[u8]) -> Result<(), Problem> {
     if value.is_empty() || is_authority(value) {
         return Ok(());
@@ -45,7 +45,7 @@ fn is_host(host: &[u8]) -> bool {
     }
 }
 
-/// A registered name or an IPv4 address.
+/// Returns a registered name or an IPv4 address.
 fn is_name(mut name: &[u8]) -> bool {
     while let [byte, rest @ ..] = name {
         name = match (byte, rest) {

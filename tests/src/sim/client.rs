@@ -1,6 +1,6 @@
 //! A client that waits for each answer and keeps to what its headers say, in the whole seconds it is told.
 
-use shared::{holder::Admission, request_id::RequestId};
+use shared::{lease_cache::Admission, request_id::RequestId};
 
 /// How a client spreads its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

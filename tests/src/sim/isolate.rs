@@ -1,15 +1,15 @@
 //! An isolate: a holder in memory that may vanish, and a clock.
 
 use shared::{
-    holder::Holder,
     key::{KeyRecord, VerifiedKey},
+    lease_cache::LeaseCache,
     time::UnixMillis,
 };
 
 use super::{Rng, Scenario, Site, Step, clock::MachineClock};
 
 pub(super) struct Isolate {
-    pub(super) holder: Holder,
+    pub(super) holder: LeaseCache,
     /// Counts the isolates that were here; what was begun in another one ended with it.
     pub(super) life: u32,
     pub(super) site: Site,
@@ -25,7 +25,7 @@ impl Isolate {
         let offset = i64::try_from(rng.range(0, 2 * off.unsigned_abs() + 1)).unwrap() - off;
         let steps = steps(scenario, rng);
         Self {
-            holder: Holder::new(rng.next()),
+            holder: LeaseCache::new(rng.next()),
             life: 0,
             site: scenario.sites[place % scenario.sites.len()],
             clock: MachineClock::new(offset, scenario.start, &steps),
@@ -38,7 +38,7 @@ impl Isolate {
 
     /// Another isolate takes this one's place.
     pub(super) fn crash(&mut self, rng: &mut Rng) {
-        self.holder = Holder::new(rng.next());
+        self.holder = LeaseCache::new(rng.next());
         self.life += 1;
     }
 

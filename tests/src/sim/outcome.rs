@@ -1,8 +1,8 @@
 //! What came of a scenario, and whether it kept the promises.
 
 use shared::{
-    holder::Admission,
     key::{KeyRecord, KeyStatus},
+    lease_cache::Admission,
     meter::TTL_MS,
     policy::Policy,
     tier::Tier,

@@ -3,9 +3,9 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use shared::{
-    holder::{ANSWER_WITHIN_MS, Admission, Charge, Step},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, KeyStatus, VerifiedKey},
-    meter::{Answer, Ask, Changed, Message, Reply, Verdict},
+    lease_cache::{ANSWER_WITHIN_MS, Admission, Charge, Step},
+    meter::{Changed, Message, MeterRequest, MeterResponse, Reply, Verdict},
     secret::MacKeys,
     time::UnixMillis,
     tool::Tool,
@@ -54,7 +54,7 @@ pub(super) struct World<'a> {
 struct Exchange {
     isolate: usize,
     life: u32,
-    ask: Ask,
+    ask: MeterRequest,
     /// By the isolate's clock.
     sent: UnixMillis,
     background: Background,
@@ -80,7 +80,7 @@ struct Background {
 enum Event {
     Call { isolate: usize, fails: bool },
     AtMeter(usize),
-    AtIsolate(usize, Box<Answer>),
+    AtIsolate(usize, Box<MeterResponse>),
     Retry(usize),
     Deadline(usize),
     Timer { isolate: usize, life: u32, background: Background },
@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         let step = match self.limiter {
             Limiter::Lease => here.holder.call(&self.key, now),
             Limiter::CallPerRequest => {
-                Step::Ask(Ask { want: true, rate: 0, ..here.holder.read(&self.key, now) })
+                Step::Ask(MeterRequest { want: true, rate: 0, ..here.holder.read(&self.key, now) })
             }
         };
         let background = Background { born: self.now, renewals: 0 };
@@ -236,7 +236,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn ask(&mut self, isolate: usize, ask: Ask, background: Background, waiting: Option<Waiting>) {
+    fn ask(&mut self, isolate: usize, ask: MeterRequest, background: Background, waiting: Option<Waiting>) {
         let here = &mut self.isolates[isolate];
         let (life, sent) = (here.life, here.now(self.now));
         let exchange = self.exchanges.len();
@@ -297,7 +297,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn at_isolate(&mut self, exchange: usize, answer: &Answer) {
+    fn at_isolate(&mut self, exchange: usize, answer: &MeterResponse) {
         let asked = &mut self.exchanges[exchange];
         let (isolate, background) = (asked.isolate, asked.background);
         let here = &mut self.isolates[isolate];

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use shared::{
     caller,
-    key::{
-        ApiKey, IdempotencyKey, IssueRequest, IssueStep, KeyEntropy, KeyEnv, KeyId, KeyRecord, ListRequest,
-        MAX_BODY, VerifiedKey, describe, describe_page, describe_rotated, describe_usage, includes_usage,
-        key_unknown, read_change, read_grace,
+    idempotency::IssueStep,
+    key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, Subject, VerifiedKey},
+    keys_api::{
+        IdempotencyKey, IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated,
+        describe_usage, includes_usage, key_unknown, read_change, read_grace,
     },
     meter::Change,
     problem::{Code, Problem},
     request::{stalled, too_large, too_slow},
+    response::Response,
     secret::AdminSecret,
     tier::Tier,
-    written::Written,
 };
 
 use super::OwnRequest;
@@ -23,39 +24,42 @@ use crate::{
     call::Record,
     clock,
     config::Authority,
-    direct::{authenticate, key_admin::Subject},
+    direct::authenticate,
     relay::{BodyFault, Incoming},
 };
 
 /// `GET /v1/keys/me`
-pub(super) fn read_own(request: &OwnRequest<'_>, record: &mut Record) -> Result<Written, Problem> {
+pub(super) fn read_own(request: &OwnRequest<'_>, record: &mut Record) -> Result<Response, Problem> {
     let key = own(request)?;
     request.direct.check_revocations_known()?;
     let reading = request.direct.keys.read(&key, request.now)?;
     record.log.standing = reading.answer.standing;
     let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
-    Ok(Written::json(usage.to_string()))
+    Ok(Response::json(usage.to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
     request: &OwnRequest<'_>,
     incoming: &mut Incoming<'_>,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     let key = own(request)?;
     let (_, environment) = here(request)?;
     renew(request, Subject::Own(&key), key.issued_tier, environment, incoming).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(super) async fn revoke_own(request: &OwnRequest<'_>) -> Result<Written, Problem> {
+pub(super) async fn revoke_own(request: &OwnRequest<'_>) -> Result<Response, Problem> {
     let key = own(request)?;
     here(request)?;
     change(request, Subject::Own(&key), Change::Revoke).await
 }
 
 /// `POST /v1/keys/issue`
-pub(super) async fn issue(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>) -> Result<Written, Problem> {
+pub(super) async fn issue(
+    request: &OwnRequest<'_>,
+    incoming: &mut Incoming<'_>,
+) -> Result<Response, Problem> {
     let (admin, environment) = administered(request)?;
     request.scheme.check_confidential()?;
     let body = read_body(request, incoming).await?;
@@ -69,7 +73,7 @@ pub(super) async fn issue(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>)
         let issued = new.issue(environment, draw()?, signing, request.now);
         request.direct.keys.merge_record(issued.record.clone());
         store(request).await?;
-        return Ok(issued.answer());
+        return Ok(issued.response());
     };
     let step = |step| request.direct.issue(key.name(), step, clock::now());
     let attempt = IdempotencyKey::attempt(&new, draw()?.secret, signing);
@@ -83,27 +87,27 @@ pub(super) async fn issue(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>)
             return Err(problem);
         }
     }
-    Ok(issued.answer())
+    Ok(issued.response())
 }
 
 /// `GET /v1/keys`
-pub(super) fn list(request: &OwnRequest<'_>) -> Result<Written, Problem> {
+pub(super) fn list(request: &OwnRequest<'_>) -> Result<Response, Problem> {
     authorize(request)?;
     let signing = &request.config.signing;
     let (records, next) = request.direct.list(&ListRequest::read(request.query, signing)?);
-    Ok(Written::json(describe_page(&records, next.as_ref(), signing).to_string()))
+    Ok(Response::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }
 
 /// `GET /v1/keys/{id}`
-pub(super) fn read(request: &OwnRequest<'_>, id: &KeyId) -> Result<Written, Problem> {
+pub(super) fn read(request: &OwnRequest<'_>, id: &KeyId) -> Result<Response, Problem> {
     authorize(request)?;
     if includes_usage(request.query)? {
         let reading = request.direct.keys.show(id, request.now).ok_or_else(key_unknown)?;
         let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
-        return Ok(Written::json(usage.to_string()));
+        return Ok(Response::json(usage.to_string()));
     }
     let record = request.direct.change(Subject::Named(id), Change::None, request.now)?;
-    Ok(Written::json(describe(&record).to_string()))
+    Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
@@ -111,14 +115,14 @@ pub(super) async fn patch(
     request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     authorize(request)?;
     let body = read_body(request, incoming).await?;
     change(request, Subject::Named(id), read_change(&body, request.now)?).await
 }
 
 /// `POST /v1/keys/{id}/revoke`
-pub(super) async fn revoke(request: &OwnRequest<'_>, id: &KeyId) -> Result<Written, Problem> {
+pub(super) async fn revoke(request: &OwnRequest<'_>, id: &KeyId) -> Result<Response, Problem> {
     authorize(request)?;
     change(request, Subject::Named(id), Change::Revoke).await
 }
@@ -128,7 +132,7 @@ pub(super) async fn rotate(
     request: &OwnRequest<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     let environment = authorize(request)?;
     let tier = request.direct.change(Subject::Named(id), Change::None, request.now)?.tier;
     renew(request, Subject::Named(id), tier, environment, incoming).await
@@ -145,18 +149,18 @@ async fn renew(
     tier: Tier,
     environment: KeyEnv,
     incoming: &mut Incoming<'_>,
-) -> Result<Written, Problem> {
+) -> Result<Response, Problem> {
     let body = read_body(request, incoming).await?;
     let grace_ms = read_grace(&body)?;
     let (signing, now) = (&request.config.signing, request.now);
     let (key, minted) = ApiKey::mint(environment, *subject.id(), tier, now, draw()?.secret, signing);
     let record = changed(request, subject, Change::Rotate { secret: minted.secret, grace_ms }).await?;
-    Ok(Written::json(describe_rotated(&record, &key).to_string()))
+    Ok(Response::json(describe_rotated(&record, &key).to_string()))
 }
 
-async fn change(request: &OwnRequest<'_>, subject: Subject<'_>, change: Change) -> Result<Written, Problem> {
+async fn change(request: &OwnRequest<'_>, subject: Subject<'_>, change: Change) -> Result<Response, Problem> {
     let record = changed(request, subject, change).await?;
-    Ok(Written::json(describe(&record).to_string()))
+    Ok(Response::json(describe(&record).to_string()))
 }
 
 async fn changed(

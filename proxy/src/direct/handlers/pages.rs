@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 
 use once_cell::sync::Lazy;
-use shared::{docs, openapi, transport::Address, written::Written};
+use shared::{docs, openapi, response::Response, transport::Address};
 
 use super::OwnRequest;
 
 static DESCRIPTION: Lazy<String> = Lazy::new(openapi::text);
 
 /// `GET /openapi.json`
-pub(super) fn openapi(request: &OwnRequest<'_>) -> Written {
-    openapi::answer(&DESCRIPTION, &public_url(request))
+pub(super) fn openapi(request: &OwnRequest<'_>) -> Response {
+    openapi::response(&DESCRIPTION, &public_url(request))
 }
 
 /// `GET /docs`
-pub(super) fn docs(request: &OwnRequest<'_>) -> Written {
+pub(super) fn docs(request: &OwnRequest<'_>) -> Response {
     docs::reference(&public_url(request))
 }
 

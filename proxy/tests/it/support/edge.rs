@@ -6,7 +6,8 @@ use std::{
 };
 
 use shared::{
-    key::{ChangesPage, ChangesRequest, Cursor, KeyRecord},
+    key::KeyRecord,
+    keys_api::{ChangesPage, ChangesRequest, Cursor},
     origin_token::OriginToken,
     secret::MacKeys,
     time::UnixMillis,

@@ -61,7 +61,8 @@ impl Meter {
     }
 }
 
-/// Why the holder of `key` may not change the record: only who has the secret in use may, not one it replaced.
+/// Returns the reason for which the holder of `key` may not change the record: only the secret in
+/// use may, not one it replaced.
 fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<Changed> {
     match record.check(key, now) {
         Err(fault) => Some(Changed::Refused(fault)),

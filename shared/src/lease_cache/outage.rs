@@ -1,4 +1,4 @@
-//! A meter that does not answer, and how long it is left alone.
+//! The backoff after a meter that does not respond.
 
 use crate::time::UnixMillis;
 
@@ -28,7 +28,7 @@ impl Outage {
         now < self.until
     }
 
-    /// Milliseconds until the meter is asked again.
+    /// Returns the milliseconds until the meter is asked again.
     pub(super) const fn left_ms(&self, now: UnixMillis) -> u64 {
         self.until.since(now)
     }

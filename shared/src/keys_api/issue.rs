@@ -10,10 +10,10 @@ use crate::{
     key::{ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus},
     policy::{LimitOverrides, Policy, Window},
     problem::Problem,
+    response::Response,
     secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
-    written::Written,
 };
 
 /// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
@@ -29,16 +29,16 @@ pub struct IssueRequest {
     admin_secret: Option<String>,
 }
 
-/// What to issue, once every field is right.
+/// A validated request to issue a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewKey {
-    /// Whom it is for.
+    /// The holder.
     pub holder: KeyHolder,
-    /// What is paid for.
+    /// The tier.
     pub tier: Tier,
     /// Its own limits.
     pub limits: LimitOverrides,
-    /// When it ends.
+    /// The expiry.
     pub expires_at: Option<UnixMillis>,
     /// The plan of the bio-link product.
     pub biolink_plan: BiolinkPlan,
@@ -59,7 +59,7 @@ impl IssueRequest {
     /// Reads the body.
     ///
     /// # Errors
-    /// `body-malformed` when it is not one JSON object.
+    /// Returns `body-malformed` if it is not one JSON object.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let admin_secret = fields.required("admin_secret", |value| match text(value)? {
@@ -69,9 +69,9 @@ impl IssueRequest {
         Ok(Self { fields, admin_secret })
     }
 
-    /// The admin secret as presented; `None` when there is none, which [`IssueRequest::check`] reports as a
-    /// fault like any other. Compare it before calling that: what is wrong with a request is told only to who
-    /// knows the secret, or sent none.
+    /// Returns the admin secret as presented; `None` if there is none, which
+    /// [`IssueRequest::check`] reports as a fault like any other. Compare it before calling that:
+    /// faults are shown only to callers who know the secret, or sent none.
     #[must_use]
     pub fn admin_secret(&self) -> Option<&str> {
         self.admin_secret.as_deref()
@@ -80,7 +80,7 @@ impl IssueRequest {
     /// Checks every field.
     ///
     /// # Errors
-    /// `fields-invalid` with all faults at once.
+    /// Returns `fields-invalid` with all faults at once.
     pub fn check(mut self, now: UnixMillis) -> Result<NewKey, Problem> {
         let email = self.fields.required("email", parse_email);
         let name = self.fields.required("name", parse_name);
@@ -126,18 +126,18 @@ impl NewKey {
 }
 
 impl Issued {
-    /// The answer to the issue request: the only answer that ever holds a key.
+    /// Returns the response to the issue request, the only one that ever holds a key.
     #[must_use]
-    pub fn answer(&self) -> Written {
+    pub fn response(&self) -> Response {
         let mut body = describe(&self.record);
         if let Some(members) = body.as_object_mut() {
             members.insert("key".to_owned(), Value::from(self.key.reveal()));
         }
-        Written::created(body.to_string(), format!("/v1/keys/{}", self.record.id))
+        Response::created(body.to_string(), format!("/v1/keys/{}", self.record.id))
     }
 }
 
-/// What is told of a key: everything but its secret.
+/// Returns the description of a key: everything but its secret.
 #[must_use]
 pub fn describe(record: &KeyRecord) -> Value {
     json!({
@@ -290,8 +290,10 @@ mod tests {
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": "s"});
         let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
         let issued = check(body).unwrap().issue(KeyEnv::Live, entropy, &keys, NOW);
-        let text =
-            serde_json::from_str::<Value>(&issued.answer().body).unwrap()["key"].as_str().unwrap().to_owned();
+        let text = serde_json::from_str::<Value>(&issued.response().body).unwrap()["key"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let verified = ApiKey::parse(&text).unwrap().verify(&keys).unwrap();
         assert_eq!(issued.record.check(&verified, NOW), Ok(()));
         assert!(!issued.record.to_json().contains(&text[9..40]), "the record must not hold the key");

@@ -3,15 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    key::{KeyRecord, describe},
-    meter::Reading,
-    quota::Left,
-    time::UnixMillis,
+    key::KeyRecord, keys_api::describe, meter::MeterSnapshot, quota::WindowStatus, time::UnixMillis,
 };
 
-/// The key as [`describe`] tells it, with what it has used. `None` when the meter holds no record of it.
+/// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
+/// it.
 #[must_use]
-pub fn describe_usage(reading: &Reading, now: UnixMillis) -> Option<Value> {
+pub fn describe_usage(reading: &MeterSnapshot, now: UnixMillis) -> Option<Value> {
     let record = reading.record.as_ref()?;
     let standing = reading.answer.standing.as_ref()?;
     let mut answer = describe(record);
@@ -30,7 +28,7 @@ pub fn describe_usage(reading: &Reading, now: UnixMillis) -> Option<Value> {
 }
 
 /// What is `held` is lent to the gateway's locations, which give back what they do not use within seconds.
-fn window(left: Option<Left>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
+fn window(left: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
     json!({
         "limit": left.map(|left| left.limit),
         "used": used,
@@ -52,7 +50,7 @@ mod tests {
     use super::*;
     use crate::{
         key::{KeyEnv, KeyId, VerifiedKey},
-        meter::{Ask, Message, Meter, Reply},
+        meter::{Message, Meter, MeterRequest, Reply},
         secret::MacKeys,
         tier::Tier,
     };
@@ -64,10 +62,10 @@ mod tests {
         crate::key::ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), tier, NOW, [2; 16], &keys).1
     }
 
-    fn reading(tier: Tier, calls: u32) -> Reading {
+    fn reading(tier: Tier, calls: u32) -> MeterSnapshot {
         let key = key(tier);
         let mut meter = Meter::default();
-        let mut ask = Ask {
+        let mut ask = MeterRequest {
             holder: 1,
             seq: 0,
             key,

@@ -1,20 +1,22 @@
-//! `Idempotency-Key` of `POST /v1/keys/issue`: a retry gets the same key again, though no key is stored.
+//! `Idempotency-Key` of `POST /v1/keys/issue`: a retry gets the same key again, though no key is
+//! stored.
 //!
-//! The key's id and secret are derived from the signing secret, the client's `Idempotency-Key` and a nonce. Only the nonce
-//! is stored, for a day, with the moment of issuing and a MAC of the request. So a retry can make the response anew, and
-//! nothing at rest tells the key without the signing secret and the client's header.
+//! The key's id and secret are derived from the signing secret, the client's `Idempotency-Key` and
+//! a nonce. Only the nonce is stored, for a day, with the moment of issuing and a MAC of the
+//! request. So a retry can make the response anew, and nothing at rest reveals the key without the
+//! signing secret and the client's header.
 
 use std::fmt::Write as _;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    key::{KeyEntropy, NewKey},
+    idempotency::IssueAttempt,
+    key::KeyEntropy,
+    keys_api::NewKey,
     problem::{Code, Problem},
     secret::{MacKeys, sha256},
-    time::UnixMillis,
 };
 
 /// The header.
@@ -24,12 +26,7 @@ const NAME_DOMAIN: &[u8] = b"utg.idempotency.v1";
 const ENTROPY_DOMAIN: &[u8] = b"utg.issue.v1";
 const REQUEST_DOMAIN: &[u8] = b"utg.issue-request.v1";
 
-/// How long a retry gets the same response, in milliseconds: a day.
-const KEEP_MS: u64 = 86_400_000;
-/// How long a request may take before a retry takes its place, in milliseconds.
-const BUSY_MS: u64 = 30_000;
-
-/// What a client sent as `Idempotency-Key`.
+/// The value of `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey<'a>(&'a str);
 
@@ -39,7 +36,8 @@ impl<'a> IdempotencyKey<'a> {
     /// Reads the header; `None` without one.
     ///
     /// # Errors
-    /// `header-malformed` unless it is 1 to 255 characters of visible ASCII without a comma, which would join two.
+    /// Returns `header-malformed` unless it is 1 to 255 characters of visible ASCII without a
+    /// comma, which would join two.
     pub fn read(header: Option<&'a str>) -> Result<Option<Self>, Problem> {
         let Some(text) = header.map(str::trim) else { return Ok(None) };
         let plain = |b: u8| b.is_ascii_graphic() && b != b',';
@@ -51,7 +49,7 @@ impl<'a> IdempotencyKey<'a> {
         Err(Problem::new(Code::HeaderMalformed, detail))
     }
 
-    /// The name under which its state is kept. It does not tell the header's text.
+    /// Returns the name under which its state is kept. It does not reveal the header's text.
     #[must_use]
     pub fn name(&self) -> String {
         let digest = sha256(&[NAME_DOMAIN, self.0.as_bytes()]);
@@ -62,16 +60,16 @@ impl<'a> IdempotencyKey<'a> {
         })
     }
 
-    /// A request to issue `new`, with 16 random bytes of its own.
+    /// Returns a request to issue `new`, with 16 random bytes of its own.
     #[must_use]
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
         let request = json!([new.holder, new.tier, new.limits, new.expires_at, new.biolink_plan]).to_string();
         let (signing, key) = keys.current();
         let fingerprint = URL_SAFE_NO_PAD.encode(key.sign(&[REQUEST_DOMAIN, request.as_bytes()]));
-        IssueAttempt { nonce: URL_SAFE_NO_PAD.encode(drawn), fingerprint, signing }
+        IssueAttempt::new(URL_SAFE_NO_PAD.encode(drawn), fingerprint, signing)
     }
 
-    /// The randomness of the key that is issued under this nonce.
+    /// Returns the randomness of the key that is issued under this nonce.
     #[must_use]
     pub fn entropy(&self, nonce: &str, keys: &MacKeys) -> KeyEntropy {
         let (_, key) = keys.current();
@@ -83,148 +81,15 @@ impl<'a> IdempotencyKey<'a> {
     }
 }
 
-/// A request to issue a key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueAttempt {
-    nonce: String,
-    fingerprint: String,
-    signing: u8,
-}
-
-/// How a request to issue a key goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IssueStep {
-    /// It begins. The same step again gets the same turn.
-    Begin(IssueAttempt),
-    /// The record is stored.
-    Done,
-    /// It was given up: a retry need not wait.
-    Failed,
-}
-
-/// What a request to issue a key may do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IssueTurn {
-    /// Issue the key of this nonce as of this moment, and store it.
-    Issue {
-        /// For [`IdempotencyKey::entropy`].
-        nonce: String,
-        /// When the key is issued.
-        at: UnixMillis,
-    },
-    /// Make the response again, and store nothing: the key may have been changed since.
-    Replay {
-        /// For [`IdempotencyKey::entropy`].
-        nonce: String,
-        /// When the key was issued.
-        at: UnixMillis,
-    },
-    /// Wait: another request under the same header is in flight.
-    InFlight,
-    /// The header was used for another request.
-    Reused,
-    /// The signing secret was changed since, and the response cannot be made again.
-    SigningChanged,
-    /// To a step that needs no turn.
-    Noted,
-}
-
-impl IssueTurn {
-    /// The nonce and moment to issue with, and whether the record is to be stored.
-    ///
-    /// # Errors
-    /// `idempotency-conflict` or `idempotency-key-reused`.
-    pub fn resolve(self) -> Result<(String, UnixMillis, bool), Problem> {
-        match self {
-            Self::Issue { nonce, at } => Ok((nonce, at, true)),
-            Self::Replay { nonce, at } => Ok((nonce, at, false)),
-            Self::InFlight => {
-                let detail = "another request with this Idempotency-Key is in flight; try again";
-                Err(Problem::new(Code::IdempotencyConflict, detail).retry_after(1))
-            }
-            Self::SigningChanged => Err(Problem::new(
-                Code::IdempotencyConflict,
-                "the signing secret was changed since the first request, whose key cannot be shown again; find it in the list and rotate it",
-            )),
-            Self::Reused => Err(Problem::new(
-                Code::IdempotencyKeyReused,
-                "this Idempotency-Key was sent with another request within the last 24 hours",
-            )),
-            Self::Noted => Err(Problem::new(Code::Internal, "a request to issue a key has no turn")),
-        }
-    }
-}
-
-/// What is kept of an `Idempotency-Key` for a day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueOnce {
-    first: IssueAttempt,
-    at: UnixMillis,
-    done: bool,
-    /// The nonce of the request that is in flight, and until when it may be.
-    busy: String,
-    busy_until: UnixMillis,
-}
-
-impl IssueOnce {
-    /// Takes a step in.
-    pub fn step(known: &mut Option<Self>, step: IssueStep, now: UnixMillis) -> IssueTurn {
-        if known.as_ref().is_some_and(|known| known.is_over(now)) {
-            *known = None;
-        }
-        match (known, step) {
-            (Some(known), IssueStep::Begin(attempt)) => known.begin_again(attempt, now),
-            (known @ None, IssueStep::Begin(first)) => {
-                let (nonce, busy) = (first.nonce.clone(), first.nonce.clone());
-                *known = Some(Self { first, at: now, done: false, busy, busy_until: now.plus(BUSY_MS) });
-                IssueTurn::Issue { nonce, at: now }
-            }
-            (Some(known), IssueStep::Done) => {
-                known.done = true;
-                IssueTurn::Noted
-            }
-            (Some(known), IssueStep::Failed) => {
-                known.busy_until = now;
-                IssueTurn::Noted
-            }
-            (None, IssueStep::Done | IssueStep::Failed) => IssueTurn::Noted,
-        }
-    }
-
-    /// Whether it was kept for its day.
-    #[must_use]
-    pub fn is_over(&self, now: UnixMillis) -> bool {
-        now.since(self.at) >= KEEP_MS
-    }
-
-    fn begin_again(&mut self, attempt: IssueAttempt, now: UnixMillis) -> IssueTurn {
-        if attempt.signing != self.first.signing {
-            return IssueTurn::SigningChanged;
-        }
-        if attempt.fingerprint != self.first.fingerprint {
-            return IssueTurn::Reused;
-        }
-        let (nonce, at) = (self.first.nonce.clone(), self.at);
-        if self.done {
-            return IssueTurn::Replay { nonce, at };
-        }
-        if now < self.busy_until && attempt.nonce != self.busy {
-            return IssueTurn::InFlight;
-        }
-        self.busy = attempt.nonce;
-        self.busy_until = now.plus(BUSY_MS);
-        IssueTurn::Issue { nonce, at }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        key::{IssueRequest, KeyEnv},
+        idempotency::{BUSY_MS, IssueOnce, IssueStep, IssueTurn, KEEP_MS},
+        key::KeyEnv,
+        keys_api::IssueRequest,
         request_id::RequestId,
+        time::UnixMillis,
     };
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
@@ -234,9 +99,13 @@ mod tests {
     }
 
     fn attempt(name: &str, drawn: u8) -> IssueAttempt {
+        attempt_with(name, drawn, &keys("0123456789abcdef0123456789abcdef"))
+    }
+
+    fn attempt_with(name: &str, drawn: u8, keys: &MacKeys) -> IssueAttempt {
         let body = json!({"email": "a@b.co", "name": name, "tier": "pro", "admin_secret": "s"}).to_string();
         let new = IssueRequest::read(body.as_bytes()).unwrap().check(NOW).unwrap();
-        IdempotencyKey::attempt(&new, [drawn; 16], &keys("0123456789abcdef0123456789abcdef"))
+        IdempotencyKey::attempt(&new, [drawn; 16], keys)
     }
 
     fn begin(known: &mut Option<IssueOnce>, attempt: IssueAttempt, now: UnixMillis) -> IssueTurn {
@@ -306,7 +175,7 @@ mod tests {
             let body =
                 json!({"email": "a@b.co", "name": "Ada", "tier": "pro", "admin_secret": "s"}).to_string();
             let new = IssueRequest::read(body.as_bytes()).unwrap().check(now).unwrap();
-            new.issue(KeyEnv::Live, key.entropy("n", &signing), &signing, NOW).answer().body
+            new.issue(KeyEnv::Live, key.entropy("n", &signing), &signing, NOW).response().body
         };
         assert_eq!(issue(NOW), issue(NOW.plus(60_000)));
     }
@@ -315,7 +184,8 @@ mod tests {
     fn changed_signing_secret_and_malformed_headers_are_refused() {
         let mut known = None;
         begin(&mut known, attempt("Ada", 1), NOW);
-        let turn = begin(&mut known, IssueAttempt { signing: 2, ..attempt("Ada", 2) }, NOW);
+        let other = keys("2:another-secret-of-32-characters!");
+        let turn = begin(&mut known, attempt_with("Ada", 2, &other), NOW);
         assert_eq!(turn.resolve().unwrap_err().render(&RequestId([0; 16])).status, 409);
         assert_eq!(IdempotencyKey::read(None), Ok(None));
         for text in ["", " ", "a,b", "a b", "\u{fc}", &"a".repeat(256)] {

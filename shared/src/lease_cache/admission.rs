@@ -3,35 +3,36 @@
 use super::Charge;
 use crate::{
     key::KeyFault,
-    meter::Ask,
+    meter::MeterRequest,
     problem::{Code, Problem},
-    quota::{Denial, Standing},
+    quota::{Denial, QuotaStatus},
 };
 
-/// What to do with a call.
+/// The next step for a call.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
 pub enum Step {
     /// Decided here and now. `renew`, when there, is to be asked in the background.
-    Decided(Admission, Option<Ask>),
+    Decided(Admission, Option<MeterRequest>),
     /// The meter must be asked, and the call waits.
-    Ask(Ask),
+    Ask(MeterRequest),
 }
 
-/// What became of a call.
+/// The decision on a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     /// It passes. `degraded` when the meter was out of reach and the local budget let it pass.
     Allow {
-        /// How the key stands now.
-        standing: Standing,
+        /// The key's quota status.
+        standing: QuotaStatus,
         /// The policy was kept by the local budget.
         degraded: bool,
-        /// Where the call is counted: for [`Holder::ended`](super::Holder::ended).
+        /// The record of where the call is counted, for
+        /// [`LeaseCache::ended`](super::LeaseCache::ended).
         charge: Charge,
     },
     /// It would exceed a quota.
-    Deny(Denial, Standing),
+    Deny(Denial, QuotaStatus),
     /// The key may not be used.
     Refuse(KeyFault),
     /// The meter is out of reach, and the tier waits rather than risk a call too many.
@@ -42,7 +43,7 @@ pub enum Admission {
 }
 
 impl Admission {
-    /// The refusal as the client sees it; `None` for a call that passes.
+    /// Returns the refusal as the client sees it; `None` for a call that passes.
     #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         match self {
@@ -59,9 +60,9 @@ impl Admission {
         }
     }
 
-    /// How the key stands, where that is known.
+    /// Returns the key's quota status, if it is known.
     #[must_use]
-    pub const fn standing(&self) -> Option<&Standing> {
+    pub const fn standing(&self) -> Option<&QuotaStatus> {
         match self {
             Self::Allow { standing, .. } | Self::Deny(_, standing) => Some(standing),
             Self::Refuse(_) | Self::Unavailable { .. } => None,

@@ -1,10 +1,10 @@
-//! What a [`Holder`] admits, asks and tells, against a real [`Meter`], message by message.
+//! What a [`LeaseCache`] admits, asks and tells, against a real [`Meter`], message by message.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use shared::{
-    holder::{Admission, Charge, Holder, Step},
     key::{ApiKey, KeyEnv, KeyFault, KeyId, KeyRecord, VerifiedKey},
-    meter::{Answer, Ask, Change, Message, Meter, Reading, Reply},
+    lease_cache::{Admission, Charge, LeaseCache, Step},
+    meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply},
     secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
@@ -16,7 +16,7 @@ const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 /// One isolate and the meter, without any network between them.
 struct Pair {
     meter: Meter,
-    holder: Holder,
+    holder: LeaseCache,
     key: VerifiedKey,
 }
 
@@ -28,7 +28,7 @@ fn key(tier: Tier, secret: u8) -> VerifiedKey {
 impl Pair {
     fn new(tier: Tier) -> Self {
         let key = key(tier, 1);
-        let mut holder = Holder::new(1);
+        let mut holder = LeaseCache::new(1);
         holder.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
         Self { meter: Meter::default(), holder, key }
     }
@@ -43,7 +43,7 @@ impl Pair {
     }
 
     /// A call that has to ask; the question.
-    fn asks(&mut self, at: u64) -> Ask {
+    fn asks(&mut self, at: u64) -> MeterRequest {
         match self.call(at) {
             Step::Ask(ask) => ask,
             Step::Decided(admission, _) => panic!("decided without asking: {admission:?}"),
@@ -58,7 +58,7 @@ impl Pair {
         }
     }
 
-    fn meter(&mut self, ask: &Ask, at: u64) -> Answer {
+    fn meter(&mut self, ask: &MeterRequest, at: u64) -> MeterResponse {
         match self.meter.handle(Message::Ask(ask.clone()), NOON.plus(at)) {
             Reply::Ask(answer) => answer,
             other => panic!("{other:?}"),
@@ -66,7 +66,7 @@ impl Pair {
     }
 
     /// Carries a question there and back within 20 ms.
-    fn carry(&mut self, ask: &Ask, at: u64) -> Option<Admission> {
+    fn carry(&mut self, ask: &MeterRequest, at: u64) -> Option<Admission> {
         let answer = self.meter(ask, at + 10);
         self.holder.answered(ask, NOON.plus(at), &answer, NOON.plus(at + 20))
     }
@@ -79,7 +79,7 @@ impl Pair {
         }
     }
 
-    fn flush(&mut self, renew: bool, at: u64) -> Option<Ask> {
+    fn flush(&mut self, renew: bool, at: u64) -> Option<MeterRequest> {
         self.holder.flush(&self.key, renew, NOON.plus(at))
     }
 
@@ -87,8 +87,8 @@ impl Pair {
         self.meter.handle(Message::Change { record: None, by: None, change }, NOON.plus(at));
     }
 
-    fn reading(&self, at: u64) -> Reading {
-        let ask = Holder::new(9).read(&self.key, NOON.plus(at));
+    fn reading(&self, at: u64) -> MeterSnapshot {
+        let ask = LeaseCache::new(9).read(&self.key, NOON.plus(at));
         match self.meter.clone().handle(Message::Read(ask), NOON.plus(at)) {
             Reply::Read(reading) => reading,
             other => panic!("{other:?}"),
@@ -233,7 +233,7 @@ fn a_long_denial_is_asked_about_every_half_minute() {
 fn a_denial_ends_early_where_a_lease_may_come_back_but_promises_no_such_thing() {
     let mut pair = Pair::new(Tier::Pro);
     // Another isolate holds half of the minute.
-    let other = Ask { holder: 2, rate: 60_000, ..pair.asks(0) };
+    let other = MeterRequest { holder: 2, rate: 60_000, ..pair.asks(0) };
     pair.meter(&other, 0);
     let mut at = 100;
     let denial = loop {
@@ -412,7 +412,7 @@ fn how_calls_ended_goes_with_the_next_question_or_the_leases_end() {
 #[test]
 fn a_fresh_paid_key_that_the_store_denies_gets_its_record_from_the_meter_and_spends_its_lease() {
     let mut pair = Pair::new(Tier::Pro);
-    pair.holder = Holder::new(1);
+    pair.holder = LeaseCache::new(1);
     pair.admit(0);
     assert!(allowed(&pair.decides(100)));
 }

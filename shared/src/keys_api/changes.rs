@@ -31,13 +31,13 @@ pub struct ChangesPage {
     version: u8,
     /// The newest records, each key once.
     pub keys: Vec<KeyRecord>,
-    /// Where the next page begins, now or later.
+    /// The position at which the next page begins, now or later.
     pub cursor: Cursor,
     /// Whether there is a next page already.
     pub more: bool,
 }
 
-/// Why an answer is no page. Never quotes it.
+/// A reason for which a response is not a page. Never quotes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangesFault {
     /// More than [`ChangesPage::MAX_BYTES`].
@@ -72,14 +72,14 @@ impl ChangesPage {
     /// Most bytes of a page: as many as so many of the longest records need.
     pub const MAX_BYTES: usize = 512 * 1024;
 
-    /// A page of these records, which are sent without their holders.
+    /// Returns a page of these records, which are sent without their holders.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = KeyRecord>, cursor: Cursor, more: bool) -> Self {
         let keys = keys.into_iter().map(|record| record.public()).collect();
         Self { version: VERSION, keys, cursor, more }
     }
 
-    /// The path and query of the page after `cursor`, or of the first one.
+    /// Returns the path and query of the page after `cursor`, or of the first one.
     #[must_use]
     pub fn target(cursor: Option<&Cursor>) -> String {
         let path = Endpoint::KeyChanges.path();
@@ -89,10 +89,10 @@ impl ChangesPage {
         }
     }
 
-    /// Reads an answer.
+    /// Parses a response.
     ///
     /// # Errors
-    /// The [`ChangesFault`].
+    /// Returns the [`ChangesFault`].
     pub fn from_json(text: &[u8]) -> Result<Self, ChangesFault> {
         if text.len() > Self::MAX_BYTES {
             return Err(ChangesFault::TooLong);
@@ -106,7 +106,7 @@ impl ChangesPage {
         }
     }
 
-    /// The page as it is sent.
+    /// Returns the page as it is sent.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Plain strings and numbers always serialise; an empty text would read as a fault.
@@ -114,7 +114,7 @@ impl ChangesPage {
     }
 }
 
-/// Where a page ended. A reader keeps it and gives it back as it is.
+/// The position at which a page ended. A reader keeps it and sends it back unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cursor(String);
@@ -122,7 +122,7 @@ pub struct Cursor(String);
 impl Cursor {
     const MAX_LEN: usize = 64;
 
-    /// A cursor in the feed that began at `begun`, after the change of this number.
+    /// Returns a cursor in the feed that began at `begun`, after the change of this number.
     #[must_use]
     pub fn new(begun: UnixMillis, number: u64) -> Self {
         Self(format!("{}-{number}", begun.0))
@@ -136,8 +136,9 @@ impl Cursor {
         well_formed.then(|| Self(text.to_owned()))
     }
 
-    /// The number after which to go on in the feed that began at `begun` and has come to `last`. It is 0, the very
-    /// beginning, for a cursor from another feed or from further on: the feed was lost, or set back, since then.
+    /// Returns the number after which to go on in the feed that began at `begun` and has come to
+    /// `last`. It is 0, the very beginning, for a cursor from another feed or from further on: the
+    /// feed was lost, or set back, since then.
     #[must_use]
     pub fn number_in(&self, begun: UnixMillis, last: u64) -> u64 {
         let (feed, number) = self.0.split_once('-').unwrap_or_default();
@@ -168,10 +169,10 @@ impl From<Cursor> for String {
     }
 }
 
-/// Which page is asked for.
+/// A request for one page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesRequest {
-    /// Where the page before ended; `None` asks for the first one.
+    /// The position at which the page before ended; `None` requests the first one.
     #[serde(default)]
     pub cursor: Option<Cursor>,
     /// Keys on the page at the most.
@@ -179,10 +180,11 @@ pub struct ChangesRequest {
 }
 
 impl ChangesRequest {
-    /// Reads the query: `cursor`, and `limit` from 1 to [`ChangesPage::MAX_KEYS`], which it is if left out.
+    /// Reads the query: `cursor`, and `limit` from 1 to [`ChangesPage::MAX_KEYS`], which it is if
+    /// left out.
     ///
     /// # Errors
-    /// `fields-invalid` for a parameter that is none, or a value out of bounds.
+    /// Returns `fields-invalid` for a parameter that is none, or a value out of bounds.
     pub fn read(query: Option<&str>) -> Result<Self, Problem> {
         let mut request = Self { cursor: None, limit: ChangesPage::MAX_KEYS };
         for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
@@ -210,19 +212,19 @@ fn invalid(detail: &'static str) -> Problem {
     Problem::new(Code::FieldsInvalid, detail)
 }
 
-/// What the keeper of the feed is told.
+/// A message to the store of the feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
 pub enum ChangesMessage {
-    /// This is a key's record now. It may have been told before, or be older than what was.
+    /// A key's record as it is now. It may be a duplicate, or older than the one before.
     Note(KeyRecord),
-    /// Somebody reads: the answer is a [`ChangesPage`].
+    /// A reader's request. The response is a [`ChangesPage`].
     Read(ChangesRequest),
 }
 
 impl ChangesMessage {
-    /// Tells of a record, without its holder.
+    /// Makes a note of a record, without its holder.
     #[must_use]
     pub fn note(record: &KeyRecord) -> Self {
         Self::Note(record.public())
@@ -244,7 +246,7 @@ mod tests {
 
     const BEGUN: UnixMillis = UnixMillis(1_763_712_000_000);
 
-    /// A record with everything in it, at its longest.
+    /// Returns a record with everything in it, at its longest.
     fn longest(id: u8) -> KeyRecord {
         let (hash, end) = (SecretHash::of(&[255; 16]), UnixMillis(u64::MAX));
         KeyRecord {

@@ -7,7 +7,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::{
-    key::{KeyId, KeyRecord, KeyStatus, describe},
+    key::{KeyId, KeyRecord},
+    keys_api::describe,
     problem::{Code, Problem},
     secret::MacKeys,
     tier::Tier,
@@ -19,18 +20,18 @@ const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 100;
 const MAX_CURSOR: usize = 2_048;
 
-/// Which keys are asked for.
+/// A request for one page of the list of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Where the page before ended.
+    /// The position at which the page before ended.
     pub from: Option<Position>,
     /// Keys on the page at the most.
     pub limit: u32,
-    /// Which of them.
+    /// The filter.
     pub filter: KeyFilter,
 }
 
-/// Which keys are shown; all of them by default.
+/// A filter on the list of keys. The default shows all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyFilter {
     email: Option<String>,
@@ -38,7 +39,7 @@ pub struct KeyFilter {
     status: Option<&'static str>,
 }
 
-/// Where a page ended.
+/// The position at which a page ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// The store's own cursor of the stretch in which it ended; empty for the first one.
@@ -54,8 +55,8 @@ impl ListRequest {
     /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
     ///
     /// # Errors
-    /// `fields-invalid` for a parameter that is none or comes twice, a value out of bounds, or a cursor that was never
-    /// handed out.
+    /// Returns `fields-invalid` for a parameter that is none or comes twice, a value out of bounds,
+    /// or a cursor that was never handed out.
     pub fn read(query: Option<&str>, keys: &MacKeys) -> Result<Self, Problem> {
         let mut request = Self { from: None, limit: DEFAULT_LIMIT, filter: KeyFilter::default() };
         for (name, value) in parameters(query)? {
@@ -80,13 +81,13 @@ impl ListRequest {
 }
 
 impl KeyFilter {
-    /// Whether it shows every key.
+    /// Returns true if it shows every key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it shows this key. Case does not matter in an e-mail address.
+    /// Returns true if it shows this key. Case does not matter in an e-mail address.
     #[must_use]
     pub fn matches(&self, record: &KeyRecord) -> bool {
         let holder = record.holder.as_ref();
@@ -97,23 +98,11 @@ impl KeyFilter {
     }
 }
 
-impl KeyStatus {
-    /// The status in one word, as clients see it.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-            Self::Revoked { .. } => "revoked",
-        }
-    }
-}
-
 impl Position {
     const DOMAIN: &[u8] = b"utg.cursor.v1";
     const TAG: usize = 12;
 
-    /// The cursor as clients get it: URL-safe, and signed, so that one that was never handed out is told apart.
+    /// Returns the cursor as clients get it: URL-safe, and signed, so that a forged one is refused.
     #[must_use]
     pub fn to_cursor(&self, keys: &MacKeys) -> String {
         let after = self.after.map(|id| id.to_string()).unwrap_or_default();
@@ -134,17 +123,17 @@ impl Position {
     }
 }
 
-/// The response: the keys, and where the next page begins, if there is one.
+/// Returns the response: the keys, and where the next page begins, if there is one.
 #[must_use]
 pub fn describe_page(records: &[KeyRecord], next: Option<&Position>, keys: &MacKeys) -> Value {
     let cursor = next.map(|next| next.to_cursor(keys));
     json!({ "keys": records.iter().map(describe).collect::<Value>(), "cursor": cursor })
 }
 
-/// Whether the query of `GET /v1/keys/{id}` asks for the key's usage.
+/// Returns true if the query of `GET /v1/keys/{id}` requests the key's usage.
 ///
 /// # Errors
-/// `fields-invalid` for anything else than `include=usage`.
+/// Returns `fields-invalid` for anything else than `include=usage`.
 pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
     let mut usage = false;
     for (name, value) in parameters(query)? {
@@ -158,7 +147,7 @@ pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
     Ok(usage)
 }
 
-/// The parameters of a query, decoded. A `+` stands for itself: e-mail addresses have it.
+/// Returns the parameters of a query, decoded. A `+` stands for itself: e-mail addresses have it.
 fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)>, Problem> {
     let mut found: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {

@@ -7,7 +7,8 @@ use crate::{
     time::{UnixMillis, UtcDay},
 };
 
-/// How long before its end a lease is no longer spent, in milliseconds: twice what a clock step may hide, and more.
+/// Margin before its end in which a lease is no longer spent, in milliseconds: more than twice what
+/// a clock step may hide.
 const MARGIN_MS: u64 = 500;
 
 /// All leases that a holder has, the oldest first.
@@ -59,7 +60,7 @@ impl Leases {
         Some(lease.day)
     }
 
-    /// Calls that can be spent now.
+    /// Returns the number of calls that can be spent now.
     pub(super) fn left(&self, now: UnixMillis) -> u32 {
         let spendable = self.0.iter().filter(|lease| lease.spendable(now));
         spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
@@ -73,7 +74,7 @@ impl Leases {
         self.0.iter().map(|lease| lease.until).max()
     }
 
-    /// Whether a lease has ended of which something was spent.
+    /// Returns true if a lease has ended of which something was spent.
     pub(super) fn ended_in_use(&self, now: UnixMillis) -> bool {
         self.0.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
     }

@@ -5,7 +5,7 @@ use crate::{
     time::UnixMillis,
 };
 
-/// How long a refusal is believed, in milliseconds: a key may be switched on meanwhile.
+/// Time for which a refusal is cached, in milliseconds: a key may be enabled meanwhile.
 const BELIEVE_MS: u64 = 5_000;
 
 /// Secrets of one key whose refusal is remembered: the current one, the former one, and then some.

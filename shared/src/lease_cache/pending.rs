@@ -2,7 +2,8 @@
 
 use crate::{meter::Batch, time::UtcDay, tool::Tool};
 
-/// Where an admitted call is counted, to be brought back to [`Holder::ended`](super::Holder::ended).
+/// A record of where an admitted call is counted, to pass to
+/// [`LeaseCache::ended`](super::LeaseCache::ended).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge(Place);
 
@@ -65,7 +66,7 @@ impl Pending {
         self.sending.is_some() || self.gathering.any()
     }
 
-    /// The batch to send now: the same as before until it was acknowledged.
+    /// Returns the batch to send now: the same as before until it was acknowledged.
     pub(super) fn batch(&mut self) -> Option<Batch> {
         if self.sending.is_none() && self.gathering.any() {
             let Gathered { day, refunds, debts, ended } = std::mem::take(&mut self.gathering);

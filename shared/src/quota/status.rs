@@ -1,4 +1,4 @@
-//! How a key stands against its quotas, and how that is told to the client.
+//! The status of a key's quotas, and the rate-limit headers that show it to the client.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::{
     problem::{Code, Problem},
 };
 
-/// What is left of one quota.
+/// The status of one quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct WindowStatus {
     /// Calls of the whole quota.
     pub limit: u32,
     /// Calls that would pass now.
@@ -21,14 +21,14 @@ pub struct Left {
     pub reset_ms: u64,
 }
 
-/// How a key stands against each of its quotas.
+/// The status of a key's quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct QuotaStatus {
     /// Against the rolling minute.
-    pub minute: Left,
+    pub minute: WindowStatus,
     /// Against the UTC day; `None` is without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub day: Option<Left>,
+    pub day: Option<WindowStatus>,
 }
 
 /// A call that was refused, and what would let it pass.
@@ -40,34 +40,42 @@ pub struct Denial {
     pub retry_ms: u64,
 }
 
-impl Standing {
-    /// The standing some time later, if nothing was called since: what resets in the meantime is left to the
-    /// next answer, so this never promises too much.
+impl QuotaStatus {
+    /// Returns the status some time later, if nothing was called since: what resets in the
+    /// meantime is left to the next response, so this never promises too much.
     #[must_use]
     pub fn after(self, elapsed_ms: u64) -> Self {
-        let later = |left: Left| Left { reset_ms: left.reset_ms.saturating_sub(elapsed_ms), ..left };
+        let later =
+            |left: WindowStatus| WindowStatus { reset_ms: left.reset_ms.saturating_sub(elapsed_ms), ..left };
         Self { minute: later(self.minute), day: self.day.map(later) }
     }
 
-    /// The standing of a holder that has `held` calls in hand beside what is free.
+    /// Returns the status for a cache that holds `held` calls beside what is free.
     #[must_use]
     pub fn with_held(self, held: u32) -> Self {
-        let more =
-            |left: Left| Left { remaining: left.remaining.saturating_add(held).min(left.limit), ..left };
+        let more = |left: WindowStatus| WindowStatus {
+            remaining: left.remaining.saturating_add(held).min(left.limit),
+            ..left
+        };
         Self { minute: more(self.minute), day: self.day.map(more) }
     }
 
     /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota without limit is left out.
     #[must_use]
     pub fn headers(&self) -> [Header; 2] {
-        let policy = |window: Window, left: Left| [("q", left.limit.into()), ("w", window.seconds().into())];
-        let limit = |_, left: Left| [("r", left.remaining.into()), ("t", left.reset_ms.div_ceil(1000))];
+        let policy =
+            |window: Window, left: WindowStatus| [("q", left.limit.into()), ("w", window.seconds().into())];
+        let limit =
+            |_, left: WindowStatus| [("r", left.remaining.into()), ("t", left.reset_ms.div_ceil(1000))];
         [(RATE_LIMIT_POLICY, self.list(policy)), (RATE_LIMIT, self.list(limit))]
     }
 
-    /// A List of String Items (RFC 9651), one for each quota. Every answer has two, so that they are put together without the
-    /// formatter.
-    fn list(&self, parameters: impl Fn(Window, Left) -> [(&'static str, u64); 2]) -> Cow<'static, str> {
+    /// Returns a List of String Items (RFC 9651), one for each quota. Every response has two, so
+    /// that they are put together without the formatter.
+    fn list(
+        &self,
+        parameters: impl Fn(Window, WindowStatus) -> [(&'static str, u64); 2],
+    ) -> Cow<'static, str> {
         // 96 characters hold any two items.
         let (mut text, mut number) = (String::with_capacity(96), itoa::Buffer::new());
         for (window, left) in [(Window::Minute, Some(self.minute)), (Window::Day, self.day)] {
@@ -81,19 +89,19 @@ impl Standing {
         text.into()
     }
 
-    /// The standing of a key that has used nothing.
+    /// Returns the status of a key that has used nothing.
     #[must_use]
     pub fn whole(policy: &Policy) -> Self {
-        let whole = |limit: u32| Left { limit, remaining: limit, reset_ms: 0 };
+        let whole = |limit: u32| WindowStatus { limit, remaining: limit, reset_ms: 0 };
         Self { minute: whole(policy.minute.get()), day: policy.day.map(|day| whole(day.get())) }
     }
 }
 
 impl Denial {
-    /// The 429, with the moment at which the next call will pass. The rate-limit headers are for the caller to
-    /// add, as on every answer.
+    /// Returns the 429, with the moment at which the next call will pass. The rate-limit headers
+    /// are for the caller to add, as on every response.
     #[must_use]
-    pub fn problem(&self, standing: &Standing) -> Problem {
+    pub fn problem(&self, standing: &QuotaStatus) -> Problem {
         let seconds = self.retry_ms.div_ceil(1000).max(1);
         let (limit, span, violated) = match self.window {
             Window::Minute => (standing.minute.limit, "any 60 seconds", r#"["minute"]"#),
@@ -123,20 +131,20 @@ mod tests {
 
     #[test]
     fn headers_name_both_quotas_and_leave_out_what_is_unlimited() {
-        let standing = Standing {
-            minute: Left { limit: 10, remaining: 7, reset_ms: 40_001 },
-            day: Some(Left { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
+        let standing = QuotaStatus {
+            minute: WindowStatus { limit: 10, remaining: 7, reset_ms: 40_001 },
+            day: Some(WindowStatus { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
         };
         let [policy, limit] = standing.headers();
         assert_eq!(policy, (RATE_LIMIT_POLICY, r#""minute";q=10;w=60, "day";q=100;w=86400"#.into()));
         assert_eq!(limit, (RATE_LIMIT, r#""minute";r=7;t=41, "day";r=93;t=51234"#.into()));
-        let [policy, _] = Standing::whole(&Policy::for_tier(Tier::Enterprise)).headers();
+        let [policy, _] = QuotaStatus::whole(&Policy::for_tier(Tier::Enterprise)).headers();
         assert_eq!(policy.1, r#""minute";q=500;w=60"#);
     }
 
     #[test]
     fn a_refusal_says_when_and_which() {
-        let standing = Standing::whole(&Policy::for_tier(Tier::Free));
+        let standing = QuotaStatus::whole(&Policy::for_tier(Tier::Free));
         let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&standing);
         let rendered = problem.render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 429);

@@ -1,17 +1,17 @@
-//! Answers of the gateway's own, the same from the edge and from the proxy. What every answer has (its request's name,
-//! what browsers need, how long it took) is added by the shell that sends it.
+//! Responses of the gateway's own, the same from the edge and from the proxy. The shell that sends
+//! one adds what every response has: the request id, headers for browsers, and the timing.
 
 use std::borrow::Cow;
 
 use crate::{
     headers::{self, Header, tokens},
-    route::Method,
+    method::Method,
 };
 
 const ETAG: &str = "etag";
 
 /// A text that is ready to be sent. It may hold a key, and is not to be printed.
-pub struct Written {
+pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// Headers to set, `Content-Type` among them; names in lower case.
@@ -20,40 +20,41 @@ pub struct Written {
     pub body: String,
 }
 
-impl Written {
-    /// A JSON text that is good for this moment only.
+impl Response {
+    /// Returns a JSON text that is good for this moment only.
     #[must_use]
     pub fn json(body: String) -> Self {
         Self::new(200, "application/json", "no-store", body)
     }
 
-    /// What was made, as JSON, and the path at which it is from now on.
+    /// Returns a 201 with the created resource as JSON and its path as `Location`.
     #[must_use]
     pub fn created(body: String, path: String) -> Self {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])
     }
 
-    /// The answer to a liveness check.
+    /// Returns the response to a liveness check.
     #[must_use]
     pub fn health() -> Self {
         Self::json(r#"{"status":"ok"}"#.to_owned())
     }
 
-    /// The response to a preflight of a path that takes these methods, none if it leads nowhere.
+    /// Returns the response to a preflight of a path that takes these methods, none if it leads
+    /// nowhere.
     #[must_use]
     pub fn preflight(methods: &[Method]) -> Self {
         Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
 
-    /// A text that is the same for everybody and may be kept for five minutes. Its entity tag is weak, since whoever sends it
-    /// may compress it.
+    /// Returns a text that is the same for every client and may be kept for five minutes. Its entity
+    /// tag is weak, because the sender may compress it.
     pub(crate) fn public(media_type: &'static str, body: String) -> Self {
         let tag = format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len());
-        let written = Self::new(200, media_type, "public, max-age=300", body);
-        written.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
+        let response = Self::new(200, media_type, "public, max-age=300", body);
+        response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
     }
 
-    /// A header by its name in lower case.
+    /// Returns a header by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
@@ -80,7 +81,7 @@ impl Written {
         Self { status, headers, body }
     }
 
-    /// The same with more headers.
+    /// Adds headers.
     #[must_use]
     pub fn with_headers<V: Into<Cow<'static, str>>>(
         mut self,
@@ -96,8 +97,8 @@ mod tests {
     use super::*;
     use crate::{docs, openapi, problem::Code};
 
-    fn header<'a>(written: &'a Written, name: &str) -> Option<&'a str> {
-        written.header(name)
+    fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+        response.header(name)
     }
 
     #[test]
@@ -106,41 +107,43 @@ mod tests {
         let tag = page().header("etag").unwrap().to_owned();
         let asked = |value: &str| page().if_none_match([value.as_bytes()].into_iter());
         for value in [tag.as_str(), "*", tag.trim_start_matches("W/"), &format!("\"a\", {tag}")] {
-            let written = asked(value);
-            assert_eq!((written.status, written.body.as_str()), (304, ""), "{value}");
-            assert_eq!(written.header("etag"), Some(tag.as_str()));
-            assert_eq!(written.header("vary"), Some("accept-encoding"));
-            assert_eq!(written.header("content-type"), None);
+            let response = asked(value);
+            assert_eq!((response.status, response.body.as_str()), (304, ""), "{value}");
+            assert_eq!(response.header("etag"), Some(tag.as_str()));
+            assert_eq!(response.header("vary"), Some("accept-encoding"));
+            assert_eq!(response.header("content-type"), None);
         }
         for value in ["", "\"a\"", "W/\"a\""] {
             assert_eq!(asked(value).status, 200, "{value}");
         }
         assert_ne!(docs::problem_page(Code::KeyExpired).header("etag"), Some(tag.as_str()));
-        assert_eq!(Written::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
+        assert_eq!(Response::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
     }
 
     #[test]
     fn only_what_is_the_same_for_everybody_is_kept_by_caches() {
         let json = [
-            Written::json("{}".to_owned()),
-            Written::health(),
-            Written::created("{}".to_owned(), "/a".to_owned()),
+            Response::json("{}".to_owned()),
+            Response::health(),
+            Response::created("{}".to_owned(), "/a".to_owned()),
         ];
-        assert!(json.iter().all(|written| header(written, "cache-control") == Some("no-store")));
+        assert!(json.iter().all(|response| header(response, "cache-control") == Some("no-store")));
         assert_eq!((json[2].status, header(&json[2], "location")), (201, Some("/a")));
         let public = [
             docs::reference("https://a.test"),
             docs::problem_page(Code::KeyMissing),
-            openapi::answer("{}", ""),
+            openapi::response("{}", ""),
         ];
-        assert!(public.iter().all(|written| header(written, "cache-control") == Some("public, max-age=300")));
+        assert!(
+            public.iter().all(|response| header(response, "cache-control") == Some("public, max-age=300"))
+        );
     }
 
     #[test]
     fn a_description_names_the_server_that_was_called() {
-        let written = openapi::answer(&openapi::text(), "https://api.example.com");
-        let body: serde_json::Value = serde_json::from_str(&written.body).unwrap();
+        let response = openapi::response(&openapi::text(), "https://api.example.com");
+        let body: serde_json::Value = serde_json::from_str(&response.body).unwrap();
         assert_eq!(body, openapi::document("https://api.example.com"));
-        assert_eq!(header(&written, "content-type"), Some("application/json"));
+        assert_eq!(header(&response, "content-type"), Some("application/json"));
     }
 }

@@ -5,23 +5,25 @@ use serde_json::{Value, json};
 use super::issue::{parse_expiry, parse_plan, parse_tier, read_holder, read_limits};
 use crate::{
     fields::{Fields, kind},
-    key::{ApiKey, KeyRecord, describe},
+    key::{ApiKey, KeyRecord},
+    keys_api::describe,
     meter::{Change, Changed},
     policy::LimitOverrides,
     problem::{Code, Problem},
     time::UnixMillis,
 };
 
-/// How long a replaced secret stays good when a rotation does not say: a day.
+/// Default grace period of a replaced secret, in seconds: a day.
 const DEFAULT_GRACE_S: u64 = 86_400;
 /// The longest it may stay good: thirty days.
 const MAX_GRACE_S: u64 = 30 * 86_400;
 
-/// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`, `holder`. A `null`
-/// takes limits and expiry away and erases the holder.
+/// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`,
+/// `holder`. A `null` takes limits and expiry away and erases the holder.
 ///
 /// # Errors
-/// `body-malformed`, or `fields-invalid` with every fault; a body that changes nothing is one.
+/// Returns `body-malformed`, or `fields-invalid` with every fault; a body that changes nothing is
+/// one.
 pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let mut fields = Fields::read(body)?;
     let unlimited = fields.is_null("limits").then(LimitOverrides::default);
@@ -41,10 +43,11 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder })
 }
 
-/// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in milliseconds.
+/// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in
+/// milliseconds.
 ///
 /// # Errors
-/// `body-malformed`, or `fields-invalid`.
+/// Returns `body-malformed`, or `fields-invalid`.
 pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
     if body.is_empty() {
         return Ok(DEFAULT_GRACE_S * 1000);
@@ -55,10 +58,10 @@ pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
     Ok(grace.unwrap_or(DEFAULT_GRACE_S) * 1000)
 }
 
-/// What came of a change, as a record or as the problem it is to the caller.
+/// Returns the record after a change, or the problem that the caller gets.
 ///
 /// # Errors
-/// `key-unknown`, `key-conflict`, or what is wrong with the caller's own key.
+/// Returns `key-unknown`, `key-conflict`, or what is wrong with the caller's own key.
 pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
     match outcome {
         Changed::Done(record) => Ok(record),
@@ -72,13 +75,13 @@ pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
     }
 }
 
-/// The refusal of a request about a key that was never issued here.
+/// Returns the refusal of a request about a key that was never issued here.
 #[must_use]
 pub fn key_unknown() -> Problem {
     Problem::new(Code::KeyUnknown, "no key with this id is known here")
 }
 
-/// The answer to a rotation: the key as it is, with its new text, shown this once.
+/// Returns the response to a rotation: the key's description with its new text, shown this once.
 #[must_use]
 pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
     let mut answer = describe(record);

@@ -1,12 +1,13 @@
 //! One isolate's side of a key's [`Meter`](crate::meter): what it may admit without asking.
 //!
-//! A holder is a pure state machine like the meter. Its shell asks [`Holder::call`] about each call, carries an
-//! [`Ask`] to the meter where it must, and brings the answer back to [`Holder::answered`]. It never waits: each
-//! request that has to ask makes its own way, and nothing is borrowed while it is on it.
+//! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each
+//! call, sends a [`MeterRequest`] to the meter if it must, and passes the response to
+//! [`LeaseCache::answered`]. It never waits: each request that has to ask makes its own way, and
+//! nothing is borrowed while it is on it.
 //!
-//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the holder's clock, where `sent` was
-//! read before the ask left. What is given back is unspendable before the report of it leaves. A clock seen to go
-//! back ends every lease, and those that are on their way.
+//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock,
+//! where `sent` was read before the request left. A lease that is given back is unspendable before its report
+//! leaves. A clock seen to go back ends every lease, and those that are on their way.
 
 mod admission;
 mod leases;
@@ -25,21 +26,21 @@ use refused::Refused;
 
 use crate::{
     key::{KeyFault, KeyRecord, VerifiedKey},
-    meter::{Answer, Ask, Verdict},
+    meter::{MeterRequest, MeterResponse, Verdict},
     policy::Policy,
-    quota::{Decision, Denial, Standing, Usage},
+    quota::{Decision, Denial, QuotaStatus, Usage},
     tier::Tier,
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
 
-/// Within this time the meter must have answered, a retry included, in milliseconds.
+/// Timeout for the meter's response, a retry included, in milliseconds.
 pub const ANSWER_WITHIN_MS: u64 = 300;
 
 /// The longest that a denial is believed, in milliseconds: a key may be upgraded meanwhile.
 const BELIEVE_DENIAL_MS: u64 = 30_000;
 
-/// What runs out sooner than this is renewed with the next call, in milliseconds.
+/// A lease that runs out sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;
 
 /// Renewals follow each other no closer than this, in milliseconds.
@@ -52,15 +53,15 @@ const LOCAL_SHARE: u32 = 4;
 /// another order than they act, and the margins are made for it. A larger step back ends every lease.
 const STANDS_STILL_MS: u64 = 200;
 
-/// What one isolate knows and holds of one key.
+/// A cache of one key's leases in one isolate, with the key's record and quota status.
 #[derive(Debug)]
-pub struct Holder {
+pub struct LeaseCache {
     id: u64,
     seq: u32,
     record: Option<KeyRecord>,
     meter_version: Option<u64>,
     leases: Leases,
-    last: Option<(Standing, UnixMillis)>,
+    last: Option<(QuotaStatus, UnixMillis)>,
     denied: Option<Denied>,
     refused: Refused,
     rate: Rate,
@@ -81,9 +82,10 @@ struct Denied {
     for_ms: u64,
 }
 
-impl Holder {
-    /// A holder that knows nothing yet. `id` is random and this holder's alone: one that takes the place of another,
-    /// in the same isolate too, has another `id`, or the meter would take its questions for repeated ones.
+impl LeaseCache {
+    /// Returns an empty cache. `id` is random and this cache's alone: one that
+    /// takes the place of another, in the same isolate too, has another `id`, or the meter would
+    /// take its questions for repeated ones.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self {
@@ -105,7 +107,7 @@ impl Holder {
         }
     }
 
-    /// The key's record as far as it is known here, for its tier and policy.
+    /// Returns the key's record as far as it is known here, for its tier and policy.
     #[must_use]
     pub const fn record(&self) -> Option<&KeyRecord> {
         self.record.as_ref()
@@ -138,13 +140,13 @@ impl Holder {
         self.ask_or_do_without(key, now)
     }
 
-    /// Takes the meter's answer to `ask`, which left at `sent` (for a retry: when it left first), and says what
-    /// became of the call. `None` when none waited.
+    /// Applies the meter's response to `ask`, which was sent at `sent` (a retry: when it was sent
+    /// first), and returns what became of the call, or `None` if no call waited.
     pub fn answered(
         &mut self,
-        ask: &Ask,
+        ask: &MeterRequest,
         sent: UnixMillis,
-        answer: &Answer,
+        answer: &MeterResponse,
         now: UnixMillis,
     ) -> Option<Admission> {
         let now = self.observe(now);
@@ -169,8 +171,9 @@ impl Holder {
         }
     }
 
-    /// Takes note that the meter did not answer `ask` in time, and decides without it. `None` when no call waited.
-    pub fn unanswered(&mut self, ask: &Ask, now: UnixMillis) -> Option<Admission> {
+    /// Records that the meter did not respond to `ask` in time, and decides without it. Returns
+    /// `None` if no call waited.
+    pub fn unanswered(&mut self, ask: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
         self.outage.begin(now);
         let spent = || self.spend_if_usable(&ask.key, now);
@@ -186,16 +189,16 @@ impl Holder {
         }
     }
 
-    /// When the next lease ends here, at which moment [`Holder::flush`] is due.
+    /// Returns the moment at which the next lease ends. [`LeaseCache::flush`] is due then.
     #[must_use]
     pub fn flush_at(&self) -> Option<UnixMillis> {
         self.leases.first_end()
     }
 
-    /// What to tell the meter once a lease has ended, or when calls have and no lease's end will carry it: to be
-    /// sent in the background. With `renew`, a key that is in use asks for its next lease by the same way. `None`
-    /// when there is nothing to tell.
-    pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<Ask> {
+    /// Returns the report to send to the meter once a lease has ended, or once calls have ended and
+    /// no lease's end will carry it: to be sent in the background. With `renew`, a key that is in
+    /// use asks for its next lease by the same way. `None` if there is nothing to report.
+    pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
         let ended = self.leases.first_end().is_some_and(|end| end <= now);
         let only_pending = self.leases.is_empty() && self.pending.any();
@@ -203,23 +206,23 @@ impl Holder {
             return None;
         }
         let rate = if renew && self.leases.ended_in_use(now) { self.rate.per_1000_seconds(now) } else { 0 };
-        Some(Ask { rate, ..self.ask(key, false, now) })
+        Some(MeterRequest { rate, ..self.ask(key, false, now) })
     }
 
-    /// An ask for no call, to read the meter's state with everything reported.
-    pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> Ask {
+    /// Returns a request for no call, to read the meter's state with everything reported.
+    pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> MeterRequest {
         let now = self.observe(now);
-        Ask { rate: 0, ..self.ask(key, false, now) }
+        MeterRequest { rate: 0, ..self.ask(key, false, now) }
     }
 
-    /// Whether nothing is held that somebody would miss, so that the isolate may forget this holder.
+    /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
     #[must_use]
     pub fn idle(&self) -> bool {
         self.leases.is_empty() && !self.pending.any()
     }
 
-    /// The moment it is. A clock that went back makes every `until` doubtful: what is held is dropped, to be counted
-    /// as spent.
+    /// Returns the current moment. A clock that went back makes every `until` doubtful: what is held
+    /// is dropped, to be counted as spent.
     fn observe(&mut self, now: UnixMillis) -> UnixMillis {
         if self.latest.since(now) > STANDS_STILL_MS {
             self.leases.drop_all();
@@ -234,8 +237,8 @@ impl Holder {
         self.latest
     }
 
-    /// What an answer tells beside its verdict. Answers may overtake each other.
-    fn take_news(&mut self, ask: &Ask, sent: UnixMillis, answer: &Answer, now: UnixMillis) {
+    /// Applies everything in a response but its verdict. Responses may overtake each other.
+    fn take_news(&mut self, ask: &MeterRequest, sent: UnixMillis, answer: &MeterResponse, now: UnixMillis) {
         self.meter_version = self.meter_version.max(Some(answer.version));
         if let Some(record) = &answer.record {
             self.learn(record.clone());
@@ -252,7 +255,7 @@ impl Holder {
         }
     }
 
-    /// Whether the key may be used as far as is known here.
+    /// Returns true if the key may be used by the record known here.
     fn usable(&self, key: &VerifiedKey, now: UnixMillis) -> bool {
         self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
     }
@@ -264,7 +267,7 @@ impl Holder {
         Step::Ask(self.ask(key, true, now))
     }
 
-    /// A denial that was answered, as long as it holds.
+    /// Returns the cached denial while it holds.
     fn denial(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
         let elapsed = now.since(self.denied?.at);
         self.denied = self.denied.filter(|denied| elapsed < denied.for_ms);
@@ -287,19 +290,20 @@ impl Holder {
         Admission::Allow { standing: self.standing(key, now), degraded: false, charge: Charge::on(day) }
     }
 
-    fn standing(&self, key: &VerifiedKey, now: UnixMillis) -> Standing {
+    fn standing(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
         match self.last {
             Some((standing, at)) => standing.after(now.since(at)).with_held(self.leases.left(now)),
-            None => Standing::whole(&self.record_or_word(key).policy()),
+            None => QuotaStatus::whole(&self.record_or_word(key).policy()),
         }
     }
 
-    /// The record, or what the key's MAC vouches for.
+    /// Returns the record, or the provisional one that the key's MAC proves.
     fn record_or_word(&self, key: &VerifiedKey) -> KeyRecord {
         self.record.clone().unwrap_or_else(|| KeyRecord::provisional(key))
     }
 
-    /// Whether what is in hand runs out soon, by time or by calls, and nobody has asked for more just now.
+    /// Returns true if the leases run out soon, by time or by calls, and no renewal was sent just
+    /// now.
     fn renewal_due(&mut self, now: UnixMillis) -> bool {
         let used_soon =
             u64::from(self.rate.per_1000_seconds(now)).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
@@ -309,12 +313,12 @@ impl Holder {
         (low || ending) && !recently && !self.outage.lasts(now)
     }
 
-    fn ask(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> Ask {
+    fn ask(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
         let news = self.meter_version.is_none_or(|known| known < version);
-        Ask {
+        MeterRequest {
             holder: self.id,
             seq: self.seq,
             key: *key,

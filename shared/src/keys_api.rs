@@ -1,0 +1,18 @@
+//! The keys API: what its requests say, and its responses, in JSON.
+//!
+//! [`key`](crate::key) holds what a key is. The shells authenticate the caller, read the body, and store what is decided here.
+
+mod change;
+mod changes;
+mod idempotency_key;
+mod issue;
+mod list;
+mod usage;
+
+pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace};
+pub use changes::{ChangesFault, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
+pub use idempotency_key::{IDEMPOTENCY_KEY, IdempotencyKey};
+pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
+pub(crate) use issue::{MAX_EMAIL, MAX_NAME};
+pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
+pub use usage::describe_usage;
