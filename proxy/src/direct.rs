@@ -96,7 +96,7 @@ impl Direct {
             None => Freshness::not_needed(),
             Some(_) => Freshness::start(source.is_some(), clock::now()),
         };
-        let source = Mutex::new(source.unwrap_or(RecordSource { edge, ..RecordSource::default() }));
+        let source = Mutex::new(source.unwrap_or_else(|| RecordSource { edge, ..RecordSource::default() }));
         Ok(Self {
             keys,
             freshness,

@@ -38,7 +38,7 @@ use crate::{
     client::ClientStream,
     clock::Monotonic,
     connection_limit::Semaphore,
-    hooks::{AfterFailure, Handler, Phases, Request, RequestAction},
+    hooks::{AfterFailure, Attempt, Handler, Phases, Request, RequestAction},
     linger::LingeringClose,
     record::Record,
     response::Response,
@@ -160,8 +160,7 @@ impl Relay {
     ) -> Ended {
         if !is_complete {
             // In a box of its own: calls whose body came with its head keep no room for it.
-            let awaited = Box::pin(await_body(phases, client, call, record, request)).await;
-            if let Err(ended) = awaited {
+            if let Err(ended) = Box::pin(await_body(phases, client, call, record, request)).await {
                 return ended;
             }
             request.expects_continue = false;
@@ -172,22 +171,11 @@ impl Relay {
         };
         let mut upload: Option<Upload> = None;
         loop {
-            record.attempts += 1;
-            let connected = self.connect(&attempt.target, request.is_idempotent).await;
-            let Connected { mut stream, owner, reused, shared } = match connected {
+            let connected = self.connect_or_retry(phases, call, record, &mut attempt, request.is_idempotent);
+            let Connected { mut stream, owner, reused, shared } = match connected.await {
                 Ok(connected) => connected,
-                Err(ConnectError { error, counts }) => {
-                    match phases.fail_to_connect(call, record, &error, counts) {
-                        AfterFailure::Retry(next) => attempt = next,
-                        AfterFailure::GiveUp(problem) => {
-                            if let Some(upload) = &upload {
-                                client.unread(upload.leftover());
-                            }
-                            let request = request.after(upload.as_ref());
-                            return refuse(phases, client, call, record, &problem, request).await;
-                        }
-                    }
-                    continue;
+                Err(problem) => {
+                    return give_up(phases, client, call, record, &problem, request, upload.as_ref()).await;
                 }
             };
             // All of the body has come, or there is none: what is left is to keep to the protocol.
@@ -198,10 +186,7 @@ impl Relay {
             // Whatever was waited for before: now it is the body.
             client.wait_for_more();
             let head = head::address_request(head, &attempt.target.authority);
-            let up = Upload::begin(head, upload.take(), || {
-                let buffered = if request.body.is_over() { Vec::new() } else { client.take_buffered() };
-                (request.body, buffered)
-            });
+            let up = begin_upload(client, &request, head, upload.take());
             record.sent_at = Some(Instant::now());
             let mut exchange = Exchange {
                 phases,
@@ -224,10 +209,7 @@ impl Relay {
                         attempt.target.keep_idle(stream, owner, Monotonic::now(), &self.semaphore);
                     }
                     client.unread(up.leftover());
-                    // Over TLS, an end that is not announced looks like one that was cut off.
-                    let is_whole = up.is_over() && !down.is_delimited_by_close();
-                    let next = Next::after(down.close, is_whole, &request);
-                    return Ended { status, sent: down.passed, next };
+                    return Ended { status, sent: down.passed, next: Next::after(&up, &down, &request) };
                 }
                 Err(broken) => broken,
             };
@@ -243,10 +225,30 @@ impl Relay {
                 Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
                 Recovery::Gone => return Ended::client_left(),
                 Recovery::Refuse(problem) => {
-                    client.unread(up.leftover());
-                    let request = request.after(Some(&up));
-                    return refuse(phases, client, call, record, &problem, request).await;
+                    return give_up(phases, client, call, record, &problem, request, Some(&up)).await;
                 }
+            }
+        }
+    }
+
+    /// Connects to the upstream of an attempt, or to the next one as long as the product retries.
+    async fn connect_or_retry<P: Phases>(
+        &self,
+        phases: &P,
+        call: &mut P::Call,
+        record: &mut Record<P::Log>,
+        attempt: &mut Attempt,
+        is_idempotent: bool,
+    ) -> Result<Connected, Box<Problem>> {
+        loop {
+            record.attempts += 1;
+            let ConnectError { error, counts } = match self.connect(&attempt.target, is_idempotent).await {
+                Ok(connected) => return Ok(connected),
+                Err(error) => error,
+            };
+            match phases.fail_to_connect(call, record, &error, counts) {
+                AfterFailure::Retry(next) => *attempt = next,
+                AfterFailure::GiveUp(problem) => return Err(problem),
             }
         }
     }
@@ -259,7 +261,13 @@ impl Ended {
 }
 
 impl Next {
-    const fn after(close: bool, is_read: bool, request: &Framed) -> Self {
+    fn after(up: &Upload, down: &Download, request: &Framed) -> Self {
+        // Over TLS, an end that is not announced looks like one that was cut off.
+        let is_whole = up.is_over() && !down.is_delimited_by_close();
+        Self::after_response(down.close, is_whole, request)
+    }
+
+    const fn after_response(close: bool, is_read: bool, request: &Framed) -> Self {
         match (close, is_read) {
             (_, false) => Self::Linger(LingeringClose::Body(request.max_body)),
             (true, true) => Self::Close,
@@ -268,6 +276,38 @@ impl Next {
     }
 }
 
+/// Begins the upload of a request, or begins one of an earlier attempt again.
+fn begin_upload(
+    client: &mut ClientStream,
+    request: &Framed,
+    head: Vec<u8>,
+    earlier: Option<Upload>,
+) -> Upload {
+    Upload::begin(head, earlier, || {
+        let buffered = if request.body.is_over() { Vec::new() } else { client.take_buffered() };
+        (request.body, buffered)
+    })
+}
+
+/// Refuses a call of whose body some may have been read.
+async fn give_up<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    call: &P::Call,
+    record: &mut Record<P::Log>,
+    problem: &Problem,
+    request: Framed,
+    upload: Option<&Upload>,
+) -> Ended {
+    if let Some(upload) = upload {
+        client.unread(upload.leftover());
+    }
+    refuse(phases, client, call, record, problem, request.after(upload)).await
+}
+
+/// A request whose head was read, and what becomes of it.
+type Decision<P, H> = (Framed, Opened<<P as Phases>::Call, H>);
+
 /// Reads the head of a request, once, and asks what becomes of it. A head that can be read in more than one way is a
 /// problem that ends the connection, because nobody knows where its request ends.
 fn open<'a, P: Phases>(
@@ -275,7 +315,7 @@ fn open<'a, P: Phases>(
     client: &ClientStream,
     raw: &'a [u8],
     record: &mut Record<P::Log>,
-) -> Result<(Framed, Opened<P::Call, P::Handler<'a>>), Problem> {
+) -> Result<Decision<P, P::Handler<'a>>, Problem> {
     let wire = WireHead::parse(raw)?;
     let head = Head::read(wire.lines())?;
     let mut request = Framed::read(&wire, &head)?;

@@ -358,7 +358,8 @@ mod tests {
         let document = document(SERVER);
         for group in Group::ALL.into_iter().filter(|group| matches!(group.status(), 429 | 503)) {
             let responses = &document["components"]["responses"];
-            let response = responses.get(group.name()).or(responses.get(group.name_at_tools())).unwrap();
+            let response =
+                responses.get(group.name()).or_else(|| responses.get(group.name_at_tools())).unwrap();
             let headers = &response["headers"];
             assert!(headers.get("Retry-After").is_some(), "{}", group.name());
         }

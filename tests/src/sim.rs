@@ -1,5 +1,5 @@
 //! A deterministic simulator of the limits: isolates, networks and one key's meter, over the very code that runs
-//! in production ([`shared::holder`], [`shared::meter`]), in simulated time.
+//! in production ([`shared::lease_cache`], [`shared::meter`]), in simulated time.
 //!
 //! Everything random comes from one seed, so that a run is repeated by its number. What is simulated beside the two
 //! state machines is what their shells and the world do: messages that are late, lost, doubled or overtaken, a

@@ -49,13 +49,13 @@ impl Settings {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsPatch {
-    /// [`Settings::latency`] in milliseconds, at most 600,000.
+    /// `Settings::latency` in milliseconds, at most 600,000.
     pub latency_ms: Option<u32>,
-    /// [`Settings::jitter`] in milliseconds, at most 600,000.
+    /// `Settings::jitter` in milliseconds, at most 600,000.
     pub jitter_ms: Option<u32>,
-    /// [`Settings::error_rate`].
+    /// `Settings::error_rate`.
     pub error_rate: Option<ErrorRate>,
-    /// [`Settings::healthy`].
+    /// `Settings::healthy`.
     pub healthy: Option<bool>,
     /// Whether the tool is stopped, with its listener and connections closed.
     pub stopped: Option<bool>,

@@ -42,7 +42,7 @@ pub(super) async fn respond(
     let (status, is_refusal) = (response.status(), response.is_refusal());
     let (text, sent) = response.into_bytes(close, request.is_head);
     match send(phases, client, &text, is_refusal).await {
-        Ok(()) => Ended { status, sent, next: Next::after(close, is_read, &request) },
+        Ok(()) => Ended { status, sent, next: Next::after_response(close, is_read, &request) },
         Err(_) => Ended::client_left(),
     }
 }

@@ -2,7 +2,13 @@
 //!
 //! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`), `ADMIN_SECRET`, and
 //! `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches. Its status is this program's.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program of the tests fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a program of the tests fails by panicking"
+)]
 
 use std::{
     net::SocketAddr,

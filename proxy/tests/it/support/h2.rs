@@ -72,7 +72,7 @@ pub(crate) fn head(request: &Request) -> Option<http::Request<()>> {
     let mut built = http::Request::builder().method(request.method());
     // A request has one from its beginning, which another one replaces.
     let authority =
-        request.headers().iter().filter(|(name, _)| name == "Host").last().map(|(_, value)| value.clone());
+        request.headers().iter().rfind(|(name, _)| name == "Host").map(|(_, value)| value.clone());
     for (name, value) in request.headers().iter().filter(|(name, _)| name != "Host") {
         if ["connection", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str()) {
             return None;
