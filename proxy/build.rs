@@ -1,4 +1,4 @@
-//! Tells the crate which commit it is built from: `UTG_COMMIT` of the environment, else git's, else `unknown`.
+//! Passes the commit that the crate is built from: `UTG_COMMIT` of the environment, else git's, else `unknown`.
 //!
 //! Only builds with optimization ask git, so that a commit does not make developers compile everything again.
 

@@ -1,4 +1,4 @@
-//! Who calls: what the key's text alone proves. Its record, and with it the meter, says the rest.
+//! Authentication by the key's text alone. The key's record and its meter decide the rest.
 
 use shared::{key, key::VerifiedKey, problem::Problem, request::Head, transport::Address};
 

@@ -159,7 +159,7 @@ pub(crate) async fn attempt(edge: &Edge<'_>, caller: &str, attempt: Attempt) -> 
     }
 }
 
-/// Tells the meter of an `Idempotency-Key`, which has this name, how a request to issue a key goes.
+/// Reports the progress of issuing a key to the meter of its `Idempotency-Key`, which has this name.
 ///
 /// # Errors
 /// `meter-unavailable`.

@@ -21,13 +21,13 @@ pub type Record = record::Record<RequestLog>;
 /// An admitted call. Dropping it releases what it holds.
 #[derive(Debug)]
 pub struct Call {
-    /// Which of the two operations.
+    /// The operation: GET or POST.
     pub method: CallMethod,
     /// The tool.
     pub tool: Tool,
     /// The pool of the tool, as it was configured when the call came.
     pub pool: Arc<Pool>,
-    /// What the tool is asked to do: a checked [`shared::action::Action`].
+    /// The action that the tool carries out: a checked [`shared::action::Action`].
     pub action: Box<str>,
     /// Whose call it is.
     pub key_id: KeyId,
@@ -39,7 +39,7 @@ pub struct Call {
     pub place: Option<UpstreamIndex>,
     /// Upstreams that failed.
     pub tried: TriedSet,
-    /// How many retries were free: no upstream was to blame for them.
+    /// The number of free retries: those that no upstream was to blame for.
     pub free_retries: u32,
     /// Its slot among the calls of its key.
     pub key_permit: Option<Guard>,

@@ -10,7 +10,7 @@ thread_local! {
     static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
 }
 
-/// Which tools are available, as the first origin that responds sees it, or saw it a moment ago.
+/// Returns which tools are available, by the first origin that responds or by its last report.
 ///
 /// # Errors
 /// `tool-unavailable` if none does: then nothing is known.
