@@ -84,7 +84,7 @@ impl AccessLog {
 
     /// Adds a line, or counts it as dropped.
     pub fn add(&self, line: &Line<'_>) {
-        let Some(buffer) = self.buffers.get(crate::thread::own() % BUFFERS) else { return };
+        let Some(buffer) = self.buffers.get(transport::thread::own() % BUFFERS) else { return };
         let mut buffer = buffer.lock();
         if buffer.len() >= BUFFER_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);

@@ -7,7 +7,8 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
-use crate::{clock::Monotonic, config::AdminState, reload::Report, state::State, upstreams::Pool};
+use crate::{config::AdminState, reload::Report, state::State, upstreams::Pool};
+use transport::clock::Monotonic;
 
 /// The admin port.
 pub struct Admin(pub Arc<State>);

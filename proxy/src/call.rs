@@ -11,9 +11,9 @@ use shared::{
 use crate::{
     access_log::RefusedCall,
     direct::response_headers::ResponseInfo,
-    record,
     upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit},
 };
+use transport::record;
 
 /// The log record of a request, with what only the product knows of it.
 pub type Record = record::Record<RequestLog>;

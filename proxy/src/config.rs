@@ -29,7 +29,8 @@ pub use reader::{
 };
 pub use tls::UpstreamTls;
 
-use crate::{hooks::ClientOptions, per_tool::PerTool, tls::ServerTls};
+use crate::per_tool::PerTool;
+use transport::{hooks::ClientOptions, tls::ServerTls};
 
 /// The whole configuration.
 #[derive(Clone, Debug)]

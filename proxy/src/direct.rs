@@ -29,12 +29,11 @@ use shared::{
     secret::MacKeys,
     time::{UnixMillis, UtcDay},
     tool::Tool,
-    transport,
+    transport::check_confidential,
 };
 use tokio::sync::mpsc;
 
 use crate::{
-    clock,
     config::{Authority, DirectConfig},
     hand_over::Word,
 };
@@ -48,6 +47,7 @@ pub use key_table::{CallDecision, KeyTable};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
 pub use state_saver::StateSaver;
+use transport::clock;
 
 /// The state of direct mode.
 pub struct Direct {
@@ -225,7 +225,7 @@ impl RequestScheme<'_> {
     /// # Errors
     /// `https-required`.
     pub fn check_confidential(&self) -> Result<(), Problem> {
-        transport::check_confidential(self.confidential)
+        check_confidential(self.confidential)
     }
 }
 

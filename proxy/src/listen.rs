@@ -18,7 +18,7 @@ use pingora_core::{
 };
 use tokio::sync::watch;
 
-use crate::drain::Drain;
+use transport::drain::Drain;
 
 /// A bound socket.
 #[derive(Debug)]

@@ -5,10 +5,11 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Parser;
 use mimalloc::MiMalloc;
 use proxy::{
-    check, clock,
+    check,
     config::{Config, LoadError},
     server, version,
 };
+use transport::clock;
 
 /// Measured: 15 to 28 % less time per call than the system's allocator.
 #[global_allocator]

@@ -24,14 +24,13 @@ use self::{
 };
 use crate::{
     config::Callers,
-    http2::End,
     per_tool::PerTool,
     reload::Outcome,
     state::State,
-    tls::Handshake,
     upstreams::{Pools, STATUS_CLASSES},
     version,
 };
+use transport::{http2::End, tls::Handshake};
 
 /// Every metric of the proxy.
 pub struct Metrics {

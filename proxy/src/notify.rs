@@ -19,7 +19,8 @@ use async_trait::async_trait;
 use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{sync::watch, time::sleep};
 
-use crate::{drain::Phase, state::State};
+use crate::state::State;
+use transport::drain::Phase;
 
 /// Where the service manager listens.
 #[derive(Debug)]

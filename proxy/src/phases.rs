@@ -20,18 +20,20 @@ use shared::problem::Problem;
 
 use crate::{
     call::{Call, Record, RequestLog},
-    clock::Monotonic,
     direct,
+    metrics::Bound,
+    request_id::random_id,
+    state::State,
+};
+use transport::{
+    clock::Monotonic,
     drain::Drain,
     hooks::{
         AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases,
         Request, RequestAction, UpstreamRequest, UpstreamResponse,
     },
     http2::End,
-    metrics::Bound,
-    request_id::random_id,
     response::Response,
-    state::State,
     tls::{Handshake, ServerTls},
 };
 

@@ -15,11 +15,11 @@ use tokio::{
 };
 
 use crate::{
-    clock,
     config::{Config, LoadError},
     state::State,
     upstreams::{Pools, probe, resolve},
 };
+use transport::clock;
 
 pub use watch::Watch;
 

@@ -26,11 +26,8 @@ use tokio::{
 use crate::{
     access_log,
     admin::Admin,
-    clock::{self, millis},
     config::{Callers, Config},
     direct::StateSaver,
-    downstream::Downstream,
-    drain::Phase,
     files,
     hand_over::{Door, Predecessor, Successors},
     listen::{Bound, Socket},
@@ -40,6 +37,11 @@ use crate::{
     state::State,
     upstreams::{probe::Prober, resolve::Resolver},
     version,
+};
+use transport::{
+    clock::{self, millis},
+    downstream::Downstream,
+    drain::Phase,
 };
 
 /// Why a process ends.

@@ -8,10 +8,8 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::{
     access_log::AccessLog,
-    clock,
     config::{Callers, Config},
     direct::Direct,
-    drain::Drain,
     guards::Guards,
     hand_over::Word,
     metrics::Metrics,
@@ -19,6 +17,7 @@ use crate::{
     replay::{ReplayCache, Seen},
     upstreams::{Pool, Pools, ResolvedNames},
 };
+use transport::{clock, drain::Drain};
 
 /// One proxy.
 pub struct State {

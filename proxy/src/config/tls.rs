@@ -4,7 +4,7 @@
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::reader::{Entry, Section};
-use crate::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
+use transport::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
 
 /// What clients are served with; `None` when the section is left out, or faulty.
 pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {

@@ -6,7 +6,7 @@ use super::{
     AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind,
     reader::effective::{Written, quoted},
 };
-use crate::tls::{Authorities, MinVersion};
+use transport::tls::{Authorities, MinVersion};
 
 macro_rules! written_as_word {
     ($($type:ty { $($variant:pat => $word:literal),* $(,)? })*) => {

@@ -13,11 +13,9 @@ use shared::{keys_api::ChangesPage, origin_token::OriginToken, time::UnixMillis}
 use tokio::time::{sleep, timeout};
 
 use super::Direct;
-use crate::{
-    clock,
-    config::{Authority, Callers, Config, FeedConfig},
-};
+use crate::config::{Authority, Callers, Config, FeedConfig};
 use connection::{Connection, FeedError};
+use transport::clock;
 
 /// The age of the local copy of the edge's feed.
 #[derive(Debug)]

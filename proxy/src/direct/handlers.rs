@@ -18,17 +18,19 @@ use shared::{
 use super::{Direct, Reply, RequestScheme, documents::Document};
 use crate::{
     call::Record,
-    clock,
     config::{Callers, DirectConfig},
-    hooks::{Handler, Request},
     phases::{
         Gateway,
         fail_to_proxy::{refuse, respond},
         request_filter::flood,
     },
+    state::State,
+};
+use transport::{
+    clock,
+    hooks::{Handler, Request},
     relay::Incoming,
     response::Response,
-    state::State,
 };
 
 /// A request that is not a call of a tool, and what its head says.

@@ -7,7 +7,7 @@ use shared::{
     quota::QuotaStatus,
 };
 
-use crate::{clock::millis, hooks::Headers};
+use transport::{clock::millis, hooks::Headers};
 
 /// The facts about a request that its response headers show.
 #[derive(Clone, Copy)]

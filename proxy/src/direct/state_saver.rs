@@ -10,7 +10,8 @@ use pingora_core::{server::ShutdownWatch, services::background::BackgroundServic
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Direct, feed};
-use crate::{clock, state::State};
+use crate::state::State;
+use transport::clock;
 
 /// The background service of direct mode. It does nothing behind an edge.
 pub struct StateSaver(pub Arc<State>);

@@ -19,12 +19,8 @@ use tokio::{
 };
 
 use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, learn, pass, tell};
-use crate::{
-    drain::{Phase, UnderWay},
-    listen::Socket,
-    server::Told,
-    state::State,
-};
+use crate::{listen::Socket, server::Told, state::State};
+use transport::drain::{Phase, UnderWay};
 
 /// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
 pub struct Successors {

@@ -3,7 +3,8 @@
 use prometheus::{Error, IntCounter, IntGauge};
 
 use super::{register::Register, signed};
-use crate::{clock, direct::Direct};
+use crate::direct::Direct;
+use transport::clock;
 
 /// Metrics of keys.
 pub(super) struct KeyMetrics {

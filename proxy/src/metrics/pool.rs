@@ -5,10 +5,10 @@ use shared::tool::Tool;
 
 use super::register::Register;
 use crate::{
-    clock::Monotonic,
     config::AdminState,
     upstreams::{Pools, STATUS_CLASSES, Series, Upstream},
 };
+use transport::clock::Monotonic;
 
 pub(super) struct PoolMetrics {
     seconds: HistogramVec,

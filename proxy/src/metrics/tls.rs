@@ -3,7 +3,7 @@
 use prometheus::{Error, IntCounter, IntGauge};
 
 use super::register::Register;
-use crate::{
+use transport::{
     http2::End,
     tls::{Handshake, ServerTls},
 };

@@ -6,10 +6,10 @@ use shared::problem::{Code, Problem};
 
 use crate::{
     guards::{Counted, TurnedAway},
-    hooks::ConnectionAction,
     metrics::Bound,
     state::State,
 };
+use transport::hooks::ConnectionAction;
 
 /// What an open connection holds.
 #[derive(Debug)]

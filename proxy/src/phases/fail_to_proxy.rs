@@ -9,10 +9,9 @@ use super::upstream_response_filter::settle;
 use crate::{
     call::{Call, Record, response_info},
     direct::{Reply, response_headers},
-    hooks::Headers as _,
-    response::Response,
     state::State,
 };
+use transport::{hooks::Headers as _, response::Response};
 
 /// Returns the response to a request that failed.
 pub(super) fn fail_to_proxy(

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use crate::{
     access_log::{Line, Timings},
     call::{Call, Record},
-    record::Aborted,
     state::State,
 };
+use transport::record::Aborted;
 
 /// Counts the request and adds its line to the access log.
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {

@@ -16,7 +16,7 @@ use shared::{
     response::Response,
     route::{CallMethod, Route, ToolCall},
     status::StatusReport,
-    transport,
+    transport::is_confidential,
 };
 
 use super::{
@@ -27,12 +27,14 @@ use super::{
 use crate::{
     access_log::RefusedCall,
     call::{Call, Record},
-    clock::{self, Monotonic},
     config::Callers,
     direct::{Operation, ParsedRequest, RequestScheme},
-    hooks::{Request, RequestAction},
     metrics::Bound,
     state::State,
+};
+use transport::{
+    clock::{self, Monotonic},
+    hooks::{Request, RequestAction},
     wire::WireHead,
 };
 
@@ -187,7 +189,7 @@ pub(super) fn is_secure(state: &State, is_tls: bool) -> bool {
 /// Returns how a request came. `peer` is called only if the client's address matters.
 fn way<'a>(wire: &WireHead<'a>, secure: bool, peer: impl FnOnce() -> Option<IpAddr>) -> RequestScheme<'a> {
     let host = wire.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
-    let confidential = secure || transport::is_confidential(secure, peer());
+    let confidential = secure || is_confidential(secure, peer());
     RequestScheme { secure, confidential, host }
 }
 

@@ -7,11 +7,13 @@ use shared::{origin::Execution, route::CallMethod};
 use super::{outage, upstream_peer};
 use crate::{
     call::{Call, Record},
-    clock::Monotonic,
-    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind},
     metrics::Bound,
     state::State,
     upstreams::Evidence,
+};
+use transport::{
+    clock::Monotonic,
+    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind},
 };
 
 /// Maximum number of free retries of a call.

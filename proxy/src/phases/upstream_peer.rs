@@ -8,12 +8,14 @@ use shared::{
 use super::{outage, retry::is_idempotent};
 use crate::{
     call::{Call, Record},
-    clock::Monotonic,
     config::{DisabledUntil, PoolSettings},
-    hooks::{Attempt, Timeouts},
     metrics::Bound,
     state::State,
     upstreams::Upstream,
+};
+use transport::{
+    clock::Monotonic,
+    hooks::{Attempt, Timeouts},
 };
 
 /// Takes the slot of a call among those of its tool, and chooses its upstream.

@@ -2,10 +2,8 @@
 
 use shared::headers::{KEY_ID, REQUEST_ID, TIER};
 
-use crate::{
-    call::{Call, Record},
-    hooks::UpstreamRequest,
-};
+use crate::call::{Call, Record};
+use transport::hooks::UpstreamRequest;
 
 /// Writes the head of the request.
 pub(super) fn upstream_request_filter(call: &Call, record: &Record, head: &mut impl UpstreamRequest) {

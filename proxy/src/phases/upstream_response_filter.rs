@@ -7,11 +7,10 @@ use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
 use super::retry::{Outcome, record_outcome};
 use crate::{
     call::{Call, Record, response_info},
-    clock::Monotonic,
     direct::response_headers,
-    hooks::UpstreamResponse,
     state::State,
 };
+use transport::{clock::Monotonic, hooks::UpstreamResponse};
 
 /// Records the response and writes its head.
 pub(super) fn upstream_response_filter(

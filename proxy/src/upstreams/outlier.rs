@@ -1,9 +1,7 @@
 //! When calls themselves show that an upstream is sick: decided from their ends alone, with time as data.
 
-use crate::{
-    clock::{Monotonic, millis},
-    config::EjectConfig,
-};
+use crate::config::EjectConfig;
+use transport::clock::{Monotonic, millis};
 
 /// How an upstream's calls went, and until when it gets none.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,8 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use super::{Health, ResolvedNames, Upstream, resolved_names, retry_budget::RetryBudget};
-use crate::{
-    clock::Monotonic,
-    config::{AdminState, PoolConfig},
-};
+use crate::config::{AdminState, PoolConfig};
+use transport::clock::Monotonic;
 
 /// The upstreams of one tool.
 #[derive(Debug)]

@@ -16,13 +16,11 @@ use tokio::{
 };
 
 use crate::{
-    clock::Monotonic,
     config::{AdminState, ProbeConfig, ProbeKind},
-    http2::tools,
     state::State,
-    tls,
     upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
+use transport::{clock::Monotonic, http2::tools, tls};
 
 /// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
 pub struct Prober(pub Arc<State>);

@@ -169,7 +169,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::{clock::Monotonic, upstreams::Health};
+    use crate::upstreams::Health;
+    use transport::clock::Monotonic;
 
     /// A server that passes every probe.
     fn serve(listener: TcpListener) -> JoinHandle<()> {

@@ -1,6 +1,6 @@
 //! How many calls may be made a second time: a share of all calls, so that retries cannot become a storm of their own.
 
-use crate::clock::Monotonic;
+use transport::clock::Monotonic;
 
 /// A retry is paid for with what calls leave behind.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use shared::key::KeyId;
 
 use super::{Pool, Upstream, UpstreamPermit, balance};
-use crate::{clock::Monotonic, config::Balance};
+use crate::config::Balance;
+use transport::clock::Monotonic;
 
 /// Upstreams of one pool that a call has been refused by, so that it is not sent there again.
 #[derive(Clone, Copy, Debug, Default)]

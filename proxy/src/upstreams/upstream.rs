@@ -21,9 +21,9 @@ use super::{
     outlier::OutlierState,
     series::{Series, SeriesSlot},
 };
-use crate::{
+use crate::config::{PoolSettings, UpstreamConfig};
+use transport::{
     clock::{Monotonic, millis},
-    config::{PoolSettings, UpstreamConfig},
     connect::{ConnectOptions, ConnectTarget, Connections},
     tls::Connector,
 };

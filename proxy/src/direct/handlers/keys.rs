@@ -20,11 +20,9 @@ use shared::{
 };
 
 use super::OwnRequest;
-use crate::{
-    call::Record,
+use crate::{call::Record, config::Authority, direct::authenticate};
+use transport::{
     clock,
-    config::Authority,
-    direct::authenticate,
     relay::{BodyFault, Incoming},
 };
 

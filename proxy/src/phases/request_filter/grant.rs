@@ -8,7 +8,8 @@ use shared::{
     secret::MacKeys,
 };
 
-use crate::{call::Record, metrics::Bound, phases::outage, replay::FirstUse, state::State, wire::WireHead};
+use crate::{call::Record, metrics::Bound, phases::outage, replay::FirstUse, state::State};
+use transport::wire::WireHead;
 
 /// Verifies the grant of a call, which must be for this data center and unused. Notes in `record` the request's id and what
 /// proves to the edge that the response is ours.

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::Upstream;
 use crate::{
-    clock::Monotonic,
     config::{AdminState, PoolSettings, ProbeConfig},
     upstreams::health::{Evidence, Health},
 };
+use transport::clock::Monotonic;
 
 pub(super) const UNKNOWN: u8 = 0;
 const HEALTHY: u8 = 1;

@@ -108,11 +108,11 @@ impl Connector {
         Some(Self { name: ServerName::try_from(name.to_owned()).ok()?, authorities, http2 })
     }
 
-    /// Makes a connection safe.
-    pub(crate) async fn secure<T: AsyncRead + AsyncWrite + Unpin>(
-        &self,
-        stream: T,
-    ) -> io::Result<TlsStream<T>> {
+    /// Encrypts a connection.
+    ///
+    /// # Errors
+    /// When the handshake fails, or the server has no certificate that is trusted.
+    pub async fn secure<T: AsyncRead + AsyncWrite + Unpin>(&self, stream: T) -> io::Result<TlsStream<T>> {
         let Authorities { client, http2, .. } = &self.authorities;
         let connector = TlsConnector::from(Arc::clone(if self.http2 { http2 } else { client }));
         connector.connect(self.name.clone(), stream).await

@@ -10,8 +10,11 @@ use super::{
     greeting::{Greeted, greet},
 };
 
-/// The status that a server answers a GET of this path with. What follows cannot hold anybody up.
-pub(crate) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
+/// Sends a GET of this path. Returns the status of the response. Its body is not read.
+///
+/// # Errors
+/// If the server does not speak HTTP/2, or closes the connection before it responds.
+pub async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     scheme: Scheme,
     authority: &str,

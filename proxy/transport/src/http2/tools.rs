@@ -20,7 +20,7 @@ pub use fault::Fault;
 pub use flight::{Made, Shareable};
 pub use greeting::Unfriendly;
 pub use lines::{Carrier, Lines, Unmade};
-pub(crate) use probe::ask;
+pub use probe::ask;
 
 /// Greets a server that is to speak HTTP/2.
 ///

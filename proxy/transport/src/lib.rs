@@ -1,0 +1,22 @@
+//! The transport of the proxy: client connections, TLS, HTTP/1.1, HTTP/2, and the connections to upstreams.
+//!
+//! It knows nothing of keys, tiers, tools or pools. What becomes of a connection or a request decides the product, which
+//! implements the traits in [`hooks`]. Dispatch is static.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod client;
+pub mod clock;
+pub mod connect;
+pub mod connection_limit;
+pub mod downstream;
+pub mod drain;
+pub mod hooks;
+pub mod http2;
+pub mod idle;
+pub mod linger;
+pub mod record;
+pub mod relay;
+pub mod response;
+pub mod thread;
+pub mod tls;
+pub mod wire;
