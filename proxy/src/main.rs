@@ -82,6 +82,7 @@ fn main() -> ExitCode {
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Error)
         .filter_module("proxy", log::LevelFilter::Debug)
+        .filter_module("transport", log::LevelFilter::Debug)
         .init();
     log::set_max_level(config.log.level);
     match server::run(config, arguments.config, arguments.upgrade) {
