@@ -2,7 +2,7 @@
 
 use shared::{
     problem::{Code, Problem},
-    request::{BODY_PAUSE_MS, Head, late, stalled, too_large},
+    request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large},
 };
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
@@ -42,7 +42,7 @@ pub(crate) async fn read(incoming: &Incoming, head: &Head<'_>, limit: usize) -> 
 /// `request-timeout` if it is incomplete after a minute, `body-malformed` if it breaks off.
 pub(crate) async fn receive(incoming: &Incoming) -> Result<js_sys::ArrayBuffer, Problem> {
     let buffer = incoming.request.array_buffer().map_err(|fault| broken_off(incoming, &fault))?;
-    let Some(received) = promise::within(BODY_PAUSE_MS, promise::settled(buffer)).await else {
+    let Some(received) = promise::within(BODY_IDLE_TIMEOUT_MS, promise::settled(buffer)).await else {
         return Err(late());
     };
     received.and_then(JsCast::dyn_into).map_err(|fault| broken_off(incoming, &fault))
@@ -85,7 +85,7 @@ async fn next_chunk(
     reader: &web_sys::ReadableStreamDefaultReader,
     incoming: &Incoming,
 ) -> Result<Option<js_sys::Uint8Array>, Problem> {
-    let Some(read) = promise::within(BODY_PAUSE_MS, promise::settled(reader.read())).await else {
+    let Some(read) = promise::within(BODY_IDLE_TIMEOUT_MS, promise::settled(reader.read())).await else {
         return Err(stalled());
     };
     let result = read.map_err(|fault| broken_off(incoming, &fault))?;

@@ -90,7 +90,7 @@ impl Holders {
         if self.keys.len() < MOST {
             return;
         }
-        let mut ages: Vec<_> = self.keys.iter().map(|(key, r)| (!r.holder.idle(), r.used, *key)).collect();
+        let mut ages: Vec<_> = self.keys.iter().map(|(key, r)| (!r.holder.is_idle(), r.used, *key)).collect();
         ages.sort_unstable();
         for (_, _, key) in ages.into_iter().take(MOST / 2) {
             self.keys.remove(&key);

@@ -1,6 +1,6 @@
 //! The client of the meters: carries what a key's holder has to ask, and what it has to report.
 //!
-//! A meter that does not answer in time is a decided case ([`LeaseCache::unanswered`]): free keys are told to wait,
+//! A meter that does not answer in time is a decided case ([`LeaseCache::handle_failure`]): free keys are told to wait,
 //! paid keys go on under a local budget. It never makes a key look invalid.
 
 use std::{pin::pin, time::Duration};
@@ -9,11 +9,12 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use shared::{
     idempotency::{IssueStep, IssueTurn},
-    key::{KeyFault, KeyId, KeyRecord, Subject, VerifiedKey},
+    key::{KeyError, KeyId, KeyRecord, Subject, VerifiedKey},
     keys_api::{changed, key_unknown},
-    lease_cache::{ANSWER_WITHIN_MS, Admission, Charge, LeaseCache, Step},
+    lease_cache::{Admission, Charge, LeaseCache, METER_TIMEOUT_MS, Step},
     meter::{
-        Attempt, Change, Changed, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, TTL_MS, Verdict,
+        Attempt, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, TTL_MS,
+        Verdict,
     },
     problem::{Code, Problem},
     quota::Decision,
@@ -30,7 +31,7 @@ const REPORT_AFTER_MS: u64 = 1_000;
 const REPORT_WITHIN_MS: u64 = 5_000;
 
 /// How long a meter may be silent before it is asked the same again, in milliseconds.
-const REPEAT_AFTER_MS: u64 = ANSWER_WITHIN_MS / 2;
+const REPEAT_AFTER_MS: u64 = METER_TIMEOUT_MS / 2;
 /// How long a request may go on renewing in the background, in milliseconds. The platform ends it thirty seconds
 /// after its answer; what it renews last it must still be there to report.
 const RENEW_FOR_MS: u64 = 30_000 - TTL_MS - 1_000;
@@ -69,13 +70,13 @@ async fn admit_by_meter(
     let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Ask(ask.clone())).await;
     let Ok(Reply::Ask(answer)) = reply else {
         log_silence(edge, reply);
-        return with(key, |holder, now| holder.unanswered(&ask, now))?.ok_or_else(|| inconsistent(edge));
+        return with(key, |holder, now| holder.handle_failure(&ask, now))?.ok_or_else(|| inconsistent(edge));
     };
-    let admission = with(key, |holder, now| holder.answered(&ask, sent, &answer, now))?;
+    let admission = with(key, |holder, now| holder.handle_response(&ask, sent, &answer, now))?;
     schedule_report(edge, key);
     if unknown_for_want_of_kv(&introduced, &answer) {
         holders::forget(&key.id);
-        return introduced.map(|()| Admission::Refuse(KeyFault::Invalid));
+        return introduced.map(|()| Admission::Refuse(KeyError::Invalid));
     }
     admission.ok_or_else(|| inconsistent(edge))
 }
@@ -93,12 +94,12 @@ pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<MeterSnap
         log_silence(edge, reply);
         return Err(unavailable());
     };
-    with(key, |holder, now| holder.answered(&ask, sent, &reading.answer, now))?;
-    if unknown_for_want_of_kv(&introduced, &reading.answer) {
+    with(key, |holder, now| holder.handle_response(&ask, sent, &reading.response, now))?;
+    if unknown_for_want_of_kv(&introduced, &reading.response) {
         holders::forget(&key.id);
         introduced?;
     }
-    match reading.answer.verdict {
+    match reading.response.verdict {
         Verdict::Refuse(fault) => Err(fault.into()),
         Verdict::Allow | Verdict::Deny(_) | Verdict::Noted => Ok(reading),
     }
@@ -106,7 +107,7 @@ pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<MeterSnap
 
 /// Notes how a call of `tool` ended that was admitted with `charge`; the meter learns of it in the background.
 pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, charge: Charge) {
-    let noted = with(key, |holder, _| holder.ended(tool, end.status, end.uncharged, charge));
+    let noted = with(key, |holder, _| holder.record_outcome(tool, end.status, end.uncharged, charge));
     if noted.is_ok() {
         schedule_report(edge, key);
     }
@@ -134,9 +135,9 @@ pub(crate) async fn change(
         return Err(unavailable());
     };
     match (&outcome, subject.by()) {
-        (Changed::Unknown, None) => store?,
+        (ChangeOutcome::Unknown, None) => store?,
         // The key is real, or it would not have come this far: the store is behind.
-        (Changed::Unknown, Some(_)) => return Err(key_store::unavailable()),
+        (ChangeOutcome::Unknown, Some(_)) => return Err(key_store::unavailable()),
         _ => {}
     }
     let record = changed(outcome)?;
@@ -211,7 +212,7 @@ async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut MeterRequest) -
 
 /// Whether the meter does not know the key, and the only other one who might could not be asked.
 fn unknown_for_want_of_kv(introduced: &Result<(), Problem>, answer: &MeterResponse) -> bool {
-    introduced.is_err() && answer.verdict == Verdict::Refuse(KeyFault::Invalid)
+    introduced.is_err() && answer.verdict == Verdict::Refuse(KeyError::Invalid)
 }
 
 fn with<T>(key: &VerifiedKey, step: impl FnOnce(&mut LeaseCache, UnixMillis) -> T) -> Result<T, Problem> {
@@ -246,7 +247,7 @@ impl Reporter {
         let now = clock::now();
         let due = with(&self.key, |holder, now| match holder.flush_at() {
             Some(until) => Some(until),
-            None => (!holder.idle()).then(|| now.plus(REPORT_AFTER_MS)),
+            None => (!holder.is_idle()).then(|| now.plus(REPORT_AFTER_MS)),
         });
         let due = due.ok().flatten()?;
         holders::take_on_report(&self.key.id, due, now).then(|| due.since(now))
@@ -278,11 +279,11 @@ impl Reporter {
         let Message::Ask(ask) = message else { return };
         let noted = match reply {
             Some(Ok(Reply::Ask(answer))) => {
-                with(&self.key, |holder, now| holder.answered(&ask, sent, &answer, now))
+                with(&self.key, |holder, now| holder.handle_response(&ask, sent, &answer, now))
             }
             Some(_) | None => {
                 log::cause("reporting to a meter", None, self.key.id);
-                with(&self.key, |holder, now| holder.unanswered(&ask, now))
+                with(&self.key, |holder, now| holder.handle_failure(&ask, now))
             }
         };
         if noted.is_err() {
@@ -314,7 +315,7 @@ async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Re
             },
         }
     };
-    match promise::within(ANSWER_WITHIN_MS, attempts).await {
+    match promise::within(METER_TIMEOUT_MS, attempts).await {
         Some(reply) => reply.map_err(Silence::Failed),
         None => Err(Silence::Late),
     }
@@ -331,7 +332,7 @@ fn is_overloaded(fault: &worker::Error) -> bool {
 
 fn log_silence(edge: &Edge<'_>, reply: Result<Reply, Silence>) {
     let cause = match reply {
-        Err(Silence::Late) => format!("no answer within {ANSWER_WITHIN_MS} ms"),
+        Err(Silence::Late) => format!("no answer within {METER_TIMEOUT_MS} ms"),
         Err(Silence::Failed(fault)) => fault.to_string(),
         Ok(_) => "an answer to something else".to_owned(),
     };

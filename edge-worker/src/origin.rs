@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use shared::{
     grant::Grant,
     headers,
-    origin::{CONNECT_MS, Failure, Origin, Reachability},
+    origin::{CONNECT_TIMEOUT_MS, Origin, OriginError, Reachability},
     problem::Problem,
     proof::Proof,
     route::ToolCall,
@@ -45,7 +45,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
     let upload = upload?;
     let origins = &passage.edge.bindings.origins;
     let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
-    let mut failure = Failure::Refused;
+    let mut failure = OriginError::Refused;
     for (nth, &index) in order.iter().enumerate() {
         let Some(origin) = origins.all().get(index) else { continue };
         let sent_at = clock::now();
@@ -62,7 +62,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
             Err(Undelivered::ByOrigin(failed)) => failure = failed,
         }
         REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));
-        if !(upload.can_repeat() && failure.may_try_next(passage.call.method)) {
+        if !(upload.can_repeat() && failure.is_retryable(passage.call.method)) {
             break;
         }
     }
@@ -74,7 +74,7 @@ pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
     let order = REACHABILITY.with_borrow(|seen| seen.order(&edge.bindings.origins, clock::now()));
     for place in order {
         let Some(origin) = edge.bindings.origins.all().get(place) else { continue };
-        let report = promise::within(CONNECT_MS, read_status(edge, origin)).await;
+        let report = promise::within(CONNECT_TIMEOUT_MS, read_status(edge, origin)).await;
         if let Some(Ok(Some(report))) = report {
             return Some(report);
         }
@@ -91,7 +91,7 @@ async fn read_status(edge: &Edge<'_>, origin: &Origin) -> Result<Option<StatusRe
 
 /// Returns true if our proxy responds at this origin.
 async fn is_there(edge: &Edge<'_>, origin: &Origin) -> bool {
-    match promise::within(CONNECT_MS, probe(edge, origin, "/healthz")).await {
+    match promise::within(CONNECT_TIMEOUT_MS, probe(edge, origin, "/healthz")).await {
         Some(Ok(Some(response))) => {
             discard(&response);
             true

@@ -1,4 +1,4 @@
-//! What one call costs in CPU time, part by part: `cargo bench -p shared`.
+//! The CPU time of one call, part by part: `cargo bench -p shared`.
 //!
 //! A machine's speed is not ours to promise, so the last table gives ratios to one HMAC-SHA256 over 64 bytes
 //! measured in the same run.
@@ -37,9 +37,9 @@ const KEY: &str = "key parse and verify";
 const FORGED: &str = "key parse and refuse a forged one";
 const ADMIT: &str = "quota admit a call";
 const DENY: &str = "quota deny a call";
-const HOLDER: &str = "holder call on a live lease";
-const ASK: &str = "meter ask, text to stored text";
-const ASK_FULL: &str = "meter ask of a full 500-a-minute key";
+const LEASE: &str = "lease cache call on a live lease";
+const METER: &str = "meter request, text to stored text";
+const METER_FULL: &str = "meter request of a full 500-a-minute key";
 const SIGN: &str = "grant sign";
 const VERIFY: &str = "grant verify";
 const PROVE: &str = "proof write";
@@ -90,31 +90,31 @@ fn record(minute: u32) -> KeyRecord {
     KeyRecord { version: 1, limits, ..KeyRecord::provisional(&key()) }
 }
 
-fn tell(meter: &mut Meter, ask: MeterRequest, now: UnixMillis) -> shared::meter::MeterResponse {
-    match meter.handle(Message::Ask(ask), now) {
-        Reply::Ask(answer) => answer,
+fn send(meter: &mut Meter, request: MeterRequest, now: UnixMillis) -> shared::meter::MeterResponse {
+    match meter.handle(Message::Ask(request), now) {
+        Reply::Ask(response) => response,
         other => panic!("{other:?}"),
     }
 }
 
-fn holder(c: &mut Criterion) {
+fn lease_cache(c: &mut Criterion) {
     let key = key();
-    let mut holder = LeaseCache::new(1);
-    holder.learn(record(u32::MAX));
-    let Step::Ask(ask) = holder.call(&key, NOON) else { panic!("decided without asking") };
+    let mut cache = LeaseCache::new(1);
+    cache.learn(record(u32::MAX));
+    let Step::Ask(request) = cache.call(&key, NOON) else { panic!("decided without the meter") };
     // A lease of tens of millions of calls, more than a run spends.
-    let answer = tell(&mut Meter::default(), MeterRequest { rate: u32::MAX, ..ask.clone() }, NOON);
-    holder.answered(&ask, NOON, &answer, NOON);
+    let response = send(&mut Meter::default(), MeterRequest { rate: u32::MAX, ..request.clone() }, NOON);
+    cache.handle_response(&request, NOON, &response, NOON);
     let later = NOON.plus(1_000);
-    c.bench_function(HOLDER, |b| {
-        b.iter(|| match holder.call(black_box(&key), later) {
+    c.bench_function(LEASE, |b| {
+        b.iter(|| match cache.call(black_box(&key), later) {
             Step::Decided(..) => {}
             Step::Ask(_) => panic!("the lease is used up"),
         });
     });
 }
 
-/// The state of a key that was called so many times in the last minute, and an ask to it as its shell gets it.
+/// Returns the meter of a key with `calls` calls in the last minute, and a request to it as its shell gets it.
 fn meter_with(calls: u32) -> (Meter, String) {
     let mut meter = Meter::default();
     let plain = MeterRequest {
@@ -129,14 +129,14 @@ fn meter_with(calls: u32) -> (Meter, String) {
         batch: None,
     };
     for seq in 1..=calls {
-        let ask = MeterRequest { holder: u64::from(seq % 4), seq, rate: 0, ..plain.clone() };
-        tell(&mut meter, ask, NOON.plus(u64::from(seq) * 60_000 / u64::from(calls)));
+        let request = MeterRequest { holder: u64::from(seq % 4), seq, rate: 0, ..plain.clone() };
+        send(&mut meter, request, NOON.plus(u64::from(seq) * 60_000 / u64::from(calls)));
     }
     (meter, serde_json::to_string(&Message::Ask(MeterRequest { record: None, ..plain })).unwrap())
 }
 
 fn meter(c: &mut Criterion) {
-    for (name, calls) in [(ASK, 20), (ASK_FULL, 500)] {
+    for (name, calls) in [(METER, 20), (METER_FULL, 500)] {
         let (meter, text) = meter_with(calls);
         c.bench_function(name, |b| {
             b.iter_batched_ref(
@@ -193,7 +193,7 @@ fn headers(c: &mut Criterion) {
     });
 }
 
-/// Nanoseconds of one run as criterion stored them.
+/// Returns the nanoseconds of one run as criterion stored them.
 fn measured(results: &Path, name: &str) -> f64 {
     let text = fs::read_to_string(results.join(name).join("new/estimates.json")).unwrap();
     let estimates: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -209,7 +209,7 @@ fn main() {
         .configure_from_args();
     keys(&mut c);
     quota(&mut c);
-    holder(&mut c);
+    lease_cache(&mut c);
     meter(&mut c);
     passage(&mut c);
     headers(&mut c);
@@ -217,7 +217,8 @@ fn main() {
 
     let reference = measured(&results, REFERENCE);
     println!("\n{:<42} {:>9} {:>8}", "", "ns", "ratio");
-    for name in [REFERENCE, KEY, FORGED, ADMIT, DENY, HOLDER, ASK, ASK_FULL, SIGN, VERIFY, ROUTE, HEADERS] {
+    for name in [REFERENCE, KEY, FORGED, ADMIT, DENY, LEASE, METER, METER_FULL, SIGN, VERIFY, ROUTE, HEADERS]
+    {
         let nanos = measured(&results, name);
         println!("{name:<42} {nanos:>9.0} {:>8.2}", nanos / reference);
     }

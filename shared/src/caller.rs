@@ -70,7 +70,7 @@ pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     match (wrong.free(&ADMIN_ATTEMPTS), right) {
         (1.., true) => {
             *wrong = Usage::default();
-            Decision::Allow(wrong.standing(&ADMIN_ATTEMPTS, now))
+            Decision::Allow(wrong.status(&ADMIN_ATTEMPTS, now))
         }
         _ => wrong.admit(&ADMIN_ATTEMPTS, now),
     }

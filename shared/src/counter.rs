@@ -11,14 +11,14 @@ mod today;
 
 use crate::{
     key::KeyRecord,
-    meter::{MeterResponse, MeterSnapshot, Verdict},
+    meter::{MeterResponse, MeterSnapshot},
     policy::Policy,
     quota::{Counts, Decision},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
 use minute::Minute;
-pub use stored::StoredFault;
+pub use stored::CounterError;
 use today::Today;
 
 /// The counts of one key. 72 bytes for a key that makes few calls; one that makes many needs more
@@ -39,10 +39,10 @@ impl Counter {
     pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
         self.roll(now);
         if self.free(policy) == 0 {
-            return Decision::Deny(self.denial(policy, now), self.standing(policy, now));
+            return Decision::Deny(self.denial(policy, now), self.status(policy, now));
         }
         self.spend(now);
-        Decision::Allow(self.standing(policy, now))
+        Decision::Allow(self.status(policy, now))
     }
 
     /// Counts a call that another process admitted.
@@ -53,7 +53,7 @@ impl Counter {
 
     /// Notes how an admitted call ended. `uncharged` is the day it was admitted on if it is given back to that day;
     /// the minute keeps it: it protects the tools.
-    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
+    pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
         self.roll(now);
         if uncharged.is_some_and(|day| narrow(day) == self.day) {
             self.day_used = self.day_used.saturating_sub(1);
@@ -65,18 +65,9 @@ impl Counter {
     /// Everything that is counted of a key, for `GET /v1/keys/me`. The record is the key's, or a provisional one.
     pub fn read(&mut self, record: KeyRecord, now: UnixMillis) -> MeterSnapshot {
         self.roll(now);
-        let answer = MeterResponse {
-            verdict: Verdict::Noted,
-            standing: Some(self.standing(&record.policy(), now)),
-            lease: None,
-            record: None,
-            version: record.version,
-            batch: 0,
-            day: now.day(),
-            recheck_ms: None,
-        };
+        let quota = Some(self.status(&record.policy(), now));
         MeterSnapshot {
-            answer,
+            response: MeterResponse { quota, ..MeterResponse::noted(record.version, now.day()) },
             record: Some(record),
             minute_used: self.in_minute(),
             day_used: self.in_day(),

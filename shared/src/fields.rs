@@ -1,20 +1,38 @@
-//! Reading a JSON body field by field, keeping every fault, so that a caller learns of all of them at once.
+//! Reads a JSON body field by field and collects every error, so that a client sees all of them at once.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
+use thiserror::Error as ErrorType;
 
 use crate::{
-    problem::{Code, Fault, Problem},
+    problem::{Code, FieldError, Problem},
     tool::edit_distance,
 };
 
-/// The members of one JSON object, taken out one by one. What is left at the end is a fault too.
+/// The members of one JSON object, taken out one by one. A member that is left at the end is an error.
 pub struct Fields {
     members: Map<String, Value>,
     known: Vec<&'static str>,
-    faults: Vec<Fault>,
+    errors: Vec<FieldError>,
+}
+
+/// An error of a member that has another JSON type than expected. It never quotes the value, because bodies carry
+/// secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ErrorType)]
+#[error("must be {expected}, not {found}")]
+pub struct TypeError {
+    expected: &'static str,
+    found: &'static str,
+}
+
+impl TypeError {
+    /// Returns the error of a `value` where `expected`, such as "a string", must be.
+    #[must_use]
+    pub const fn new(expected: &'static str, value: &Value) -> Self {
+        Self { expected, found: kind(value) }
+    }
 }
 
 impl Fields {
@@ -25,25 +43,25 @@ impl Fields {
     /// different ones.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         match serde_json::from_slice(body) {
-            Ok(UniqueMembers(members)) => Ok(Self { members, known: Vec::new(), faults: Vec::new() }),
-            Err(fault) => Err(Problem::new(
+            Ok(UniqueMembers(members)) => Ok(Self { members, known: Vec::new(), errors: Vec::new() }),
+            Err(error) => Err(Problem::new(
                 Code::BodyMalformed,
-                format!("{} at line {} column {}", reason(&fault), fault.line(), fault.column()),
+                format!("{} at line {} column {}", reason(&error), error.line(), error.column()),
             )),
         }
     }
 
-    /// Takes a member that must be there. A missing one is a fault, and so is one that `parse` refuses; its
-    /// error says what would be right. `None` means that a fault was noted.
-    pub fn required<T>(
+    /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it. Returns `None`
+    /// after an error.
+    pub fn required<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
-        parse: impl FnOnce(&Value) -> Result<T, String>,
+        parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
         self.known.push(name);
         match self.members.remove(name) {
             None => {
-                self.fault(name, "is missing");
+                self.add_error(name, "is missing");
                 None
             }
             Some(value) => self.parsed(name, &value, parse),
@@ -51,20 +69,20 @@ impl Fields {
     }
 
     /// Takes a member that may be left out. A `null` is a value like any other.
-    pub fn optional<T>(
+    pub fn optional<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
-        parse: impl FnOnce(&Value) -> Result<T, String>,
+        parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
         self.known.push(name);
         self.members.remove(name).and_then(|value| self.parsed(name, &value, parse))
     }
 
     /// Takes a member that may be left out, or `null`, which reads as left out.
-    pub fn nullable<T>(
+    pub fn nullable<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
-        parse: impl FnOnce(&Value) -> Result<T, String>,
+        parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
         if self.is_null(name) {
             self.members.remove(name);
@@ -73,20 +91,20 @@ impl Fields {
     }
 
     /// Takes a member that is an object with members of its own, and may be left out, or `null`, which reads as left
-    /// out. Its faults are this body's, each with its own pointer: `#/limits/minute`.
+    /// out. Its errors are added to this body's, each with its own pointer: `#/limits/minute`.
     pub fn nullable_object<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let members = self.nullable(name, |value| {
-            value.as_object().cloned().ok_or_else(|| format!("must be an object, not {}", kind(value)))
+            value.as_object().cloned().ok_or_else(|| TypeError::new("an object", value))
         })?;
-        let mut inner = Self { members, known: Vec::new(), faults: Vec::new() };
+        let mut inner = Self { members, known: Vec::new(), errors: Vec::new() };
         let value = read(&mut inner);
-        let faults = inner.into_faults();
-        let sound = faults.is_empty();
-        self.faults.extend(faults.into_iter().map(|fault| {
-            let below = fault.pointer.strip_prefix('#').unwrap_or_default();
-            Fault { pointer: format!("{}{below}", pointer(name)), detail: fault.detail }
+        let errors = inner.into_errors();
+        let is_valid = errors.is_empty();
+        self.errors.extend(errors.into_iter().map(|error| {
+            let below = error.pointer.strip_prefix('#').unwrap_or_default();
+            FieldError { pointer: format!("{}{below}", pointer(name)), detail: error.detail }
         }));
-        sound.then_some(value)
+        is_valid.then_some(value)
     }
 
     /// Returns true if the body has the member, and it is `null`.
@@ -101,41 +119,40 @@ impl Fields {
         self.members.is_empty()
     }
 
-    /// Notes a fault of a member.
-    pub fn fault(&mut self, name: &str, detail: impl Into<String>) {
-        self.faults.push(Fault { pointer: pointer(name), detail: detail.into() });
+    /// Adds an error of the object as a whole.
+    pub fn add_object_error(&mut self, detail: impl Into<String>) {
+        self.errors.push(FieldError { pointer: "#".to_owned(), detail: detail.into() });
     }
 
-    /// Notes a fault of the object as a whole.
-    pub fn fault_of_all(&mut self, detail: impl Into<String>) {
-        self.faults.push(Fault { pointer: "#".to_owned(), detail: detail.into() });
+    fn add_error(&mut self, name: &str, detail: impl Into<String>) {
+        self.errors.push(FieldError { pointer: pointer(name), detail: detail.into() });
     }
 
-    /// Checks that no member is left and that none was wrong.
+    /// Checks that no member is left and that there was no error.
     ///
     /// # Errors
-    /// Returns `fields-invalid` with every fault.
+    /// Returns `fields-invalid` with every error.
     pub fn finish(self) -> Result<(), Problem> {
-        let faults = self.into_faults();
-        if faults.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&faults)) }
+        let errors = self.into_errors();
+        if errors.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&errors)) }
     }
 
-    /// Returns every fault, what is left among them.
-    fn into_faults(mut self) -> Vec<Fault> {
+    /// Returns every error, those of unknown members among them.
+    fn into_errors(mut self) -> Vec<FieldError> {
         for name in std::mem::take(&mut self.members).into_iter().map(|(name, _)| name) {
             let detail = self.unknown(&name);
-            self.fault(&name, detail);
+            self.add_error(&name, detail);
         }
-        self.faults
+        self.errors
     }
 
-    fn parsed<T>(
+    fn parsed<T, E: fmt::Display>(
         &mut self,
         name: &str,
         value: &Value,
-        parse: impl FnOnce(&Value) -> Result<T, String>,
+        parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
-        parse(value).map_err(|detail| self.fault(name, detail)).ok()
+        parse(value).map_err(|error| self.add_error(name, error.to_string())).ok()
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -149,14 +166,13 @@ impl Fields {
 /// Returns a member's value as text.
 ///
 /// # Errors
-/// What is wrong with it, for [`Fields::required`] and [`Fields::optional`].
-pub fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| format!("must be a string, not {}", kind(value)))
+/// Returns an error if it is not a string.
+pub fn text(value: &Value) -> Result<&str, TypeError> {
+    value.as_str().ok_or_else(|| TypeError::new("a string", value))
 }
 
 /// Returns the type of a JSON value in words.
-#[must_use]
-pub const fn kind(value: &Value) -> &'static str {
+const fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -167,7 +183,7 @@ pub const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// `#/name`, with the name escaped as RFC 6901 and RFC 3986 demand; at most 64 characters of it.
+/// Returns `#/name`, with the name escaped as RFC 6901 and RFC 3986 demand, and cut to 64 characters.
 fn pointer(name: &str) -> String {
     let mut pointer = "#/".to_owned();
     for c in name.chars().take(64) {
@@ -181,9 +197,9 @@ fn pointer(name: &str) -> String {
     pointer
 }
 
-/// Returns the kind of fault only: serde's own text may quote the body, and bodies carry secrets.
-fn reason(fault: &serde_json::Error) -> &'static str {
-    match fault.classify() {
+/// Returns the category of an error. serde's own text may quote the body, and bodies carry secrets.
+fn reason(error: &serde_json::Error) -> &'static str {
+    match error.classify() {
         serde_json::error::Category::Eof => "the body ends too early",
         serde_json::error::Category::Data => "the body must be one JSON object with each member once; not so",
         serde_json::error::Category::Io | serde_json::error::Category::Syntax => "the body is not JSON",
@@ -225,12 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn a_member_sent_twice_is_refused() {
+    fn member_sent_twice_is_refused() {
         assert!(detail(r#"{"tier":"free","tier":"enterprise"}"#).contains("each member once"));
     }
 
     #[test]
-    fn a_body_that_is_no_object_is_refused_without_quoting_it() {
+    fn body_that_is_not_an_object_is_refused_without_quoting_it() {
         for body in ["", "[]", "\"hush\"", "{\"a\":hush}", "{} hush"] {
             let detail = detail(body);
             assert!(!detail.is_empty() && !detail.contains("hush"), "{body}: {detail}");
@@ -238,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_kept_and_a_near_miss_is_met_with_the_right_name() {
+    fn every_error_is_collected_and_a_typo_gets_a_suggestion() {
         let mut fields = Fields::read(br#"{"emial":"x","name":7}"#).unwrap();
         assert_eq!(fields.required("email", |value| text(value).map(str::to_owned)), None);
         assert_eq!(fields.required("name", |value| text(value).map(str::to_owned)), None);

@@ -3,6 +3,7 @@
 //! The MAC ends with the name of the data centre, so that a grant seen in one is worth nothing in another.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use thiserror::Error;
 
 use crate::{
     key::KeyId,
@@ -48,16 +49,23 @@ pub struct SignedGrant {
     pub proof: Proof,
 }
 
-/// A reason for which a proxy rejects a grant. A client sees the same problem for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrantFault {
-    /// There is none.
+/// A reason for which a proxy rejects a grant. Clients see the same problem for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum GrantError {
+    /// The request has no grant.
+    #[error("the request has no grant")]
     Missing,
-    /// Not a grant, forged, for another request, or for another data centre.
+    /// Not a grant, forged, for another request, or for another data center.
+    #[error("the grant is not valid for this request")]
     Invalid,
-    /// Older than [`VALID_MS`], or that far ahead: clocks disagree.
-    Expired,
-    /// Its request has been made already.
+    /// The clocks disagree, or the grant is old.
+    #[error("the grant is {age_ms} ms from this clock; expected at most {VALID_MS} ms")]
+    Expired {
+        /// Milliseconds between the grant and the clock, in either direction: more than [`VALID_MS`].
+        age_ms: u64,
+    },
+    /// The request was made before.
+    #[error("the grant was used before")]
     Replayed,
 }
 
@@ -88,7 +96,7 @@ impl Grant {
     /// with. Whether the request was made before is for the caller to know.
     ///
     /// # Errors
-    /// Returns the [`GrantFault`], found in this order: form, MAC (in constant time), request, age.
+    /// Returns the [`GrantError`], found in this order: form, MAC (in constant time), request, age.
     pub fn verify(
         text: &[u8],
         call: &ToolCall<'_>,
@@ -96,10 +104,10 @@ impl Grant {
         data_centre: &str,
         keys: &MacKeys,
         now: UnixMillis,
-    ) -> Result<(Self, Proof), GrantFault> {
-        let (grant, proof) = Self::read(text, call, target, data_centre, keys).ok_or(GrantFault::Invalid)?;
-        let age = now.since(grant.issued_at).max(grant.issued_at.since(now));
-        if age > VALID_MS { Err(GrantFault::Expired) } else { Ok((grant, proof)) }
+    ) -> Result<(Self, Proof), GrantError> {
+        let (grant, proof) = Self::read(text, call, target, data_centre, keys).ok_or(GrantError::Invalid)?;
+        let age_ms = now.since(grant.issued_at).max(grant.issued_at.since(now));
+        if age_ms > VALID_MS { Err(GrantError::Expired { age_ms }) } else { Ok((grant, proof)) }
     }
 
     fn read(
@@ -137,13 +145,9 @@ impl Grant {
     }
 }
 
-impl From<GrantFault> for Problem {
-    fn from(fault: GrantFault) -> Self {
-        match fault {
-            GrantFault::Missing | GrantFault::Invalid | GrantFault::Expired | GrantFault::Replayed => {
-                Self::new(Code::GrantInvalid, "this origin serves calls that come through the gateway's edge")
-            }
-        }
+impl From<GrantError> for Problem {
+    fn from(_: GrantError) -> Self {
+        Self::new(Code::GrantInvalid, "this origin serves calls that come through the gateway's edge")
     }
 }
 
@@ -197,7 +201,7 @@ mod tests {
         target: &str,
         place: &str,
         now: u64,
-    ) -> Result<Grant, GrantFault> {
+    ) -> Result<Grant, GrantError> {
         Grant::verify(text.as_bytes(), &call(method, tool), target, place, &secret(), UnixMillis(now))
             .map(|(grant, _)| grant)
     }
@@ -213,7 +217,7 @@ mod tests {
             verify(&text, CallMethod::Post, Tool::Qr, "/v1/qr/generate?url=y", "fra", NOW.0),
             verify(&text, CallMethod::Post, Tool::Qr, TARGET, "iad", NOW.0),
         ] {
-            assert_eq!(other, Err(GrantFault::Invalid));
+            assert_eq!(other, Err(GrantError::Invalid));
         }
     }
 
@@ -222,8 +226,10 @@ mod tests {
         let at = |now| verify(&signed(), CallMethod::Post, Tool::Qr, TARGET, "fra", now).err();
         assert_eq!(at(NOW.0 + VALID_MS), None);
         assert_eq!(at(NOW.0 - VALID_MS), None);
-        assert_eq!(at(NOW.0 + VALID_MS + 1), Some(GrantFault::Expired));
-        assert_eq!(at(NOW.0 - VALID_MS - 1), Some(GrantFault::Expired));
+        let age_ms = VALID_MS + 1;
+        for now in [NOW.0 + age_ms, NOW.0 - age_ms] {
+            assert_eq!(at(now), Some(GrantError::Expired { age_ms }));
+        }
     }
 
     #[test]
@@ -274,7 +280,7 @@ mod tests {
             text.replace_range(place..=place, &replacement);
             prop_assert_eq!(
                 verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0),
-                Err(GrantFault::Invalid)
+                Err(GrantError::Invalid)
             );
         }
     }

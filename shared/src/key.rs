@@ -2,14 +2,16 @@
 
 mod api_key;
 mod authenticate;
+mod error;
 mod key_id;
 mod record;
 mod secret_hash;
 mod subject;
 
-pub use api_key::{ApiKey, KeyEntropy, KeyEnv, KeyFault, VerifiedKey};
+pub use api_key::{ApiKey, KeyEntropy, KeyEnv, VerifiedKey};
 pub use authenticate::authenticate;
+pub use error::KeyError;
 pub use key_id::KeyId;
-pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordFault};
+pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordError};
 pub use secret_hash::SecretHash;
 pub use subject::Subject;

@@ -7,12 +7,14 @@ mod changes;
 mod idempotency_key;
 mod issue;
 mod list;
+mod query;
 mod usage;
+mod values;
 
 pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace};
-pub use changes::{ChangesFault, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
+pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
 pub use idempotency_key::{IDEMPOTENCY_KEY, IdempotencyKey};
-pub use issue::{IssueRequest, Issued, MAX_BODY, NewKey, describe};
-pub(crate) use issue::{MAX_EMAIL, MAX_NAME};
+pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
 pub use usage::describe_usage;
+pub(crate) use values::{MAX_EMAIL, MAX_NAME};

@@ -1,59 +1,85 @@
-//! One isolate's side of a key's [`Meter`](crate::meter): what it may admit without asking.
+//! One isolate's side of a key's [`Meter`](crate::meter): it admits calls without a message to the meter.
 //!
 //! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each
 //! call, sends a [`MeterRequest`] to the meter if it must, and passes the response to
-//! [`LeaseCache::answered`]. It never waits: each request that has to ask makes its own way, and
-//! nothing is borrowed while it is on it.
+//! [`LeaseCache::handle_response`]. The cache never waits. Each call that needs the meter sends its own
+//! request, and nothing of the cache is borrowed while that is in flight.
 //!
-//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock,
-//! where `sent` was read before the request left. A lease that is given back is unspendable before its report
-//! leaves. A clock seen to go back ends every lease, and those that are on their way.
+//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock, where
+//! `sent` was read before the request left. A lease that is returned can no longer be spent when its report
+//! leaves. If the clock goes back, every lease ends, and so do those that are in flight.
 
 mod admission;
+mod backoff;
+mod cached_denial;
 mod leases;
-mod outage;
+mod local_budget;
 mod pending;
 mod rate;
-mod refused;
+mod refused_secrets;
 
 pub use admission::{Admission, Step};
+use backoff::Backoff;
+use cached_denial::CachedDenial;
 use leases::Leases;
-use outage::Outage;
+use local_budget::LocalBudget;
 pub use pending::Charge;
 use pending::Pending;
 use rate::Rate;
-use refused::Refused;
+use refused_secrets::RefusedSecrets;
 
 use crate::{
-    key::{KeyFault, KeyRecord, VerifiedKey},
+    key::{KeyError, KeyRecord, VerifiedKey},
     meter::{MeterRequest, MeterResponse, Verdict},
     policy::Policy,
-    quota::{Decision, Denial, QuotaStatus, Usage},
+    quota::{Decision, QuotaStatus},
     tier::Tier,
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
 
 /// Timeout for the meter's response, a retry included, in milliseconds.
-pub const ANSWER_WITHIN_MS: u64 = 300;
+pub const METER_TIMEOUT_MS: u64 = 300;
 
-/// The longest that a denial is believed, in milliseconds: a key may be upgraded meanwhile.
-const BELIEVE_DENIAL_MS: u64 = 30_000;
-
-/// A lease that runs out sooner than this is renewed with the next call, in milliseconds.
+/// A lease that ends sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;
 
-/// Renewals follow each other no closer than this, in milliseconds.
+/// Shortest time between two renewals, in milliseconds.
 const RENEW_GAP_MS: u64 = 1_000;
 
-/// While the meter is out of reach a holder admits a paid key's calls up to this fraction of its minute.
-const LOCAL_SHARE: u32 = 4;
-
-/// A clock that goes back by no more than this, in milliseconds, is taken to stand still: requests may read it in
-/// another order than they act, and the margins are made for it. A larger step back ends every lease.
-const STANDS_STILL_MS: u64 = 200;
+/// A clock that goes back by no more than this, in milliseconds, is taken to stand still. Requests may read
+/// the clock in another order than they act, and the margins allow for it. A larger step back ends every
+/// lease.
+const MAX_STEP_BACK_MS: u64 = 200;
 
 /// A cache of one key's leases in one isolate, with the key's record and quota status.
+///
+/// ```
+/// use shared::{
+///     key::{ApiKey, KeyEnv, KeyId, KeyRecord},
+///     lease_cache::{Admission, LeaseCache, Step},
+///     meter::{Message, Meter, Reply},
+///     secret::MacKeys,
+///     tier::Tier,
+///     time::UnixMillis,
+/// };
+///
+/// # let now = UnixMillis(1_763_712_000_000);
+/// # let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+/// let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Pro, now, [9; 16], &keys);
+/// let mut cache = LeaseCache::new(1);
+/// cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
+///
+/// // The first call needs the meter, which admits it and lends calls for the next ones.
+/// let Step::Ask(request) = cache.call(&key, now) else { unreachable!() };
+/// let mut meter = Meter::default();
+/// let Reply::Ask(response) = meter.handle(Message::Ask(request.clone()), now) else { unreachable!() };
+/// let admission = cache.handle_response(&request, now, &response, now);
+/// assert!(matches!(admission, Some(Admission::Allow { degraded: false, .. })));
+///
+/// // The next call is admitted without the meter.
+/// assert!(matches!(cache.call(&key, now.plus(10)), Step::Decided(Admission::Allow { .. }, _)));
+/// ```
 #[derive(Debug)]
 pub struct LeaseCache {
     id: u64,
@@ -62,30 +88,22 @@ pub struct LeaseCache {
     meter_version: Option<u64>,
     leases: Leases,
     last: Option<(QuotaStatus, UnixMillis)>,
-    denied: Option<Denied>,
-    refused: Refused,
+    denied: CachedDenial,
+    refused: RefusedSecrets,
     rate: Rate,
     renewed: Option<UnixMillis>,
     pending: Pending,
-    outage: Outage,
-    local: Usage,
+    backoff: Backoff,
+    local_budget: LocalBudget,
     latest: UnixMillis,
-    /// Questions up to this one left before the clock went back: their leases have no beginning to count from.
-    distrusted: u32,
-}
-
-/// A denial, when it came, and for how many milliseconds the meter need not be asked again.
-#[derive(Clone, Copy, Debug)]
-struct Denied {
-    denial: Denial,
-    at: UnixMillis,
-    for_ms: u64,
+    /// The last request that was sent before the clock went back. Leases of requests up to this one are dropped,
+    /// because their start is not known by this clock.
+    untrusted_seq: u32,
 }
 
 impl LeaseCache {
-    /// Returns an empty cache. `id` is random and this cache's alone: one that
-    /// takes the place of another, in the same isolate too, has another `id`, or the meter would
-    /// take its questions for repeated ones.
+    /// Returns an empty cache. `id` must be random and must not have been used before, in the same isolate either.
+    /// The meter takes requests under a known `id` for retries.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self {
@@ -95,15 +113,15 @@ impl LeaseCache {
             meter_version: None,
             leases: Leases::default(),
             last: None,
-            denied: None,
-            refused: Refused::default(),
+            denied: CachedDenial::default(),
+            refused: RefusedSecrets::default(),
             rate: Rate::default(),
             renewed: None,
             pending: Pending::default(),
-            outage: Outage::default(),
-            local: Usage::default(),
+            backoff: Backoff::default(),
+            local_budget: LocalBudget::default(),
             latest: UnixMillis::default(),
-            distrusted: 0,
+            untrusted_seq: 0,
         }
     }
 
@@ -113,7 +131,7 @@ impl LeaseCache {
         self.record.as_ref()
     }
 
-    /// Takes over what the store shows, unless something newer is known.
+    /// Takes over a stored record, unless a newer one is known.
     pub fn learn(&mut self, record: KeyRecord) {
         if self.record.as_ref().is_none_or(|own| own.version < record.version) {
             self.record = Some(record);
@@ -124,68 +142,67 @@ impl LeaseCache {
     pub fn call(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
         let now = self.observe(now);
         self.rate.count(now);
-        if let Some(fault) = self.refused.find(&key.secret, now) {
-            return Step::Decided(Admission::Refuse(fault), None);
+        if let Some(error) = self.refused.find(&key.secret, now) {
+            return Step::Decided(Admission::Refuse(error), None);
         }
-        if !self.usable(key, now) {
-            return self.ask_or_do_without(key, now);
+        if !self.is_usable(key, now) {
+            return self.ask_meter(key, now);
         }
         if let Some(admission) = self.spend(key, now) {
-            let renew = self.renewal_due(now).then(|| self.ask(key, false, now));
-            return Step::Decided(admission, renew);
+            let renewal = self.is_renewal_due(now).then(|| self.request(key, false, now));
+            return Step::Decided(admission, renewal);
         }
-        if let Some(admission) = self.denial(key, now) {
-            return Step::Decided(admission, None);
+        if let Some(denial) = self.denied.get(now) {
+            return Step::Decided(Admission::Deny(denial, self.quota(key, now)), None);
         }
-        self.ask_or_do_without(key, now)
+        self.ask_meter(key, now)
     }
 
-    /// Applies the meter's response to `ask`, which was sent at `sent` (a retry: when it was sent
-    /// first), and returns what became of the call, or `None` if no call waited.
-    pub fn answered(
+    /// Applies the meter's response to `request`, which was sent at `sent` (a retry: when it was sent
+    /// first). Returns the decision on the call, or `None` if no call waited.
+    pub fn handle_response(
         &mut self,
-        ask: &MeterRequest,
+        request: &MeterRequest,
         sent: UnixMillis,
-        answer: &MeterResponse,
+        response: &MeterResponse,
         now: UnixMillis,
     ) -> Option<Admission> {
         let now = self.observe(now);
-        self.outage.end();
-        self.take_news(ask, sent, answer, now);
-        match answer.verdict {
+        self.backoff.reset();
+        self.apply(request, sent, response, now);
+        match response.verdict {
             Verdict::Allow => {
-                self.denied = None;
-                Some(self.allowed(&ask.key, answer.day, now))
+                self.denied.clear();
+                Some(self.allow(&request.key, response.day, now))
             }
             Verdict::Deny(denial) => {
-                let for_ms = answer.recheck_ms.unwrap_or(denial.retry_ms).min(denial.retry_ms);
-                self.denied = Some(Denied { denial, at: now, for_ms: for_ms.min(BELIEVE_DENIAL_MS) });
-                let lent = self.spend_if_usable(&ask.key, now);
-                Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.standing(&ask.key, now))))
+                self.denied.store(denial, response.recheck_ms, now);
+                let lent = self.spend_if_usable(&request.key, now);
+                Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.quota(&request.key, now))))
             }
-            Verdict::Refuse(fault) => {
-                self.refused.believe(ask.key.secret, fault, now);
-                ask.want.then_some(Admission::Refuse(fault))
+            Verdict::Refuse(error) => {
+                self.refused.insert(request.key.secret, error, now);
+                request.want.then_some(Admission::Refuse(error))
             }
             Verdict::Noted => None,
         }
     }
 
-    /// Records that the meter did not respond to `ask` in time, and decides without it. Returns
+    /// Records that `request` failed or got no response in time, and decides without the meter. Returns
     /// `None` if no call waited.
-    pub fn unanswered(&mut self, ask: &MeterRequest, now: UnixMillis) -> Option<Admission> {
+    pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
-        self.outage.begin(now);
-        let spent = || self.spend_if_usable(&ask.key, now);
-        ask.want.then(spent)?.or_else(|| Some(self.without_meter(&ask.key, now)))
+        self.backoff.record_failure(now);
+        let spent = || self.spend_if_usable(&request.key, now);
+        request.want.then(spent)?.or_else(|| Some(self.decide_without_meter(&request.key, now)))
     }
 
-    /// Notes how an admitted call ended. `uncharged` gives it back to the day: the tool was not available, or the
-    /// gateway refused the call after it was counted.
-    pub fn ended(&mut self, tool: Tool, status: u16, uncharged: bool, charge: Charge) {
-        self.pending.ended(tool, status);
+    /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not available, or
+    /// the gateway refused the call after it was counted.
+    pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: bool, charge: Charge) {
+        self.pending.record_end(tool, status);
         if uncharged {
-            self.pending.give_back(charge);
+            self.pending.refund(charge);
         }
     }
 
@@ -195,42 +212,42 @@ impl LeaseCache {
         self.leases.first_end()
     }
 
-    /// Returns the report to send to the meter once a lease has ended, or once calls have ended and
-    /// no lease's end will carry it: to be sent in the background. With `renew`, a key that is in
-    /// use asks for its next lease by the same way. `None` if there is nothing to report.
+    /// Returns the report to send to the meter in the background, or `None` if there is nothing to report. A report
+    /// is due once a lease has ended, or once calls have ended while no lease is held. With `renew`, it also requests
+    /// the next lease of a key that is in use.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
         let ended = self.leases.first_end().is_some_and(|end| end <= now);
-        let only_pending = self.leases.is_empty() && self.pending.any();
-        if self.outage.lasts(now) || !(ended || only_pending) {
+        let only_pending = self.leases.is_empty() && !self.pending.is_empty();
+        if self.backoff.is_active(now) || !(ended || only_pending) {
             return None;
         }
         let rate = if renew && self.leases.ended_in_use(now) { self.rate.per_1000_seconds(now) } else { 0 };
-        Some(MeterRequest { rate, ..self.ask(key, false, now) })
+        Some(MeterRequest { rate, ..self.request(key, false, now) })
     }
 
     /// Returns a request for no call, to read the meter's state with everything reported.
     pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> MeterRequest {
         let now = self.observe(now);
-        MeterRequest { rate: 0, ..self.ask(key, false, now) }
+        MeterRequest { rate: 0, ..self.request(key, false, now) }
     }
 
     /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
     #[must_use]
-    pub fn idle(&self) -> bool {
-        self.leases.is_empty() && !self.pending.any()
+    pub const fn is_idle(&self) -> bool {
+        self.leases.is_empty() && self.pending.is_empty()
     }
 
-    /// Returns the current moment. A clock that went back makes every `until` doubtful: what is held
-    /// is dropped, to be counted as spent.
+    /// Returns the current moment. If the clock went back, no `until` can be trusted: every lease is dropped, and
+    /// the meter counts it as spent.
     fn observe(&mut self, now: UnixMillis) -> UnixMillis {
-        if self.latest.since(now) > STANDS_STILL_MS {
+        if self.latest.since(now) > MAX_STEP_BACK_MS {
             self.leases.drop_all();
-            self.distrusted = self.seq;
+            self.untrusted_seq = self.seq;
             self.renewed = None;
-            self.denied = None;
-            self.refused.forget();
-            self.outage.end();
+            self.denied.clear();
+            self.refused.clear();
+            self.backoff.reset();
             self.latest = now;
         }
         self.latest = self.latest.max(now);
@@ -238,120 +255,108 @@ impl LeaseCache {
     }
 
     /// Applies everything in a response but its verdict. Responses may overtake each other.
-    fn take_news(&mut self, ask: &MeterRequest, sent: UnixMillis, answer: &MeterResponse, now: UnixMillis) {
-        self.meter_version = self.meter_version.max(Some(answer.version));
-        if let Some(record) = &answer.record {
+    fn apply(&mut self, request: &MeterRequest, sent: UnixMillis, response: &MeterResponse, now: UnixMillis) {
+        self.meter_version = self.meter_version.max(Some(response.version));
+        if let Some(record) = &response.record {
             self.learn(record.clone());
         }
-        self.pending.acknowledge(answer.batch);
-        if let Some(terms) = answer.lease.filter(|_| ask.seq > self.distrusted) {
-            self.leases.take(terms, sent, answer.day);
+        self.pending.acknowledge(response.batch);
+        if let Some(terms) = response.lease.filter(|_| request.seq > self.untrusted_seq) {
+            self.leases.add(terms, sent, response.day);
         }
-        if let Some(standing) = answer.standing {
-            self.last = Some((standing, now));
-            if standing.minute.remaining > 0 && standing.day.is_none_or(|day| day.remaining > 0) {
-                self.denied = None;
+        if let Some(quota) = response.quota {
+            self.last = Some((quota, now));
+            if quota.minute.remaining > 0 && quota.day.is_none_or(|day| day.remaining > 0) {
+                self.denied.clear();
             }
         }
     }
 
     /// Returns true if the key may be used by the record known here.
-    fn usable(&self, key: &VerifiedKey, now: UnixMillis) -> bool {
+    fn is_usable(&self, key: &VerifiedKey, now: UnixMillis) -> bool {
         self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
     }
 
-    fn ask_or_do_without(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
-        if self.outage.lasts(now) {
-            return Step::Decided(self.without_meter(key, now), None);
+    fn ask_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
+        if self.backoff.is_active(now) {
+            return Step::Decided(self.decide_without_meter(key, now), None);
         }
-        Step::Ask(self.ask(key, true, now))
-    }
-
-    /// Returns the cached denial while it holds.
-    fn denial(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
-        let elapsed = now.since(self.denied?.at);
-        self.denied = self.denied.filter(|denied| elapsed < denied.for_ms);
-        let denial = self.denied?.denial;
-        let retry_ms = denial.retry_ms.saturating_sub(elapsed);
-        Some(Admission::Deny(Denial { retry_ms, ..denial }, self.standing(key, now)))
+        Step::Ask(self.request(key, true, now))
     }
 
     fn spend(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
         let day = self.leases.spend(now)?;
-        Some(self.allowed(key, day, now))
+        Some(self.allow(key, day, now))
     }
 
-    /// Spends what another request has brought while this one was asking.
+    /// Spends what another request has brought while this one was in flight.
     fn spend_if_usable(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
-        self.usable(key, now).then(|| self.spend(key, now)).flatten()
+        self.is_usable(key, now).then(|| self.spend(key, now)).flatten()
     }
 
-    fn allowed(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
-        Admission::Allow { standing: self.standing(key, now), degraded: false, charge: Charge::on(day) }
+    fn allow(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
+        Admission::Allow { quota: self.quota(key, now), degraded: false, charge: Charge::on(day) }
     }
 
-    fn standing(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
+    fn quota(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
         match self.last {
-            Some((standing, at)) => standing.after(now.since(at)).with_held(self.leases.left(now)),
-            None => QuotaStatus::whole(&self.record_or_word(key).policy()),
+            Some((quota, at)) => quota.after(now.since(at)).with_held(self.leases.left(now)),
+            None => QuotaStatus::whole(&self.record_or_provisional(key).policy()),
         }
     }
 
-    /// Returns the record, or the provisional one that the key's MAC proves.
-    fn record_or_word(&self, key: &VerifiedKey) -> KeyRecord {
+    fn record_or_provisional(&self, key: &VerifiedKey) -> KeyRecord {
         self.record.clone().unwrap_or_else(|| KeyRecord::provisional(key))
     }
 
-    /// Returns true if the leases run out soon, by time or by calls, and no renewal was sent just
-    /// now.
-    fn renewal_due(&mut self, now: UnixMillis) -> bool {
+    /// Returns true if the leases end soon, by time or by calls, and no renewal was sent just now.
+    fn is_renewal_due(&mut self, now: UnixMillis) -> bool {
         let used_soon =
             u64::from(self.rate.per_1000_seconds(now)).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
         let low = u64::from(self.leases.left(now)) <= used_soon;
         let ending = self.leases.last_end().is_none_or(|end| end.since(now) < RENEW_WITHIN_MS);
         let recently = self.renewed.is_some_and(|at| now.since(at) < RENEW_GAP_MS);
-        (low || ending) && !recently && !self.outage.lasts(now)
+        (low || ending) && !recently && !self.backoff.is_active(now)
     }
 
-    fn ask(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> MeterRequest {
+    fn request(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
-        let news = self.meter_version.is_none_or(|known| known < version);
+        let is_news = self.meter_version.is_none_or(|known| known < version);
         MeterRequest {
             holder: self.id,
             seq: self.seq,
             key: *key,
             want,
             rate: self.rate.per_1000_seconds(now),
-            record: self.record.clone().filter(|_| news),
+            record: self.record.clone().filter(|_| is_news),
             version,
             reports: self.leases.report(now),
             batch: self.pending.batch(),
         }
     }
 
-    /// Free keys wait: their limit is small, and their calls always ask. Paid keys go on, up to a share of their
-    /// minute for each isolate; the meter counts those calls when it is back. That a key is revoked stays true; any
-    /// other fault may have been mended since, and only the meter knows.
-    fn without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
-        let retry_ms = self.outage.left_ms(now);
-        let record = self.record_or_word(key);
+    /// Calls of Free keys fail, because their limit is small and they always need the meter. Paid keys continue on a
+    /// local budget, and the meter counts those calls once it is back. A revoked key stays refused. Any other refusal
+    /// may be out of date, and only the meter knows.
+    fn decide_without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
+        let retry_ms = self.backoff.remaining_ms(now);
+        let record = self.record_or_provisional(key);
         match (record.check(key, now), record.tier) {
-            (Err(KeyFault::Revoked), _) => Admission::Refuse(KeyFault::Revoked),
+            (Err(KeyError::Revoked), _) => Admission::Refuse(KeyError::Revoked),
             (Err(_), _) | (Ok(()), Tier::Free) => Admission::Unavailable { retry_ms },
-            (Ok(()), Tier::Pro | Tier::Enterprise) => self.on_local_budget(&record.policy(), now),
+            (Ok(()), Tier::Pro | Tier::Enterprise) => self.decide_on_local_budget(&record.policy(), now),
         }
     }
 
-    fn on_local_budget(&mut self, policy: &Policy, now: UnixMillis) -> Admission {
-        let minute = (policy.minute.get() / LOCAL_SHARE).max(1).try_into().unwrap_or(policy.minute);
-        match self.local.admit(&Policy { minute, day: None }, now) {
-            Decision::Allow(standing) => {
-                let charge = self.pending.owe();
-                Admission::Allow { standing, degraded: true, charge }
+    fn decide_on_local_budget(&mut self, policy: &Policy, now: UnixMillis) -> Admission {
+        match self.local_budget.admit(policy, now) {
+            Decision::Allow(quota) => {
+                let charge = self.pending.add_debt();
+                Admission::Allow { quota, degraded: true, charge }
             }
-            Decision::Deny(denial, standing) => Admission::Deny(denial, standing),
+            Decision::Deny(denial, quota) => Admission::Deny(denial, quota),
         }
     }
 }

@@ -35,7 +35,8 @@ mod tally;
 
 pub use lease::{LeaseTerms, Report, SLOT_MS, TTL_MS};
 pub use message::{
-    Attempt, Batch, Change, Changed, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict,
+    Attempt, Batch, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply,
+    Verdict,
 };
 pub use state::Meter;
 pub use tally::Tally;

@@ -3,6 +3,7 @@
 //! It lets the proxy read what lies below `/internal`. It names no request, as all it can do is read the same again.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use thiserror::Error;
 
 use crate::{
     caller::bearer_token,
@@ -30,14 +31,23 @@ pub struct OriginToken {
 }
 
 /// A reason for which a token is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenFault {
-    /// There is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TokenError {
+    /// The request has no token.
+    #[error("send the token of an origin as Authorization: Bearer")]
     Missing,
     /// Not a token, or forged.
+    #[error("the token was not made with this deployment's secret")]
     Invalid,
-    /// Older than [`VALID_MS`], or that far ahead: clocks disagree.
-    Expired,
+    /// The clocks disagree, or the token is old.
+    #[error(
+        "the token is {} s from the edge's clock; expected at most {} s: synchronize the clocks of edge and origin",
+        .age_ms.div_ceil(1_000), VALID_MS / 1_000
+    )]
+    Expired {
+        /// Milliseconds between the token and the clock, in either direction: more than [`VALID_MS`].
+        age_ms: u64,
+    },
 }
 
 impl OriginToken {
@@ -57,12 +67,12 @@ impl OriginToken {
     /// Checks the value of the header `Authorization`.
     ///
     /// # Errors
-    /// Returns the [`TokenFault`], found in this order: form, MAC (in constant time), age.
-    pub fn verify(authorization: Option<&str>, keys: &MacKeys, now: UnixMillis) -> Result<Self, TokenFault> {
-        let text = bearer_token(authorization).ok_or(TokenFault::Missing)?;
-        let token = Self::read(text, keys).ok_or(TokenFault::Invalid)?;
-        let age = now.since(token.issued_at).max(token.issued_at.since(now));
-        if age > VALID_MS { Err(TokenFault::Expired) } else { Ok(token) }
+    /// Returns the [`TokenError`], found in this order: form, MAC (in constant time), age.
+    pub fn verify(authorization: Option<&str>, keys: &MacKeys, now: UnixMillis) -> Result<Self, TokenError> {
+        let text = bearer_token(authorization).ok_or(TokenError::Missing)?;
+        let token = Self::read(text, keys).ok_or(TokenError::Invalid)?;
+        let age_ms = now.since(token.issued_at).max(token.issued_at.since(now));
+        if age_ms > VALID_MS { Err(TokenError::Expired { age_ms }) } else { Ok(token) }
     }
 
     fn read(text: &str, keys: &MacKeys) -> Option<Self> {
@@ -81,16 +91,9 @@ impl OriginToken {
     }
 }
 
-impl From<TokenFault> for Problem {
-    fn from(fault: TokenFault) -> Self {
-        let detail = match fault {
-            TokenFault::Missing => "send the token of an origin as Authorization: Bearer",
-            TokenFault::Invalid => "the token was not made with this deployment's secret",
-            TokenFault::Expired => {
-                "the token is not of the last 30 seconds; the clocks of edge and origin differ"
-            }
-        };
-        Self::new(Code::OriginTokenInvalid, detail)
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        Self::new(Code::OriginTokenInvalid, error.to_string())
     }
 }
 
@@ -117,7 +120,7 @@ mod tests {
         OriginToken { data_centre: data_centre.to_owned(), issued_at: NOW }
     }
 
-    fn verify(header: &str, now: UnixMillis) -> Result<OriginToken, TokenFault> {
+    fn verify(header: &str, now: UnixMillis) -> Result<OriginToken, TokenError> {
         OriginToken::verify(Some(header), &keys(OLD), now)
     }
 
@@ -127,23 +130,24 @@ mod tests {
         for now in [NOW, NOW.plus(VALID_MS), NOW.minus(VALID_MS)] {
             assert_eq!(verify(&header, now), Ok(token("fra")));
         }
-        for now in [NOW.plus(VALID_MS + 1), NOW.minus(VALID_MS + 1)] {
-            assert_eq!(verify(&header, now), Err(TokenFault::Expired));
+        let age_ms = VALID_MS + 1;
+        for now in [NOW.plus(age_ms), NOW.minus(age_ms)] {
+            assert_eq!(verify(&header, now), Err(TokenError::Expired { age_ms }));
         }
     }
 
     #[test]
     fn what_is_no_token_of_ours_is_refused() {
-        assert_eq!(OriginToken::verify(None, &keys(OLD), NOW), Err(TokenFault::Missing));
+        assert_eq!(OriginToken::verify(None, &keys(OLD), NOW), Err(TokenError::Missing));
         for header in ["", "Bearer", "Bearer ", "Basic eA"] {
-            assert_eq!(verify(header, NOW), Err(TokenFault::Missing), "{header}");
+            assert_eq!(verify(header, NOW), Err(TokenError::Missing), "{header}");
         }
         let long = format!("Bearer {}", "A".repeat(100_000));
         let strangers = token("fra").sign(&keys(NEW));
         let nameless = token("").sign(&keys(OLD));
         let other_alphabet = token("f\r\na").sign(&keys(OLD));
         for header in ["Bearer x", "Bearer AAAA", &long, &strangers, &nameless, &other_alphabet] {
-            assert_eq!(verify(header, NOW), Err(TokenFault::Invalid), "{header:.60}");
+            assert_eq!(verify(header, NOW), Err(TokenError::Invalid), "{header:.60}");
         }
     }
 
@@ -157,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_401_and_says_what_to_mend() {
-        for fault in [TokenFault::Missing, TokenFault::Invalid, TokenFault::Expired] {
-            let problem = Problem::from(fault);
+    fn every_error_is_401_origin_token_invalid() {
+        for error in [TokenError::Missing, TokenError::Invalid, TokenError::Expired { age_ms: 30_001 }] {
+            let problem = Problem::from(error);
             assert_eq!((problem.status(), problem.code()), (401, Code::OriginTokenInvalid));
         }
     }
@@ -176,7 +180,7 @@ mod tests {
             let mut header = token("fra-1").sign(&keys(OLD));
             prop_assume!(header[place..=place] != replacement);
             header.replace_range(place..=place, &replacement);
-            prop_assert_eq!(verify(&header, NOW), Err(TokenFault::Invalid));
+            prop_assert_eq!(verify(&header, NOW), Err(TokenError::Invalid));
         }
     }
 }

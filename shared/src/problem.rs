@@ -5,6 +5,7 @@ mod code;
 use std::{borrow::Cow, io::Write as _};
 
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 pub use code::Code;
 
@@ -33,12 +34,13 @@ pub struct Problem {
     members: Vec<(&'static str, Cow<'static, str>)>,
 }
 
-/// One thing wrong with a JSON body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+/// An error of one value of a JSON body.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{pointer}: {detail}")]
+pub struct FieldError {
     /// JSON Pointer (RFC 6901) to the value, as a URI fragment: `#/email`.
     pub pointer: String,
-    /// A description of the fault, and of what would be right.
+    /// What is wrong, and what would be right.
     pub detail: String,
 }
 
@@ -50,19 +52,19 @@ impl Problem {
         Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
     }
 
-    /// Returns a 422 that names every fault of a body at once.
+    /// Returns a 422 that names every error of a body at once.
     #[must_use]
-    pub fn invalid_fields(faults: &[Fault]) -> Self {
-        let detail = match faults {
-            [only] => format!("{}: {}", only.pointer, only.detail),
+    pub fn invalid_fields(errors: &[FieldError]) -> Self {
+        let detail = match errors {
+            [only] => only.to_string(),
             several => {
                 format!("{} fields of the body are not acceptable; `errors` names each", several.len())
             }
         };
-        let errors = faults.iter().map(|fault| {
+        let errors = errors.iter().map(|error| {
             Value::from(Map::from_iter([
-                ("pointer".to_owned(), Value::from(fault.pointer.as_str())),
-                ("detail".to_owned(), Value::from(fault.detail.as_str())),
+                ("pointer".to_owned(), Value::from(error.pointer.as_str())),
+                ("detail".to_owned(), Value::from(error.detail.as_str())),
             ]))
         });
         Self::new(Code::FieldsInvalid, detail).with_member("errors", errors.collect::<Value>())
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_body_states_the_status_it_is_sent_with() {
+    fn body_has_the_status_of_the_response() {
         for code in Code::ALL {
             let rendered = Problem::new(code, "why, \"so\"?").render(&RequestId([7; 16]));
             let body: Value = serde_json::from_str(&rendered.body).unwrap();
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_401_always_carries_a_challenge() {
+    fn every_401_has_a_challenge() {
         for code in Code::ALL {
             let rendered = Problem::new(code, "why").render(&RequestId([7; 16]));
             let challenged = rendered.headers.iter().any(|(name, _)| *name == "www-authenticate");
@@ -181,9 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_body_is_named_with_its_pointer() {
-        let fault = |pointer: &str| Fault { pointer: pointer.to_owned(), detail: "is missing".to_owned() };
-        let problem = Problem::invalid_fields(&[fault("#/email"), fault("#/name")]);
+    fn every_error_of_a_body_is_named_with_its_pointer() {
+        let error =
+            |pointer: &str| FieldError { pointer: pointer.to_owned(), detail: "is missing".to_owned() };
+        let problem = Problem::invalid_fields(&[error("#/email"), error("#/name")]);
         let body: Value = serde_json::from_str(&problem.render(&RequestId([0; 16])).body).unwrap();
         assert_eq!(body["errors"][1]["pointer"], "#/name");
         assert_eq!(body["errors"].as_array().map(Vec::len), Some(2));

@@ -14,11 +14,11 @@ pub const MAX_HEADER_BYTES: usize = 65_536;
 /// Most bytes of a body, unless the tool's pool says otherwise: 10 MiB.
 pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
 /// Idle timeout of a client in the middle of a body, in milliseconds.
-pub const BODY_PAUSE_MS: u64 = 60_000;
+pub const BODY_IDLE_TIMEOUT_MS: u64 = 60_000;
 /// Bytes a second that a client must send of a body, or take of a response, on average, unless the proxy says otherwise.
 pub const MIN_BODY_RATE: u64 = 1_024;
 /// Timeout for the head of a tool's response, in milliseconds, unless its pool sets another.
-pub const TOOL_ANSWER_MS: u64 = 35_000;
+pub const TOOL_RESPONSE_TIMEOUT_MS: u64 = 35_000;
 
 /// The parts of a request's head that the gateway decides on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,14 +148,14 @@ pub fn too_slow(least: u64) -> Problem {
 /// Returns the refusal of a client that stopped in the middle of its request.
 #[must_use]
 pub fn stalled() -> Problem {
-    let seconds = BODY_PAUSE_MS / 1_000;
+    let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
     Problem::new(Code::RequestTimeout, format!("nothing of the body came for {seconds} seconds"))
 }
 
 /// Returns the refusal of a client that took too long to send a short body.
 #[must_use]
 pub fn late() -> Problem {
-    let seconds = BODY_PAUSE_MS / 1_000;
+    let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
     Problem::new(Code::RequestTimeout, format!("the body was not complete after {seconds} seconds"))
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use thiserror::Error;
 
 /// A key for HMAC-SHA256. Its text is read once; only the prepared MAC state is kept.
 #[derive(Clone)]
@@ -13,27 +14,18 @@ pub struct MacKey(Hmac<Sha256>);
 /// The shortest secret that is accepted, in bytes (128 bits as hexadecimal digits).
 pub const MIN_SECRET_LEN: usize = 32;
 
-/// A fault in a configured secret. Never holds the secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretFault {
-    /// There is no text at all.
+/// An error in a configured secret. It holds nothing of the secret, not even its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SecretError {
+    /// There is no text.
+    #[error("is empty")]
     Empty,
     /// Shorter than [`MIN_SECRET_LEN`].
+    #[error("is shorter than {MIN_SECRET_LEN} characters")]
     TooShort,
-    /// More than the two values that may be live at once, or a version named twice or malformed.
+    /// The list has more than two secrets, or a version is malformed or used twice.
+    #[error("must be one value, or two as `2:new,1:old` with different versions")]
     BadList,
-}
-
-impl fmt::Display for SecretFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("is empty"),
-            Self::TooShort => write!(f, "is shorter than {MIN_SECRET_LEN} characters"),
-            Self::BadList => {
-                f.write_str("must be one value, or two as `2:new,1:old` with different versions")
-            }
-        }
-    }
 }
 
 impl MacKey {
@@ -41,11 +33,11 @@ impl MacKey {
     ///
     /// # Errors
     /// Returns an error if the text is shorter than [`MIN_SECRET_LEN`] bytes.
-    pub fn new(secret: &str) -> Result<Self, SecretFault> {
+    pub fn new(secret: &str) -> Result<Self, SecretError> {
         match secret.trim() {
-            "" => Err(SecretFault::Empty),
-            text if text.len() < MIN_SECRET_LEN => Err(SecretFault::TooShort),
-            text => Hmac::new_from_slice(text.as_bytes()).map(Self).or(Err(SecretFault::Empty)),
+            "" => Err(SecretError::Empty),
+            text if text.len() < MIN_SECRET_LEN => Err(SecretError::TooShort),
+            text => Hmac::new_from_slice(text.as_bytes()).map(Self).or(Err(SecretError::Empty)),
         }
     }
 
@@ -92,22 +84,22 @@ impl MacKeys {
     /// # Errors
     /// Returns an error if a value is empty or too short, or the list names more than two or one
     /// version twice.
-    pub fn parse(text: &str) -> Result<Self, SecretFault> {
+    pub fn parse(text: &str) -> Result<Self, SecretError> {
         let mut values = text.split(',').map(Self::parse_one);
-        let current = values.next().unwrap_or(Err(SecretFault::Empty))?;
+        let current = values.next().unwrap_or(Err(SecretError::Empty))?;
         let previous = values.next().transpose()?;
         let twice = previous.as_ref().is_some_and(|(version, _)| *version == current.0);
         if twice || values.next().is_some() {
-            return Err(SecretFault::BadList);
+            return Err(SecretError::BadList);
         }
         Ok(Self { current, previous })
     }
 
-    fn parse_one(value: &str) -> Result<(u8, MacKey), SecretFault> {
+    fn parse_one(value: &str) -> Result<(u8, MacKey), SecretError> {
         match value.split_once(':') {
             None => Ok((1, MacKey::new(value)?)),
             Some((version, secret)) => {
-                let version = version.trim().parse().or(Err(SecretFault::BadList))?;
+                let version = version.trim().parse().or(Err(SecretError::BadList))?;
                 Ok((version, MacKey::new(secret)?))
             }
         }
@@ -140,10 +132,10 @@ impl AdminSecret {
     ///
     /// # Errors
     /// Returns an error if it is shorter than [`MIN_SECRET_LEN`] bytes.
-    pub fn new(secret: &str) -> Result<Self, SecretFault> {
+    pub fn new(secret: &str) -> Result<Self, SecretError> {
         match secret.trim() {
-            "" => Err(SecretFault::Empty),
-            text if text.len() < MIN_SECRET_LEN => Err(SecretFault::TooShort),
+            "" => Err(SecretError::Empty),
+            text if text.len() < MIN_SECRET_LEN => Err(SecretError::TooShort),
             text => Ok(Self(sha256(&[text.as_bytes()]))),
         }
     }
@@ -187,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_secret_too_short_to_be_one_is_refused() {
-        assert_eq!(MacKey::new("short").err(), Some(SecretFault::TooShort));
-        assert_eq!(MacKeys::parse("").err(), Some(SecretFault::Empty));
-        assert_eq!(AdminSecret::new("  ").err(), Some(SecretFault::Empty));
+        assert_eq!(MacKey::new("short").err(), Some(SecretError::TooShort));
+        assert_eq!(MacKeys::parse("").err(), Some(SecretError::Empty));
+        assert_eq!(AdminSecret::new("  ").err(), Some(SecretError::Empty));
     }
 
     #[test]
@@ -205,7 +197,7 @@ mod tests {
     #[test]
     fn a_list_that_could_be_read_two_ways_is_refused() {
         for text in [format!("{NEW},{OLD}"), format!("1:{NEW},1:{OLD}"), format!("x:{NEW}")] {
-            assert_eq!(MacKeys::parse(&text).err(), Some(SecretFault::BadList), "{text}");
+            assert_eq!(MacKeys::parse(&text).err(), Some(SecretError::BadList), "{text}");
         }
     }
 

@@ -1,11 +1,11 @@
-//! A [`Counter`] and a [`Meter`] that are told the same decide the same and tell the same.
+//! A [`Counter`] and a [`Meter`] that get the same calls decide and report the same.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::num::NonZeroU32;
 
 use proptest::{collection::vec, prelude::*};
 use shared::{
-    counter::{Counter, StoredFault},
+    counter::{Counter, CounterError},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
     meter::{Batch, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict},
     policy::LimitOverrides,
@@ -29,7 +29,7 @@ struct Pair {
     batches: u32,
     counter: Counter,
     clock: Clock,
-    under_way: Vec<UtcDay>,
+    in_flight: Vec<UtcDay>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,11 +71,11 @@ impl Pair {
             batches: 0,
             counter: Counter::default(),
             clock: Clock::default(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
         }
     }
 
-    fn ask(&mut self, want: bool, batch: Option<Batch>) -> MeterRequest {
+    fn request(&mut self, want: bool, batch: Option<Batch>) -> MeterRequest {
         self.seq += 1;
         let (record, version) = (Some(self.record.clone()), self.record.version);
         MeterRequest {
@@ -96,50 +96,49 @@ impl Pair {
     }
 
     fn call(&mut self) {
-        let ask = self.ask(true, None);
-        let Reply::Ask(answer) = self.meter.handle(Message::Ask(ask), UnixMillis(self.machine)) else {
-            panic!("another answer")
+        let request = self.request(true, None);
+        let Reply::Ask(response) = self.meter.handle(Message::Ask(request), UnixMillis(self.machine)) else {
+            panic!("another reply")
         };
         let now = self.now();
-        let (verdict, standing): (Verdict, QuotaStatus) = match self.counter.admit(&self.record.policy(), now)
-        {
-            Decision::Allow(standing) => {
-                self.under_way.push(now.day());
-                (Verdict::Allow, standing)
+        let (verdict, quota): (Verdict, QuotaStatus) = match self.counter.admit(&self.record.policy(), now) {
+            Decision::Allow(quota) => {
+                self.in_flight.push(now.day());
+                (Verdict::Allow, quota)
             }
-            Decision::Deny(denial, standing) => (Verdict::Deny(denial), standing),
+            Decision::Deny(denial, quota) => (Verdict::Deny(denial), quota),
         };
-        assert_eq!((verdict, Some(standing)), (answer.verdict, answer.standing));
-        assert_eq!(answer.day, now.day());
+        assert_eq!((verdict, Some(quota)), (response.verdict, response.quota));
+        assert_eq!(response.day, now.day());
     }
 
     fn end(&mut self, tool: Tool, status: u16, uncharged: bool) {
-        let Some(day) = self.under_way.pop() else { return };
+        let Some(day) = self.in_flight.pop() else { return };
         self.batches += 1;
         let refunds = u32::from(uncharged);
         let batch = Batch { number: self.batches, day, refunds, debts: 0, ended: vec![(tool, status, 1)] };
-        let ask = self.ask(false, Some(batch));
-        self.meter.handle(Message::Ask(ask), UnixMillis(self.machine));
+        let request = self.request(false, Some(batch));
+        self.meter.handle(Message::Ask(request), UnixMillis(self.machine));
         let now = self.now();
-        self.counter.ended(tool, status, uncharged.then_some(day), now);
+        self.counter.record_outcome(tool, status, uncharged.then_some(day), now);
     }
 
     fn compare(&mut self) {
-        let ask = self.ask(false, None);
-        let Reply::Read(meter) = self.meter.handle(Message::Read(ask), UnixMillis(self.machine)) else {
-            panic!("another answer")
+        let request = self.request(false, None);
+        let Reply::Read(meter) = self.meter.handle(Message::Read(request), UnixMillis(self.machine)) else {
+            panic!("another reply")
         };
         let now = self.now();
         let counter = self.counter.read(self.record.clone(), now);
-        let told = |reading: &MeterSnapshot| {
-            let tally = (reading.tally.by_tool.clone(), reading.tally.by_status.clone());
-            let used = (reading.minute_used, reading.day_used, reading.last_used);
-            (used, tally, reading.answer.standing, reading.record.clone(), reading.answer.day)
+        let facts = |snapshot: &MeterSnapshot| {
+            let tally = (snapshot.tally.by_tool.clone(), snapshot.tally.by_status.clone());
+            let used = (snapshot.minute_used, snapshot.day_used, snapshot.last_used);
+            (used, tally, snapshot.response.quota, snapshot.record.clone(), snapshot.response.day)
         };
-        assert_eq!(told(&counter), told(&meter));
+        assert_eq!(facts(&counter), facts(&meter));
     }
 
-    /// What is written is read back, unless nothing of it counts any more.
+    /// Reads the counter back from its bytes, unless nothing of it counts any more.
     fn restart(&mut self) {
         let now = self.now();
         let mut bytes = Vec::new();
@@ -150,8 +149,8 @@ impl Pair {
                 self.counter = counter;
             }
             None => {
-                let told = self.counter.read(self.record.clone(), now);
-                assert_eq!((told.minute_used, told.day_used), (0, 0));
+                let snapshot = self.counter.read(self.record.clone(), now);
+                assert_eq!((snapshot.minute_used, snapshot.day_used), (0, 0));
             }
         }
     }
@@ -161,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_counter_decides_and_tells_what_a_meter_does(steps in vec(step(), 1..60), tier in 0u8..3) {
+    fn counter_decides_and_reports_as_a_meter(steps in vec(step(), 1..60), tier in 0u8..3) {
         let mut pair = Pair::new(Tier::from_code(tier).unwrap());
         for step in steps {
             match step {
@@ -180,25 +179,29 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_the_reader_stumble(bytes in vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_without_panic(bytes in vec(any::<u8>(), 0..200)) {
         let mut rest = bytes.as_slice();
         while let Ok(Some(_)) = Counter::read_next(&mut rest) {}
     }
 }
 
 #[test]
-fn a_counter_that_was_cut_short_is_a_fault() {
+fn truncated_counter_is_an_error() {
     let mut counter = Counter::default();
     counter.admit(&KeyRecord::provisional(&Pair::new(Tier::Pro).key).policy(), START);
     let mut bytes = Vec::new();
     counter.write(&KeyId::new([1; 12]), START, &mut bytes);
     for length in 1..bytes.len() {
-        assert_eq!(Counter::read_next(&mut &bytes[..length]).err(), Some(StoredFault), "{length}");
+        assert_eq!(
+            Counter::read_next(&mut &bytes[..length]).err(),
+            Some(CounterError { unread: length }),
+            "{length}"
+        );
     }
 }
 
 #[test]
-fn a_counter_is_over_once_nothing_counts_and_a_whole_day_has_passed() {
+fn counter_is_over_a_day_after_its_last_call() {
     let policy = KeyRecord::provisional(&Pair::new(Tier::Pro).key).policy();
     let mut counter = Counter::default();
     counter.admit(&policy, START);
@@ -209,6 +212,6 @@ fn a_counter_is_over_once_nothing_counts_and_a_whole_day_has_passed() {
 }
 
 #[test]
-fn a_counter_takes_72_bytes() {
+fn counter_takes_72_bytes() {
     assert_eq!(size_of::<Counter>(), 72);
 }

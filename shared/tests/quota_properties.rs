@@ -1,4 +1,4 @@
-//! What [`Usage`] promises, for any order of calls, any steps of the clock and any changes of the policy.
+//! The promises of [`Usage`], for any order of calls, any steps of the clock and any changes of the policy.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, num::NonZeroU32};
@@ -30,7 +30,7 @@ impl Key {
         self.machine = self.machine.saturating_add_signed(by).max(1);
     }
 
-    /// One call now; the moment on the key's own clock, and the decision.
+    /// Makes a call now. Returns the moment on the key's own clock, and the decision.
     fn call(&mut self, policy: &Policy) -> (UnixMillis, Decision) {
         let decision = self.usage.admit(policy, UnixMillis(self.machine));
         let now = self.clock.read(UnixMillis(self.machine));
@@ -40,7 +40,7 @@ impl Key {
         (now, decision)
     }
 
-    /// What the machine must show for the key's own clock to show `moment`.
+    /// Returns the time of the machine's clock at which the key's own clock shows `moment`.
     fn machine_at(&self, moment: UnixMillis) -> u64 {
         let far = self.machine + 1_000 * DAY_MS;
         let ahead = self.clock.clone_read(UnixMillis(far)).0 - far;
@@ -84,7 +84,7 @@ fn start() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn no_sixty_seconds_and_no_utc_day_hold_more_than_the_limit(
+    fn no_sixty_seconds_and_no_day_exceed_the_limit(
         start in start(),
         calls in vec((step(), any::<prop::sample::Index>()), 1..400),
         policies in vec(policy(), 1..4),
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_at_the_moment_a_denial_names_passes_and_none_before(
+    fn call_passes_at_the_moment_a_denial_names_and_not_before(
         start in start(),
         calls in vec(step(), 1..300),
         policy in policy(),
@@ -125,21 +125,21 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_as_remaining_passes_at_once_and_not_one_more(
+    fn exactly_the_remaining_calls_pass(
         start in start(),
         calls in vec(step(), 1..100),
         policy in policy(),
     ) {
         let mut key = Key::new(start);
-        let mut standing = None;
+        let mut quota = None;
         for step in calls {
             key.step(step);
-            standing = Some(match key.call(&policy).1 {
-                Decision::Allow(standing) | Decision::Deny(_, standing) => standing,
+            quota = Some(match key.call(&policy).1 {
+                Decision::Allow(quota) | Decision::Deny(_, quota) => quota,
             });
         }
-        let standing = standing.unwrap();
-        let left = standing.day.map_or(u32::MAX, |day| day.remaining).min(standing.minute.remaining);
+        let quota = quota.unwrap();
+        let left = quota.day.map_or(u32::MAX, |day| day.remaining).min(quota.minute.remaining);
         for _ in 0..left {
             prop_assert!(matches!(key.call(&policy).1, Decision::Allow(_)));
         }
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn refunds_never_let_a_day_exceed_what_was_admitted_and_not_refunded(
+    fn day_with_refunds_never_exceeds_the_limit(
         start in start(),
         steps in vec((step(), 0u32..4, any::<bool>()), 1..300),
         policy in policy(),
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn a_usage_goes_on_the_same_from_its_stored_text(
+    fn usage_continues_from_its_stored_text(
         start in start(),
         calls in vec(step(), 1..100),
         policy in policy(),
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_of_any_grain_holds_what_was_added_within_it(
+    fn window_holds_what_was_added_within_it(
         adds in vec((0u64..5_000_000, 1u32..5), 1..60),
         after in 0u64..4_000_000,
     ) {
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn the_clock_never_goes_back_and_never_gains_on_the_machines(
+    fn clock_never_goes_back_and_never_runs_fast(
         start in 1_000_000_000u64..2_000_000_000,
         steps in vec(-500_000i64..1_000, 1..200),
         passing in vec(0u64..5_000, 200),
@@ -228,7 +228,7 @@ proptest! {
 }
 
 #[test]
-fn a_denial_names_the_quota_that_stays_full_longer() {
+fn denial_names_the_quota_that_stays_full_longer() {
     let own = Policy { minute: NonZeroU32::new(2).unwrap(), day: NonZeroU32::new(2) };
     let mut usage = Usage::default();
     let noon = UnixMillis(20_000 * DAY_MS + DAY_MS / 2);

@@ -5,7 +5,7 @@ mod layers;
 
 use shared::{
     headers::{self, Header},
-    key::{ApiKey, KeyEnv, KeyFault, KeyId},
+    key::{ApiKey, KeyEnv, KeyError, KeyId},
     method::Method,
     problem::Problem,
     request::{Head, MAX_BODY_BYTES},
@@ -50,7 +50,7 @@ fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
     if let Route::Preflight(methods) = route {
         return Ok(headers::preflight(methods));
     }
-    let text = head.api_key.ok_or(KeyFault::Missing)?;
+    let text = head.api_key.ok_or(KeyError::Missing)?;
     ApiKey::parse(text)?.verify(&keys::signing())?;
     head.check_length(MAX_BODY_BYTES)?;
     if request.method == Method::Post.as_str() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::{
-    key::{ApiKey, KeyFault, KeyRecord},
+    key::{ApiKey, KeyError, KeyRecord},
     keys_api::{ChangesPage, Cursor},
     origin_token::OriginToken,
     policy::Policy,
@@ -80,7 +80,7 @@ fn ids(page: &ChangesPage) -> Vec<String> {
     page.keys.iter().map(|record| record.id.to_string()).collect()
 }
 
-fn judge(record: &KeyRecord, key: &str) -> Result<(), KeyFault> {
+fn judge(record: &KeyRecord, key: &str) -> Result<(), KeyError> {
     record.check(&ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap(), now())
 }
 
@@ -104,9 +104,9 @@ fn changed_keys_appear_once_in_the_order_of_their_changes() {
     let page = ChangesPage::from_json(&response.body).unwrap();
     assert_eq!(ids(&page), [&disabled.1, &revoked.1, &rotated.1, &upgraded.1].map(String::clone));
     let [off, ended, renewed, lifted] = page.keys.as_slice() else { panic!("{page:?}") };
-    assert_eq!(judge(off, &disabled.0), Err(KeyFault::Disabled));
-    assert_eq!(judge(ended, &revoked.0), Err(KeyFault::Revoked));
-    assert_eq!(judge(renewed, &rotated.0), Err(KeyFault::Invalid));
+    assert_eq!(judge(off, &disabled.0), Err(KeyError::Disabled));
+    assert_eq!(judge(ended, &revoked.0), Err(KeyError::Revoked));
+    assert_eq!(judge(renewed, &rotated.0), Err(KeyError::Invalid));
     assert_eq!(judge(renewed, fresh["key"].as_str().unwrap()), Ok(()));
     assert_eq!(judge(lifted, &upgraded.0), Ok(()));
     let policy = lifted.policy();
@@ -138,7 +138,7 @@ fn key_issued_with_limits_or_expiry_is_in_the_feed_at_once() {
     assert_eq!(judge(&page.keys[1], ending["key"].as_str().unwrap()), Ok(()));
     let later = UnixMillis::from_rfc3339("2100-01-01T00:00:00Z").unwrap();
     let key = ApiKey::parse(ending["key"].as_str().unwrap()).unwrap().verify(&keys::signing()).unwrap();
-    assert_eq!(page.keys[1].check(&key, later), Err(KeyFault::Expired));
+    assert_eq!(page.keys[1].check(&key, later), Err(KeyError::Expired));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn failed_feed_delays_changes_and_loses_none() {
     faults.set(CHANGES, Fate::Pass);
     let page = wait_for(PROBE_BOUND, || Some(read(&edge, None)).filter(|page| !page.keys.is_empty()));
     assert_eq!(ids(&page), [id]);
-    assert_eq!(judge(&page.keys[0], &key), Err(KeyFault::Revoked));
+    assert_eq!(judge(&page.keys[0], &key), Err(KeyError::Revoked));
     assert_eq!(version(&edge, &plain.1), 0);
 }
 

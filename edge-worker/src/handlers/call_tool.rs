@@ -29,7 +29,7 @@ pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line
     let admission = meter::admit(edge, &key).await?;
     let tier = tier_of(&key, edge);
     line.tier = Some(tier);
-    let mut told: Vec<_> = admission.standing().map(QuotaStatus::headers).into_iter().flatten().collect();
+    let mut told: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             line.degraded = degraded;

@@ -3,7 +3,7 @@
 use shared::{
     idempotency::IssueStep,
     key::KeyEntropy,
-    keys_api::{IDEMPOTENCY_KEY, IdempotencyKey, IssueRequest, Issued, MAX_BODY, NewKey},
+    keys_api::{IDEMPOTENCY_KEY, IdempotencyKey, IssueRequest, IssuedKey, MAX_BODY, NewKey},
     problem::{Code, Problem},
     response::Response,
     time::UnixMillis,
@@ -53,14 +53,14 @@ async fn issue_once(
     Ok(issued.response())
 }
 
-fn issue(edge: &Edge<'_>, new: NewKey, entropy: KeyEntropy, at: UnixMillis, line: &mut Line) -> Issued {
+fn issue(edge: &Edge<'_>, new: NewKey, entropy: KeyEntropy, at: UnixMillis, line: &mut Line) -> IssuedKey {
     let issued = new.issue(edge.bindings.key_env, entropy, &edge.bindings.signing, at);
     line.key_id = Some(issued.record.id);
     line.tier = Some(issued.record.tier);
     issued
 }
 
-async fn store(edge: &Edge<'_>, issued: &Issued) -> Result<(), Problem> {
+async fn store(edge: &Edge<'_>, issued: &IssuedKey) -> Result<(), Problem> {
     if issued.beyond_text {
         key_changes::note_issued(edge, &issued.record).await?;
     }

@@ -10,6 +10,6 @@ pub(crate) async fn handle(edge: &Edge<'_>, line: &mut Line) -> Result<Response,
     let reading = meter::read(edge, &key).await?;
     line.tier = reading.record.as_ref().map(|record| record.tier);
     let usage = describe_usage(&reading, clock::now()).ok_or_else(key_store::unavailable)?;
-    let headers = reading.answer.standing.as_ref().map(QuotaStatus::headers);
+    let headers = reading.response.quota.as_ref().map(QuotaStatus::headers);
     Ok(Response::json(usage.to_string()).with_headers(headers.into_iter().flatten()))
 }

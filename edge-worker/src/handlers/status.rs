@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use shared::{origin::Failure, problem::Problem, response::Response, status::StatusCache};
+use shared::{origin::OriginError, problem::Problem, response::Response, status::StatusCache};
 
 use crate::{clock, edge::Edge, origin};
 
@@ -19,7 +19,7 @@ pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Response, Problem> {
     let outcome = match cached {
         Some(outcome) => outcome,
         None => {
-            let asked = origin::status(edge).await.ok_or_else(|| Failure::Refused.problem_without_call());
+            let asked = origin::status(edge).await.ok_or_else(|| OriginError::Refused.problem_without_call());
             CACHE.with_borrow_mut(|cache| cache.store(asked.clone(), clock::now()));
             asked
         }

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use futures_util::future::{Either, select};
 use shared::{
     headers::{self, Nominated},
-    origin::{ANSWER_MS, CONNECT_MS, Failure, Origin},
+    origin::{CONNECT_TIMEOUT_MS, Origin, OriginError, RESPONSE_TIMEOUT_MS},
     problem::{Code, Problem},
     proof::Proof,
     route::CallMethod,
@@ -37,7 +37,7 @@ pub(super) struct Attempt<'a> {
 /// The reason why there is no response.
 pub(super) enum Undelivered {
     /// The origin failed.
-    ByOrigin(Failure),
+    ByOrigin(OriginError),
     /// The client did not send its whole request.
     ByClient(Problem),
 }
@@ -53,7 +53,7 @@ impl Attempt<'_> {
         let method = self.passage.call.method;
         let needs_probe = method == CallMethod::Post && self.another && !self.confirmed;
         if needs_probe && !is_there(self.passage.edge, self.origin).await {
-            return Err(self.failed(Failure::Refused, "does not respond to a probe as our proxy"));
+            return Err(self.failed(OriginError::Refused, "does not respond to a probe as our proxy"));
         }
         let controller = web_sys::AbortController::new().map_err(|fault| self.lost(&fault))?;
         let pipe = upload.pipe().map_err(|fault| self.lost(&fault))?;
@@ -65,7 +65,9 @@ impl Attempt<'_> {
         let (request, proof) = self.request(body, &controller.signal()).map_err(|fault| self.lost(&fault))?;
         let outcome = match (method, pipe) {
             (CallMethod::Get, _) => self.read(&request).await,
-            (CallMethod::Post, None) => self.await_response(pin!(self.fetch(&request)), ANSWER_MS).await,
+            (CallMethod::Post, None) => {
+                self.await_response(pin!(self.fetch(&request)), RESPONSE_TIMEOUT_MS).await
+            }
             (CallMethod::Post, Some(pipe)) => self.stream(&request, pipe, &controller).await,
         };
         if outcome.is_err() {
@@ -81,17 +83,17 @@ impl Attempt<'_> {
     /// Sends a call that only reads. It can be repeated, so what its failure meant may be found out afterwards.
     async fn read(&self, request: &web_sys::Request) -> Delivered {
         let mut response = pin!(self.fetch(request));
-        let patience = if self.another { CONNECT_MS } else { ANSWER_MS };
+        let patience = if self.another { CONNECT_TIMEOUT_MS } else { RESPONSE_TIMEOUT_MS };
         match promise::within(patience, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
             Some(Err(_)) if !is_there(self.passage.edge, self.origin).await => {
-                Err(self.failed(Failure::Refused, "takes no connection"))
+                Err(self.failed(OriginError::Refused, "takes no connection"))
             }
             Some(Err(fault)) => Err(self.lost(&fault)),
             None if self.another && !is_there(self.passage.edge, self.origin).await => {
-                Err(self.failed(Failure::Refused, "is silent"))
+                Err(self.failed(OriginError::Refused, "is silent"))
             }
-            None => self.await_response(response, ANSWER_MS.saturating_sub(patience)).await,
+            None => self.await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(patience)).await,
         }
     }
 
@@ -106,8 +108,10 @@ impl Attempt<'_> {
         let mut finished = pin!(promise::settled(pipe.finished.clone()));
         loop {
             let either = select(finished.as_mut(), response.as_mut());
-            match promise::within(ANSWER_MS, either).await {
-                Some(Either::Left((Ok(_), _))) => return self.await_response(response, ANSWER_MS).await,
+            match promise::within(RESPONSE_TIMEOUT_MS, either).await {
+                Some(Either::Left((Ok(_), _))) => {
+                    return self.await_response(response, RESPONSE_TIMEOUT_MS).await;
+                }
                 Some(Either::Left((Err(_), _))) => return self.await_reason(response).await,
                 Some(Either::Right((Ok(response), _))) => {
                     self.finish_upload(pipe.finished, controller);
@@ -116,7 +120,7 @@ impl Attempt<'_> {
                 Some(Either::Right((Err(fault), _))) => return Err(self.lost(&fault)),
                 // The client may take its time, but an origin that no longer takes anything would hold the call forever.
                 None if is_there(self.passage.edge, self.origin).await => {}
-                None => return Err(self.failed(Failure::TimedOut, "stopped in the middle of an upload")),
+                None => return Err(self.failed(OriginError::TimedOut, "stopped in the middle of an upload")),
             }
         }
     }
@@ -142,7 +146,7 @@ impl Attempt<'_> {
     async fn await_response(&self, response: Pin<&mut impl Future<Output = Fetched>>, ms: u64) -> Delivered {
         match promise::within(ms, response).await {
             Some(fetched) => fetched.map_err(|fault| self.lost(&fault)),
-            None => Err(self.failed(Failure::TimedOut, "does not respond in time")),
+            None => Err(self.failed(OriginError::TimedOut, "does not respond in time")),
         }
     }
 
@@ -194,25 +198,25 @@ impl Attempt<'_> {
         let refusal = header(headers::PROBLEM).and_then(|code| Code::parse(&code));
         Err(match refusal {
             Some(Code::GrantInvalid) => {
-                self.failed(Failure::Rejected, "rejects the grant: check its secret, name and clock")
+                self.failed(OriginError::Rejected, "rejects the grant: check its secret, name and clock")
             }
             Some(code) if code.status() < 500 => {
                 Undelivered::ByClient(Problem::new(code, "the data center refused the request"))
             }
-            Some(code) => self.failed(Failure::Rejected, &format!("refuses calls: {}", code.as_str())),
+            Some(code) => self.failed(OriginError::Rejected, &format!("refuses calls: {}", code.as_str())),
             None => {
                 let status = response.status();
                 let cause = format!("responded {status} without the proof that it is our proxy");
-                self.failed(Failure::of_unproven_response(status), &cause)
+                self.failed(OriginError::of_unproven_response(status), &cause)
             }
         })
     }
 
     fn lost(&self, fault: &JsValue) -> Undelivered {
-        self.failed(Failure::Lost, &worker::Error::from(fault.clone()).to_string())
+        self.failed(OriginError::Lost, &worker::Error::from(fault.clone()).to_string())
     }
 
-    fn failed(&self, failure: Failure, cause: &str) -> Undelivered {
+    fn failed(&self, failure: OriginError, cause: &str) -> Undelivered {
         let cause = format!("{} {cause} ({failure:?})", self.origin.name);
         log::cause("origin call failed", Some(self.passage.edge.incoming), cause);
         Undelivered::ByOrigin(failure)

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use shared::{origin::HELD_BODY_BYTES, problem::Problem, route::CallMethod};
+use shared::{origin::MAX_BUFFERED_BODY_BYTES, problem::Problem, route::CallMethod};
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{
     js_sys::{Array, ArrayBuffer, BigInt, Function, Promise, Reflect, global},
@@ -45,7 +45,7 @@ impl Upload {
     pub(super) async fn receive(passage: &Passage<'_>) -> Result<Self, Problem> {
         let (incoming, length) = (passage.edge.incoming, passage.edge.head.content_length);
         match (passage.call.method, incoming.request.body()) {
-            (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= HELD_BODY_BYTES) => {
+            (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= MAX_BUFFERED_BODY_BYTES) => {
                 let held = body::receive(incoming).await?;
                 Ok(if held.byte_length() == 0 { Self::Empty } else { Self::Held(held) })
             }

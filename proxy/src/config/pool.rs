@@ -10,7 +10,7 @@ pub use eject::EjectConfig;
 pub use probe::{ProbeConfig, ProbeKind};
 use shared::{
     headers::PassedHeaders,
-    request::{MAX_BODY_BYTES, TOOL_ANSWER_MS},
+    request::{MAX_BODY_BYTES, TOOL_RESPONSE_TIMEOUT_MS},
     time::UnixMillis,
     tool::Tool,
 };
@@ -103,7 +103,7 @@ impl Default for PoolSettings {
             calls_in_flight: 256,
             connect_timeout: Duration::from_secs(1),
             keep_idle: Duration::from_secs(4),
-            answer_timeout: Duration::from_millis(TOOL_ANSWER_MS),
+            answer_timeout: Duration::from_millis(TOOL_RESPONSE_TIMEOUT_MS),
             try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
             retry_percent: 20,

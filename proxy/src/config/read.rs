@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::SocketAddr, thread, time::Duration};
 
 use shared::{
-    request::{BODY_PAUSE_MS, MIN_BODY_RATE},
+    request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE},
     tool::Tool,
 };
 use toml::de::DeTable;
@@ -126,7 +126,7 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
         header_timeout: section.read("header_timeout", Duration::from_secs(20), timeout()),
         idle_timeout: section.read(
             "idle_timeout",
-            Duration::from_millis(BODY_PAUSE_MS),
+            Duration::from_millis(BODY_IDLE_TIMEOUT_MS),
             duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
         ),
         min_upload_rate: section.read("min_upload_rate", Size(MIN_BODY_RATE), rate).0,

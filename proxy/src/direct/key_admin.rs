@@ -4,7 +4,7 @@ use shared::{
     idempotency::{IssueOnce, IssueStep, IssueTurn},
     key::{KeyRecord, Subject},
     keys_api::{ListRequest, Position, changed},
-    meter::{Change, Changed, Message, Meter, Reply},
+    meter::{Change, ChangeOutcome, Message, Meter, Reply},
     problem::Problem,
     time::UnixMillis,
 };
@@ -31,10 +31,12 @@ impl Direct {
                 | Reply::Stored
                 | Reply::Attempt(_)
                 | Reply::Issue(_)
-                | Reply::Show(_) => Changed::Unknown,
+                | Reply::Show(_) => ChangeOutcome::Unknown,
             };
             let updated = match &outcome {
-                Changed::Done(record) if known != Some(record) && record.version > 0 => Some(record.clone()),
+                ChangeOutcome::Done(record) if known != Some(record) && record.version > 0 => {
+                    Some(record.clone())
+                }
                 _ => None,
             };
             (updated, outcome)

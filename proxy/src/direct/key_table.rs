@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use shared::{
     counter::Counter,
-    key::{KeyFault, KeyId, KeyRecord, VerifiedKey},
+    key::{KeyError, KeyId, KeyRecord, VerifiedKey},
     meter::MeterSnapshot,
     quota::{Clock, Decision},
     tier::Tier,
@@ -63,7 +63,7 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, KeyFault> {
+    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(now);
             let (tier, policy) = shard.check_key(key, now, |record| (record.tier, record.policy()))?;
@@ -88,7 +88,7 @@ impl KeyTable {
     ) {
         self.with(id, |shard| {
             let now = shard.clock.read(now);
-            shard.counters.with(id, |counter| counter.ended(tool, status, refund, now));
+            shard.counters.with(id, |counter| counter.record_outcome(tool, status, refund, now));
             shard.changed = true;
             shard.mirror(CounterEvent::Ended { id: *id, tool, status, uncharged: refund.is_some() });
         });
@@ -102,7 +102,7 @@ impl KeyTable {
             shard.counters.with(event.id(), |counter| match event {
                 CounterEvent::Passed(_) => counter.count(now),
                 CounterEvent::Ended { tool, status, uncharged, .. } => {
-                    counter.ended(tool, status, uncharged.then(|| now.day()), now);
+                    counter.record_outcome(tool, status, uncharged.then(|| now.day()), now);
                 }
             });
             shard.changed = true;
@@ -118,7 +118,7 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<MeterSnapshot, KeyFault> {
+    pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<MeterSnapshot, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(now);
             let record = shard.check_key(key, now, KeyRecord::clone)?;
@@ -278,7 +278,7 @@ impl Shard {
         key: &VerifiedKey,
         now: UnixMillis,
         read: impl FnOnce(&KeyRecord) -> T,
-    ) -> Result<T, KeyFault> {
+    ) -> Result<T, KeyError> {
         let Some(record) = self.records.get(&key.id) else { return Ok(read(&KeyRecord::provisional(key))) };
         record.check(key, now)?;
         Ok(read(record))

@@ -1,18 +1,16 @@
-//! A counter as bytes, to be read by the process that comes after this one.
+//! A counter as bytes, for the process that replaces this one.
 
-use std::fmt;
+use thiserror::Error;
 
 use super::{Counter, minute::Minute, today::Today};
 use crate::{key::KeyId, meter::Tally, time::UnixMillis, tool::Tool};
 
-/// Bytes that are not counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredFault;
-
-impl fmt::Display for StoredFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("is not a list of counters")
-    }
+/// An error of bytes that are not counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the last {unread} bytes do not begin with a counter")]
+pub struct CounterError {
+    /// Bytes from the first one that cannot be read.
+    pub unread: usize,
 }
 
 impl Counter {
@@ -41,11 +39,12 @@ impl Counter {
     ///
     /// # Errors
     /// Returns an error if they are not what [`Counter::write`] has written.
-    pub fn read_next(bytes: &mut &[u8]) -> Result<Option<(KeyId, Self)>, StoredFault> {
+    pub fn read_next(bytes: &mut &[u8]) -> Result<Option<(KeyId, Self)>, CounterError> {
         if bytes.is_empty() {
             return Ok(None);
         }
-        Self::take(bytes).map(Some).ok_or(StoredFault)
+        let unread = bytes.len();
+        Self::take(bytes).map(Some).ok_or(CounterError { unread })
     }
 
     fn take(bytes: &mut &[u8]) -> Option<(KeyId, Self)> {

@@ -9,7 +9,8 @@ use crate::{
     policy::{Policy, Window},
     problem::Code,
     request::{
-        BODY_PAUSE_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, MIN_BODY_RATE, TOOL_ANSWER_MS,
+        BODY_IDLE_TIMEOUT_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, MIN_BODY_RATE,
+        TOOL_RESPONSE_TIMEOUT_MS,
     },
     response::Response,
     route::MAX_TARGET,
@@ -192,9 +193,9 @@ fn bounds() -> Markup {
             li { "Path and query: " (MAX_TARGET) " bytes." }
             li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES) " bytes." }
             li { "Body: " (MAX_BODY_BYTES) " bytes, unless the tool says otherwise." }
-            li { "A tool has " (TOOL_ANSWER_MS / 1_000) " seconds to answer. After that the call ends with 503 " code { "tool-timeout" } "." }
+            li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to answer. After that the call ends with 503 " code { "tool-timeout" } "." }
             li {
-                "A client that sends or reads nothing for " (BODY_PAUSE_MS / 1_000) " seconds is cut off, and one that stays below "
+                "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below "
                 (MIN_BODY_RATE) " bytes a second on average."
             }
         }

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     base62,
-    key::{KeyId, SecretHash},
-    problem::{Code, Problem},
+    key::{KeyError, KeyId, SecretHash},
     secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
@@ -53,40 +52,6 @@ pub struct KeyEntropy {
     pub id: [u8; 12],
     /// Becomes the secret.
     pub secret: [u8; 16],
-}
-
-/// A reason for which a text is not a key, or a key may not be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyFault {
-    /// There is none.
-    Missing,
-    /// Prefix, length, alphabet or checksum is wrong: a typo.
-    Malformed,
-    /// Forged, or unknown, or another secret than the key's: these look alike on purpose.
-    Invalid,
-    /// The whole secret is right, but the key's time is over.
-    Expired,
-    /// The whole secret is right, but the key is revoked.
-    Revoked,
-    /// The whole secret is right, but the key is switched off.
-    Disabled,
-}
-
-impl From<KeyFault> for Problem {
-    fn from(fault: KeyFault) -> Self {
-        match fault {
-            KeyFault::Missing => Self::new(Code::KeyMissing, "send your API key in the header X-API-Key"),
-            KeyFault::Malformed => Self::new(
-                Code::KeyMalformed,
-                "the text in X-API-Key is no key: prefix, length or checksum is wrong; copy it again",
-            ),
-            KeyFault::Invalid => Self::new(Code::KeyInvalid, "the API key is not valid"),
-            KeyFault::Expired => Self::new(Code::KeyExpired, "the API key has expired"),
-            KeyFault::Revoked => Self::new(Code::KeyRevoked, "the API key is revoked"),
-            KeyFault::Disabled => Self::new(Code::KeyDisabled, "the API key is disabled"),
-        }
-    }
 }
 
 /// A text that is a key by its public checksum. Nothing in it is to be believed before [`ApiKey::verify`].
@@ -143,9 +108,9 @@ impl ApiKey {
     /// character is refused here.
     ///
     /// # Errors
-    /// Returns [`KeyFault::Malformed`] if the text is not a key.
-    pub fn parse(text: &str) -> Result<Self, KeyFault> {
-        Self::read(text.as_bytes()).ok_or(KeyFault::Malformed)
+    /// Returns [`KeyError::Malformed`] if the text is not a key.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        Self::read(text.as_bytes()).ok_or(KeyError::Malformed)
     }
 
     fn read(text: &[u8]) -> Option<Self> {
@@ -167,10 +132,10 @@ impl ApiKey {
     /// Checks the MAC, in constant time, under the signing key whose version the payload names.
     ///
     /// # Errors
-    /// Returns [`KeyFault::Invalid`] if the version is not live, the MAC is wrong, or the payload
+    /// Returns [`KeyError::Invalid`] if the version is not live, the MAC is wrong, or the payload
     /// names no tier.
-    pub fn verify(&self, keys: &MacKeys) -> Result<VerifiedKey, KeyFault> {
-        self.check(keys).ok_or(KeyFault::Invalid)
+    pub fn verify(&self, keys: &MacKeys) -> Result<VerifiedKey, KeyError> {
+        self.check(keys).ok_or(KeyError::Invalid)
     }
 
     fn check(&self, keys: &MacKeys) -> Option<VerifiedKey> {
@@ -249,14 +214,14 @@ mod tests {
             &keys("another-secret-of-32-characters!"),
         );
         let parsed = ApiKey::parse(&forged.reveal()).unwrap();
-        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyFault::Invalid));
+        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyError::Invalid));
     }
 
     #[test]
     fn a_live_key_cannot_be_passed_off_as_a_test_key() {
         let relabelled = ApiKey { env: KeyEnv::Test, ..sample() };
         let parsed = ApiKey::parse(&relabelled.reveal()).unwrap();
-        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyFault::Invalid));
+        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyError::Invalid));
     }
 
     #[test]
@@ -265,7 +230,7 @@ mod tests {
         let both = keys(&format!("2:another-secret-of-32-characters!,1:{SECRET}"));
         assert!(ApiKey::parse(&text).unwrap().verify(&both).is_ok());
         let new_only = keys("2:another-secret-of-32-characters!");
-        assert_eq!(ApiKey::parse(&text).unwrap().verify(&new_only), Err(KeyFault::Invalid));
+        assert_eq!(ApiKey::parse(&text).unwrap().verify(&new_only), Err(KeyError::Invalid));
     }
 
     proptest! {
@@ -285,7 +250,7 @@ mod tests {
             let mut text = sample().reveal();
             prop_assume!(text[place..=place] != replacement);
             text.replace_range(place..=place, &replacement);
-            prop_assert!(matches!(ApiKey::parse(&text), Err(KeyFault::Malformed)));
+            prop_assert!(matches!(ApiKey::parse(&text), Err(KeyError::Malformed)));
         }
 
         #[test]

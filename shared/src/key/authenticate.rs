@@ -1,7 +1,7 @@
 //! Authentication by the key's text alone.
 
 use crate::{
-    key::{ApiKey, KeyFault, VerifiedKey},
+    key::{ApiKey, KeyError, VerifiedKey},
     problem::Problem,
     secret::MacKeys,
     transport,
@@ -15,7 +15,7 @@ use crate::{
 /// Returns `key-missing` without a text, `https-required` if the request is not confidential, `key-malformed` or
 /// `key-invalid`. Whether the key is revoked, disabled or expired is for its record to say.
 pub fn authenticate(text: Option<&str>, confidential: bool, keys: &MacKeys) -> Result<VerifiedKey, Problem> {
-    let text = text.ok_or(KeyFault::Missing)?;
+    let text = text.ok_or(KeyError::Missing)?;
     transport::check_confidential(confidential)?;
     Ok(ApiKey::parse(text)?.verify(keys)?)
 }

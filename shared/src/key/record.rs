@@ -1,11 +1,10 @@
 //! What is stored about a key. The secret itself is not: only its SHA-256.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{
-    key::{KeyFault, KeyId, SecretHash, VerifiedKey},
+    key::{KeyError, KeyId, SecretHash, VerifiedKey},
     policy::{LimitOverrides, Policy},
     tier::Tier,
     time::UnixMillis,
@@ -101,14 +100,14 @@ pub struct KeyRecord {
     pub expires_at: Option<UnixMillis>,
 }
 
-/// A stored text that is not a key record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordFault(String);
-
-impl fmt::Display for RecordFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stored key record cannot be read: {}", self.0)
-    }
+/// An error of a stored text that is not a key record. It names the place and never quotes the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("stored key record cannot be read: line {line} column {column}")]
+pub struct RecordError {
+    /// Line of the text, from 1.
+    pub line: usize,
+    /// Column of the line, from 1.
+    pub column: usize,
 }
 
 impl KeyRecord {
@@ -134,10 +133,9 @@ impl KeyRecord {
     /// Reads a stored record.
     ///
     /// # Errors
-    /// Returns an error if the text is not one. The fault names the place, never the content.
-    pub fn from_json(text: &str) -> Result<Self, RecordFault> {
-        serde_json::from_str(text)
-            .map_err(|fault| RecordFault(format!("line {} column {}", fault.line(), fault.column())))
+    /// Returns an error if the text is not one.
+    pub fn from_json(text: &str) -> Result<Self, RecordError> {
+        serde_json::from_str(text).map_err(|error| RecordError { line: error.line(), column: error.column() })
     }
 
     /// Returns the record as it is stored.
@@ -150,18 +148,18 @@ impl KeyRecord {
     /// Checks that `key` may be used.
     ///
     /// # Errors
-    /// Returns [`KeyFault::Invalid`] for another secret. Only a caller with the whole secret of this
+    /// Returns [`KeyError::Invalid`] for another secret. Only a caller with the whole secret of this
     /// key learns that it is revoked, disabled or expired.
-    pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyFault> {
+    pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyError> {
         let former = self.former.filter(|former| now < former.until);
         let known = self.secret.matches(&key.secret) || former.is_some_and(|f| f.hash.matches(&key.secret));
         if self.id != key.id || !known {
-            return Err(KeyFault::Invalid);
+            return Err(KeyError::Invalid);
         }
         match self.status {
-            KeyStatus::Revoked { .. } => Err(KeyFault::Revoked),
-            KeyStatus::Disabled => Err(KeyFault::Disabled),
-            KeyStatus::Active if self.expires_at.is_some_and(|at| at <= now) => Err(KeyFault::Expired),
+            KeyStatus::Revoked { .. } => Err(KeyError::Revoked),
+            KeyStatus::Disabled => Err(KeyError::Disabled),
+            KeyStatus::Active if self.expires_at.is_some_and(|at| at <= now) => Err(KeyError::Expired),
             KeyStatus::Active => Ok(()),
         }
     }
@@ -211,17 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn a_spoilt_record_is_a_fault_that_does_not_quote_it() {
-        let fault = KeyRecord::from_json(r#"{"version":1,"secret":"hush"}"#).unwrap_err();
-        assert!(!fault.to_string().contains("hush"), "{fault}");
+    fn malformed_record_is_an_error_that_does_not_quote_it() {
+        let error = KeyRecord::from_json(r#"{"version":1,"secret":"hush"}"#).unwrap_err();
+        assert!(!error.to_string().contains("hush"), "{error}");
     }
 
     #[test]
     fn only_who_presents_the_whole_secret_learns_the_keys_state() {
         let revoked =
             KeyRecord { status: KeyStatus::Revoked { at: UnixMillis(0) }, ..KeyRecord::provisional(&key(1)) };
-        assert_eq!(revoked.check(&key(1), UnixMillis(9)), Err(KeyFault::Revoked));
-        assert_eq!(revoked.check(&key(2), UnixMillis(9)), Err(KeyFault::Invalid));
+        assert_eq!(revoked.check(&key(1), UnixMillis(9)), Err(KeyError::Revoked));
+        assert_eq!(revoked.check(&key(2), UnixMillis(9)), Err(KeyError::Invalid));
     }
 
     #[test]
@@ -229,7 +227,7 @@ mod tests {
         let mut record = KeyRecord::provisional(&key(1));
         record.former = Some(FormerSecret { hash: SecretHash::of(&[2; 16]), until: UnixMillis(100) });
         assert_eq!(record.check(&key(2), UnixMillis(99)), Ok(()));
-        assert_eq!(record.check(&key(2), UnixMillis(100)), Err(KeyFault::Invalid));
+        assert_eq!(record.check(&key(2), UnixMillis(100)), Err(KeyError::Invalid));
         assert_eq!(record.check(&key(1), UnixMillis(100)), Ok(()));
     }
 
@@ -259,6 +257,6 @@ mod tests {
     fn a_key_expires_at_the_moment_that_was_set() {
         let record = KeyRecord { expires_at: Some(UnixMillis(50)), ..KeyRecord::provisional(&key(1)) };
         assert_eq!(record.check(&key(1), UnixMillis(49)), Ok(()));
-        assert_eq!(record.check(&key(1), UnixMillis(50)), Err(KeyFault::Expired));
+        assert_eq!(record.check(&key(1), UnixMillis(50)), Err(KeyError::Expired));
     }
 }

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::issue::{parse_expiry, parse_plan, parse_tier, read_holder, read_limits};
+use super::values::{
+    parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, read_holder, read_limits,
+};
 use crate::{
-    fields::{Fields, kind},
+    fields::Fields,
     key::{ApiKey, KeyRecord},
     keys_api::describe,
-    meter::{Change, Changed},
+    meter::{Change, ChangeOutcome},
     policy::LimitOverrides,
     problem::{Code, Problem},
     time::UnixMillis,
@@ -15,15 +17,13 @@ use crate::{
 
 /// Default grace period of a replaced secret, in seconds: a day.
 const DEFAULT_GRACE_S: u64 = 86_400;
-/// The longest it may stay good: thirty days.
-const MAX_GRACE_S: u64 = 30 * 86_400;
 
 /// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`,
 /// `holder`. A `null` takes limits and expiry away and erases the holder.
 ///
 /// # Errors
-/// Returns `body-malformed`, or `fields-invalid` with every fault; a body that changes nothing is
-/// one.
+/// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is an
+/// error.
 pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let mut fields = Fields::read(body)?;
     let unlimited = fields.is_null("limits").then(LimitOverrides::default);
@@ -37,7 +37,7 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let biolink_plan = fields.optional("biolink_plan", parse_plan);
     let holder = fields.nullable_object("holder", read_holder).flatten().map(Some).or(erased);
     if empty {
-        fields.fault_of_all("changes nothing; name a field to change");
+        fields.add_object_error("changes nothing; name a field to change");
     }
     fields.finish()?;
     Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder })
@@ -62,16 +62,16 @@ pub fn read_grace(body: &[u8]) -> Result<u64, Problem> {
 ///
 /// # Errors
 /// Returns `key-unknown`, `key-conflict`, or what is wrong with the caller's own key.
-pub fn changed(outcome: Changed) -> Result<KeyRecord, Problem> {
+pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
     match outcome {
-        Changed::Done(record) => Ok(record),
-        Changed::Unknown => Err(key_unknown()),
-        Changed::Revoked => Err(Problem::new(Code::KeyConflict, "the key is revoked and stays so")),
-        Changed::Superseded => Err(Problem::new(
+        ChangeOutcome::Done(record) => Ok(record),
+        ChangeOutcome::Unknown => Err(key_unknown()),
+        ChangeOutcome::Revoked => Err(Problem::new(Code::KeyConflict, "the key is revoked and stays so")),
+        ChangeOutcome::Superseded => Err(Problem::new(
             Code::KeyConflict,
             "this secret was replaced by a rotation; only the new one can change the key",
         )),
-        Changed::Refused(fault) => Err(fault.into()),
+        ChangeOutcome::Refused(error) => Err(error.into()),
     }
 }
 
@@ -84,22 +84,13 @@ pub fn key_unknown() -> Problem {
 /// Returns the response to a rotation: the key's description with its new text, shown this once.
 #[must_use]
 pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
-    let mut answer = describe(record);
-    if let Some(members) = answer.as_object_mut() {
+    let mut body = describe(record);
+    if let Some(members) = body.as_object_mut() {
         members.insert("key".to_owned(), Value::from(key.reveal()));
         let until = record.former.map(|former| former.until.to_rfc3339());
         members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
     }
-    answer
-}
-
-fn parse_bool(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| format!("must be true or false, not {}", kind(value)))
-}
-
-fn parse_grace(value: &Value) -> Result<u64, String> {
-    let grace = value.as_u64().filter(|&seconds| seconds <= MAX_GRACE_S);
-    grace.ok_or_else(|| format!("must be a whole number of seconds from 0 to {MAX_GRACE_S}"))
+    body
 }
 
 #[cfg(test)]
@@ -109,12 +100,12 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
-    fn faults(body: &str) -> String {
+    fn errors(body: &str) -> String {
         read_change(body.as_bytes(), NOW).unwrap_err().render(&RequestId([0; 16])).body
     }
 
     #[test]
-    fn what_is_left_out_stays_and_null_takes_away() {
+    fn absent_field_stays_and_null_removes() {
         let change = read_change(br#"{"tier":"pro","expires_at":null}"#, NOW).unwrap();
         let expected = Change::Patch {
             tier: Some(Tier::Pro),
@@ -141,28 +132,28 @@ mod tests {
         assert_eq!(holder(r#"{"holder":{"email":"ada@example.com","name":"Ada"}}"#), Some(Some(ada)));
         assert_eq!(holder(r#"{"holder":null}"#), Some(None));
         assert_eq!(holder(r#"{"tier":"pro"}"#), None);
-        let body = faults(r#"{"holder":{"email":"x","nmae":"Ada"}}"#);
+        let body = errors(r#"{"holder":{"email":"x","nmae":"Ada"}}"#);
         for pointer in ["#/holder/email", "#/holder/name", "#/holder/nmae"] {
             assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
         }
     }
 
     #[test]
-    fn every_fault_of_a_change_is_named() {
-        let body = faults(r#"{"tier":"gold","disabled":"yes","expires_at":"1999-01-01T00:00:00Z","id":"x"}"#);
+    fn every_error_of_a_change_is_named() {
+        let body = errors(r#"{"tier":"gold","disabled":"yes","expires_at":"1999-01-01T00:00:00Z","id":"x"}"#);
         for pointer in ["#/tier", "#/disabled", "#/expires_at", "#/id"] {
             assert!(body.contains(pointer), "{pointer}: {body}");
         }
-        assert!(faults("{}").contains(r##""pointer":"#""##) && faults("{}").contains("changes nothing"));
+        assert!(errors("{}").contains(r##""pointer":"#""##) && errors("{}").contains("changes nothing"));
         let body =
-            faults(r#"{"limits":{"day":1.5,"hour":1},"tier":null,"disabled":null,"biolink_plan":null}"#);
+            errors(r#"{"limits":{"day":1.5,"hour":1},"tier":null,"disabled":null,"biolink_plan":null}"#);
         for pointer in ["#/limits/day", "#/limits/hour", "#/tier", "#/disabled", "#/biolink_plan"] {
             assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
         }
     }
 
     #[test]
-    fn a_rotation_leaves_a_day_unless_it_says_otherwise() {
+    fn rotation_without_grace_gives_a_day() {
         assert_eq!(read_grace(b""), Ok(86_400_000));
         assert_eq!(read_grace(br#"{"grace_seconds":null}"#), Ok(86_400_000));
         assert_eq!(read_grace(br#"{"grace_seconds":0}"#), Ok(0));

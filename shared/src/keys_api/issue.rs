@@ -1,12 +1,12 @@
 //! Issuing a key: `POST /v1/keys/issue` (spec section 2).
 
-use std::num::NonZeroU32;
-
-use email_address::{EmailAddress, Options};
 use serde_json::{Value, json};
 
+use super::values::{
+    parse_admin_secret, parse_email, parse_expiry, parse_name, parse_plan, parse_tier, read_limits,
+};
 use crate::{
-    fields::{Fields, text},
+    fields::Fields,
     key::{ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus},
     policy::{LimitOverrides, Policy, Window},
     problem::Problem,
@@ -18,12 +18,8 @@ use crate::{
 
 /// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
 pub const MAX_BODY: usize = 16_384;
-/// Longest name of a holder, in characters.
-pub(crate) const MAX_NAME: usize = 100;
-/// Longest e-mail address, in characters (RFC 5321 section 4.5.3.1.3, less its angle brackets).
-pub(crate) const MAX_EMAIL: usize = 254;
 
-/// The body of an issue request, read but not yet believed.
+/// The body of an issue request, parsed but not yet checked.
 pub struct IssueRequest {
     fields: Fields,
     admin_secret: Option<String>,
@@ -46,7 +42,7 @@ pub struct NewKey {
 
 /// A key just issued: the only moment at which key and record are in one place.
 #[derive(Debug)]
-pub struct Issued {
+pub struct IssuedKey {
     /// To hand out, once.
     pub key: ApiKey,
     /// To store.
@@ -62,16 +58,13 @@ impl IssueRequest {
     /// Returns `body-malformed` if it is not one JSON object.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
-        let admin_secret = fields.required("admin_secret", |value| match text(value)? {
-            "" => Err("is empty".to_owned()),
-            secret => Ok(secret.to_owned()),
-        });
+        let admin_secret = fields.required("admin_secret", parse_admin_secret);
         Ok(Self { fields, admin_secret })
     }
 
     /// Returns the admin secret as presented; `None` if there is none, which
-    /// [`IssueRequest::check`] reports as a fault like any other. Compare it before calling that:
-    /// faults are shown only to callers who know the secret, or sent none.
+    /// [`IssueRequest::check`] reports as an error like any other. Compare it before calling that:
+    /// errors are shown only to callers who know the secret, or sent none.
     #[must_use]
     pub fn admin_secret(&self) -> Option<&str> {
         self.admin_secret.as_deref()
@@ -80,7 +73,7 @@ impl IssueRequest {
     /// Checks every field.
     ///
     /// # Errors
-    /// Returns `fields-invalid` with all faults at once.
+    /// Returns `fields-invalid` with every error at once.
     pub fn check(mut self, now: UnixMillis) -> Result<NewKey, Problem> {
         let email = self.fields.required("email", parse_email);
         let name = self.fields.required("name", parse_name);
@@ -97,7 +90,7 @@ impl IssueRequest {
                 expires_at,
                 biolink_plan: biolink_plan.unwrap_or_default(),
             }),
-            // `finish` has refused already: a required field that is not there is a fault.
+            // `finish` has refused already: a required field that is missing is an error.
             _ => Err(Problem::invalid_fields(&[])),
         }
     }
@@ -106,7 +99,7 @@ impl IssueRequest {
 impl NewKey {
     /// Makes the key and its record, version 1.
     #[must_use]
-    pub fn issue(self, env: KeyEnv, entropy: KeyEntropy, keys: &MacKeys, now: UnixMillis) -> Issued {
+    pub fn issue(self, env: KeyEnv, entropy: KeyEntropy, keys: &MacKeys, now: UnixMillis) -> IssuedKey {
         let (key, minted) = ApiKey::mint(env, KeyId::new(entropy.id), self.tier, now, entropy.secret, keys);
         let record = KeyRecord {
             version: 1,
@@ -121,11 +114,11 @@ impl NewKey {
             issued_at: now,
             expires_at: self.expires_at,
         };
-        Issued { key, beyond_text: record.says_more_than(&minted), record }
+        IssuedKey { key, beyond_text: record.says_more_than(&minted), record }
     }
 }
 
-impl Issued {
+impl IssuedKey {
     /// Returns the response to the issue request, the only one that ever holds a key.
     #[must_use]
     pub fn response(&self) -> Response {
@@ -158,69 +151,6 @@ fn describe_limits(policy: Policy) -> Value {
     minute.into_iter().chain(policy.day.map(|day| limit(Window::Day, day.get()))).collect()
 }
 
-fn parse_email(value: &Value) -> Result<String, String> {
-    let email = text(value)?;
-    if !email.is_ascii() {
-        return Err("must be ASCII; write an international domain as xn--… (punycode)".to_owned());
-    }
-    if email.len() > MAX_EMAIL {
-        return Err(format!("is longer than {MAX_EMAIL} characters"));
-    }
-    let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
-    match EmailAddress::parse_with_options(email, rules) {
-        Ok(email) => Ok(email.to_string()),
-        Err(fault) => Err(format!("is not an e-mail address such as ada@example.com: {fault}")),
-    }
-}
-
-fn parse_name(value: &Value) -> Result<String, String> {
-    let name = text(value)?;
-    if name.chars().count() > MAX_NAME {
-        return Err(format!("is longer than {MAX_NAME} characters"));
-    }
-    if name.chars().any(char::is_control) {
-        return Err("holds a control character".to_owned());
-    }
-    match name.trim() {
-        "" => Err("is empty".to_owned()),
-        name => Ok(name.to_owned()),
-    }
-}
-
-pub(crate) fn parse_tier(value: &Value) -> Result<Tier, String> {
-    let name = text(value)?;
-    Tier::parse(name).ok_or_else(|| format!("must be one of {}", Tier::ALL.map(Tier::as_str).join(", ")))
-}
-
-pub(crate) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {
-    let (email, name) = (holder.required("email", parse_email), holder.required("name", parse_name));
-    Some(KeyHolder { email: email?, name: name? })
-}
-
-pub(crate) fn read_limits(limits: &mut Fields) -> LimitOverrides {
-    LimitOverrides {
-        minute: limits.optional("minute", parse_limit),
-        day: limits.optional("day", parse_limit),
-    }
-}
-
-fn parse_limit(value: &Value) -> Result<NonZeroU32, String> {
-    let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).and_then(NonZeroU32::new);
-    calls.ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
-}
-
-pub(crate) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, String> {
-    match UnixMillis::from_rfc3339(text(value)?) {
-        None => Err("must be a time such as 2027-01-31T12:00:00Z (RFC 3339)".to_owned()),
-        Some(at) if at <= now => Err("lies in the past".to_owned()),
-        Some(at) => Ok(at),
-    }
-}
-
-pub(crate) fn parse_plan(value: &Value) -> Result<BiolinkPlan, String> {
-    serde_json::from_value(value.clone()).map_err(|_| "must be one of none, standard, business".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn the_four_fields_of_the_spec_are_enough() {
+    fn four_fields_of_the_spec_are_enough() {
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": "s"});
         let key = check(body).unwrap();
         assert_eq!((key.tier, key.holder.name.as_str()), (Tier::Free, "Ada"));
     }
 
     #[test]
-    fn every_fault_is_reported_at_once() {
+    fn every_error_is_reported_at_once() {
         let body = json!({"email": "<EMAIL>", "name": " ", "tier": "gold", "limits": {"minute": 0, "dya": 5}, "nmae": "x"});
         let rendered = check(body).unwrap_err().render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 422);
@@ -254,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_that_no_format_describes_is_refused() {
+    fn holder_that_is_not_well_formed_is_refused() {
         let body = |email: &str, name: &str| json!({"email": email, "name": name, "tier": "free", "admin_secret": "s"});
         assert_eq!(check(body("ada@xn--bcher-kva.example", " Ada ")).unwrap().holder.name, "Ada");
         let long = format!(
@@ -274,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_refused_where_it_would_mean_nothing() {
+    fn null_is_refused_for_a_field_without_default() {
         let body = |name: &str| {
             let mut body = json!({"email": "a@b.co", "name": "A", "tier": "free", "admin_secret": "s"});
             body[name] = Value::Null;
@@ -285,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issued_key_verifies_against_its_own_record() {
+    fn issued_key_verifies_against_its_record() {
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": "s"});
         let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
@@ -300,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_limits_or_an_end_of_its_own_is_more_than_its_text() {
+    fn key_with_own_limits_or_expiry_is_beyond_its_text() {
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let issued = |own: (&str, Value)| {
             let mut body = json!({"email": "a@b.co", "name": "A", "tier": "pro", "admin_secret": "s"});
@@ -314,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_must_lie_ahead() {
+    fn expiry_in_the_past_is_refused() {
         let body = |at: &str| json!({"email": "a@b.co", "name": "A", "tier": "free", "admin_secret": "s", "expires_at": at});
         assert!(check(body("2025-01-01T00:00:00Z")).is_err());
         assert!(check(body("soon")).is_err());

@@ -1,15 +1,15 @@
 //! Listing keys: `GET /v1/keys?cursor=&limit=&email=&tier=&status=`, and what `GET /v1/keys/{id}?include=` asks for.
 
-use std::borrow::Cow;
-
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::{
     key::{KeyId, KeyRecord},
-    keys_api::describe,
-    problem::{Code, Problem},
+    keys_api::{
+        describe,
+        query::{invalid, not_a_cursor, parameters},
+    },
+    problem::Problem,
     secret::MacKeys,
     tier::Tier,
 };
@@ -55,7 +55,7 @@ impl ListRequest {
     /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
     ///
     /// # Errors
-    /// Returns `fields-invalid` for a parameter that is none or comes twice, a value out of bounds,
+    /// Returns `fields-invalid` for a parameter that is unknown or sent twice, a value out of bounds,
     /// or a cursor that was never handed out.
     pub fn read(query: Option<&str>, keys: &MacKeys) -> Result<Self, Problem> {
         let mut request = Self { from: None, limit: DEFAULT_LIMIT, filter: KeyFilter::default() };
@@ -147,22 +147,6 @@ pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
     Ok(usage)
 }
 
-/// Returns the parameters of a query, decoded. A `+` stands for itself: e-mail addresses have it.
-fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)>, Problem> {
-    let mut found: Vec<(&str, Cow<'_, str>)> = Vec::new();
-    for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_decode_str(value).decode_utf8();
-        let value =
-            value.map_err(|_| invalid("a value of the query is not UTF-8 once it is percent-decoded"))?;
-        if found.iter().any(|(other, _)| *other == name) {
-            return Err(invalid("a parameter of the query comes twice"));
-        }
-        found.push((name, value));
-    }
-    Ok(found)
-}
-
 fn read_limit(text: &str) -> Result<u32, Problem> {
     let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
     limit.ok_or_else(|| invalid("limit must be a whole number from 1 to 100"))
@@ -175,14 +159,6 @@ fn read_status(text: &str) -> Result<&'static str, Problem> {
 
 fn not_a_tier() -> Problem {
     invalid("tier must be one of free, pro, enterprise")
-}
-
-fn not_a_cursor() -> Problem {
-    invalid("cursor is not one that a page before this has given")
-}
-
-fn invalid(detail: &'static str) -> Problem {
-    Problem::new(Code::FieldsInvalid, detail)
 }
 
 #[cfg(test)]
@@ -202,15 +178,15 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_asked_for_by_cursor_limit_and_filters() {
+    fn page_is_requested_by_cursor_limit_and_filters() {
         let all = ListRequest::read(None, &keys()).unwrap();
         assert_eq!((all.from, all.limit, all.filter.is_empty()), (None, 50, true));
-        let asked = read("limit=%37&email=ada%2Bx%40example.com&tier=pro&status=revoked&cursor=").unwrap();
+        let request = read("limit=%37&email=ada%2Bx%40example.com&tier=pro&status=revoked&cursor=").unwrap();
         assert_eq!(
-            (asked.limit, asked.filter.tier, asked.filter.status),
+            (request.limit, request.filter.tier, request.filter.status),
             (7, Some(Tier::Pro), Some("revoked"))
         );
-        assert_eq!(asked.filter.email.as_deref(), Some("ada+x@example.com"));
+        assert_eq!(request.filter.email.as_deref(), Some("ada+x@example.com"));
         for query in [
             "limit=0",
             "limit=101",
@@ -241,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cursor_goes_through_a_query_unchanged(store in "\\PC{0,200}", id: Option<[u8; 12]>) {
+        fn cursor_reads_back_from_a_query(store in "\\PC{0,200}", id: Option<[u8; 12]>) {
             let position = Position { store, after: id.map(KeyId::new) };
             let cursor = position.to_cursor(&keys());
             prop_assert!(cursor.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
@@ -250,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_show_the_keys_that_match_all_of_them() {
+    fn filters_match_keys_that_match_all_of_them() {
         let key = VerifiedKey {
             id: KeyId::new([1; 12]),
             issued_tier: Tier::Pro,

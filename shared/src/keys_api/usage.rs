@@ -1,4 +1,4 @@
-//! What a key's holder reads of it: `GET /v1/keys/me`.
+//! A key with its usage: `GET /v1/keys/me`.
 
 use serde_json::{Value, json};
 
@@ -9,31 +9,32 @@ use crate::{
 /// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
 /// it.
 #[must_use]
-pub fn describe_usage(reading: &MeterSnapshot, now: UnixMillis) -> Option<Value> {
-    let record = reading.record.as_ref()?;
-    let standing = reading.answer.standing.as_ref()?;
-    let mut answer = describe(record);
-    let members = answer.as_object_mut()?;
-    let minute_resets_at = now.plus(standing.minute.reset_ms);
+pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value> {
+    let record = snapshot.record.as_ref()?;
+    let quota = snapshot.response.quota.as_ref()?;
+    let mut body = describe(record);
+    let members = body.as_object_mut()?;
+    let minute_resets_at = now.plus(quota.minute.reset_ms);
     let usage = json!({
-        "minute": window(Some(standing.minute), reading.minute_used, reading.reserved, minute_resets_at),
-        "day": window(standing.day, reading.day_used, reading.reserved, now.day().end()),
+        "minute": window(Some(quota.minute), snapshot.minute_used, snapshot.reserved, minute_resets_at),
+        "day": window(quota.day, snapshot.day_used, snapshot.reserved, now.day().end()),
     });
     members.insert("usage".to_owned(), usage);
-    let today = json!({ "by_tool": reading.tally.by_tool, "by_status": reading.tally.by_status });
+    let today = json!({ "by_tool": snapshot.tally.by_tool, "by_status": snapshot.tally.by_status });
     members.insert("today".to_owned(), today);
-    members.insert("last_used_at".to_owned(), json!(reading.last_used.map(UnixMillis::to_rfc3339)));
+    members.insert("last_used_at".to_owned(), json!(snapshot.last_used.map(UnixMillis::to_rfc3339)));
     members.insert("rotation".to_owned(), rotation(record, now));
-    Some(answer)
+    Some(body)
 }
 
-/// What is `held` is lent to the gateway's locations, which give back what they do not use within seconds.
-fn window(left: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
+/// Returns the usage of one window. `held` calls are lent to the gateway's locations, which return what they do not
+/// use within seconds.
+fn window(status: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
     json!({
-        "limit": left.map(|left| left.limit),
+        "limit": status.map(|status| status.limit),
         "used": used,
         "held": held,
-        "remaining": left.map(|left| left.remaining),
+        "remaining": status.map(|status| status.remaining),
         "resets_at": resets_at.to_rfc3339(),
     })
 }
@@ -62,10 +63,10 @@ mod tests {
         crate::key::ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), tier, NOW, [2; 16], &keys).1
     }
 
-    fn reading(tier: Tier, calls: u32) -> MeterSnapshot {
+    fn snapshot(tier: Tier, calls: u32) -> MeterSnapshot {
         let key = key(tier);
         let mut meter = Meter::default();
-        let mut ask = MeterRequest {
+        let mut request = MeterRequest {
             holder: 1,
             seq: 0,
             key,
@@ -77,39 +78,39 @@ mod tests {
             batch: None,
         };
         for _ in 0..calls {
-            ask.seq += 1;
-            meter.handle(Message::Ask(ask.clone()), NOW);
+            request.seq += 1;
+            meter.handle(Message::Ask(request.clone()), NOW);
         }
-        ask.seq += 1;
-        match meter.handle(Message::Read(ask), NOW) {
-            Reply::Read(reading) => reading,
+        request.seq += 1;
+        match meter.handle(Message::Read(request), NOW) {
+            Reply::Read(snapshot) => snapshot,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_was_called_is_what_is_told() {
-        let told = describe_usage(&reading(Tier::Free, 3), NOW).unwrap();
-        assert_eq!(told["usage"]["minute"]["used"], 3);
-        assert_eq!(told["usage"]["minute"]["remaining"], 7);
-        assert_eq!(told["usage"]["day"]["remaining"], 97);
-        assert_eq!(told["usage"]["day"]["resets_at"], "2025-11-22T00:00:00Z");
-        assert_eq!(told["last_used_at"], "2025-11-21T08:00:00Z");
-        assert_eq!(told["rotation"], Value::Null);
+    fn usage_counts_every_call() {
+        let body = describe_usage(&snapshot(Tier::Free, 3), NOW).unwrap();
+        assert_eq!(body["usage"]["minute"]["used"], 3);
+        assert_eq!(body["usage"]["minute"]["remaining"], 7);
+        assert_eq!(body["usage"]["day"]["remaining"], 97);
+        assert_eq!(body["usage"]["day"]["resets_at"], "2025-11-22T00:00:00Z");
+        assert_eq!(body["last_used_at"], "2025-11-21T08:00:00Z");
+        assert_eq!(body["rotation"], Value::Null);
     }
 
     #[test]
-    fn a_day_without_limit_is_told_as_such() {
-        let told = describe_usage(&reading(Tier::Enterprise, 2), NOW).unwrap();
+    fn day_without_limit_is_null() {
+        let body = describe_usage(&snapshot(Tier::Enterprise, 2), NOW).unwrap();
         assert_eq!(
-            (&told["usage"]["day"]["limit"], &told["usage"]["day"]["used"]),
+            (&body["usage"]["day"]["limit"], &body["usage"]["day"]["used"]),
             (&Value::Null, &json!(2))
         );
     }
 
     #[test]
-    fn nothing_told_of_a_key_holds_its_secret() {
-        let text = describe_usage(&reading(Tier::Pro, 1), NOW).unwrap().to_string();
+    fn usage_holds_no_secret() {
+        let text = describe_usage(&snapshot(Tier::Pro, 1), NOW).unwrap().to_string();
         assert!(!text.contains("secret"), "{text}");
     }
 }

@@ -1,8 +1,8 @@
-//! What becomes of a call.
+//! The decision on a call, and the step that leads to it.
 
 use super::Charge;
 use crate::{
-    key::KeyFault,
+    key::KeyError,
     meter::MeterRequest,
     problem::{Code, Problem},
     quota::{Denial, QuotaStatus},
@@ -12,32 +12,32 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
 pub enum Step {
-    /// Decided here and now. `renew`, when there, is to be asked in the background.
+    /// The call is decided. A request that comes with it renews a lease and is sent in the background.
     Decided(Admission, Option<MeterRequest>),
-    /// The meter must be asked, and the call waits.
+    /// The request must be sent to the meter, and the call waits for the response.
     Ask(MeterRequest),
 }
 
 /// The decision on a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
-    /// It passes. `degraded` when the meter was out of reach and the local budget let it pass.
+    /// The call passes.
     Allow {
         /// The key's quota status.
-        standing: QuotaStatus,
-        /// The policy was kept by the local budget.
+        quota: QuotaStatus,
+        /// Whether the local budget let it pass, because the meter was out of reach.
         degraded: bool,
         /// The record of where the call is counted, for
-        /// [`LeaseCache::ended`](super::LeaseCache::ended).
+        /// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).
         charge: Charge,
     },
-    /// It would exceed a quota.
+    /// The call would exceed a quota.
     Deny(Denial, QuotaStatus),
     /// The key may not be used.
-    Refuse(KeyFault),
-    /// The meter is out of reach, and the tier waits rather than risk a call too many.
+    Refuse(KeyError),
+    /// The meter is out of reach, and calls of the tier then wait, because one could exceed the limit.
     Unavailable {
-        /// Milliseconds until it is asked again.
+        /// Milliseconds until the meter is asked again.
         retry_ms: u64,
     },
 }
@@ -48,12 +48,12 @@ impl Admission {
     pub fn problem(&self) -> Option<Problem> {
         match self {
             Self::Allow { .. } => None,
-            Self::Deny(denial, standing) => Some(denial.problem(standing)),
-            Self::Refuse(fault) => Some(Problem::from(*fault)),
+            Self::Deny(denial, quota) => Some(denial.problem(quota)),
+            Self::Refuse(error) => Some(Problem::from(*error)),
             Self::Unavailable { retry_ms } => Some(
                 Problem::new(
                     Code::MeterUnavailable,
-                    "the meter of this key does not answer; nothing was counted",
+                    "the meter of this key does not respond; nothing was counted",
                 )
                 .retry_after(retry_ms.div_ceil(1000)),
             ),
@@ -62,9 +62,9 @@ impl Admission {
 
     /// Returns the key's quota status, if it is known.
     #[must_use]
-    pub const fn standing(&self) -> Option<&QuotaStatus> {
+    pub const fn quota(&self) -> Option<&QuotaStatus> {
         match self {
-            Self::Allow { standing, .. } | Self::Deny(_, standing) => Some(standing),
+            Self::Allow { quota, .. } | Self::Deny(_, quota) => Some(quota),
             Self::Refuse(_) | Self::Unavailable { .. } => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The leases in an isolate's hand.
+//! The leases that an isolate holds.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use crate::{
 /// a clock step may hide.
 const MARGIN_MS: u64 = 500;
 
-/// All leases that a holder has, the oldest first.
+/// All leases of a cache, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Leases(Vec<Held>);
+pub(super) struct Leases(Vec<HeldLease>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldLease {
     id: u64,
     calls: u32,
     left: u32,
     from: UnixMillis,
-    /// From this moment on it is not spent.
+    /// The moment from which it is not spent.
     until: UnixMillis,
-    /// The meter's day its calls count on.
+    /// The meter's day on which its calls count.
     day: UtcDay,
     spent: BTreeMap<u64, u32>,
 }
 
 impl Leases {
-    /// Takes a lease that was asked for at `sent`. The meter counts its time from later.
-    pub(super) fn take(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay) {
-        self.0.push(Held {
+    /// Adds a lease that was requested at `sent`. The meter counts its lifetime from later.
+    pub(super) fn add(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay) {
+        self.0.push(HeldLease {
             id: terms.id,
             calls: terms.calls,
             left: terms.calls,
@@ -42,7 +42,7 @@ impl Leases {
         });
     }
 
-    /// Drops all, to be counted as spent.
+    /// Drops all leases. The meter then counts them as spent.
     pub(super) fn drop_all(&mut self) {
         self.0.clear();
     }
@@ -51,7 +51,7 @@ impl Leases {
         self.0.is_empty()
     }
 
-    /// Spends one call; the day it counts on.
+    /// Spends one call. Returns the day it counts on, or `None` if there is nothing to spend.
     pub(super) fn spend(&mut self, now: UnixMillis) -> Option<UtcDay> {
         let lease = self.0.iter_mut().find(|lease| lease.spendable(now))?;
         lease.left = lease.left.saturating_sub(1);
@@ -74,12 +74,13 @@ impl Leases {
         self.0.iter().map(|lease| lease.until).max()
     }
 
-    /// Returns true if a lease has ended of which something was spent.
+    /// Returns true if a lease has ended of which some calls were spent.
     pub(super) fn ended_in_use(&self, now: UnixMillis) -> bool {
         self.0.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
     }
 
-    /// Running totals of all that is held. What has ended or is used up is given back with this report.
+    /// Returns the running totals of all leases. Leases that have ended or are used up are returned to the meter
+    /// with this report.
     pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
         let reports = self.0.iter().map(|lease| lease.report(now)).collect();
         self.0.retain(|lease| lease.spendable(now));
@@ -87,7 +88,7 @@ impl Leases {
     }
 }
 
-impl Held {
+impl HeldLease {
     fn spendable(&self, now: UnixMillis) -> bool {
         self.left > 0 && now < self.until
     }

@@ -1,9 +1,9 @@
-//! What became of calls, kept until the meter has taken it.
+//! The outcomes of calls, kept until the meter has acknowledged them.
 
 use crate::{meter::Batch, time::UtcDay, tool::Tool};
 
 /// A record of where an admitted call is counted, to pass to
-/// [`LeaseCache::ended`](super::LeaseCache::ended).
+/// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge(Place);
 
@@ -15,16 +15,16 @@ enum Place {
     Debt,
 }
 
-/// The batch under way and the one being gathered behind it.
+/// The batch in flight and the one being gathered behind it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     sending: Option<Batch>,
-    gathering: Gathered,
+    gathering: Gathering,
     number: u32,
 }
 
 #[derive(Debug, Default)]
-struct Gathered {
+struct Gathering {
     day: UtcDay,
     refunds: u32,
     debts: u32,
@@ -38,21 +38,22 @@ impl Charge {
 }
 
 impl Pending {
-    pub(super) fn ended(&mut self, tool: Tool, status: u16) {
+    pub(super) fn record_end(&mut self, tool: Tool, status: u16) {
         match self.gathering.ended.iter_mut().find(|(t, s, _)| (*t, *s) == (tool, status)) {
             Some((_, _, calls)) => *calls = calls.saturating_add(1),
             None => self.gathering.ended.push((tool, status, 1)),
         }
     }
 
-    pub(super) fn owe(&mut self) -> Charge {
+    /// Counts a call on the local budget, which the meter has yet to count.
+    pub(super) fn add_debt(&mut self) -> Charge {
         self.gathering.debts = self.gathering.debts.saturating_add(1);
         Charge(Place::Debt)
     }
 
-    /// Gives a call back, to the day it was counted on: a batch holds the refunds of one day, and a day that is
-    /// over takes none. A debt that is on its way already stays.
-    pub(super) fn give_back(&mut self, charge: Charge) {
+    /// Refunds a call to the day it was counted on. A batch holds the refunds of one day, and a day that
+    /// is over takes none. A debt that is in flight already stays.
+    pub(super) fn refund(&mut self, charge: Charge) {
         let gathered = &mut self.gathering;
         match charge.0 {
             Place::Debt => gathered.debts = gathered.debts.saturating_sub(1),
@@ -62,14 +63,14 @@ impl Pending {
         }
     }
 
-    pub(super) fn any(&self) -> bool {
-        self.sending.is_some() || self.gathering.any()
+    pub(super) const fn is_empty(&self) -> bool {
+        self.sending.is_none() && self.gathering.is_empty()
     }
 
-    /// Returns the batch to send now: the same as before until it was acknowledged.
+    /// Returns the batch to send now: the same one until it is acknowledged.
     pub(super) fn batch(&mut self) -> Option<Batch> {
-        if self.sending.is_none() && self.gathering.any() {
-            let Gathered { day, refunds, debts, ended } = std::mem::take(&mut self.gathering);
+        if self.sending.is_none() && !self.gathering.is_empty() {
+            let Gathering { day, refunds, debts, ended } = std::mem::take(&mut self.gathering);
             self.number = self.number.saturating_add(1);
             self.sending = Some(Batch { number: self.number, day, refunds, debts, ended });
         }
@@ -83,8 +84,8 @@ impl Pending {
     }
 }
 
-impl Gathered {
-    fn any(&self) -> bool {
-        self.refunds > 0 || self.debts > 0 || !self.ended.is_empty()
+impl Gathering {
+    const fn is_empty(&self) -> bool {
+        self.refunds == 0 && self.debts == 0 && self.ended.is_empty()
     }
 }

@@ -1,16 +1,16 @@
-//! How often a key is used here, to size its leases.
+//! The rate at which a key is used here, to size its leases.
 
 use crate::time::UnixMillis;
 
-/// Calls of the current stretch of time and of the one before.
+/// The calls of the current interval and of the one before.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
-    stretch: u64,
+    interval: u64,
     current: u32,
     previous: u32,
 }
 
-const STRETCH_MS: u64 = 5_000;
+const INTERVAL_MS: u64 = 5_000;
 
 impl Rate {
     pub(super) fn count(&mut self, now: UnixMillis) {
@@ -18,21 +18,21 @@ impl Rate {
         self.current = self.current.saturating_add(1);
     }
 
-    /// Returns the calls per 1,000 seconds over this stretch and the one before; a burst counts from
+    /// Returns the calls per 1,000 seconds over this interval and the one before; a burst counts from
     /// its first second.
     pub(super) fn per_1000_seconds(&mut self, now: UnixMillis) -> u32 {
         self.roll(now);
-        let span_ms = if self.previous == 0 { 0 } else { STRETCH_MS } + now.0 % STRETCH_MS;
+        let span_ms = if self.previous == 0 { 0 } else { INTERVAL_MS } + now.0 % INTERVAL_MS;
         let calls = u64::from(self.previous).saturating_add(u64::from(self.current));
-        u32::try_from(calls.saturating_mul(1_000_000) / span_ms.max(STRETCH_MS)).unwrap_or(u32::MAX)
+        u32::try_from(calls.saturating_mul(1_000_000) / span_ms.max(INTERVAL_MS)).unwrap_or(u32::MAX)
     }
 
     fn roll(&mut self, now: UnixMillis) {
-        let stretch = now.0 / STRETCH_MS;
-        if stretch != self.stretch {
-            self.previous = if stretch == self.stretch.wrapping_add(1) { self.current } else { 0 };
+        let interval = now.0 / INTERVAL_MS;
+        if interval != self.interval {
+            self.previous = if interval == self.interval.wrapping_add(1) { self.current } else { 0 };
             self.current = 0;
-            self.stretch = stretch;
+            self.interval = interval;
         }
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_key_shows_its_rate_and_a_quiet_one_none() {
+    fn rate_is_that_of_steady_calls_and_zero_when_idle() {
         let mut rate = Rate::default();
         for second in 0..20 {
             rate.count(UnixMillis(second * 1_000));

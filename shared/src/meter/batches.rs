@@ -1,4 +1,4 @@
-//! Which batches were taken, so that each is taken once.
+//! The numbers of the batches that were taken, so that each is taken once.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,27 +23,30 @@ impl Batches {
         }
     }
 
-    pub(super) fn take(&mut self, holder: u64, number: u32) -> Taken {
+    /// Records the batch of this number from `holder`.
+    pub(super) fn take(&mut self, holder: u64, number: u32) -> BatchOutcome {
         let room = self.last.len() < MAX_HOLDERS;
         match self.last.iter_mut().find(|(other, _)| *other == holder) {
-            Some((_, last)) if number <= *last => Taken::Before,
+            Some((_, last)) if number <= *last => BatchOutcome::Duplicate,
             Some((_, last)) => {
                 *last = number;
-                Taken::Now
+                BatchOutcome::New
             }
             None if room => {
                 self.last.push((holder, number));
-                Taken::Now
+                BatchOutcome::New
             }
-            None => Taken::Unsure,
+            None => BatchOutcome::Untracked,
         }
     }
 }
 
-/// The outcome of taking a batch. If it is unsure, calls are counted twice rather than refunded
-/// twice.
-pub(super) enum Taken {
-    Now,
-    Before,
-    Unsure,
+/// The outcome of taking a batch.
+pub(super) enum BatchOutcome {
+    /// It was not taken before.
+    New,
+    /// It was taken before.
+    Duplicate,
+    /// Its holder is not tracked, so it may be a duplicate. Its calls are counted and its refunds are not.
+    Untracked,
 }

@@ -16,11 +16,11 @@ pub const SLOT_MS: u64 = 250;
 /// The terms of a lease, as the meter grants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseTerms {
-    /// Names the lease among the meter's.
+    /// The id of the lease at its meter.
     pub id: u64,
     /// Calls it is good for.
     pub calls: u32,
-    /// Milliseconds it is good for, counted by the holder from *before* it asked.
+    /// Its lifetime in milliseconds, which the cache counts from *before* it sent the request.
     pub ttl_ms: u64,
 }
 
@@ -28,11 +28,11 @@ pub struct LeaseTerms {
 /// doubled or overtaken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The lease.
+    /// The id of the lease.
     pub lease: u64,
     /// Calls spent so far in each slot that has any.
     pub spent: Vec<(u64, u32)>,
-    /// Whether the holder will spend no more of it.
+    /// Whether the cache will spend no more of it.
     pub closed: bool,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{LeaseTerms, Report, Tally};
 use crate::{
     idempotency::{IssueStep, IssueTurn},
-    key::{BiolinkPlan, KeyFault, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
+    key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
     policy::LimitOverrides,
     quota::{Decision, Denial, QuotaStatus},
     tier::Tier,
@@ -21,9 +21,9 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
 pub enum Message {
-    /// A holder wants calls, or reports, or both.
+    /// A lease cache requests calls, or reports, or both.
     Ask(MeterRequest),
-    /// A holder wants to see the whole state. It is asked like any ask, for no call.
+    /// A lease cache requests the whole state. It is handled like [`Message::Ask`] for no call.
     Read(MeterRequest),
     /// An administrator or the key's holder changes the record. `record` is what KV holds, for a meter that has
     /// not met the key yet.
@@ -31,7 +31,7 @@ pub enum Message {
         /// The stored record, if there is one.
         #[serde(default)]
         record: Option<KeyRecord>,
-        /// The key with which its holder asks; `None` for an administrator.
+        /// The key of the holder who requests the change; `None` for an administrator.
         #[serde(default)]
         by: Option<VerifiedKey>,
         /// The change.
@@ -42,11 +42,11 @@ pub enum Message {
         /// The version that was written.
         version: u64,
     },
-    /// An admin secret was presented. Such a meter has an address for a subject, not a key.
+    /// An admin secret was presented. The subject of such a meter is a client address.
     Attempt(Attempt),
-    /// A key is issued under an `Idempotency-Key`. Such a meter has that for a subject.
+    /// A key is issued under an `Idempotency-Key`. The subject of such a meter is that header.
     Issue(IssueStep),
-    /// An administrator wants to see the whole state. `record` is as in [`Message::Change`].
+    /// An administrator requests the whole state. `record` is as in [`Message::Change`].
     Show {
         /// The stored record, if there is one.
         #[serde(default)]
@@ -64,7 +64,7 @@ pub enum Reply {
     /// To [`Message::Read`].
     Read(MeterSnapshot),
     /// To [`Message::Change`].
-    Change(Changed),
+    Change(ChangeOutcome),
     /// To [`Message::Stored`].
     Stored,
     /// To [`Message::Attempt`].
@@ -86,10 +86,10 @@ pub struct MeterRequest {
     pub key: VerifiedKey,
     /// Whether a call waits for the response.
     pub want: bool,
-    /// Calls per 1,000 seconds that the holder sees; 0 asks for no lease.
+    /// Calls per 1,000 seconds that the cache sees; 0 requests no lease.
     #[serde(default)]
     pub rate: u32,
-    /// The stored record, when the holder has one newer than the meter is known to have.
+    /// The stored record, if the cache has one newer than the meter is known to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<KeyRecord>,
     /// The version of the cache's record. A newer one comes with the response.
@@ -125,30 +125,46 @@ pub struct Batch {
 /// A meter's response to a [`MeterRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterResponse {
-    /// About the call that waits.
+    /// The decision on the call that waits.
     pub verdict: Verdict,
-    /// The key's quota status, in which lent calls are not left; `None` if the key is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<QuotaStatus>,
-    /// A lease, to spend from without asking.
+    /// The key's quota status, in which lent calls do not remain; `None` if the key is refused.
+    #[serde(rename = "standing", default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaStatus>,
+    /// A lease, from which the cache admits calls without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseTerms>,
-    /// The record, when the holder's is older.
+    /// The record, if the cache's is older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<KeyRecord>,
     /// The version of the meter's record.
     #[serde(default)]
     pub version: u64,
-    /// The batch that came with the ask, which need not be sent again.
+    /// The number of the request's batch, which need not be sent again.
     #[serde(default)]
     pub batch: u32,
     /// The meter's day, on which this call and the calls of this lease are counted.
     #[serde(default)]
     pub day: UtcDay,
-    /// With a denial: in how many milliseconds it is worth asking again, though nothing is promised before
-    /// [`Denial::retry_ms`]. Calls that were lent may come back then.
+    /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may come back then.
+    /// A call is sure to pass only after [`Denial::retry_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_ms: Option<u64>,
+}
+
+impl MeterResponse {
+    /// Returns a response that decides nothing: no quota status, no lease, no record.
+    pub(crate) const fn noted(version: u64, day: UtcDay) -> Self {
+        Self {
+            verdict: Verdict::Noted,
+            quota: None,
+            lease: None,
+            record: None,
+            version,
+            batch: 0,
+            day,
+            recheck_ms: None,
+        }
+    }
 }
 
 /// A meter's decision on one call.
@@ -160,7 +176,7 @@ pub enum Verdict {
     /// It would exceed a quota, and is not counted.
     Deny(Denial),
     /// The key may not be used.
-    Refuse(KeyFault),
+    Refuse(KeyError),
     /// No call waited.
     Noted,
 }
@@ -168,8 +184,9 @@ pub enum Verdict {
 /// The whole state, for `GET /v1/keys/me`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterSnapshot {
-    /// As for an ask that wants nothing.
-    pub answer: MeterResponse,
+    /// The response to a request that no call waits for.
+    #[serde(rename = "answer")]
+    pub response: MeterResponse,
     /// The meter's record.
     pub record: Option<KeyRecord>,
     /// Calls counted in the last minute.
@@ -245,17 +262,17 @@ impl Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
-pub enum Changed {
+pub enum ChangeOutcome {
     /// The record as it is now.
     Done(KeyRecord),
     /// There is no such key.
     Unknown,
     /// The key is revoked, and stays as it is.
     Revoked,
-    /// The holder asks with a secret that was replaced.
+    /// The holder's secret was replaced.
     Superseded,
     /// The holder's key may not be used.
-    Refused(KeyFault),
+    Refused(KeyError),
 }
 
 /// An admin secret that was presented and compared. The caller learns the result only once the

@@ -145,7 +145,7 @@ impl Code {
     /// Returns true if an unauthenticated client can trigger this problem at will. Only these count
     /// towards `refusals_per_second`.
     #[must_use]
-    pub const fn is_for_strangers(self) -> bool {
+    pub const fn is_unauthenticated(self) -> bool {
         matches!(self, Self::GrantInvalid | Self::KeyMissing | Self::KeyMalformed | Self::KeyInvalid)
     }
 

@@ -29,7 +29,7 @@ pub trait Counts {
 
     /// Returns the key's quota status. `now` is read off the key's own
     /// [`Clock`](crate::quota::Clock).
-    fn standing(&self, policy: &Policy, now: UnixMillis) -> QuotaStatus {
+    fn status(&self, policy: &Policy, now: UnixMillis) -> QuotaStatus {
         let left = |limit: NonZeroU32, used: u32, reset_ms: u64| WindowStatus {
             limit: limit.get(),
             remaining: limit.get().saturating_sub(used),

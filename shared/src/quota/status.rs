@@ -46,16 +46,16 @@ impl QuotaStatus {
     #[must_use]
     pub fn after(self, elapsed_ms: u64) -> Self {
         let later =
-            |left: WindowStatus| WindowStatus { reset_ms: left.reset_ms.saturating_sub(elapsed_ms), ..left };
+            |own: WindowStatus| WindowStatus { reset_ms: own.reset_ms.saturating_sub(elapsed_ms), ..own };
         Self { minute: later(self.minute), day: self.day.map(later) }
     }
 
     /// Returns the status for a cache that holds `held` calls beside what is free.
     #[must_use]
     pub fn with_held(self, held: u32) -> Self {
-        let more = |left: WindowStatus| WindowStatus {
-            remaining: left.remaining.saturating_add(held).min(left.limit),
-            ..left
+        let more = |own: WindowStatus| WindowStatus {
+            remaining: own.remaining.saturating_add(held).min(own.limit),
+            ..own
         };
         Self { minute: more(self.minute), day: self.day.map(more) }
     }
@@ -64,9 +64,8 @@ impl QuotaStatus {
     #[must_use]
     pub fn headers(&self) -> [Header; 2] {
         let policy =
-            |window: Window, left: WindowStatus| [("q", left.limit.into()), ("w", window.seconds().into())];
-        let limit =
-            |_, left: WindowStatus| [("r", left.remaining.into()), ("t", left.reset_ms.div_ceil(1000))];
+            |window: Window, own: WindowStatus| [("q", own.limit.into()), ("w", window.seconds().into())];
+        let limit = |_, own: WindowStatus| [("r", own.remaining.into()), ("t", own.reset_ms.div_ceil(1000))];
         [(RATE_LIMIT_POLICY, self.list(policy)), (RATE_LIMIT, self.list(limit))]
     }
 
@@ -78,11 +77,11 @@ impl QuotaStatus {
     ) -> Cow<'static, str> {
         // 96 characters hold any two items.
         let (mut text, mut number) = (String::with_capacity(96), itoa::Buffer::new());
-        for (window, left) in [(Window::Minute, Some(self.minute)), (Window::Day, self.day)] {
-            let Some(left) = left else { continue };
+        for (window, status) in [(Window::Minute, Some(self.minute)), (Window::Day, self.day)] {
+            let Some(status) = status else { continue };
             let quote = if text.is_empty() { "\"" } else { ", \"" };
             text.extend([quote, window.as_str(), "\""]);
-            for (name, value) in parameters(window, left) {
+            for (name, value) in parameters(window, status) {
                 text.extend([";", name, "=", number.format(value)]);
             }
         }
@@ -101,11 +100,11 @@ impl Denial {
     /// Returns the 429, with the moment at which the next call will pass. The rate-limit headers
     /// are for the caller to add, as on every response.
     #[must_use]
-    pub fn problem(&self, standing: &QuotaStatus) -> Problem {
+    pub fn problem(&self, quota: &QuotaStatus) -> Problem {
         let seconds = self.retry_ms.div_ceil(1000).max(1);
         let (limit, span, violated) = match self.window {
-            Window::Minute => (standing.minute.limit, "any 60 seconds", r#"["minute"]"#),
-            Window::Day => (standing.day.map_or(0, |day| day.limit), "a UTC day", r#"["day"]"#),
+            Window::Minute => (quota.minute.limit, "any 60 seconds", r#"["minute"]"#),
+            Window::Day => (quota.day.map_or(0, |day| day.limit), "a UTC day", r#"["day"]"#),
         };
         let (mut calls, mut wait) = (itoa::Buffer::new(), itoa::Buffer::new());
         let detail = [
@@ -131,11 +130,11 @@ mod tests {
 
     #[test]
     fn headers_name_both_quotas_and_leave_out_what_is_unlimited() {
-        let standing = QuotaStatus {
+        let quota = QuotaStatus {
             minute: WindowStatus { limit: 10, remaining: 7, reset_ms: 40_001 },
             day: Some(WindowStatus { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
         };
-        let [policy, limit] = standing.headers();
+        let [policy, limit] = quota.headers();
         assert_eq!(policy, (RATE_LIMIT_POLICY, r#""minute";q=10;w=60, "day";q=100;w=86400"#.into()));
         assert_eq!(limit, (RATE_LIMIT, r#""minute";r=7;t=41, "day";r=93;t=51234"#.into()));
         let [policy, _] = QuotaStatus::whole(&Policy::for_tier(Tier::Enterprise)).headers();
@@ -144,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_refusal_says_when_and_which() {
-        let standing = QuotaStatus::whole(&Policy::for_tier(Tier::Free));
-        let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&standing);
+        let quota = QuotaStatus::whole(&Policy::for_tier(Tier::Free));
+        let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&quota);
         let rendered = problem.render(&RequestId([0; 16]));
         assert_eq!(rendered.status, 429);
         assert!(rendered.headers.contains(&("retry-after", "41".into())));

@@ -42,10 +42,10 @@ impl Usage {
         let now = self.read_clock(now);
         self.roll(now);
         if self.free(policy) == 0 {
-            return Decision::Deny(self.denial(policy, now), self.standing(policy, now));
+            return Decision::Deny(self.denial(policy, now), self.status(policy, now));
         }
         self.spend(now, 1);
-        Decision::Allow(self.standing(policy, now))
+        Decision::Allow(self.status(policy, now))
     }
 
     /// Returns the moment on the key's own clock, which the other calls take.
@@ -122,11 +122,9 @@ mod tests {
         for _ in 0..10 {
             assert!(allows(&mut usage, NOON));
         }
-        let Decision::Deny(denial, standing) = usage.admit(&FREE, NOON.plus(1_000)) else {
-            panic!("admitted")
-        };
+        let Decision::Deny(denial, quota) = usage.admit(&FREE, NOON.plus(1_000)) else { panic!("admitted") };
         assert_eq!(denial, Denial { window: Window::Minute, retry_ms: 59_550 });
-        assert_eq!((standing.minute.remaining, standing.day.map(|day| day.remaining)), (0, Some(90)));
+        assert_eq!((quota.minute.remaining, quota.day.map(|day| day.remaining)), (0, Some(90)));
         assert!(!allows(&mut usage, NOON.plus(1_000 + denial.retry_ms - 1)));
         assert!(allows(&mut usage, NOON.plus(1_000 + denial.retry_ms)));
     }

@@ -29,7 +29,7 @@ impl Seen {
         let problem = admission.problem().map(|problem| problem.render(&RequestId([0; 16])));
         let header =
             problem.iter().flat_map(|problem| &problem.headers).find(|(name, _)| *name == "retry-after");
-        let limits = admission.standing().map(|standing| standing.headers()[1].1.clone()).unwrap_or_default();
+        let limits = admission.quota().map(|standing| standing.headers()[1].1.clone()).unwrap_or_default();
         Self {
             status: problem.as_ref().map_or(200, |problem| problem.status),
             retry_after: header.map(|(_, seconds)| seconds.parse().unwrap()),

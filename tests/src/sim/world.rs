@@ -4,8 +4,8 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, KeyStatus, VerifiedKey},
-    lease_cache::{ANSWER_WITHIN_MS, Admission, Charge, Step},
-    meter::{Changed, Message, MeterRequest, MeterResponse, Reply, Verdict},
+    lease_cache::{Admission, Charge, METER_TIMEOUT_MS, Step},
+    meter::{ChangeOutcome, Message, MeterRequest, MeterResponse, Reply, Verdict},
     secret::MacKeys,
     time::UnixMillis,
     tool::Tool,
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// An ask that was not answered by then is sent again; both may still be answered.
-const RETRY_AFTER_MS: u64 = ANSWER_WITHIN_MS / 2;
+const RETRY_AFTER_MS: u64 = METER_TIMEOUT_MS / 2;
 
 /// How long a request may go on in the background (`waitUntil`), and how many leases it renews.
 const BACKGROUND_MS: u64 = 29_000;
@@ -252,7 +252,7 @@ impl<'a> World<'a> {
         });
         self.send(exchange);
         self.at(self.now + RETRY_AFTER_MS, Event::Retry(exchange));
-        self.at(self.now + ANSWER_WITHIN_MS, Event::Deadline(exchange));
+        self.at(self.now + METER_TIMEOUT_MS, Event::Deadline(exchange));
     }
 
     fn send(&mut self, exchange: usize) {
@@ -305,7 +305,7 @@ impl<'a> World<'a> {
             return;
         }
         let now = here.now(self.now);
-        let admission = here.holder.answered(&asked.ask, asked.sent, answer, now);
+        let admission = here.holder.handle_response(&asked.ask, asked.sent, answer, now);
         let decided = if answer.verdict == Verdict::Allow { asked.decided.unwrap() } else { self.now };
         assert_eq!(admission.is_some(), asked.waiting.is_some(), "a call that waits is answered");
         if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
@@ -323,7 +323,7 @@ impl<'a> World<'a> {
             return;
         }
         let now = here.now(self.now);
-        let admission = here.holder.unanswered(&asked.ask, now);
+        let admission = here.holder.handle_failure(&asked.ask, now);
         let (isolate, waiting) = (asked.isolate, asked.waiting);
         if let (Some(waiting), Some(admission)) = (waiting, admission) {
             self.served(isolate, waiting, admission, self.now);
@@ -385,7 +385,7 @@ impl<'a> World<'a> {
         if here.life != life {
             return;
         }
-        here.holder.ended(Tool::Qr, if fails { 503 } else { 200 }, fails, charge);
+        here.holder.record_outcome(Tool::Qr, if fails { 503 } else { 200 }, fails, charge);
         // What a lease's end will not carry soon is told at once.
         if fails && here.holder.flush_at().is_none() {
             let now = here.now(self.now);
@@ -404,7 +404,7 @@ impl<'a> World<'a> {
         loop {
             let (reply, fate) =
                 self.object.handle(message.clone(), self.now, &self.scenario.faults, &mut self.rng);
-            if let (Reply::Change(Changed::Done(record)), true) = (reply, fate != Fate::Forgotten) {
+            if let (Reply::Change(ChangeOutcome::Done(record)), true) = (reply, fate != Fate::Forgotten) {
                 self.outcome.changed(self.now, &record);
                 self.record = record;
                 return;

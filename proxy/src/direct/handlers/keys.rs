@@ -31,7 +31,7 @@ pub(super) fn read_own(request: &OwnRequest<'_>, record: &mut Record) -> Result<
     let key = own(request)?;
     request.direct.check_revocations_known()?;
     let reading = request.direct.keys.read(&key, request.now)?;
-    record.log.standing = reading.answer.standing;
+    record.log.standing = reading.response.quota;
     let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
     Ok(Response::json(usage.to_string()))
 }

@@ -9,7 +9,7 @@ use crate::{config::Callers, metrics::Bound, state::State};
 /// Returns the same problem, unless the address sends too many requests without a valid grant or key.
 #[must_use]
 pub fn flood(state: &State, address: impl FnOnce() -> Option<IpAddr>, problem: Problem) -> Problem {
-    if !problem.code().is_for_strangers() {
+    if !problem.code().is_unauthenticated() {
         return problem;
     }
     let config = state.config.load();

@@ -1,7 +1,7 @@
 //! A call that comes through the edge: its grant says whose it is.
 
 use shared::{
-    grant::{Grant, GrantFault},
+    grant::{Grant, GrantError},
     headers,
     problem::Problem,
     route::ToolCall,
@@ -21,7 +21,7 @@ pub(super) fn verify(
     place: &str,
     keys: &MacKeys,
 ) -> Result<Grant, Problem> {
-    let text = wire.only(headers::GRANT)?.ok_or(GrantFault::Missing)?;
+    let text = wire.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
     let (grant, proof) = Grant::verify(text, call, wire.target, place, keys, now)?;
     let mut accept = || {
@@ -33,7 +33,7 @@ pub(super) fn verify(
             accept();
             Ok(grant)
         }
-        FirstUse::No => Err(GrantFault::Replayed.into()),
+        FirstUse::No => Err(GrantError::Replayed.into()),
         // Fails closed: a request that cannot be remembered could be made again.
         FirstUse::Unknown => {
             accept();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proxy::config::{Authority, Callers};
-use shared::{origin::ANSWER_MS, tool::Tool};
+use shared::{origin::RESPONSE_TIMEOUT_MS, tool::Tool};
 
 use super::{conf, parse};
 
@@ -26,7 +26,7 @@ fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_nam
         assert_eq!(hosts.len(), 2, "{tool}");
         assert!(hosts.iter().all(|host| host.starts_with(&format!("{tool}-"))), "{hosts:?}");
         let answer = pool.settings.answer_timeout;
-        assert!(answer.as_millis() < u128::from(ANSWER_MS), "{tool}: the edge would give up first");
+        assert!(answer.as_millis() < u128::from(RESPONSE_TIMEOUT_MS), "{tool}: the edge would give up first");
         assert!(answer < config.server.grace, "{tool}: a restart would cut calls off");
     }
 }

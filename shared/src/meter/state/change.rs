@@ -1,21 +1,21 @@
-//! The record's life at its meter, the only writer it has.
+//! Changes of the key's record, which only its meter makes.
 
 use super::Meter;
 use crate::{
     key::{FormerSecret, KeyRecord, KeyStatus, VerifiedKey},
-    meter::{Change, Changed},
+    meter::{Change, ChangeOutcome},
     time::UnixMillis,
 };
 
-/// A key that no store knows is taken at its MAC's word while it is this young, in milliseconds: an hour. KV may
-/// deny a record for a minute or more after it was written; later than that, no record means no key.
+/// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an hour. KV may
+/// not show a record for a minute or more after it was written. Later than that, no record means no key.
 const PROVISIONAL_MS: u64 = 3_600_000;
 
 /// The version after the one that issuing writes.
 const FIRST_CHANGE: u64 = 2;
 
 impl Meter {
-    /// Takes over a record that is newer than the own one: the first that a store shows of a key.
+    /// Takes over a record that is newer than its own.
     pub(super) fn adopt(&mut self, record: Option<&KeyRecord>) {
         let newer = |record: &&KeyRecord| self.record.as_ref().is_none_or(|own| own.version < record.version);
         if let Some(record) = record.filter(newer) {
@@ -24,19 +24,24 @@ impl Meter {
         }
     }
 
-    /// A young key that no store shows yet begins with the record that its MAC vouches for.
-    pub(super) fn take_at_its_word(&mut self, key: &VerifiedKey, now: UnixMillis) {
+    /// Gives a young key that no store shows yet the record that its MAC proves.
+    pub(super) fn adopt_provisional(&mut self, key: &VerifiedKey, now: UnixMillis) {
         if self.record.is_none() && now.since(key.issued_at) <= PROVISIONAL_MS {
             self.record = Some(KeyRecord::provisional(key));
         }
     }
 
-    pub(super) fn change(&mut self, by: Option<&VerifiedKey>, change: &Change, now: UnixMillis) -> Changed {
+    pub(super) fn change(
+        &mut self,
+        by: Option<&VerifiedKey>,
+        change: &Change,
+        now: UnixMillis,
+    ) -> ChangeOutcome {
         if let Some(key) = by {
-            self.take_at_its_word(key, now);
+            self.adopt_provisional(key, now);
         }
         let Some(record) = &mut self.record else {
-            return Changed::Unknown;
+            return ChangeOutcome::Unknown;
         };
         if let Some(refusal) = by.and_then(|key| refuse(record, key, now)) {
             return refusal;
@@ -44,29 +49,29 @@ impl Meter {
         match (change, record.status, record.version) {
             (Change::None, ..) => {}
             (change, KeyStatus::Revoked { .. }, _) if !change.is_of_holder_alone() => {
-                return Changed::Revoked;
+                return ChangeOutcome::Revoked;
             }
             // What a provisional record lacks must not be written over the stored one; only an end may come first.
-            (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return Changed::Unknown,
+            (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return ChangeOutcome::Unknown,
             (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
                 let before = record.clone();
                 apply(record, change, now);
                 if *record != before {
                     record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
-                    self.given.clear();
+                    self.responses.clear();
                 }
             }
         }
-        Changed::Done(record.clone())
+        ChangeOutcome::Done(record.clone())
     }
 }
 
 /// Returns the reason for which the holder of `key` may not change the record: only the secret in
 /// use may, not one it replaced.
-fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<Changed> {
+fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<ChangeOutcome> {
     match record.check(key, now) {
-        Err(fault) => Some(Changed::Refused(fault)),
-        Ok(()) if record.secret != key.secret => Some(Changed::Superseded),
+        Err(fault) => Some(ChangeOutcome::Refused(fault)),
+        Ok(()) if record.secret != key.secret => Some(ChangeOutcome::Superseded),
         Ok(()) => None,
     }
 }

@@ -1,0 +1,134 @@
+//! The values in requests of the keys API, and what is wrong with one that is not accepted.
+
+use std::num::NonZeroU32;
+
+use email_address::{EmailAddress, Options};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{
+    fields::{Fields, TypeError, text},
+    key::{BiolinkPlan, KeyHolder},
+    policy::LimitOverrides,
+    tier::Tier,
+    time::UnixMillis,
+};
+
+/// Longest name of a holder, in characters.
+pub(crate) const MAX_NAME: usize = 100;
+/// Longest e-mail address, in characters (RFC 5321 section 4.5.3.1.3, less its angle brackets).
+pub(crate) const MAX_EMAIL: usize = 254;
+/// Longest grace period of a replaced secret, in seconds: thirty days.
+const MAX_GRACE_S: u64 = 30 * 86_400;
+
+/// An error of a value. The text follows the pointer to the value: `#/name: is empty`.
+///
+/// It holds lengths, limits and types, and never the value itself, because bodies carry secrets.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(super) enum ValueError {
+    #[error(transparent)]
+    Type(#[from] TypeError),
+    #[error("is empty")]
+    Empty,
+    #[error("has {length} characters; expected at most {limit}")]
+    TooLong { length: usize, limit: usize },
+    #[error("holds a control character")]
+    ControlCharacter,
+    #[error("must be ASCII; write an international domain as xn--… (punycode)")]
+    NotAscii,
+    #[error("is not an e-mail address such as ada@example.com: {0}")]
+    NotAnEmail(email_address::Error),
+    #[error("must be one of {}", Tier::ALL.map(Tier::as_str).join(", "))]
+    NotATier,
+    #[error("must be one of none, standard, business")]
+    NotAPlan,
+    #[error("must be a whole number from {min} to {max}")]
+    NotAWholeNumber { min: u64, max: u64 },
+    #[error("must be a whole number of seconds from 0 to {max}")]
+    NotSeconds { max: u64 },
+    #[error("must be a time such as 2027-01-31T12:00:00Z (RFC 3339)")]
+    NotATime,
+    #[error("lies in the past")]
+    Past,
+}
+
+/// Returns the admin secret of a body.
+pub(super) fn parse_admin_secret(value: &Value) -> Result<String, ValueError> {
+    match text(value)? {
+        "" => Err(ValueError::Empty),
+        secret => Ok(secret.to_owned()),
+    }
+}
+
+pub(super) fn parse_email(value: &Value) -> Result<String, ValueError> {
+    let email = text(value)?;
+    if !email.is_ascii() {
+        return Err(ValueError::NotAscii);
+    }
+    if email.len() > MAX_EMAIL {
+        return Err(ValueError::TooLong { length: email.len(), limit: MAX_EMAIL });
+    }
+    let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
+    match EmailAddress::parse_with_options(email, rules) {
+        Ok(email) => Ok(email.to_string()),
+        Err(error) => Err(ValueError::NotAnEmail(error)),
+    }
+}
+
+pub(super) fn parse_name(value: &Value) -> Result<String, ValueError> {
+    let name = text(value)?;
+    let length = name.chars().count();
+    if length > MAX_NAME {
+        return Err(ValueError::TooLong { length, limit: MAX_NAME });
+    }
+    if name.chars().any(char::is_control) {
+        return Err(ValueError::ControlCharacter);
+    }
+    match name.trim() {
+        "" => Err(ValueError::Empty),
+        name => Ok(name.to_owned()),
+    }
+}
+
+pub(super) fn parse_tier(value: &Value) -> Result<Tier, ValueError> {
+    let name = text(value)?;
+    Tier::parse(name).ok_or(ValueError::NotATier)
+}
+
+pub(super) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {
+    let (email, name) = (holder.required("email", parse_email), holder.required("name", parse_name));
+    Some(KeyHolder { email: email?, name: name? })
+}
+
+pub(super) fn read_limits(limits: &mut Fields) -> LimitOverrides {
+    LimitOverrides {
+        minute: limits.optional("minute", parse_limit),
+        day: limits.optional("day", parse_limit),
+    }
+}
+
+fn parse_limit(value: &Value) -> Result<NonZeroU32, ValueError> {
+    let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).and_then(NonZeroU32::new);
+    calls.ok_or(ValueError::NotAWholeNumber { min: 1, max: u32::MAX.into() })
+}
+
+pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, ValueError> {
+    match UnixMillis::from_rfc3339(text(value)?) {
+        None => Err(ValueError::NotATime),
+        Some(at) if at <= now => Err(ValueError::Past),
+        Some(at) => Ok(at),
+    }
+}
+
+pub(super) fn parse_plan(value: &Value) -> Result<BiolinkPlan, ValueError> {
+    serde_json::from_value(value.clone()).or(Err(ValueError::NotAPlan))
+}
+
+pub(super) fn parse_bool(value: &Value) -> Result<bool, ValueError> {
+    value.as_bool().ok_or_else(|| TypeError::new("true or false", value).into())
+}
+
+pub(super) fn parse_grace(value: &Value) -> Result<u64, ValueError> {
+    let grace = value.as_u64().filter(|&seconds| seconds <= MAX_GRACE_S);
+    grace.ok_or(ValueError::NotSeconds { max: MAX_GRACE_S })
+}

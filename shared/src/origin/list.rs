@@ -1,0 +1,105 @@
+//! The configured list of origins.
+
+use thiserror::Error;
+
+const MAX_ORIGINS: usize = 8;
+
+/// One data centre's proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The data centre's name, which grants for it end with.
+    pub name: String,
+    /// Scheme and authority, without a slash at the end.
+    pub base: String,
+}
+
+/// The origins, best first. There is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origins(Vec<Origin>);
+
+/// An error in a configured list of origins.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum OriginsError {
+    /// The list is empty.
+    #[error("names no origin; expected 1 to {MAX_ORIGINS}")]
+    Empty,
+    /// The list has more than eight entries.
+    #[error("names {count} origins; expected at most {MAX_ORIGINS}")]
+    TooMany {
+        /// Entries of the list.
+        count: usize,
+    },
+    /// The entry is not `name=url` or `url`, where a URL is scheme, host and port only.
+    #[error("has `{0}`; expected https://host:port or name=https://host:port")]
+    BadEntry(String),
+}
+
+impl Origins {
+    /// Reads `url,url` or `name=url,name=url`, best first. A URL without a name belongs to data
+    /// centre `default`.
+    ///
+    /// # Errors
+    /// Returns an error if the list is empty or too long, or an entry is not one.
+    pub fn parse(text: &str) -> Result<Self, OriginsError> {
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        let origins = entries.map(Origin::parse).collect::<Result<Vec<_>, _>>()?;
+        match origins.len() {
+            0 => Err(OriginsError::Empty),
+            1..=MAX_ORIGINS => Ok(Self(origins)),
+            count => Err(OriginsError::TooMany { count }),
+        }
+    }
+
+    /// Returns all of them, best first.
+    #[must_use]
+    pub fn all(&self) -> &[Origin] {
+        &self.0
+    }
+}
+
+impl Origin {
+    fn parse(entry: &str) -> Result<Self, OriginsError> {
+        let (name, url) = entry.split_once('=').unwrap_or(("default", entry));
+        let base = url.strip_suffix('/').unwrap_or(url);
+        let authority = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://")).unwrap_or("");
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        let well_formed = !name.is_empty()
+            && name.bytes().all(plain)
+            && !authority.is_empty()
+            && authority.bytes().all(|b| plain(b) || matches!(b, b':' | b'[' | b']'));
+        if well_formed {
+            Ok(Self { name: name.to_owned(), base: base.to_owned() })
+        } else {
+            Err(OriginsError::BadEntry(entry.to_owned()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_keep_their_order_with_or_without_names() {
+        let origins = Origins::parse("fra=https://fra.example.com:8443/, http://127.0.0.1:8080").unwrap();
+        let pairs: Vec<_> = origins.all().iter().map(|o| (o.name.as_str(), o.base.as_str())).collect();
+        assert_eq!(pairs, [("fra", "https://fra.example.com:8443"), ("default", "http://127.0.0.1:8080")]);
+    }
+
+    #[test]
+    fn malformed_list_is_refused_with_its_entry() {
+        assert_eq!(Origins::parse(" , "), Err(OriginsError::Empty));
+        assert_eq!(Origins::parse(&"http://a,".repeat(9)), Err(OriginsError::TooMany { count: 9 }));
+        for entry in [
+            "fra.example.com",
+            "=http://a",
+            "a b=http://a",
+            "http://a/path",
+            "http://u@a",
+            "ftp://a",
+            "http://",
+        ] {
+            assert_eq!(Origins::parse(entry), Err(OriginsError::BadEntry(entry.to_owned())), "{entry}");
+        }
+    }
+}
