@@ -9,8 +9,8 @@ use shared::{
 };
 
 use crate::{
-    access_log::RefusedCall,
     direct::response_headers::ResponseInfo,
+    observe::access_log::RefusedCall,
     upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit},
 };
 use transport::record;

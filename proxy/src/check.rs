@@ -7,7 +7,7 @@ use shared::{time::UnixMillis, tool::Tool};
 use crate::{
     config::{AdminState, Callers, Config, PoolConfig, ServerConfig, show_duration as show},
     direct,
-    hand_over::Door,
+    upgrade::Door,
 };
 
 /// Something that is valid and most likely wrong.

@@ -35,7 +35,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     config::{Authority, DirectConfig},
-    hand_over::Word,
+    upgrade::Word,
 };
 use admin_attempts::AdminAttempts;
 pub use counter_event::CounterEvent;

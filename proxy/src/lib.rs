@@ -4,18 +4,12 @@
 //! probes, timeouts, bounds and what operators see.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-pub mod access_log;
-pub mod admin;
 pub mod call;
 pub mod check;
 pub mod config;
 pub mod direct;
-pub mod files;
-pub mod guards;
-pub mod hand_over;
-pub mod listen;
-pub mod metrics;
-pub mod notify;
+pub mod limits;
+pub mod observe;
 pub mod per_tool;
 pub mod phases;
 pub mod reload;
@@ -23,5 +17,6 @@ pub mod replay;
 pub mod request_id;
 pub mod server;
 pub mod state;
+mod upgrade;
 pub mod upstreams;
 pub mod version;

@@ -21,7 +21,7 @@ use shared::problem::Problem;
 use crate::{
     call::{Call, Record, RequestLog},
     direct,
-    metrics::Bound,
+    observe::metrics::Bound,
     request_id::random_id,
     state::State,
 };

@@ -14,7 +14,7 @@ use shared::{
 };
 use tokio::sync::mpsc;
 
-use crate::hand_over::Word;
+use crate::upgrade::Word;
 
 /// Whether a request may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

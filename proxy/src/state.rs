@@ -7,14 +7,14 @@ use shared::tool::Tool;
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::{
-    access_log::AccessLog,
     config::{Callers, Config},
     direct::Direct,
-    guards::Guards,
-    hand_over::Word,
-    metrics::Metrics,
+    limits::Guards,
+    observe::access_log::AccessLog,
+    observe::metrics::Metrics,
     reload::Report,
     replay::{ReplayCache, Seen},
+    upgrade::Word,
     upstreams::{Pool, Pools, ResolvedNames},
 };
 use transport::{clock, drain::Drain};

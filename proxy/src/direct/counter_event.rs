@@ -2,7 +2,7 @@
 
 use shared::{key::KeyId, tool::Tool};
 
-use crate::hand_over::Word;
+use crate::upgrade::Word;
 
 /// A change of a key's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use shared::{
 use tokio::sync::mpsc;
 
 use super::{counter_event::CounterEvent, counter_table::CounterTable};
-use crate::hand_over::Word;
+use crate::upgrade::Word;
 
 /// A sharded table of counters and records by key. With a million keys, one takes about 100 bytes.
 pub struct KeyTable {

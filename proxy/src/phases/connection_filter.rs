@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use shared::problem::{Code, Problem};
 
 use crate::{
-    guards::{Counted, TurnedAway},
-    metrics::Bound,
+    limits::{Counted, TurnedAway},
+    observe::metrics::Bound,
     state::State,
 };
 use transport::hooks::ConnectionAction;

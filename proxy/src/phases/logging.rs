@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    access_log::{Line, Timings},
     call::{Call, Record},
+    observe::access_log::{Line, Timings},
     state::State,
 };
 use transport::record::Aborted;

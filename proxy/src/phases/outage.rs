@@ -6,7 +6,7 @@ use shared::{
     route::CallMethod,
 };
 
-use crate::{metrics::Bound, state::State, upstreams::Pool};
+use crate::{observe::metrics::Bound, state::State, upstreams::Pool};
 use transport::{clock::Monotonic, hooks::Cause};
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the client it is the tool

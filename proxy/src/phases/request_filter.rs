@@ -25,11 +25,11 @@ use super::{
     upstream_peer::{self, check_enabled},
 };
 use crate::{
-    access_log::RefusedCall,
     call::{Call, Record},
     config::Callers,
     direct::{Operation, ParsedRequest, RequestScheme},
-    metrics::Bound,
+    observe::access_log::RefusedCall,
+    observe::metrics::Bound,
     state::State,
 };
 use transport::{

@@ -7,7 +7,7 @@ use shared::{origin::Execution, route::CallMethod};
 use super::{outage, upstream_peer};
 use crate::{
     call::{Call, Record},
-    metrics::Bound,
+    observe::metrics::Bound,
     state::State,
     upstreams::Evidence,
 };

@@ -9,7 +9,7 @@ use super::{outage, retry::is_idempotent};
 use crate::{
     call::{Call, Record},
     config::{DisabledUntil, PoolSettings},
-    metrics::Bound,
+    observe::metrics::Bound,
     state::State,
     upstreams::Upstream,
 };

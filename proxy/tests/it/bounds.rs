@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use proxy::metrics::Bound;
+use proxy::observe::metrics::Bound;
 use shared::tool::Tool;
 use tokio::{
     net::{TcpSocket, TcpStream},

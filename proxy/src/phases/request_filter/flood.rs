@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use shared::problem::{Code, Problem};
 
-use crate::{config::Callers, metrics::Bound, state::State};
+use crate::{config::Callers, observe::metrics::Bound, state::State};
 
 /// Returns the same problem, unless the address sends too many requests without a valid grant or key.
 #[must_use]

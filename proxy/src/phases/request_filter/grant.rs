@@ -8,7 +8,7 @@ use shared::{
     secret::MacKeys,
 };
 
-use crate::{call::Record, metrics::Bound, phases::outage, replay::FirstUse, state::State};
+use crate::{call::Record, observe::metrics::Bound, phases::outage, replay::FirstUse, state::State};
 use transport::wire::WireHead;
 
 /// Verifies the grant of a call, which must be for this data center and unused. Notes in `record` the request's id and what

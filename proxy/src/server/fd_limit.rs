@@ -5,7 +5,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// As many as may be open at once, after asking for as many as there can be. Many systems give a process few at first,
 /// for the sake of programs that cannot deal with large numbers of files.
 #[must_use]
-pub fn most_open() -> usize {
+pub(super) fn most_open() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit { current: limit.maximum, ..limit };
     // Where that is not allowed, the limit stays as it is.

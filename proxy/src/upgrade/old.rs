@@ -18,12 +18,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, learn, pass, tell};
-use crate::{listen::Socket, server::Told, state::State};
+use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, fds, learn, tell};
+use crate::{
+    server::{listener::Socket, shutdown::ShutdownReason},
+    state::State,
+};
 use transport::drain::{Phase, UnderWay};
 
 /// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
-pub struct Successors {
+pub(crate) struct Successors {
     state: Arc<State>,
     parts: Mutex<Option<Parts>>,
 }
@@ -34,7 +37,7 @@ struct Parts {
     door: Door,
     sockets: Vec<(Role, OwnedFd)>,
     open: watch::Sender<bool>,
-    told: std_mpsc::Sender<Told>,
+    told: std_mpsc::Sender<ShutdownReason>,
 }
 
 /// The process that takes the connections now.
@@ -55,13 +58,13 @@ impl Successors {
     ///
     /// # Errors
     /// When there are no more file descriptors.
-    pub fn new(
+    pub(crate) fn new(
         state: Arc<State>,
         predecessor: Option<Predecessor>,
         door: Door,
         sockets: [&Socket; 2],
         open: watch::Sender<bool>,
-        told: std_mpsc::Sender<Told>,
+        told: std_mpsc::Sender<ShutdownReason>,
     ) -> io::Result<Self> {
         let sockets = sockets.map(|socket| {
             let role = Role { service: socket.service.to_owned(), configured: socket.configured };
@@ -149,7 +152,7 @@ impl Parts {
         };
         let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
         stream
-            .async_io(Interest::WRITABLE, || pass::send(&stream, offer.to_line().as_bytes(), &sockets))
+            .async_io(Interest::WRITABLE, || fds::send(&stream, offer.to_line().as_bytes(), &sockets))
             .await?;
         let mut said = [0; READY.len()];
         timeout(READY_WITHIN, stream.read_exact(&mut said)).await??;
@@ -181,7 +184,7 @@ impl Parts {
         self.door.leave();
         self.sockets.clear();
         // Nobody listens only when the process is ending already.
-        let _told = self.told.send(Told::Left);
+        let _told = self.told.send(ShutdownReason::Upgraded);
     }
 }
 

@@ -16,12 +16,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Offer, READY, Role, UNTOLD, door, learn, pass, tell};
-use crate::{listen::Socket, state::State};
+use super::{Offer, READY, Role, UNTOLD, fds, learn, listener, tell};
+use crate::{server::listener::Socket, state::State};
 
 /// The process whose sockets are taken. It takes the connections until it is told that this one is ready.
 #[derive(Debug)]
-pub struct Predecessor {
+pub(crate) struct Predecessor {
     process: u32,
     stream: Blocking,
     sockets: Vec<(Role, OwnedFd)>,
@@ -38,18 +38,18 @@ impl Predecessor {
     ///
     /// # Errors
     /// When the one who listens there is not of this user, or does not say what this process understands.
-    pub fn meet(place: &Path, direct: bool) -> io::Result<Option<Self>> {
+    pub(crate) fn meet(place: &Path, direct: bool) -> io::Result<Option<Self>> {
         let named = |what: &str| io::Error::other(format!("the upgrade socket {}: {what}", place.display()));
         let stream = match Blocking::connect(place) {
             Ok(stream) => stream,
             Err(error) if is_nobody(&error) => return Ok(None),
             Err(error) => return Err(named(&error.to_string())),
         };
-        if !door::is_own(place)? {
+        if !listener::is_own(place)? {
             return Err(named("it belongs to another user"));
         }
         stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-        let (line, sockets) = pass::receive(&stream).map_err(|error| match error.kind() {
+        let (line, sockets) = fds::receive(&stream).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => named(
                 "the process there does not answer; it is still relieving the one before it, or is stuck",
             ),
@@ -74,7 +74,7 @@ impl Predecessor {
     ///
     /// # Errors
     /// When it is no socket that listens on an address.
-    pub fn take(&mut self, service: &'static str, address: SocketAddr) -> io::Result<Option<Socket>> {
+    pub(crate) fn take(&mut self, service: &'static str, address: SocketAddr) -> io::Result<Option<Socket>> {
         let is_it = |role: &Role| role.service == service && role.configured == address;
         let found = self.sockets.iter().position(|(role, _)| is_it(role));
         let taken = found.map(|found| self.sockets.swap_remove(found));

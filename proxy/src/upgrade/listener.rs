@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 /// A bound socket that nobody finds until it is put in its place.
 #[derive(Debug)]
-pub struct Door {
+pub(crate) struct Door {
     listener: UnixListener,
     place: PathBuf,
     /// Where it lies until then.
@@ -28,7 +28,7 @@ impl Door {
     /// # Errors
     /// When it cannot be bound, others could put their own in its place, or another process listens there; the message
     /// names the place.
-    pub fn open(place: &Path, replaced: bool) -> io::Result<Self> {
+    pub(crate) fn open(place: &Path, replaced: bool) -> io::Result<Self> {
         let named = |error: io::Error| named(place, &error);
         check_directory(place).map_err(named)?;
         if !replaced && UnixStream::connect(place).is_ok() {
@@ -50,7 +50,7 @@ impl Door {
     ///
     /// # Errors
     /// When that fails; the message names the place.
-    pub fn put_in_place(&mut self) -> io::Result<()> {
+    pub(crate) fn put_in_place(&mut self) -> io::Result<()> {
         fs::rename(&self.aside, &self.place).map_err(|error| named(&self.place, &error))?;
         self.is_in_place = true;
         Ok(())

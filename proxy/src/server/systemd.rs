@@ -24,19 +24,19 @@ use transport::drain::Phase;
 
 /// Where the service manager listens.
 #[derive(Debug)]
-pub struct Manager {
+pub(super) struct Manager {
     socket: UnixDatagram,
     address: SocketAddr,
 }
 
 /// Tells it.
-pub struct Notifier {
+pub(super) struct Notifier {
     /// Whose state is told.
-    pub state: Arc<State>,
+    pub(super) state: Arc<State>,
     /// Who is told.
-    pub manager: Manager,
+    pub(super) manager: Manager,
     /// Whether connections are taken.
-    pub open: watch::Receiver<bool>,
+    pub(super) open: watch::Receiver<bool>,
 }
 
 impl Manager {
@@ -44,7 +44,7 @@ impl Manager {
     ///
     /// # Errors
     /// When it is neither.
-    pub fn at(name: &OsStr) -> io::Result<Self> {
+    pub(super) fn at(name: &OsStr) -> io::Result<Self> {
         let address = match name.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
             _ => SocketAddr::from_pathname(name)?,

@@ -15,17 +15,17 @@
 //! counted or has ended ([`CounterEvent`](crate::direct::CounterEvent)); what was counted before is in the file of the state, which
 //! the old process writes before it says `END`.
 
-mod door;
-mod give;
-mod pass;
-mod take;
+mod fds;
+mod listener;
+mod new;
+mod old;
 
 use std::{net::SocketAddr, pin::pin};
 
-pub use door::Door;
-pub use give::Successors;
+pub(crate) use listener::Door;
+pub(crate) use new::Predecessor;
+pub(crate) use old::Successors;
 use serde_json::{Value, json};
-pub use take::Predecessor;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     sync::mpsc,
@@ -34,7 +34,7 @@ use tokio::{
 use crate::state::State;
 
 /// What one process tells another of one thing that it has done.
-pub type Word = [u8; 16];
+pub(crate) type Word = [u8; 16];
 
 /// What an old process says first.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,14 +22,14 @@ use transport::drain::Drain;
 
 /// A bound socket.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     listener: TcpListener,
     /// The service that it is for.
-    pub service: &'static str,
+    pub(crate) service: &'static str,
     /// Where it is bound, with the port the system chose for port 0.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Where it was told to be.
-    pub configured: SocketAddr,
+    pub(crate) configured: SocketAddr,
 }
 
 impl Socket {
@@ -37,7 +37,7 @@ impl Socket {
     ///
     /// # Errors
     /// When it cannot be bound; the message names it.
-    pub fn bind(service: &'static str, address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn bind(service: &'static str, address: SocketAddr) -> io::Result<Self> {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(named)?;
@@ -48,7 +48,7 @@ impl Socket {
     ///
     /// # Errors
     /// When it is no socket that listens on an address.
-    pub fn taken(service: &'static str, socket: OwnedFd, configured: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn taken(service: &'static str, socket: OwnedFd, configured: SocketAddr) -> io::Result<Self> {
         Self::of(service, TcpListener::from(socket), configured)
     }
 
@@ -61,13 +61,13 @@ impl Socket {
     ///
     /// # Errors
     /// When there are no more file descriptors.
-    pub fn again(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn again(&self) -> io::Result<OwnedFd> {
         self.listener.try_clone().map(OwnedFd::from)
     }
 }
 
 /// A service that is given its socket instead of binding one.
-pub struct Bound<A> {
+pub(crate) struct BoundService<A> {
     socket: Option<Socket>,
     service: Listening<A>,
     open: watch::Receiver<bool>,
@@ -75,10 +75,10 @@ pub struct Bound<A> {
     drain: Arc<Drain>,
 }
 
-impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
+impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
     /// `app` on `socket`, from when `open` is true; `threads` is the server's own number when left out.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         app: A,
         socket: Socket,
         open: watch::Receiver<bool>,
@@ -96,13 +96,13 @@ impl<A: ServerApp + Send + Sync + 'static> Bound<A> {
 
     /// The same service, which goes on through the end of the process until `end` is true.
     #[must_use]
-    pub fn lasting(self, end: watch::Receiver<bool>) -> Self {
+    pub(crate) fn lasting(self, end: watch::Receiver<bool>) -> Self {
         Self { lasting: Some(end), ..self }
     }
 }
 
 #[async_trait]
-impl<A: ServerApp + Send + Sync + 'static> Service for Bound<A> {
+impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
     async fn start_service(
         &mut self,
         fds: Option<ListenFds>,

@@ -1,0 +1,5 @@
+//! What operators see: metrics, the access log and the admin server.
+
+pub mod access_log;
+pub mod admin;
+pub mod metrics;
