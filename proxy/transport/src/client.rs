@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use self::deadline::{Deadline, Pace};
 pub use self::{arrival::RequestHead, deadline::Awaited};
-use crate::{hooks::ClientOptions, http2::Http2Stream};
+use crate::{http2::Http2Stream, limits::ClientOptions};
 
 /// The connection. What was read with a request's head is played back to whoever reads its body.
 pub struct ClientStream {

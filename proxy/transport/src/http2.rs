@@ -27,7 +27,7 @@ use turns::{Turn, Turns};
 
 use crate::{
     drain::{Drain, Phase, UnderWay},
-    hooks::{ClientOptions, Limit},
+    limits::{ClientOptions, Limit},
 };
 
 /// What a client says before anything else (RFC 9113, section 3.4).

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use pingora_core::protocols::http::date::get_cached_date;
 use shared::response;
 
-use crate::hooks::Headers as _;
+use crate::headers::Headers as _;
 
 const NO_CONTENT: u16 = 204;
 const NOT_MODIFIED: u16 = 304;

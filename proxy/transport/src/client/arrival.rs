@@ -12,7 +12,7 @@ use shared::{
 };
 
 use super::{Awaited, ClientStream};
-use crate::{hooks::Limit, http2::PREFACE};
+use crate::{http2::PREFACE, limits::Limit};
 
 /// The outcome of waiting for the head of a request.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::hooks::ClientOptions;
+    use crate::limits::ClientOptions;
 
     const OPTIONS: ClientOptions = ClientOptions {
         header_timeout: Duration::from_secs(20),

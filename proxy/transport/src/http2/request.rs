@@ -5,7 +5,7 @@ use h2::RecvStream;
 use http::{Method, header, request::Parts};
 
 use super::receiving::Framing;
-use crate::hooks::Headers as _;
+use crate::headers::Headers as _;
 
 /// Returns how the end of the request's body is recognized.
 pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{sync::Notify, task::yield_now, time::sleep};
 
-use crate::hooks::Limit;
+use crate::limits::Limit;
 
 /// The requests of one connection.
 pub(super) struct Streams {

@@ -6,7 +6,7 @@ use bytes::{Buf as _, Bytes};
 use h2::Reason;
 use tokio::time::timeout;
 
-use crate::hooks::Limit;
+use crate::limits::Limit;
 
 use super::{sending::Sending, streams::Begun};
 
