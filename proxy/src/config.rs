@@ -6,6 +6,7 @@ mod fixed;
 mod pool;
 mod read;
 mod reader;
+mod report;
 mod tls;
 mod written;
 
@@ -27,6 +28,7 @@ pub use reader::{
     fault::{Fault, Faults},
     values::show as show_duration,
 };
+pub use report::{ReloadOutcome, ReloadReport};
 pub use tls::UpstreamTls;
 
 use crate::per_tool::PerTool;

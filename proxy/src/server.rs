@@ -30,7 +30,7 @@ use crate::{
     direct::StateSaver,
     observe::{access_log, admin::Admin},
     phases::Gateway,
-    reload::{self, Reloader, Watch},
+    reload::{self, FileWatch, Reloader},
     state::State,
     upgrade::{Door, Predecessor, Successors},
     upstreams::{probe::Prober, resolve::Resolver},
@@ -45,7 +45,7 @@ use transport::{clock, downstream::Downstream};
 /// When a socket cannot be bound or taken, or the metrics are at odds with themselves.
 pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
-    let watch = Watch::new(&file, &config.files);
+    let watch = FileWatch::new(&file, &config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
     let (mut predecessor, door) = hand_over(&config, upgrade)?;

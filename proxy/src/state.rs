@@ -7,12 +7,11 @@ use shared::tool::Tool;
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::{
-    config::{Callers, Config},
+    config::{Callers, Config, ReloadReport},
     direct::Direct,
     limits::Guards,
     observe::access_log::AccessLog,
     observe::metrics::Metrics,
-    reload::Report,
     replay::{ReplayCache, Seen},
     upgrade::Word,
     upstreams::{Pool, Pools, ResolvedNames},
@@ -30,7 +29,7 @@ pub struct State {
     /// Held while pools are replaced, by a reload or because names resolve to other addresses.
     pub changing: AsyncMutex<()>,
     /// What came of reading the configuration.
-    pub report: ArcSwap<Report>,
+    pub report: ArcSwap<ReloadReport>,
     /// What direct mode keeps; `None` behind an edge.
     pub direct: Option<Direct>,
     /// Requests that were made.
@@ -66,21 +65,21 @@ impl State {
             pools: ArcSwap::from_pointee(pools),
             pools_changed: Notify::new(),
             changing: AsyncMutex::default(),
-            report: ArcSwap::from_pointee(Report::first(clock::now())),
+            report: ArcSwap::from_pointee(ReloadReport::first(clock::now())),
             config: ArcSwap::from_pointee(config),
         })
     }
 
-    /// Goes on with another configuration and its pools.
-    pub fn take(&self, config: Config, pools: Pools) {
+    /// Replaces the configuration and its pools.
+    pub fn set_config(&self, config: Config, pools: Pools) {
         self.access_log.set(config.log);
         log::set_max_level(config.log.level);
         self.config.store(Arc::new(config));
-        self.take_pools(pools);
+        self.set_pools(pools);
     }
 
-    /// Goes on with other pools of the same configuration.
-    pub fn take_pools(&self, pools: Pools) {
+    /// Replaces the pools of the same configuration.
+    pub fn set_pools(&self, pools: Pools) {
         let pools = Arc::new(pools);
         self.metrics.name_series(&self.pools.load(), &pools);
         self.pools.store(pools);

@@ -7,7 +7,11 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
-use crate::{config::AdminState, reload::Report, state::State, upstreams::Pool};
+use crate::{
+    config::{AdminState, ReloadReport},
+    state::State,
+    upstreams::Pool,
+};
 use transport::clock::Monotonic;
 
 /// The admin port.
@@ -65,7 +69,7 @@ impl Admin {
     }
 }
 
-fn configuration(report: &Report) -> Value {
+fn configuration(report: &ReloadReport) -> Value {
     json!({
         "generation": report.generation,
         "loaded_at": report.loaded_at.to_rfc3339(),

@@ -23,9 +23,8 @@ use self::{
     register::Register, tls::TlsMetrics,
 };
 use crate::{
-    config::Callers,
+    config::{Callers, ReloadOutcome},
     per_tool::PerTool,
-    reload::Outcome,
     state::State,
     upstreams::{Pools, STATUS_CLASSES},
     version,
@@ -164,7 +163,7 @@ impl Metrics {
     }
 
     /// Counts what came of reading the configuration again.
-    pub fn reloaded(&self, outcome: Outcome) {
+    pub fn reloaded(&self, outcome: ReloadOutcome) {
         self.configuration.reloaded(outcome);
     }
 

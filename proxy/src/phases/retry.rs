@@ -156,8 +156,5 @@ fn record_connect_failure(state: &State, call: &Call, error: &ErrorType, now: Mo
     if *error == ErrorType::ConnectTimedout {
         state.metrics.hit(Bound::ConnectTimeout);
     }
-    let probe = &call.pool.config.settings.probe;
-    if let Some(health) = upstream.observe(Evidence::ConnectFailed, probe, now) {
-        log::info!("{} {} is {}: {}", call.tool, upstream.name, health.as_str(), error.as_str());
-    }
+    call.pool.record_evidence(upstream, Evidence::ConnectFailed, error.as_str(), now);
 }

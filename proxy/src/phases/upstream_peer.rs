@@ -37,7 +37,7 @@ pub(super) fn upstream_peer(
 
 /// Chooses an upstream that was not tried. Returns `None` if there is none.
 pub(super) fn next(call: &mut Call, now: Monotonic) -> Option<Attempt> {
-    (call.place, call.upstream_permit) = call.pool.take(call.key_id, call.tried, now).unzip();
+    (call.place, call.upstream_permit) = call.pool.acquire_upstream(call.key_id, call.tried, now).unzip();
     current(call, now)
 }
 

@@ -1,6 +1,6 @@
-//! Whether files have changed, by looking at them again and again: it sees a file that is written over, one that another
-//! takes the place of (editors, configuration management), and a link that is turned (Kubernetes) alike, on every file
-//! system.
+//! Detects changed files by polling their metadata. It works on every file system, and for all ways of
+//! changing a file: writing in place, renaming over it (editors, configuration management) and
+//! switching a symbolic link (Kubernetes).
 
 use std::{
     fs,
@@ -8,17 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files, and how they were when they were read.
+/// A set of watched files.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FileWatch {
     files: Vec<PathBuf>,
-    read: Vec<Option<Mark>>,
-    seen: Vec<Option<Mark>>,
+    /// The version of each file that was read.
+    read: Vec<Option<Version>>,
+    /// The version of each file at the last check.
+    seen: Vec<Option<Version>>,
 }
 
-/// What differs between a file and the same one changed, or another in its place. A file that is not there has none.
+/// The metadata that identify one version of a file. `None` stands for a missing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct Version {
     device: u64,
     inode: u64,
     length: u64,
@@ -26,45 +28,44 @@ struct Mark {
     changed: (i64, i64),
 }
 
-impl Watch {
-    /// Files as they are now: the first, and others.
+impl FileWatch {
+    /// Creates a watch of `first` and `others`, in their present versions.
     #[must_use]
     pub fn new(first: &Path, others: &[PathBuf]) -> Self {
         let files: Vec<_> = std::iter::once(first.to_owned()).chain(others.iter().cloned()).collect();
-        let now = marks(&files);
+        let now = versions(&files);
         Self { files, seen: now.clone(), read: now }
     }
 
-    /// From now on changes count from what is there now.
-    pub fn look(&mut self) {
-        self.read = marks(&self.files);
+    /// Records the present versions as those that were read.
+    pub(super) fn mark_read(&mut self) {
+        self.read = versions(&self.files);
         self.seen.clone_from(&self.read);
     }
 
-    /// Whether these are the files beside the first.
-    #[must_use]
-    pub fn is_of(&self, others: &[PathBuf]) -> bool {
+    /// Returns true if `others` are the watched files beside the first.
+    pub(super) fn covers(&self, others: &[PathBuf]) -> bool {
         self.files.iter().skip(1).eq(others)
     }
 
-    /// Whether one of the files is another than the one that was read, and has been as it is since this was asked last:
-    /// one that is being written is left alone.
-    pub fn has_changed(&mut self) -> bool {
-        let now = marks(&self.files);
-        let at_rest = now == self.seen;
+    /// Checks the files. Returns true if one differs from the version that was read and none has changed
+    /// since the last check. This way a file is not loaded while it is being written.
+    pub(super) fn poll_changed(&mut self) -> bool {
+        let now = versions(&self.files);
+        let is_stable = now == self.seen;
         self.seen = now;
-        at_rest && self.seen != self.read
+        is_stable && self.seen != self.read
     }
 }
 
-fn marks(files: &[PathBuf]) -> Vec<Option<Mark>> {
-    files.iter().map(|file| mark(file)).collect()
+fn versions(files: &[PathBuf]) -> Vec<Option<Version>> {
+    files.iter().map(|file| version(file)).collect()
 }
 
-/// Links are followed.
-fn mark(file: &Path) -> Option<Mark> {
+/// Returns the version of a file. Symbolic links are followed.
+fn version(file: &Path) -> Option<Version> {
     let metadata = fs::metadata(file).ok()?;
-    Some(Mark {
+    Some(Version {
         device: metadata.dev(),
         inode: metadata.ino(),
         length: metadata.len(),
@@ -79,18 +80,18 @@ mod tests {
 
     use super::*;
 
-    /// Asked often enough for a change at rest to be seen.
-    fn has_changed(watch: &mut Watch) -> bool {
-        let _first = watch.has_changed();
-        watch.has_changed()
+    /// Polls twice, because a change is reported only once the file is stable.
+    fn has_changed(watch: &mut FileWatch) -> bool {
+        let _first = watch.poll_changed();
+        watch.poll_changed()
     }
 
     #[test]
-    fn a_file_that_is_written_over_or_replaced_or_taken_away_has_changed() {
+    fn overwritten_replaced_or_removed_file_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let (file, other) = (folder.path().join("proxy.toml"), folder.path().join("other"));
         fs::write(&file, "one").unwrap();
-        let mut watch = Watch::new(&file, &[]);
+        let mut watch = FileWatch::new(&file, &[]);
         assert!(!has_changed(&mut watch));
         let changes: [&dyn Fn(); 3] = [
             &|| fs::write(&file, "another").unwrap(),
@@ -103,13 +104,13 @@ mod tests {
         for change in changes {
             change();
             assert!(has_changed(&mut watch));
-            watch.look();
+            watch.mark_read();
             assert!(!has_changed(&mut watch));
         }
     }
 
     #[test]
-    fn a_link_that_is_turned_has_changed_wherever_on_the_way_it_lies() {
+    fn switched_link_on_the_path_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         for version in ["1", "2"] {
             fs::create_dir(folder.path().join(version)).unwrap();
@@ -118,7 +119,7 @@ mod tests {
         let (data, secret) = (folder.path().join("..data"), folder.path().join("secret"));
         symlink("1", &data).unwrap();
         symlink("..data/secret", &secret).unwrap();
-        let mut watch = Watch::new(&folder.path().join("none"), &[secret]);
+        let mut watch = FileWatch::new(&folder.path().join("none"), &[secret]);
         assert!(!has_changed(&mut watch));
         symlink("2", folder.path().join("..new")).unwrap();
         fs::rename(folder.path().join("..new"), &data).unwrap();
@@ -126,15 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_being_written_is_left_alone_until_it_is_at_rest() {
+    fn file_being_written_is_a_change_once_stable() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("proxy.toml");
         fs::write(&file, "").unwrap();
-        let mut watch = Watch::new(&file, &[]);
+        let mut watch = FileWatch::new(&file, &[]);
         for length in 1..10 {
             fs::write(&file, "x".repeat(length)).unwrap();
-            assert!(!watch.has_changed());
+            assert!(!watch.poll_changed());
         }
-        assert!(watch.has_changed());
+        assert!(watch.poll_changed());
     }
 }

@@ -1,57 +1,59 @@
-//! The first call after an ejection: alone, until it is known how it went.
+//! Half-open state of a circuit breaker: after an ejection, one call probes the upstream while others
+//! avoid it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether an upstream is on trial, and whether a call is trying it.
+/// The half-open state of an upstream, shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct HalfOpen(AtomicU8);
 
-/// What a call may do with an upstream.
+/// The role of a call towards an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TrialTurn {
-    /// Use it like any other.
-    Free,
-    /// Try it; others wait for what comes of it.
+pub(super) enum CallRole {
+    /// An ordinary call: the upstream is not half-open.
+    Ordinary,
+    /// The trial call of a half-open upstream. Its outcome decides about the upstream.
     Trial,
-    /// Leave it to the call that tries it.
-    Wait,
+    /// A call that should avoid the upstream while the trial call is in flight.
+    Avoid,
 }
 
-const NONE: u8 = 0;
-const OPEN: u8 = 1;
-const TAKEN: u8 = 2;
+const CLOSED: u8 = 0;
+const HALF_OPEN: u8 = 1;
+const TRIAL_IN_FLIGHT: u8 = 2;
 
 impl HalfOpen {
-    /// Notes whether the upstream is on trial. A new ejection makes a new trial.
-    pub(super) fn set(&self, on_trial: bool, ejected: bool) {
+    /// Follows outlier detection after the outcome of a call. Each ejection allows one trial call.
+    pub(super) fn update(&self, is_half_open: bool, ejected: bool) {
         if ejected {
-            self.0.store(OPEN, Ordering::Release);
-        } else if !on_trial && self.0.load(Ordering::Relaxed) != NONE {
-            self.0.store(NONE, Ordering::Release);
+            self.0.store(HALF_OPEN, Ordering::Release);
+        } else if !is_half_open && self.0.load(Ordering::Relaxed) != CLOSED {
+            self.0.store(CLOSED, Ordering::Release);
         }
     }
 
-    /// Whether a call is trying it.
-    pub(super) fn is_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire) == TAKEN
+    /// Returns true while the trial call is in flight.
+    pub(super) fn has_trial_call(&self) -> bool {
+        self.0.load(Ordering::Acquire) == TRIAL_IN_FLIGHT
     }
 
-    /// The turn of one more call.
-    pub(super) fn turn(&self) -> TrialTurn {
-        if self.0.load(Ordering::Acquire) == NONE {
-            return TrialTurn::Free;
+    /// Returns the role of one more call, and reserves the trial for it if that is free.
+    pub(super) fn assign_role(&self) -> CallRole {
+        if self.0.load(Ordering::Acquire) == CLOSED {
+            return CallRole::Ordinary;
         }
-        match self.0.compare_exchange(OPEN, TAKEN, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => TrialTurn::Trial,
-            Err(TAKEN) => TrialTurn::Wait,
-            Err(_) => TrialTurn::Free,
+        match self.0.compare_exchange(HALF_OPEN, TRIAL_IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => CallRole::Trial,
+            Err(TRIAL_IN_FLIGHT) => CallRole::Avoid,
+            Err(_) => CallRole::Ordinary,
         }
     }
 
-    /// The call that tried it is over, be it known how it went or not.
-    pub(super) fn over(&self) {
-        // It is open already, or none any more, when it is known.
-        let _known = self.0.compare_exchange(TAKEN, OPEN, Ordering::AcqRel, Ordering::Relaxed);
+    /// Ends the trial call. If its outcome was not recorded, another call may be the trial.
+    pub(super) fn end_trial(&self) {
+        // Fails if the outcome was recorded: the state is then half-open again, or closed.
+        let _recorded =
+            self.0.compare_exchange(TRIAL_IN_FLIGHT, HALF_OPEN, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 
@@ -61,18 +63,18 @@ mod tests {
 
     #[test]
     fn half_open_allows_one_trial_call() {
-        let trial = HalfOpen::default();
-        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Free; 2]);
-        trial.set(true, true);
-        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Trial, TrialTurn::Wait]);
-        // It left without a word: another one tries.
-        trial.over();
-        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Trial, TrialTurn::Wait]);
-        trial.set(true, true);
-        trial.over();
-        assert_eq!(trial.turn(), TrialTurn::Trial);
-        trial.set(false, false);
-        trial.over();
-        assert_eq!([trial.turn(), trial.turn()], [TrialTurn::Free; 2]);
+        let state = HalfOpen::default();
+        assert_eq!([state.assign_role(), state.assign_role()], [CallRole::Ordinary; 2]);
+        state.update(true, true);
+        assert_eq!([state.assign_role(), state.assign_role()], [CallRole::Trial, CallRole::Avoid]);
+        // The trial call ended without an outcome: the next call is the trial.
+        state.end_trial();
+        assert_eq!([state.assign_role(), state.assign_role()], [CallRole::Trial, CallRole::Avoid]);
+        state.update(true, true);
+        state.end_trial();
+        assert_eq!(state.assign_role(), CallRole::Trial);
+        state.update(false, false);
+        state.end_trial();
+        assert_eq!([state.assign_role(), state.assign_role()], [CallRole::Ordinary; 2]);
     }
 }

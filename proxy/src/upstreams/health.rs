@@ -1,11 +1,13 @@
-//! When an upstream is healthy: decided from evidence alone, so that it can be tested without a network.
+//! Health checking: a state machine over probes and failed connections, without I/O.
+
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::ProbeConfig;
 
-/// What is known of an upstream.
+/// The health of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Nothing yet. It gets no calls.
+    /// Not probed yet. It gets no calls.
     Unknown,
     /// It gets calls.
     Healthy,
@@ -13,18 +15,18 @@ pub enum Health {
     Unhealthy,
 }
 
-/// Something that happened to an upstream.
+/// An event that bears on the health of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// It answered a probe as expected.
+    /// A probe passed.
     ProbePassed,
-    /// It did not.
+    /// A probe failed.
     ProbeFailed,
-    /// A connection for a call could not be made.
+    /// A connection for a call failed.
     ConnectFailed,
 }
 
-/// Health and what it rests on.
+/// The health of an upstream, with its consecutive passes and failures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HealthState {
     pub(super) health: Health,
@@ -32,13 +34,18 @@ pub(super) struct HealthState {
     failures: u32,
 }
 
+/// A [`Health`] that threads read without a lock.
+#[derive(Debug)]
+pub(super) struct AtomicHealth(AtomicU8);
+
 impl HealthState {
     pub(super) const fn new() -> Self {
         Self { health: Health::Unknown, passes: 0, failures: 0 }
     }
 
-    /// The standing after one more piece of evidence. The first decides an unknown upstream; later ones have to
-    /// come in a row. A refused connection is as good a reason as a failed probe, and only probes speak for it.
+    /// Returns the state after one more event. The first event decides an unknown upstream. After that,
+    /// `rise` or `fall` consecutive events are needed. A failed connection counts as a failed probe,
+    /// but only probes count as passes.
     pub(super) fn after(self, evidence: Evidence, thresholds: &ProbeConfig) -> Self {
         let (passes, failures) = match evidence {
             Evidence::ProbePassed => (self.passes.saturating_add(1), 0),
@@ -54,7 +61,7 @@ impl HealthState {
         Self { health, passes, failures }
     }
 
-    /// Passes in a row until it is healthy; 0 when it is.
+    /// Returns the number of consecutive passes until the upstream is healthy: 0 if it is.
     pub(super) fn passes_needed(self, thresholds: &ProbeConfig) -> u32 {
         match self.health {
             Health::Healthy => 0,
@@ -64,8 +71,26 @@ impl HealthState {
     }
 }
 
+impl AtomicHealth {
+    pub(super) const fn new() -> Self {
+        Self(AtomicU8::new(Health::Unknown as u8))
+    }
+
+    pub(super) fn load(&self) -> Health {
+        match self.0.load(Ordering::Acquire) {
+            health if health == Health::Healthy as u8 => Health::Healthy,
+            health if health == Health::Unhealthy as u8 => Health::Unhealthy,
+            _ => Health::Unknown,
+        }
+    }
+
+    pub(super) fn store(&self, health: Health) {
+        self.0.store(health as u8, Ordering::Release);
+    }
+}
+
 impl Health {
-    /// The word for it in metrics and on `/pools`.
+    /// Returns the name of the state in the log and on `/pools`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,10 +109,7 @@ mod tests {
 
     fn after(evidence: &[Evidence]) -> Health {
         let thresholds = ProbeConfig::default();
-        evidence
-            .iter()
-            .fold(HealthState::new(), |standing, &evidence| standing.after(evidence, &thresholds))
-            .health
+        evidence.iter().fold(HealthState::new(), |state, &evidence| state.after(evidence, &thresholds)).health
     }
 
     #[test]

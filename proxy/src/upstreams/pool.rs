@@ -1,13 +1,16 @@
 //! The pool of one tool: its upstreams, its limit of calls in flight and its retry budget.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 
-use super::{Health, ResolvedNames, Upstream, resolved_names, retry_budget::RetryBudget};
+use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names, retry_budget::RetryBudget};
 use crate::config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
 
@@ -19,9 +22,9 @@ pub struct Pool {
     /// At least one: one for each address of each configured entry.
     pub upstreams: Vec<Upstream>,
     /// Whether all weights are equal, so that round robin needs no lock.
-    pub(super) even: bool,
+    pub(super) equal_weights: bool,
     /// The credit of each upstream in smooth weighted round robin.
-    pub(super) owed: Mutex<Vec<i64>>,
+    pub(super) credits: Mutex<Vec<i64>>,
     pub(super) state: Arc<SharedState>,
 }
 
@@ -31,7 +34,7 @@ pub(super) struct SharedState {
     pub(super) next: AtomicUsize,
     in_flight: AtomicUsize,
     budget: Mutex<RetryBudget>,
-    /// Held while an ejection is decided.
+    /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
 }
 
@@ -52,8 +55,8 @@ impl Pool {
             .collect();
         let weight = config.upstreams.first().map(|first| first.weight);
         Self {
-            even: config.upstreams.iter().all(|upstream| Some(upstream.weight) == weight),
-            owed: Mutex::new(vec![0; upstreams.len()]),
+            equal_weights: config.upstreams.iter().all(|upstream| Some(upstream.weight) == weight),
+            credits: Mutex::new(vec![0; upstreams.len()]),
             upstreams,
             config,
             state: before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.state)),
@@ -73,20 +76,37 @@ impl Pool {
         self.upstreams.iter().filter(|upstream| upstream.config.admin_state != AdminState::Off).all(known)
     }
 
+    /// Records a probe or a failed connection of an upstream, and logs if its health has changed.
+    pub fn record_evidence(
+        &self,
+        upstream: &Upstream,
+        evidence: Evidence,
+        reason: impl fmt::Display,
+        now: Monotonic,
+    ) {
+        if let Some(health) = upstream.record_evidence(evidence, &self.config.settings.probe, now) {
+            let (tool, name, health) = (self.config.tool, &upstream.name, health.as_str());
+            log::info!(
+                "upstream health changed: tool={tool} upstream={name} health={health} reason=\"{reason}\""
+            );
+        }
+    }
+
     /// Records the outcome of a call. Returns true if the outcome ejected the upstream.
     pub fn record_outcome(&self, upstream: &Upstream, failed: bool, now: Monotonic) -> bool {
         let settings = &self.config.settings;
         if !failed {
             return upstream.record_outcome(false, settings, now, || false);
         }
-        let _one_ejection_at_a_time = self.state.ejecting.lock();
+        let _guard = self.state.ejecting.lock();
         upstream.record_outcome(true, settings, now, || {
-            let out = self.upstreams.iter().filter(|upstream| upstream.ejected_for(now) > 0).count() as u64;
+            let ejected =
+                self.upstreams.iter().filter(|upstream| upstream.ejected_for(now) > 0).count() as u64;
             // The last available upstream is never ejected, also if the others are unhealthy, such
             // as an address of a name at which nothing listens.
             let has_other =
                 self.upstreams.iter().any(|other| !std::ptr::eq(other, upstream) && other.is_available(now));
-            has_other && (out + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.most_percent
+            has_other && (ejected + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.max_percent
         })
     }
 
@@ -150,10 +170,7 @@ pub(super) mod tests {
     use shared::tool::Tool;
 
     use super::*;
-    use crate::{
-        config::{PoolSettings, UpstreamConfig},
-        upstreams::Evidence,
-    };
+    use crate::config::{PoolSettings, UpstreamConfig};
 
     pub(in crate::upstreams) fn config(upstreams: u16) -> PoolConfig {
         let upstream = |port| UpstreamConfig {
@@ -170,7 +187,7 @@ pub(super) mod tests {
     pub(in crate::upstreams) fn healthy(config: PoolConfig) -> Pool {
         let pool = Pool::new(config, &ResolvedNames::default(), None);
         for upstream in &pool.upstreams {
-            upstream.observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
+            upstream.record_evidence(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
         }
         pool
     }
@@ -179,21 +196,22 @@ pub(super) mod tests {
         Monotonic::from_millis(millis)
     }
 
-    pub(in crate::upstreams) fn fail(pool: &Pool, place: usize, now: u64) {
+    pub(in crate::upstreams) fn fail(pool: &Pool, index: usize, now: u64) {
         for _ in 0..5 {
-            pool.record_outcome(&pool.upstreams[place], true, at(now));
+            pool.record_outcome(&pool.upstreams[index], true, at(now));
         }
     }
 
     #[test]
     fn ejections_are_limited_to_eject_percent_and_never_the_last() {
-        for (upstreams, most) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
+        for (upstreams, max) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
             let pool = healthy(config(upstreams));
-            for place in 0..usize::from(upstreams) {
-                fail(&pool, place, 1_000);
+            for index in 0..usize::from(upstreams) {
+                fail(&pool, index, 1_000);
             }
-            let out = pool.upstreams.iter().filter(|upstream| upstream.ejected_for(at(1_000)) > 0).count();
-            assert_eq!(out, most, "of {upstreams}");
+            let ejected =
+                pool.upstreams.iter().filter(|upstream| upstream.ejected_for(at(1_000)) > 0).count();
+            assert_eq!(ejected, max, "of {upstreams}");
         }
     }
 
@@ -201,8 +219,8 @@ pub(super) mod tests {
     fn last_available_upstream_is_not_ejected_beside_unhealthy_ones() {
         let pool = Pool::new(config(2), &ResolvedNames::default(), None);
         let probe = &pool.config.settings.probe;
-        pool.upstreams[0].observe(Evidence::ProbePassed, probe, at(0));
-        pool.upstreams[1].observe(Evidence::ProbeFailed, probe, at(0));
+        pool.upstreams[0].record_evidence(Evidence::ProbePassed, probe, at(0));
+        pool.upstreams[1].record_evidence(Evidence::ProbeFailed, probe, at(0));
         fail(&pool, 0, 1_000);
         assert!(pool.upstreams[0].is_available(at(1_000)));
     }

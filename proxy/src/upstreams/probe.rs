@@ -1,6 +1,7 @@
-//! Asks every upstream, again and again, whether it is well.
+//! Health checks: probes every upstream periodically.
 
 use std::{
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,159 +17,183 @@ use tokio::{
 };
 
 use crate::{
-    config::{AdminState, ProbeConfig, ProbeKind},
+    config::{AdminState, ProbeConfig, ProbeKind, show_duration},
     state::State,
     upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
 use transport::{clock::Monotonic, http2::tools, tls};
 
-/// The probes of all upstreams, each in a task of its own so that a slow one delays no other.
+/// The background task that probes all upstreams, each in a task of its own, so that a slow one delays
+/// no other.
 pub struct Prober(pub Arc<State>);
+
+/// The reason why a probe failed.
+#[derive(Debug, thiserror::Error)]
+enum ProbeError {
+    /// The name of the upstream has never been resolved.
+    #[error("the name has no known address")]
+    Unresolved,
+    /// The probe did not finish within its timeout.
+    #[error("the probe timed out after {}", show_duration(*limit))]
+    TimedOut { limit: Duration },
+    /// The status is not one of a healthy upstream.
+    #[error("the probe got status {status}")]
+    Status { status: u16 },
+    /// The response has no valid HTTP/1 status line.
+    #[error("the response to the probe is not HTTP/1")]
+    NotHttp,
+    /// The connection failed.
+    #[error("the probe failed: {0}")]
+    Io(#[from] io::Error),
+}
 
 #[async_trait]
 impl BackgroundService for Prober {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let mut probes = watch_all(&self.0.pools.load());
+        let mut probes = spawn_probes(&self.0.pools.load());
         loop {
             tokio::select! {
                 () = self.0.pools_changed.notified() => {
                     probes.shutdown().await;
-                    probes = watch_all(&self.0.pools.load());
+                    probes = spawn_probes(&self.0.pools.load());
                 }
-                // The probes go on while requests under way are finished; they end with the process.
+                // Probes continue while requests in flight are finished. They end with the process.
                 changed = shutdown.changed() => if changed.is_err() { return },
             }
         }
     }
 }
 
-/// Probes the upstreams once of which nothing is known, all at the same time.
-pub async fn probe_new(pools: &Pools) {
+/// Probes every upstream of unknown health once, all at the same time.
+pub(crate) async fn probe_new(pools: &Pools) {
     let mut first = JoinSet::new();
-    for pool in pools.iter() {
-        for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.admin_state != AdminState::Off
-                && upstream.address.is_some()
-                && upstream.health() == Health::Unknown
-            {
-                first.spawn(probe_once(Arc::clone(pool), place));
-            }
+    for (pool, index) in probed(pools) {
+        if pool.upstreams.get(index).is_some_and(|upstream| upstream.health() == Health::Unknown) {
+            first.spawn(probe_once(Arc::clone(pool), index));
         }
     }
     mark_unresolved(pools);
     first.join_all().await;
 }
 
-/// Notes that upstreams whose names have no known address cannot be reached.
-pub fn mark_unresolved(pools: &Pools) {
+/// Records a failed probe for every upstream whose name has no known address.
+pub(crate) fn mark_unresolved(pools: &Pools) {
     for pool in pools.iter() {
         for upstream in &pool.upstreams {
             if upstream.config.admin_state != AdminState::Off && upstream.address.is_none() {
-                note(pool, upstream, Err("its name has no known address".to_owned()));
+                record(pool, upstream, Err(ProbeError::Unresolved));
             }
         }
     }
 }
 
 /// Probes one upstream once.
-pub(crate) async fn probe_once(pool: Arc<Pool>, place: usize) {
-    if let Some(upstream) = pool.upstreams.get(place) {
+pub(super) async fn probe_once(pool: Arc<Pool>, index: usize) {
+    if let Some(upstream) = pool.upstreams.get(index) {
         let outcome = probe(upstream, &pool.config.settings.probe).await;
-        note(&pool, upstream, outcome);
+        record(&pool, upstream, outcome);
     }
 }
 
-fn watch_all(pools: &Pools) -> JoinSet<()> {
+/// Returns the upstreams to probe, by pool and index: those that have an address and are not off.
+fn probed(pools: &Pools) -> impl Iterator<Item = (&Arc<Pool>, usize)> {
+    pools.iter().flat_map(|pool| {
+        let upstreams = pool.upstreams.iter().enumerate();
+        let probed = upstreams.filter(|(_, upstream)| {
+            upstream.config.admin_state != AdminState::Off && upstream.address.is_some()
+        });
+        probed.map(move |(index, _)| (pool, index))
+    })
+}
+
+fn spawn_probes(pools: &Pools) -> JoinSet<()> {
     let mut probes = JoinSet::new();
-    for pool in pools.iter() {
-        for (place, upstream) in pool.upstreams.iter().enumerate() {
-            if upstream.config.admin_state != AdminState::Off && upstream.address.is_some() {
-                probes.spawn(watch(Arc::clone(pool), place));
-            }
-        }
+    for (pool, index) in probed(pools) {
+        probes.spawn(probe_periodically(Arc::clone(pool), index));
     }
     probes
 }
 
-async fn watch(pool: Arc<Pool>, place: usize) {
-    let Some(upstream) = pool.upstreams.get(place) else { return };
-    // What was probed under the configuration before is probed when it would have been.
+async fn probe_periodically(pool: Arc<Pool>, index: usize) {
+    let Some(upstream) = pool.upstreams.get(index) else { return };
+    // A reload does not change the time of the next probe.
     sleep(Duration::from_millis(upstream.next_probe().since(Monotonic::now()))).await;
     loop {
-        let begun = Instant::now();
+        let started = Instant::now();
         let outcome = probe(upstream, &pool.config.settings.probe).await;
-        note(&pool, upstream, outcome);
+        record(&pool, upstream, outcome);
         upstream.sweep_idle(Monotonic::now());
-        // From start to start: a probe that takes its whole timeout must not put off the next.
-        let pause = pause(&pool.config.settings.probe).saturating_sub(begun.elapsed());
+        // The interval is from start to start, so that a probe that times out does not delay the next.
+        let pause = interval(&pool.config.settings.probe).saturating_sub(started.elapsed());
         upstream.schedule_probe(Monotonic::now().plus(pause));
         sleep(pause).await;
     }
 }
 
-fn note(pool: &Pool, upstream: &Upstream, outcome: Result<(), String>) {
-    let (evidence, reason) = match outcome {
-        Ok(()) => (Evidence::ProbePassed, "it answered its probe".to_owned()),
-        Err(reason) => (Evidence::ProbeFailed, reason),
-    };
-    if let Some(health) = upstream.observe(evidence, &pool.config.settings.probe, Monotonic::now()) {
-        log::info!("{} {} is {}: {reason}", pool.config.tool, upstream.name, health.as_str());
+fn record(pool: &Pool, upstream: &Upstream, outcome: Result<(), ProbeError>) {
+    let now = Monotonic::now();
+    match outcome {
+        Ok(()) => pool.record_evidence(upstream, Evidence::ProbePassed, "the probe passed", now),
+        Err(error) => pool.record_evidence(upstream, Evidence::ProbeFailed, error, now),
     }
 }
 
-/// The interval, moved by up to the jitter either way, so that probes of many proxies do not beat in step.
-fn pause(config: &ProbeConfig) -> Duration {
+/// Returns the interval with random jitter, so that the probes of several proxies do not coincide.
+fn interval(config: &ProbeConfig) -> Duration {
     let percent = 100 - config.jitter_percent + fastrand::u64(0..=2 * config.jitter_percent);
     config.interval.saturating_mul(u32::try_from(percent).unwrap_or(100)) / 100
 }
 
-/// One probe, over within its timeout whatever the upstream does.
-async fn probe(upstream: &Upstream, config: &ProbeConfig) -> Result<(), String> {
-    match timeout(config.timeout, ask(upstream, config)).await {
+/// Probes an upstream. Returns within the timeout, whatever the upstream does.
+async fn probe(upstream: &Upstream, config: &ProbeConfig) -> Result<(), ProbeError> {
+    let limit = config.timeout;
+    match timeout(limit, connect_and_request(upstream, config)).await {
         Ok(Ok(None)) => Ok(()),
         Ok(Ok(Some(status))) if config.statuses.contains(&status) => Ok(()),
-        Ok(Ok(Some(status))) => Err(format!("its probe was answered with {status}")),
-        Ok(Err(error)) => Err(format!("its probe failed: {error}")),
-        Err(_) => Err(format!("its probe was not answered within {:?}", config.timeout)),
+        Ok(Ok(Some(status))) => Err(ProbeError::Status { status }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(ProbeError::TimedOut { limit }),
     }
 }
 
-/// The status of the answer, or none when a connection is all that is asked for. Only the first line is read: what follows cannot hold the probe up.
-async fn ask(upstream: &Upstream, config: &ProbeConfig) -> std::io::Result<Option<u16>> {
-    let mut address =
-        upstream.address.ok_or_else(|| std::io::Error::other("its name has no known address"))?;
+/// Connects and requests the path of the probe. Returns the status, or `None` for a TCP probe.
+async fn connect_and_request(upstream: &Upstream, config: &ProbeConfig) -> Result<Option<u16>, ProbeError> {
+    let mut address = upstream.address.ok_or(ProbeError::Unresolved)?;
     if let Some(port) = config.port {
         address.set_port(port);
     }
     let stream = TcpStream::connect(address).await?;
     match upstream.connector() {
         None => {
-            let http2 = upstream.speaks_http2().then_some(Scheme::HTTP);
-            inquire(stream, http2, upstream, config).await
+            let http2 = upstream.uses_http2().then_some(Scheme::HTTP);
+            request(stream, http2, upstream, config).await
         }
         Some(connector) => {
             let stream = connector.secure(stream).await?;
             let http2 = tls::speaks_http2(stream.get_ref().1).then_some(Scheme::HTTPS);
-            inquire(stream, http2, upstream, config).await
+            request(stream, http2, upstream, config).await
         }
     }
 }
 
-/// What a probe says it is.
+/// The `User-Agent` of probes.
 const AGENT: &str = "unified-tool-gateway-probe";
 
-async fn inquire(
+/// Requests the path of the probe over HTTP/2 if `http2` is set, else over HTTP/1.1. Reads the status
+/// only, so that a slow body cannot delay the probe.
+async fn request(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     http2: Option<Scheme>,
     upstream: &Upstream,
     config: &ProbeConfig,
-) -> std::io::Result<Option<u16>> {
+) -> Result<Option<u16>, ProbeError> {
     match config.kind {
         ProbeKind::Tcp => return Ok(None),
         ProbeKind::Http => {}
     }
     if let Some(scheme) = http2 {
-        return tools::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await.map(Some);
+        let status = tools::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await?;
+        return Ok(Some(status));
     }
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -177,9 +202,10 @@ async fn inquire(
     stream.write_all(request.as_bytes()).await?;
     let mut line = [0; "HTTP/1.1 200".len()];
     stream.read_exact(&mut line).await?;
-    status(&line).map(Some).ok_or_else(|| std::io::Error::other("the answer is not HTTP/1"))
+    status(&line).map(Some).ok_or(ProbeError::NotHttp)
 }
 
+/// Parses the status from the start of a status line.
 fn status(line: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(line).ok()?;
     let digits = text.strip_prefix("HTTP/1.1 ").or_else(|| text.strip_prefix("HTTP/1.0 "))?;
@@ -191,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_is_read_from_the_first_bytes() {
+    fn status_line_start_yields_the_status() {
         assert_eq!(status(b"HTTP/1.1 204"), Some(204));
         assert_eq!(status(b"HTTP/1.0 200"), Some(200));
         for line in [b"HTTP/2.0 200", b"HTTP/1.1 20x", b"SSH-2.0-Open", b"HTTP/1.1 999"] {
@@ -200,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn pauses_stay_within_the_jitter() {
+    fn interval_stays_within_the_jitter() {
         let config = ProbeConfig::default();
         for _ in 0..1_000 {
-            let pause = pause(&config);
+            let interval = interval(&config);
             assert!(
-                Duration::from_millis(1_600) <= pause && pause <= Duration::from_millis(2_400),
-                "{pause:?}"
+                Duration::from_millis(1_600) <= interval && interval <= Duration::from_millis(2_400),
+                "{interval:?}"
             );
         }
     }

@@ -1,4 +1,5 @@
-//! Resolves the names of upstreams, again and again, as Envoy's STRICT_DNS does: each address is a server of the pool.
+//! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address is a server of
+//! the pool.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,35 +24,37 @@ use crate::{
     upstreams::{ResolvedNames, probe},
 };
 
-/// The task that resolves the names of the configuration in use every `resolve_interval`.
+/// The background task that resolves the names of the configuration every `resolve_interval`.
 pub struct Resolver {
     state: Arc<State>,
     lookups: Mutex<Lookups>,
 }
 
-/// Lookups in progress, at most one for each name, since the system's resolver cannot be told to stop; and the names whose
-/// last lookup failed.
+/// The lookups of names.
 #[derive(Default)]
 struct Lookups {
     set: JoinSet<(String, io::Result<Vec<IpAddr>>)>,
+    /// Names whose lookup has not finished. There is at most one lookup for each name, because the
+    /// system resolver cannot be cancelled.
     pending: BTreeSet<String>,
+    /// Names whose last lookup failed.
     failing: BTreeSet<String>,
 }
 
-/// What names resolved to, or why they did not.
+/// The addresses of each name, or the error of its lookup.
 type Results = BTreeMap<String, io::Result<Vec<IpAddr>>>;
 
-/// How long a round waits for its lookups. Slower ones are taken in a later round.
+/// Maximum time that a round waits for lookups. The results of slower ones belong to a later round.
 const ROUND: Duration = Duration::from_secs(2);
 
 impl Resolver {
-    /// A resolver that has not looked anything up.
+    /// Creates the task.
     #[must_use]
     pub fn new(state: Arc<State>) -> Self {
         Self { state, lookups: Mutex::default() }
     }
 
-    /// Looks the names up once, and goes on with what they resolve to.
+    /// Resolves all names once and applies the results.
     async fn refresh(&self) {
         let names = names(&self.state.config.load());
         let mut lookups = self.lookups.lock().await;
@@ -70,16 +73,16 @@ impl BackgroundService for Resolver {
             let pause = sleep(self.state.config.load().resolve_interval);
             tokio::select! {
                 () = pause => {}
-                // Names are followed while requests in flight are finished; this ends with the process.
+                // Resolution continues while requests in flight are finished. It ends with the process.
                 changed = shutdown.changed() => if changed.is_err() { return },
             }
         }
     }
 }
 
-/// Resolves the names of a configuration that is not in use yet. A name that cannot be resolved in time keeps the
-/// addresses that it has in `before`.
-pub async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
+/// Resolves the names of a configuration that is not in use yet. A name that is not resolved in time
+/// keeps its addresses in `before`.
+pub(crate) async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
     let names = names(config);
     let known = names.iter().fold(ResolvedNames::default(), |known, name| {
         let addresses: Vec<_> = before.addresses(name).collect();
@@ -88,16 +91,16 @@ pub async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
     merged(known, Lookups::default().round(&names).await)
 }
 
-/// Goes on with other addresses, if they change a pool. Servers that are new are probed once first, so that a pool whose
-/// servers are all new is not without any.
+/// Applies new addresses if they change a pool. New servers are probed once before they get calls, so
+/// that a pool of new servers only is available at once.
 async fn apply(state: &State, results: Results) {
-    // A reload must neither overwrite these pools nor be overwritten by them.
+    // Held so that a concurrent reload is not overwritten with older pools, or the other way around.
     let _changing = state.changing.lock().await;
     let pools = state.pools.load_full();
     match pools.with_names(merged(pools.names().clone(), results)) {
         Some(changed) => {
             probe::probe_new(&changed).await;
-            state.take_pools(changed);
+            state.set_pools(changed);
         }
         None => probe::mark_unresolved(&pools),
     }
@@ -107,7 +110,7 @@ fn merged(names: ResolvedNames, results: Results) -> ResolvedNames {
     results.into_iter().fold(names, |names, (name, result)| names.with(&name, result.unwrap_or_default()))
 }
 
-/// Returns the names of upstreams that are to be reached.
+/// Returns the names of all upstreams that are not off.
 fn names(config: &Config) -> BTreeSet<String> {
     let upstreams = config.pools.iter().flat_map(|(_, pool)| &pool.upstreams);
     let named =
@@ -116,7 +119,7 @@ fn names(config: &Config) -> BTreeSet<String> {
 }
 
 impl Lookups {
-    /// Looks names up, and returns what is known of any of them within the time of a round.
+    /// Looks names up. Returns the results that are available within [`ROUND`].
     async fn round(&mut self, names: &BTreeSet<String>) -> Results {
         for name in names {
             if self.pending.insert(name.clone()) {
@@ -137,7 +140,7 @@ impl Lookups {
         results
     }
 
-    /// Logs and counts failures: each is counted, and logged when it is the first in a row.
+    /// Counts every failure. Logs the first of consecutive failures, and a later success.
     fn report(&mut self, results: &Results, state: &State) {
         for (name, result) in results {
             match result {
@@ -169,7 +172,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::upstreams::Health;
+    use crate::upstreams::{Health, TriedSet};
     use transport::clock::Monotonic;
 
     /// A server that passes every probe.
@@ -195,7 +198,7 @@ mod tests {
         [("tool.test".to_owned(), Ok(addresses))].into()
     }
 
-    fn shown(state: &State) -> Vec<(String, Health)> {
+    fn servers(state: &State) -> Vec<(String, Health)> {
         let pool = state.pool(Tool::Qr);
         pool.upstreams.iter().map(|upstream| (upstream.name.clone(), upstream.health())).collect()
     }
@@ -204,9 +207,9 @@ mod tests {
     fn called(state: &State) -> BTreeSet<IpAddr> {
         let pool = state.pool(Tool::Qr);
         let next = |_| {
-            let (place, _seat) =
-                pool.take(KeyId::new([1; 12]), crate::upstreams::TriedSet::default(), Monotonic::now())?;
-            pool.upstream(place)?.address
+            let (index, _permit) =
+                pool.acquire_upstream(KeyId::new([1; 12]), TriedSet::default(), Monotonic::now())?;
+            pool.upstream(index)?.address
         };
         (0..10).filter_map(next).map(|address| address.ip()).collect()
     }
@@ -221,11 +224,11 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let _server = serve(listener);
         let state = state(port);
-        assert_eq!(shown(&state), [(format!("tool.test:{port}"), Health::Unknown)]);
+        assert_eq!(servers(&state), [(format!("tool.test:{port}"), Health::Unknown)]);
         assert!(!state.is_prepared());
         apply(&state, resolved(&["::1", "127.0.0.1"])).await;
         assert_eq!(
-            shown(&state),
+            servers(&state),
             [
                 (format!("tool.test/127.0.0.1:{port}"), Health::Healthy),
                 (format!("tool.test/[::1]:{port}"), Health::Unhealthy)
@@ -245,7 +248,7 @@ mod tests {
         apply(&state, resolved(&["127.0.0.1", "127.0.0.2"])).await;
         assert_eq!(called(&state), ips(&["127.0.0.1", "127.0.0.2"]));
 
-        // An address that dies is missed by probes; health is carried over to the addresses that follow.
+        // Probes detect a dead address. Servers keep their health when the addresses change.
         second.abort();
         let _ended = second.await;
         let pool = state.pool(Tool::Qr);
@@ -255,17 +258,17 @@ mod tests {
         assert_eq!(called(&state), ips(&["127.0.0.1"]));
         apply(&state, resolved(&["127.0.0.2", "127.0.0.3"])).await;
         assert_eq!(
-            shown(&state).into_iter().map(|one| one.1).collect::<Vec<_>>(),
+            servers(&state).into_iter().map(|one| one.1).collect::<Vec<_>>(),
             [Health::Unhealthy, Health::Healthy]
         );
         assert_eq!(called(&state), ips(&["127.0.0.3"]));
 
-        // Nothing is lost when the name server fails.
+        // A failed resolution keeps the last known addresses.
         let before = state.pool(Tool::Qr);
         let failed = || io::Error::other("no name server");
         apply(&state, [("tool.test".to_owned(), Err(failed()))].into()).await;
         apply(&state, resolved(&[])).await;
-        assert!(Arc::ptr_eq(&before, &state.pool(Tool::Qr)), "the pool is not built again");
+        assert!(Arc::ptr_eq(&before, &state.pool(Tool::Qr)), "the pool was not rebuilt");
         assert_eq!(called(&state), ips(&["127.0.0.3"]));
     }
 
@@ -273,7 +276,7 @@ mod tests {
     async fn name_that_never_resolved_is_unhealthy_and_does_not_delay_readiness() {
         let state = state(9);
         apply(&state, [("tool.test".to_owned(), Err(io::Error::other("no name server")))].into()).await;
-        assert_eq!(shown(&state), [("tool.test:9".to_owned(), Health::Unhealthy)]);
+        assert_eq!(servers(&state), [("tool.test:9".to_owned(), Health::Unhealthy)]);
         assert!(state.is_prepared());
     }
 

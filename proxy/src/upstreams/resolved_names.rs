@@ -1,4 +1,4 @@
-//! The addresses of names, and the servers that a pool has by them.
+//! The addresses of names, and the servers of a pool that follow from them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,21 +7,21 @@ use std::{
 
 use crate::config::UpstreamConfig;
 
-/// The addresses that names resolved to, as far as they ever did.
+/// The last known addresses of each name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedNames(HashMap<String, BTreeSet<IpAddr>>);
 
-/// The most servers of one pool, which is what [`super::TriedSet`] can tell apart.
+/// Maximum number of servers of a pool: the capacity of [`super::TriedSet`].
 pub(super) const MAX_SERVERS: usize = 64;
 
 impl ResolvedNames {
-    /// Returns the addresses of a name, each once and in an order that does not depend on the name server's.
+    /// Returns the distinct addresses of a name in ascending order, whatever the order of the name server.
     pub fn addresses(&self, name: &str) -> impl Iterator<Item = IpAddr> {
         self.0.get(name).into_iter().flatten().copied()
     }
 
-    /// Sets the addresses of a name. Without any, those of before stay: a name server that knows nothing for a moment
-    /// must not take a tool away, and what is gone fails its probes.
+    /// Sets the addresses of a name. Keeps the previous ones if `addresses` is empty, because a failure
+    /// of the name server must not make a tool unavailable. Probes detect addresses that are gone.
     #[must_use]
     pub fn with(mut self, name: &str, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let addresses: BTreeSet<_> = addresses.into_iter().collect();
@@ -32,8 +32,9 @@ impl ResolvedNames {
     }
 }
 
-/// Returns the servers of a pool: one for each address of each entry, and one without an address for a name that has
-/// never been resolved. Beyond [`MAX_SERVERS`] names lose addresses, the one with the most first.
+/// Returns the servers of a pool: one for each address of each entry, and one without an address for a
+/// name that has never been resolved. Beyond [`MAX_SERVERS`], addresses are dropped from the names with
+/// the most.
 pub(super) fn upstreams<'a>(
     upstreams: &'a [UpstreamConfig],
     names: &ResolvedNames,
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn name_with_many_addresses_leaves_room_for_others() {
+    fn name_with_many_addresses_leaves_servers_for_others() {
         let names = ResolvedNames::default().with("many.test", ips(200)).with("few.test", ips(3));
         let upstreams = [entry("many.test"), entry("few.test"), entry("127.0.0.1")];
         let shown = shown(&upstreams, &names);

@@ -1,40 +1,41 @@
-//! How many calls may be made a second time: a share of all calls, so that retries cannot become a storm of their own.
+//! The retry budget of a pool. It limits retries to a share of all calls, which prevents retry storms.
 
 use transport::clock::Monotonic;
 
-/// A retry is paid for with what calls leave behind.
+/// A token bucket that earns a share of calls plus three tokens a second. A retry costs one token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryBudget {
-    /// In thousandths of a retry.
-    saved: u64,
+    /// In thousandths of a token.
+    tokens: u64,
+    /// The time of the last refill.
     at: Monotonic,
 }
 
 const RETRY: u64 = 1_000;
-/// What a pool with hardly any calls may retry in each second.
+/// Retries a second that every pool may make, however few calls it has.
 const FLOOR_PER_SECOND: u64 = 3;
-/// What can be saved up.
-const MOST: u64 = 10 * RETRY;
+/// Capacity of the bucket.
+const CAPACITY: u64 = 10 * RETRY;
 
 impl RetryBudget {
-    /// A budget that nothing was taken from.
+    /// Creates a full bucket.
     #[must_use]
     pub(super) const fn new(now: Monotonic) -> Self {
-        Self { saved: MOST, at: now }
+        Self { tokens: CAPACITY, at: now }
     }
 
-    /// After one more call, of which `percent` hundredths may be retried.
+    /// Returns the budget after one more call, which earns `percent` hundredths of a token.
     #[must_use]
     pub(super) fn after_call(self, percent: u64) -> Self {
-        Self { saved: self.saved.saturating_add(percent * RETRY / 100).min(MOST), ..self }
+        Self { tokens: self.tokens.saturating_add(percent * RETRY / 100).min(CAPACITY), ..self }
     }
 
-    /// After a retry at `now`; `None` when there is nothing left for it.
+    /// Returns the budget after a retry at `now`, or `None` if it has less than one token.
     #[must_use]
     pub(super) fn after_retry(self, now: Monotonic) -> Option<Self> {
         let earned = now.since(self.at).saturating_mul(FLOOR_PER_SECOND * RETRY / 1_000);
-        let saved = self.saved.saturating_add(earned).min(MOST).checked_sub(RETRY);
-        saved.map(|saved| Self { saved, at: now.max(self.at) })
+        let tokens = self.tokens.saturating_add(earned).min(CAPACITY).checked_sub(RETRY);
+        tokens.map(|tokens| Self { tokens, at: now.max(self.at) })
     }
 }
 
@@ -60,8 +61,8 @@ mod tests {
     fn budget_allows_a_fifth_plus_three_retries_a_second() {
         let (calls, seconds) = (1_000, 20);
         let retries = retries(calls, seconds, 20);
-        let most = calls * seconds / 5 + FLOOR_PER_SECOND * seconds + MOST / RETRY;
-        assert!(retries <= most && retries >= most - 5, "{retries} of at most {most}");
+        let max = calls * seconds / 5 + FLOOR_PER_SECOND * seconds + CAPACITY / RETRY;
+        assert!(retries <= max && retries >= max - 5, "{retries} of at most {max}");
     }
 
     #[test]
@@ -71,14 +72,14 @@ mod tests {
 
     #[test]
     fn zero_percent_leaves_the_floor() {
-        assert_eq!(retries(1_000, 10, 0), MOST / RETRY + FLOOR_PER_SECOND * 10 - 1);
+        assert_eq!(retries(1_000, 10, 0), CAPACITY / RETRY + FLOOR_PER_SECOND * 10 - 1);
     }
 
     #[test]
     fn stopped_clock_earns_nothing() {
         let now = Monotonic::from_millis(5);
         let mut budget = RetryBudget::new(now);
-        for _ in 0..MOST / RETRY {
+        for _ in 0..CAPACITY / RETRY {
             budget = budget.after_retry(now).unwrap();
         }
         assert!(budget.after_retry(now).is_none());

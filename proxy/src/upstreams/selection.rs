@@ -1,4 +1,4 @@
-//! Which server of a pool a call goes to.
+//! Selects the server of a pool for a call.
 
 use std::sync::atomic::Ordering;
 
@@ -8,50 +8,51 @@ use super::{Pool, Upstream, UpstreamPermit, balance};
 use crate::config::Balance;
 use transport::clock::Monotonic;
 
-/// Upstreams of one pool that a call has been refused by, so that it is not sent there again.
+/// The upstreams of a pool that a call has tried, as a bit set. The call is not sent there again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TriedSet(u64);
 
-/// The place of an upstream in its pool.
+/// The index of an upstream in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamIndex(usize);
 
 impl Pool {
-    /// A place for the next call of a key at an upstream that can take it and was not tried; `None` when there is none.
+    /// Selects an available upstream that was not tried for a call of `key`, and acquires a permit there.
+    /// Returns `None` if there is none.
     #[must_use]
-    pub fn take(
+    pub fn acquire_upstream(
         &self,
         key: KeyId,
         tried: TriedSet,
         now: Monotonic,
     ) -> Option<(UpstreamIndex, UpstreamPermit)> {
         loop {
-            let (place, has_other) = self.select(key, tried, now)?;
-            // Another call may have begun to try it meanwhile: then this one is for another.
-            if let Some(seat) = self.upstream(place)?.try_acquire(has_other) {
-                return Some((place, seat));
+            let (index, has_other) = self.select(key, tried, now)?;
+            // Fails if another call has become the trial call of the upstream since the selection.
+            if let Some(permit) = self.upstream(index)?.try_acquire(has_other) {
+                return Some((index, permit));
             }
         }
     }
 
-    /// The upstream that the next call goes to, and whether it could go to another. Backups are asked only when no other
-    /// is left, and last of all those that a call is trying after an ejection.
+    /// Returns the upstream for the next call, and whether the call could avoid it. The order of
+    /// preference is: primary upstreams, backups, then upstreams with a trial call in flight.
     fn select(&self, key: KeyId, tried: TriedSet, now: Monotonic) -> Option<(UpstreamIndex, bool)> {
         let ranks = [(false, false), (true, false), (false, true), (true, true)];
-        ranks.into_iter().find_map(|(backup, being_tried)| {
+        ranks.into_iter().find_map(|(backup, has_trial)| {
             let candidates = || {
                 let slow_start = self.config.settings.slow_start;
                 let upstreams = self.upstreams.iter().enumerate();
                 upstreams
-                    .filter(move |(place, upstream)| {
+                    .filter(move |(index, upstream)| {
                         upstream.config.backup == backup
-                            && upstream.has_trial_call() == being_tried
-                            && !tried.contains(UpstreamIndex(*place))
+                            && upstream.has_trial_call() == has_trial
+                            && !tried.contains(UpstreamIndex(*index))
                             && upstream.is_available(now)
                     })
-                    .map(move |(place, upstream)| upstream.candidate(place, slow_start, now))
+                    .map(move |(index, upstream)| upstream.candidate(index, slow_start, now))
             };
-            self.choose(key, candidates).map(|place| (UpstreamIndex(place), !being_tried))
+            self.choose(key, candidates).map(|index| (UpstreamIndex(index), !has_trial))
         })
     }
 
@@ -61,53 +62,54 @@ impl Pool {
         candidates: impl Fn() -> I,
     ) -> Option<usize> {
         match self.config.settings.balance {
-            Balance::RoundRobin if self.even && !self.is_any_slow(&candidates) => {
+            Balance::RoundRobin if self.equal_weights && has_equal_weights(&candidates) => {
                 let count = candidates().count();
                 let turn = self.state.next.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
-                // Between counting and taking one may have gone.
-                candidates().nth(turn).or_else(|| candidates().next()).map(|candidate| candidate.place)
+                // A candidate may have become unavailable since it was counted.
+                candidates().nth(turn).or_else(|| candidates().next()).map(|candidate| candidate.index)
             }
-            Balance::RoundRobin => balance::in_turn(&mut self.owed.lock(), candidates()),
+            Balance::RoundRobin => balance::round_robin(&mut self.credits.lock(), candidates()),
             Balance::LeastConnections => {
                 let turn = self.state.next.fetch_add(1, Ordering::Relaxed);
-                balance::least_busy(turn, self.upstreams.len(), candidates())
+                balance::least_connections(turn, self.upstreams.len(), candidates())
             }
-            Balance::KeyHash => balance::by_key(key.as_bytes(), candidates()),
+            Balance::KeyHash => balance::key_hash(key.as_bytes(), candidates()),
         }
     }
 
-    fn is_any_slow<I: Iterator<Item = balance::Candidate>>(&self, candidates: impl Fn() -> I) -> bool {
-        let first = candidates().next().map(|candidate| candidate.weight);
-        candidates().any(|candidate| Some(candidate.weight) != first)
-    }
-
-    /// Whether an upstream that can take a call was not tried yet.
+    /// Returns true if an available upstream was not tried.
     #[must_use]
     pub fn has_untried(&self, tried: TriedSet, now: Monotonic) -> bool {
-        let mut places = self.upstreams.iter().enumerate();
-        places.any(|(place, upstream)| !tried.contains(UpstreamIndex(place)) && upstream.is_available(now))
+        let mut upstreams = self.upstreams.iter().enumerate();
+        upstreams.any(|(index, upstream)| !tried.contains(UpstreamIndex(index)) && upstream.is_available(now))
     }
 
-    /// The upstream at a place.
+    /// Returns the upstream with this index.
     #[must_use]
-    pub fn upstream(&self, place: UpstreamIndex) -> Option<&Upstream> {
-        self.upstreams.get(place.0)
+    pub fn upstream(&self, index: UpstreamIndex) -> Option<&Upstream> {
+        self.upstreams.get(index.0)
     }
+}
+
+/// Returns true unless a candidate is in its slow start, given upstreams of equal configured weights.
+fn has_equal_weights<I: Iterator<Item = balance::Candidate>>(candidates: impl Fn() -> I) -> bool {
+    let first = candidates().next().map(|candidate| candidate.weight);
+    candidates().all(|candidate| Some(candidate.weight) == first)
 }
 
 impl TriedSet {
-    /// Adds an upstream. The configuration bounds a pool to 64.
-    pub fn add(&mut self, place: UpstreamIndex) {
-        self.0 |= bit(place);
+    /// Adds an upstream. A pool has at most 64.
+    pub fn add(&mut self, index: UpstreamIndex) {
+        self.0 |= bit(index);
     }
 
-    fn contains(self, place: UpstreamIndex) -> bool {
-        self.0 & bit(place) != 0
+    fn contains(self, index: UpstreamIndex) -> bool {
+        self.0 & bit(index) != 0
     }
 }
 
-fn bit(place: UpstreamIndex) -> u64 {
-    1u64.checked_shl(u32::try_from(place.0).unwrap_or(u32::MAX)).unwrap_or(0)
+fn bit(index: UpstreamIndex) -> u64 {
+    1u64.checked_shl(u32::try_from(index.0).unwrap_or(u32::MAX)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -122,7 +124,7 @@ mod tests {
     };
 
     fn select(pool: &Pool, tried: TriedSet, now: u64) -> Option<UpstreamIndex> {
-        pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(place, _)| place)
+        pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(index, _)| index)
     }
 
     #[test]
@@ -137,12 +139,12 @@ mod tests {
     fn healthy_upstreams_take_turns_and_are_tried_once() {
         let pool = healthy(config(3));
         let turns: Vec<_> =
-            (0..6).filter_map(|_| select(&pool, TriedSet::default(), 0)).map(|place| place.0).collect();
+            (0..6).filter_map(|_| select(&pool, TriedSet::default(), 0)).map(|index| index.0).collect();
         assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
         let mut tried = TriedSet::default();
-        while let Some(place) = select(&pool, tried, 0) {
-            assert!(!tried.contains(place));
-            tried.add(place);
+        while let Some(index) = select(&pool, tried, 0) {
+            assert!(!tried.contains(index));
+            tried.add(index);
         }
         assert_eq!(tried.0, 0b111);
     }
@@ -181,20 +183,20 @@ mod tests {
             settings: PoolSettings { slow_start: std::time::Duration::ZERO, ..PoolSettings::default() },
             ..config(2)
         });
-        let take = |now| pool.take(KeyId::new([1; 12]), TriedSet::default(), at(now)).unwrap();
-        let places = |now| (0..10).map(|_| take(now)).map(|(place, seat)| (place.0, seat)).unzip();
+        let acquire = |now| pool.acquire_upstream(KeyId::new([1; 12]), TriedSet::default(), at(now)).unwrap();
+        let ten = |now| (0..10).map(|_| acquire(now)).map(|(index, permit)| (index.0, permit)).unzip();
         fail(&pool, 0, 1_000);
-        // While it is tried, all others go to the other one.
-        let (taken, seats): (Vec<_>, Vec<_>) = places(6_000);
-        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 1);
-        // The one that tried has left without a word: one more tries.
-        drop(seats);
-        let (taken, _seats): (Vec<_>, Vec<_>) = places(6_000);
-        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 1);
-        // It went well: it is one like any other.
+        // While the trial call is in flight, all other calls avoid the upstream.
+        let (selected, permits): (Vec<_>, Vec<_>) = ten(6_000);
+        assert_eq!(selected.iter().filter(|index| **index == 0).count(), 1);
+        // The trial call ended without an outcome: there is one more.
+        drop(permits);
+        let (selected, _permits): (Vec<_>, Vec<_>) = ten(6_000);
+        assert_eq!(selected.iter().filter(|index| **index == 0).count(), 1);
+        // A success closes the circuit.
         pool.record_outcome(pool.upstream(UpstreamIndex(0)).unwrap(), false, at(6_001));
-        let (taken, _seats): (Vec<_>, Vec<_>) = places(6_001);
-        assert_eq!(taken.iter().filter(|place| **place == 0).count(), 5);
+        let (selected, _permits): (Vec<_>, Vec<_>) = ten(6_001);
+        assert_eq!(selected.iter().filter(|index| **index == 0).count(), 5);
     }
 
     #[test]
@@ -203,9 +205,9 @@ mod tests {
         fail(&pool, 0, 1_000);
         let mut tried = TriedSet::default();
         tried.add(UpstreamIndex(1));
-        let take = || pool.take(KeyId::new([1; 12]), tried, at(6_000)).map(|(place, seat)| (place.0, seat));
-        let (first, second) = (take().unwrap(), take().unwrap());
-        assert_eq!((first.0, second.0), (0, 0));
+        let acquire = || pool.acquire_upstream(KeyId::new([1; 12]), tried, at(6_000)).unwrap();
+        let (first, second) = (acquire(), acquire());
+        assert_eq!((first.0, second.0), (UpstreamIndex(0), UpstreamIndex(0)));
     }
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
         config.upstreams[1].admin_state = AdminState::Off;
         let pool = Pool::new(config, &ResolvedNames::default(), None);
         assert!(!pool.is_known());
-        pool.upstreams[0].observe(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
+        pool.upstreams[0].record_evidence(Evidence::ProbePassed, &pool.config.settings.probe, at(0));
         assert!(pool.is_known());
         assert!((0..10).all(|_| select(&pool, TriedSet::default(), 0) == Some(UpstreamIndex(0))));
     }

@@ -1,22 +1,22 @@
-//! The metrics of one server, held where its calls end so that none has to be looked up by its labels.
+//! The metric series of one server. It holds them itself, so that a call needs no lookup by label.
 
 use std::{sync::OnceLock, time::Duration};
 
 use prometheus::{Histogram, IntCounter};
 
-/// The classes of statuses, each at the place of its first digit; the first is for requests without a response.
+/// The classes of response statuses, indexed by the first digit. Index 0 is for requests without a response.
 pub const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What is counted of the requests to one server.
+/// The metrics of the requests to one server.
 #[derive(Debug)]
 pub struct Series {
-    /// Seconds from sending a request until its response began.
+    /// Seconds from sending a request to the start of its response.
     pub seconds: Histogram,
     /// Requests by the class of the response.
     pub requests: [IntCounter; STATUS_CLASSES.len()],
 }
 
-/// The series of a server, from the moment that its metrics are registered.
+/// The series of a server. Empty until its metrics are registered.
 #[derive(Debug, Default)]
 pub(super) struct SeriesSlot(OnceLock<Series>);
 

@@ -1,4 +1,4 @@
-//! One server of a tool.
+//! One server of a pool.
 
 mod availability;
 
@@ -6,18 +6,17 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use parking_lot::Mutex;
 
-use self::availability::UNKNOWN;
 use super::{
     balance::{self, Candidate},
-    half_open::{HalfOpen, TrialTurn},
-    health::HealthState,
+    half_open::{CallRole, HalfOpen},
+    health::{AtomicHealth, HealthState},
     outlier::OutlierState,
     series::{Series, SeriesSlot},
 };
@@ -28,58 +27,60 @@ use transport::{
     tls::Connector,
 };
 
-/// A server of a pool: one address, its health and how to connect to it. A configured name has one for each address that
-/// it resolves to.
+/// A server of a pool: its address, its health and its connections. A configured name has one server for
+/// each address that it resolves to.
 #[derive(Debug)]
 pub struct Upstream {
-    /// The identity in logs, metrics and on `/pools`, by which health and counters are carried over. `10.0.0.4:9100` if
-    /// the configuration has the address, `tools.internal/10.0.0.4:9100` if it has a name, and `tools.internal:9100` while
-    /// the name has never been resolved.
+    /// The identity in logs, metrics and on `/pools`, and across reloads. `10.0.0.4:9100` if the
+    /// configuration has the address, `tools.internal/10.0.0.4:9100` if it has a name, and
+    /// `tools.internal:9100` while the name has never been resolved.
     pub name: String,
     /// `host:port` as configured: the `Host` of requests.
     pub authority: String,
     /// The entry of the configuration.
     pub config: UpstreamConfig,
-    /// Where requests go; `None` while the name has never been resolved.
+    /// The address of the server. `None` while the name has never been resolved.
     pub address: Option<SocketAddr>,
     seed: u64,
     connector: Option<Connector>,
     http2: bool,
     target: Option<Arc<ConnectTarget>>,
     series: SeriesSlot,
-    live: Arc<SharedState>,
+    state: Arc<SharedState>,
 }
 
-/// What is known of a server. It outlives the configuration that named it.
+/// The state of a server that outlives its configuration.
 #[derive(Debug)]
 struct SharedState {
-    standing: Mutex<HealthState>,
-    /// A copy of the standing's health that calls read without the lock.
-    health: AtomicU8,
+    health_state: Mutex<HealthState>,
+    /// A copy of the health that calls read without the lock.
+    health: AtomicHealth,
+    /// The time of the next probe.
     next_probe: AtomicU64,
-    ejection: Mutex<OutlierState>,
+    outlier_state: Mutex<OutlierState>,
     /// A copy of the end of the ejection that calls read without the lock.
-    out_until: AtomicU64,
-    /// When it began to get calls again; 0 when it always got some.
-    back_at: AtomicU64,
+    ejected_until: AtomicU64,
+    /// The time at which the upstream became available again. 0 if it was never unavailable.
+    recovered_at: AtomicU64,
     in_flight: AtomicUsize,
-    trial: HalfOpen,
+    half_open: HalfOpen,
     connections: Arc<Connections>,
 }
 
-/// A call's place among those of its upstream. It is free again when this is dropped, also by a panic.
+/// A permit for one call in flight at an upstream. Dropping it releases the permit, also on a panic.
 #[derive(Debug)]
 pub struct UpstreamPermit {
-    live: Arc<SharedState>,
-    /// Whether the call is the first after an ejection.
+    state: Arc<SharedState>,
+    /// Whether the call is the trial call of a half-open upstream.
     is_trial: bool,
 }
 
-/// Weights are counted in hundredths, so that an upstream can begin with a part of its own.
-const WHOLE: u64 = 100;
+/// The full share of an upstream, in hundredths of its weight. A slow start begins with fewer.
+const FULL_SHARE: u64 = 100;
 
 impl Upstream {
-    /// Creates the server of `config` at `address`, with the state of `before`, the same server until now.
+    /// Creates the server of `config` at `address`. It takes over the state of `before`, the same server
+    /// in the previous configuration.
     pub(super) fn new(
         config: &UpstreamConfig,
         address: Option<SocketAddr>,
@@ -88,8 +89,8 @@ impl Upstream {
     ) -> Self {
         let name = config.identity(address);
         let connector = settings.tls.connector(&config.host, settings.http2);
-        let live =
-            before.map_or_else(|| Arc::new(SharedState::new(&name)), |before| Arc::clone(&before.live));
+        let state =
+            before.map_or_else(|| Arc::new(SharedState::new(&name)), |before| Arc::clone(&before.state));
         let authority = config.to_string();
         let target = address.map(|address| {
             let options = ConnectOptions {
@@ -100,7 +101,7 @@ impl Upstream {
                 write_timeout: settings.answer_timeout,
                 keep_idle: settings.keep_idle,
             };
-            Arc::new(ConnectTarget::new(address, options, &live.connections))
+            Arc::new(ConnectTarget::new(address, options, &state.connections))
         });
         Self {
             seed: balance::seed(name.as_bytes()),
@@ -112,38 +113,38 @@ impl Upstream {
             http2: settings.http2,
             target,
             series: SeriesSlot::default(),
-            live,
+            state,
         }
     }
 
-    /// Returns how to connect; `None` while the name has never been resolved.
+    /// Returns the target for new connections, or `None` while the name has never been resolved.
     #[must_use]
     pub const fn connect_target(&self) -> Option<&Arc<ConnectTarget>> {
         self.target.as_ref()
     }
 
-    /// How many connections to it are shared.
+    /// Returns the number of open HTTP/2 connections.
     #[must_use]
     pub fn shared_connections(&self) -> usize {
-        self.live.connections.shared_count()
+        self.state.connections.shared_count()
     }
 
-    /// Closes connections that nobody will use any more.
+    /// Closes connections that have been idle for too long.
     pub fn sweep_idle(&self, now: Monotonic) {
         if let Some(target) = &self.target {
             target.sweep_idle(now);
         }
     }
 
-    /// What its connections are made safe with; `None` without TLS.
+    /// Returns the TLS connector, or `None` for plain connections.
     #[must_use]
     pub const fn connector(&self) -> Option<&Connector> {
         self.connector.as_ref()
     }
 
-    /// Whether it is to be spoken to in HTTP/2.
+    /// Returns true if the configuration sets HTTP/2.
     #[must_use]
-    pub const fn speaks_http2(&self) -> bool {
+    pub const fn uses_http2(&self) -> bool {
         self.http2
     }
 
@@ -162,63 +163,64 @@ impl Upstream {
         self.series.record_failure();
     }
 
-    /// What balancing goes by.
-    pub(super) fn candidate(&self, place: usize, slow_start: Duration, now: Monotonic) -> Candidate {
+    /// Returns the values that load balancing compares.
+    pub(super) fn candidate(&self, index: usize, slow_start: Duration, now: Monotonic) -> Candidate {
         Candidate {
-            place,
+            index,
             weight: u64::from(self.config.weight) * self.share(slow_start, now),
             in_flight: self.in_flight(),
             seed: self.seed,
         }
     }
 
-    /// Hundredths of its weight: a tenth when it comes back, all of it after the slow start.
+    /// Returns the share of its weight in hundredths: a tenth when the upstream recovers, rising to all
+    /// of it at the end of the slow start.
     fn share(&self, slow_start: Duration, now: Monotonic) -> u64 {
-        let back_at = self.live.back_at.load(Ordering::Acquire);
-        let whole = millis(slow_start);
-        if back_at == 0 || whole == 0 {
-            return WHOLE;
+        let recovered_at = self.state.recovered_at.load(Ordering::Acquire);
+        let duration = millis(slow_start);
+        if recovered_at == 0 || duration == 0 {
+            return FULL_SHARE;
         }
-        let since = now.since(Monotonic::from_millis(back_at));
-        (since.saturating_mul(WHOLE) / whole).clamp(WHOLE / 10, WHOLE)
+        let since = now.since(Monotonic::from_millis(recovered_at));
+        (since.saturating_mul(FULL_SHARE) / duration).clamp(FULL_SHARE / 10, FULL_SHARE)
     }
 
-    /// Calls under way.
+    /// Returns the number of calls in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.live.in_flight.load(Ordering::Relaxed)
+        self.state.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Whether another call is the first after its ejection, and it is not known yet how that goes.
+    /// Returns true while the upstream is half-open and its trial call is in flight.
     #[must_use]
     pub fn has_trial_call(&self) -> bool {
-        self.live.trial.is_taken()
+        self.state.half_open.has_trial_call()
     }
 
-    /// Counts a call until the result is dropped; `None` when another one is trying the upstream, which is only
-    /// disregarded by a call that has no other.
+    /// Acquires a permit for one call in flight. Returns `None` if the call should avoid the upstream
+    /// because its trial call is in flight, unless the call has no other upstream.
     #[must_use]
     pub(super) fn try_acquire(&self, has_other: bool) -> Option<UpstreamPermit> {
-        let turn = self.live.trial.turn();
-        if turn == TrialTurn::Wait && has_other {
+        let role = self.state.half_open.assign_role();
+        if role == CallRole::Avoid && has_other {
             return None;
         }
-        self.live.in_flight.fetch_add(1, Ordering::Relaxed);
-        Some(UpstreamPermit { live: Arc::clone(&self.live), is_trial: turn == TrialTurn::Trial })
+        self.state.in_flight.fetch_add(1, Ordering::Relaxed);
+        Some(UpstreamPermit { state: Arc::clone(&self.state), is_trial: role == CallRole::Trial })
     }
 }
 
 impl SharedState {
     fn new(name: &str) -> Self {
         Self {
-            standing: Mutex::new(HealthState::new()),
-            health: AtomicU8::new(UNKNOWN),
+            health_state: Mutex::new(HealthState::new()),
+            health: AtomicHealth::new(),
             next_probe: AtomicU64::new(0),
-            ejection: Mutex::new(OutlierState::new()),
-            out_until: AtomicU64::new(0),
-            back_at: AtomicU64::new(0),
+            outlier_state: Mutex::new(OutlierState::new()),
+            ejected_until: AtomicU64::new(0),
+            recovered_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
-            trial: HalfOpen::default(),
+            half_open: HalfOpen::default(),
             connections: Connections::new(name),
         }
     }
@@ -226,9 +228,9 @@ impl SharedState {
 
 impl Drop for UpstreamPermit {
     fn drop(&mut self) {
-        self.live.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.state.in_flight.fetch_sub(1, Ordering::Relaxed);
         if self.is_trial {
-            self.live.trial.over();
+            self.state.half_open.end_trial();
         }
     }
 }

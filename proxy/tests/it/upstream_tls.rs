@@ -53,7 +53,7 @@ async fn a_tool_with_a_good_certificate_is_called_and_probed_over_tls() {
     // The tool's own answer to the probe still counts.
     tool.set_healthy(false);
     until("it is unhealthy", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
-    until("the log says why", || async { proxy.output().contains("its probe was answered with 500") }).await;
+    until("the log says why", || async { proxy.output().contains("the probe got status 500") }).await;
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health
         let proxy = setup.ready().await;
         assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"], "{why}");
         until("the log says why", || async {
-            proxy.output().contains("its probe failed: invalid peer certificate")
+            proxy.output().contains("the probe failed: invalid peer certificate")
         })
         .await;
     }

@@ -1,23 +1,23 @@
-//! When calls that fail take an upstream out of its pool.
+//! The settings of outlier detection.
 
 use std::time::Duration;
 
 use super::TIMEOUT;
 use crate::config::reader::{Section, duration_in};
 
-/// When calls that fail take an upstream out of its pool for a while.
+/// The rules by which failed calls eject an upstream.
 #[derive(Clone, Debug)]
 pub struct EjectConfig {
-    /// So many failures in a row.
+    /// Number of consecutive failures that ejects an upstream.
     pub failures: u32,
-    /// Or so many of its calls within ten seconds, in percent, once there are twenty.
+    /// Percentage of failed calls within ten seconds, of at least twenty, that ejects an upstream.
     pub failure_percent: u64,
-    /// How long it is out for the first time.
-    pub time: Duration,
-    /// Each time is twice as long as the one before, but no longer than this.
-    pub longest: Duration,
-    /// How much of a pool may be out at once, in percent.
-    pub most_percent: u64,
+    /// Duration of the first ejection. Each further one is twice as long.
+    pub base_time: Duration,
+    /// Maximum duration of an ejection.
+    pub max_time: Duration,
+    /// Maximum percentage of a pool that may be ejected at once.
+    pub max_percent: u64,
 }
 
 impl Default for EjectConfig {
@@ -25,9 +25,9 @@ impl Default for EjectConfig {
         Self {
             failures: 5,
             failure_percent: 50,
-            time: Duration::from_secs(5),
-            longest: Duration::from_secs(60),
-            most_percent: 50,
+            base_time: Duration::from_secs(5),
+            max_time: Duration::from_secs(60),
+            max_percent: 50,
         }
     }
 }
@@ -40,10 +40,9 @@ impl EjectConfig {
             }),
             failure_percent: section
                 .read("eject_failure_percent", inherited.failure_percent, |entry| entry.number(1..=100)),
-            time: section.read("eject_time", inherited.time, duration_in(TIMEOUT)),
-            longest: section.read("eject_longest", inherited.longest, duration_in(TIMEOUT)),
-            most_percent: section
-                .read("eject_percent", inherited.most_percent, |entry| entry.number(0..=100)),
+            base_time: section.read("eject_time", inherited.base_time, duration_in(TIMEOUT)),
+            max_time: section.read("eject_longest", inherited.max_time, duration_in(TIMEOUT)),
+            max_percent: section.read("eject_percent", inherited.max_percent, |entry| entry.number(0..=100)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use prometheus::{Error, IntCounterVec, IntGauge};
 
 use super::register::Register;
-use crate::reload::{Outcome, Report};
+use crate::config::{ReloadOutcome, ReloadReport};
 
 pub(super) struct ConfigurationMetrics {
     reloads: IntCounterVec,
@@ -37,18 +37,18 @@ impl ConfigurationMetrics {
             needs_restart: register
                 .gauge("utg_config_needs_restart", "Changed settings that need a restart to take effect.")?,
         };
-        for outcome in Outcome::ALL {
+        for outcome in ReloadOutcome::ALL {
             metrics.reloads.with_label_values(&[outcome.as_str()]).inc_by(0);
         }
         Ok(metrics)
     }
 
-    pub(super) fn reloaded(&self, outcome: Outcome) {
+    pub(super) fn reloaded(&self, outcome: ReloadOutcome) {
         self.reloads.with_label_values(&[outcome.as_str()]).inc();
     }
 
     /// Takes what the report says.
-    pub(super) fn look(&self, report: &Report) {
+    pub(super) fn look(&self, report: &ReloadReport) {
         self.generation.set(i64::try_from(report.generation).unwrap_or(i64::MAX));
         self.loaded_at.set(i64::try_from(report.loaded_at.0 / 1_000).unwrap_or(i64::MAX));
         self.rejected.set(i64::from(report.rejected.is_some()));

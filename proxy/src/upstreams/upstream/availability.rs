@@ -1,4 +1,4 @@
-//! What is known of a server: its health by its probes, and whether it is out because its calls failed.
+//! The availability of a server: its health and its ejection by outlier detection.
 
 use std::sync::atomic::Ordering;
 
@@ -9,22 +9,14 @@ use crate::{
 };
 use transport::clock::Monotonic;
 
-pub(super) const UNKNOWN: u8 = 0;
-const HEALTHY: u8 = 1;
-const UNHEALTHY: u8 = 2;
-
 impl Upstream {
-    /// What its probes came to.
+    /// Returns the health.
     #[must_use]
     pub fn health(&self) -> Health {
-        match self.live.health.load(Ordering::Acquire) {
-            HEALTHY => Health::Healthy,
-            UNHEALTHY => Health::Unhealthy,
-            _ => Health::Unknown,
-        }
+        self.state.health.load()
     }
 
-    /// Whether it gets new calls.
+    /// Returns true if the upstream gets new calls.
     #[must_use]
     pub fn is_available(&self, now: Monotonic) -> bool {
         self.config.admin_state == AdminState::Active
@@ -32,83 +24,83 @@ impl Upstream {
             && self.ejected_for(now) == 0
     }
 
-    /// Milliseconds until its ejection ends; 0 when it is not ejected.
+    /// Returns the milliseconds until the ejection ends: 0 if the upstream is not ejected.
     #[must_use]
     pub fn ejected_for(&self, now: Monotonic) -> u64 {
-        Monotonic::from_millis(self.live.out_until.load(Ordering::Acquire)).since(now)
+        Monotonic::from_millis(self.state.ejected_until.load(Ordering::Acquire)).since(now)
     }
 
-    /// Takes a probe or a failed connection in; the new health, when it has changed.
-    pub fn observe(&self, evidence: Evidence, thresholds: &ProbeConfig, now: Monotonic) -> Option<Health> {
-        let mut standing = self.live.standing.lock();
-        let before = standing.health;
-        *standing = standing.after(evidence, thresholds);
-        let after = standing.health;
+    /// Records a probe or a failed connection. Returns the new health if it has changed.
+    pub(in crate::upstreams) fn record_evidence(
+        &self,
+        evidence: Evidence,
+        thresholds: &ProbeConfig,
+        now: Monotonic,
+    ) -> Option<Health> {
+        let mut state = self.state.health_state.lock();
+        let before = state.health;
+        *state = state.after(evidence, thresholds);
+        let after = state.health;
         if before == Health::Unhealthy && after == Health::Healthy {
-            self.live.back_at.store(now.millis().max(1), Ordering::Release);
+            self.state.recovered_at.store(now.millis().max(1), Ordering::Release);
         }
-        self.live.health.store(
-            match after {
-                Health::Unknown => UNKNOWN,
-                Health::Healthy => HEALTHY,
-                Health::Unhealthy => UNHEALTHY,
-            },
-            Ordering::Release,
-        );
-        drop(standing);
+        self.state.health.store(after);
+        drop(state);
         let passed = evidence == Evidence::ProbePassed;
         if self.ejected_for(now) > 0 && evidence != Evidence::ConnectFailed {
-            let mut ejection = self.live.ejection.lock();
-            *ejection = ejection.after_probe(passed, thresholds.rise, now);
-            self.eject_until(ejection.until());
+            let mut outlier = self.state.outlier_state.lock();
+            *outlier = outlier.after_probe(passed, thresholds.rise, now);
+            self.eject_until(outlier.until());
         }
         (before != after).then_some(after)
     }
 
-    /// Takes the end of a call in; whether the upstream was ejected for it.
-    pub(crate) fn record_outcome(
+    /// Records the outcome of a call. Returns true if the outcome ejected the upstream. `may_eject` is
+    /// called only if the outcome justifies an ejection.
+    pub(in crate::upstreams) fn record_outcome(
         &self,
         failed: bool,
         settings: &PoolSettings,
         now: Monotonic,
         may_eject: impl FnOnce() -> bool,
     ) -> bool {
-        let mut ejection = self.live.ejection.lock();
-        let before = ejection.until();
-        *ejection = ejection.after_call(failed, &settings.eject, now, may_eject);
-        let ejected = before != ejection.until();
+        let mut outlier = self.state.outlier_state.lock();
+        let before = outlier.until();
+        *outlier = outlier.after_call(failed, &settings.eject, now, may_eject);
+        let ejected = before != outlier.until();
         if ejected {
-            self.eject_until(ejection.until());
+            self.eject_until(outlier.until());
         }
-        self.live.trial.set(ejection.is_on_trial(), ejected);
+        self.state.half_open.update(outlier.is_half_open(), ejected);
         ejected
     }
 
     fn eject_until(&self, until: Monotonic) {
-        self.live.out_until.store(until.millis(), Ordering::Release);
-        self.live.back_at.store(until.millis(), Ordering::Release);
+        self.state.ejected_until.store(until.millis(), Ordering::Release);
+        self.state.recovered_at.store(until.millis(), Ordering::Release);
     }
 
-    /// When it is probed next.
+    /// Returns the time of the next probe.
     #[must_use]
     pub fn next_probe(&self) -> Monotonic {
-        Monotonic::from_millis(self.live.next_probe.load(Ordering::Relaxed))
+        Monotonic::from_millis(self.state.next_probe.load(Ordering::Relaxed))
     }
 
-    /// Milliseconds until it can get calls, if all probes pass from now on; `None` when it is not to get any.
-    pub(crate) fn recovers_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
+    /// Returns the milliseconds until the upstream can get calls if all probes pass from now on. Returns
+    /// `None` if it is drained or off.
+    pub(in crate::upstreams) fn recovers_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
         if self.config.admin_state != AdminState::Active {
             return None;
         }
-        let probes = match self.live.standing.lock().passes_needed(probe) {
+        let probes = match self.state.health_state.lock().passes_needed(probe) {
             0 => 0,
             passes => self.next_probe().plus(probe.interval.saturating_mul(passes - 1)).since(now),
         };
         Some(probes.max(self.ejected_for(now)))
     }
 
-    /// Notes when it is probed next.
-    pub fn schedule_probe(&self, moment: Monotonic) {
-        self.live.next_probe.store(moment.millis(), Ordering::Relaxed);
+    /// Sets the time of the next probe.
+    pub(in crate::upstreams) fn schedule_probe(&self, moment: Monotonic) {
+        self.state.next_probe.store(moment.millis(), Ordering::Relaxed);
     }
 }
