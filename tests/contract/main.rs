@@ -40,7 +40,8 @@ fn answer(row: &Vector, live: &str) -> Response {
     let always = headers::CORS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned()));
     let named = std::iter::once((headers::REQUEST_ID.to_owned(), id.to_string()));
-    Response { status, headers: named.chain(always).chain(own).collect(), body: body.into_bytes() }
+    let headers = named.chain(always).chain(own).collect();
+    Response { status, headers, body: body.into_bytes(), complete: true }
 }
 
 /// What both shells do in this order. The headers of a preflight, or nothing for a call that goes on to a tool.

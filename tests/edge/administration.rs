@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    process::wait_for,
     stack::{Edge, PROBE_BOUND, Stack},
+    wait::wait_for,
 };
 
 const NOWHERE: &str = "http://127.0.0.1:9";

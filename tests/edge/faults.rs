@@ -8,9 +8,10 @@ use tests::{
     faults::{Fate, Faults, KV_GET, KV_PUT, METER},
     http::{Request, Response},
     keys,
-    process::wait_for,
-    stack::{Edge, PROBE_BOUND, Proxy, Tools},
+    proxy::{Proxy, ProxyConfig},
+    stack::{Edge, PROBE_BOUND, Tools},
     vector::Credential,
+    wait::wait_for,
 };
 
 struct World {
@@ -23,7 +24,7 @@ struct World {
 impl World {
     fn start() -> Self {
         let tools = Tools::start();
-        let proxy = Proxy::start(&tools, "");
+        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let faults = Faults::start();
         let edge = Edge::start_with_faults(&proxy.url(), &faults);
         Self { edge, faults, _proxy: proxy, _tools: tools }

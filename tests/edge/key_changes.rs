@@ -16,8 +16,8 @@ use tests::{
     faults::{CHANGES, Fate, Faults, KV_PUT},
     http::{Request, Response},
     keys,
-    process::wait_for,
     stack::{Edge, PROBE_BOUND},
+    wait::wait_for,
 };
 
 const NOWHERE: &str = "http://127.0.0.1:9";

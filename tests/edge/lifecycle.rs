@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    process::wait_for,
     stack::{Edge, PROBE_BOUND, Stack},
+    wait::wait_for,
 };
 
 fn admin(edge: &Edge, method: &str, path: &str, body: Option<Value>) -> Response {

@@ -1,14 +1,8 @@
 //! The choice of an origin for a call, and the retry at another.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    time::Duration,
-};
-
 use serde_json::json;
 use tests::{
-    http::{Request, Response},
+    http::{Connection, Request, Response},
     origin::{Origin, OriginBehavior, http_response},
     stack::Edge,
 };
@@ -252,10 +246,7 @@ fn response_keeps_tool_headers_and_loses_gateway_headers() {
     assert_eq!(response.header("location"), Some("/elsewhere"));
     assert_eq!(response.header("etag"), Some("\"v1\""));
     assert_eq!(response.header("content-length"), Some("5"));
-    let all = |name: &str| {
-        let own = response.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
-        own.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
-    };
+    let all = |name: &str| response.header_values(name);
     assert_eq!(all("set-cookie"), ["a=1; Path=/", "b=2; Path=/"]);
     assert_eq!(all("x-gateway-tier"), Vec::<&str>::new());
     assert_eq!(all("x-gateway-proof"), Vec::<&str>::new());
@@ -269,28 +260,27 @@ fn bodies_stream_both_ways_piece_by_piece() {
     let origin = Origin::start(OriginBehavior::Echo);
     let edge = Edge::start(&origin.url());
     let (key, _) = edge.issue("free");
-    let mut client = TcpStream::connect(edge.addr).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut client = Connection::connect(edge.addr);
     let head = format!(
         "POST /v1/narrate/echo HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
         edge.addr
     );
-    client.write_all(head.as_bytes()).unwrap();
-    let mut received = Vec::new();
-    let mut sent = String::new();
+    client.write(head.as_bytes());
     // Each piece is sent only once the one before was echoed.
-    for piece in ["\"first", " second", " third\""] {
-        client.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap();
-        sent.push_str(piece);
-        while Response::so_far(&received).is_none_or(|response| response.text() != sent) {
-            let mut bytes = [0; 4_096];
-            let read = client.read(&mut bytes).unwrap();
-            assert!(read > 0, "closed after {}", String::from_utf8_lossy(&received));
-            received.extend_from_slice(&bytes[..read]);
+    for (nth, piece) in ["\"first", " second", " third\""].into_iter().enumerate() {
+        client.write(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes());
+        if nth == 0 {
+            let head = client.head().expect("the head of the response");
+            assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         }
+        let mut received = Vec::new();
+        while received.len() < piece.len() {
+            received.extend(client.chunk().expect("a chunk"));
+        }
+        assert_eq!(String::from_utf8(received).unwrap(), piece);
     }
-    client.write_all(b"0\r\n\r\n").unwrap();
-    assert_eq!(Response::so_far(&received).unwrap().status, 200);
+    client.write(b"0\r\n\r\n");
+    assert_eq!(client.chunk(), Some(Vec::new()), "the end of the body");
 }
 
 #[test]

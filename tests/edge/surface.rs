@@ -1,19 +1,26 @@
 //! Responses of the edge without a key: health, documentation, preflights, refusals.
 
-use std::{io::Write, net::TcpStream, time::Duration};
+use std::time::Duration;
 
 use shared::{openapi, problem::Code, tool::Tool};
 use tests::{
-    http::{Request, Response},
+    http::{Connection, Request, Response},
     origin::Origin,
-    process::wait_for,
     stack::Edge,
+    wait::wait_for,
 };
 
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn ask(edge: &Edge, method: &str, target: &str) -> Response {
     Request::new(method, target).send(edge.addr)
+}
+
+/// Sends exactly these bytes on a new connection.
+fn exchange(edge: &Edge, bytes: &[u8]) -> Response {
+    let mut connection = Connection::connect(edge.addr);
+    connection.write(bytes);
+    connection.response("GET").expect("a response")
 }
 
 #[test]
@@ -90,7 +97,7 @@ fn key_over_plain_http_is_403_https_required() {
             "GET {target} HTTP/1.1\r\nHost: api.example.com\r\n{}\r\n",
             key.map(|key| format!("X-API-Key: {key}\r\n")).unwrap_or_default()
         );
-        Response::of_exchange(edge.addr, bytes.as_bytes())
+        exchange(&edge, bytes.as_bytes())
     };
     for target in ["/v1/qr/generate", "/v1/keys/me"] {
         let response = named(target, Some(&key));
@@ -99,7 +106,7 @@ fn key_over_plain_http_is_403_https_required() {
     }
     assert_eq!(named("/healthz", None).status, 200);
     let issue = b"POST /v1/keys/issue HTTP/1.1\r\nHost: api.example.com\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
-    assert_eq!(Response::of_exchange(edge.addr, issue).code(), "https-required", "the body carries a secret");
+    assert_eq!(exchange(&edge, issue).code(), "https-required", "the body carries a secret");
 }
 
 #[test]
@@ -198,8 +205,7 @@ fn invalid_host_is_not_served_at_the_edge() {
 fn connection_is_usable_after_a_refused_call() {
     let edge = Edge::start(NOWHERE);
     let (key, _) = edge.issue("free");
-    let mut client = TcpStream::connect(edge.addr).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut client = Connection::connect(edge.addr);
     let body = "x".repeat(20_000);
     for (sent_key, status) in [("nonsense", 401), (key.as_str(), 503), ("nonsense", 401), (key.as_str(), 503)]
     {
@@ -208,7 +214,7 @@ fn connection_is_usable_after_a_refused_call() {
             edge.addr,
             body.len()
         );
-        client.write_all(request.as_bytes()).unwrap();
-        assert_eq!(Response::read_from(&mut client).unwrap().status, status);
+        client.write(request.as_bytes());
+        assert_eq!(client.response("POST").unwrap().status, status);
     }
 }

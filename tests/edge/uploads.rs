@@ -1,20 +1,12 @@
 //! Uploads to an origin: broken off, responded to early, refused.
 
-use std::{
-    io::{Read, Write},
-    net::{Shutdown, TcpStream},
-    time::Duration,
-};
-
 use serde_json::json;
 use tests::{
-    http::{Request, Response},
+    http::{Connection, Request, Response},
     origin::{Origin, OriginBehavior, http_response},
-    process::wait_for,
-    stack::{Edge, PROBE_BOUND},
+    stack::Edge,
+    wait::{PATIENCE, wait_for},
 };
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The first part of a body, which must never be taken for the whole.
 const BEGUN: &str = "{\"amount\": 100";
@@ -58,26 +50,25 @@ impl Framing {
     }
 }
 
-fn begin(edge: &Edge, key: &str, framing: Framing) -> TcpStream {
-    let mut client = TcpStream::connect(edge.addr).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+fn begin(edge: &Edge, key: &str, framing: Framing) -> Connection {
+    let mut client = Connection::connect(edge.addr);
     let (host, header, piece) = (edge.addr, framing.header(), framing.piece());
     let begun = format!(
         "POST /v1/pdf/merge HTTP/1.1\r\nHost: {host}\r\nX-API-Key: {key}\r\n\
          Content-Type: application/json\r\n{header}\r\n\r\n{piece}"
     );
-    client.write_all(begun.as_bytes()).unwrap();
+    client.write(begun.as_bytes());
     client
 }
 
 /// Breaks the upload off. Returns the response, or `None` if the client can no longer read one.
-fn break_off(mut client: TcpStream, how: Break) -> Option<Response> {
+fn break_off(mut client: Connection, how: Break) -> Option<Response> {
     match how {
         Break::Close => return None,
-        Break::HalfClose => client.shutdown(Shutdown::Write).unwrap(),
-        Break::Malformed => client.write_all(b"zz\r\nrest\r\n0\r\n\r\n").unwrap(),
+        Break::HalfClose => client.close_half(),
+        Break::Malformed => drop(client.write(b"zz\r\nrest\r\n0\r\n\r\n")),
     }
-    Some(Response::read_from(&mut client).unwrap())
+    Some(client.response("POST").expect("a response"))
 }
 
 #[test]
@@ -128,7 +119,7 @@ fn early_response_is_passed_on_before_the_upload_ends() {
         let (key, _) = edge.issue("pro");
         for framing in [Framing::LongLength, Framing::Chunked] {
             let mut client = begin(&edge, &key, framing);
-            let response = Response::read_from(&mut client).unwrap();
+            let response = client.response("POST").unwrap();
             assert_eq!((response.status, response.text().as_str()), (status, "early"), "{framing:?}");
         }
         let post = Request::new("POST", "/v1/pdf/merge").key(&key).header("Content-Type", "application/json");
@@ -153,7 +144,7 @@ fn upload_broken_after_an_early_response_is_cut_at_the_origin() {
     let (key, _) = edge.issue("pro");
     for (nth, framing) in [Framing::LongLength, Framing::Chunked].into_iter().enumerate() {
         let mut client = begin(&edge, &key, framing);
-        assert_eq!(Response::read_from(&mut client).unwrap().text(), "early");
+        assert_eq!(client.response("POST").unwrap().text(), "early");
         drop(client);
         let arrived = wait_for(PATIENCE, || origin.arrivals().get(nth).cloned());
         assert!(!arrived.complete, "{framing:?}: {arrived:?}");
@@ -176,13 +167,11 @@ fn post_passes_over_an_origin_silent_to_a_probe() {
 }
 
 /// Sends a whole request before it reads anything, as Python's `http.client` does.
-fn send_whole_then_read(edge: &Edge, head: &str, body: &[u8]) -> std::io::Result<Response> {
-    let mut client = TcpStream::connect(edge.addr)?;
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
-    client.write_all(format!("{head}Host: {}\r\n\r\n", edge.addr).as_bytes())?;
-    client.write_all(body)?;
-    Response::read_from(&mut client)
+fn send_whole_then_read(edge: &Edge, head: &str, body: &[u8]) -> Option<Response> {
+    let mut client = Connection::connect(edge.addr);
+    let head = format!("{head}Host: {}\r\n\r\n", edge.addr);
+    assert!(client.write(head.as_bytes()) && client.write(body), "the whole body is read");
+    client.response("POST")
 }
 
 #[test]
@@ -224,11 +213,9 @@ fn refused_upload_gets_its_response_and_no_reset() {
 #[test]
 fn refused_client_that_stops_sending_gets_its_response() {
     let edge = Edge::start("http://127.0.0.1:9");
-    let mut client = TcpStream::connect(edge.addr).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut client = Connection::connect(edge.addr);
     let head = "POST /v1/pdf/merge HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{";
-    client.write_all(head.as_bytes()).unwrap();
-    assert_eq!(Response::read_from(&mut client).unwrap().status, 401);
-    let mut rest = Vec::new();
-    wait_for(PROBE_BOUND, || client.read_to_end(&mut rest).is_ok().then_some(()));
+    client.write(head.as_bytes());
+    assert_eq!(client.response("POST").unwrap().status, 401);
+    assert!(client.is_closed());
 }

@@ -6,8 +6,9 @@ use serde_json::json;
 use tests::{
     http::{Request, Response},
     keys::ADMIN_SECRET,
-    process::wait_for,
-    stack::{Edge, Proxy, Tools},
+    proxy::ProxyConfig,
+    stack::{Edge, Tools},
+    wait::wait_for,
 };
 
 /// What is promised of a key that was revoked.
@@ -21,20 +22,14 @@ fn administer(edge: &Edge, method: &str, target: &str) -> Response {
 #[test]
 fn a_key_of_the_edge_is_good_at_a_proxy_in_direct_mode_until_the_edge_revokes_it() {
     let tools = Tools::start();
-    let behind = Proxy::start(&tools, "");
+    let behind = ProxyConfig::for_tools(&tools).start_and_wait();
     let edge = Edge::start(&behind.url());
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("keys");
-    let direct = Proxy::start(
-        &tools,
-        &format!(
-            "[keys]\ndirect = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\nbehind_tls = true\n\
-             changes = \"http://{}\"\n",
-            edge.addr
-        ),
-    );
+    let direct = ProxyConfig::for_tools(&tools).direct(&state);
+    let direct = direct.line("keys", &format!("changes = \"http://{}\"", edge.addr)).start_and_wait();
     let (key, id) = edge.issue("pro");
-    let call = |proxy: &Proxy| Request::get("/v1/qr/generate?url=x").key(&key).send(proxy.listen);
+    let call = |proxy: &tests::Proxy| Request::get("/v1/qr/generate?url=x").key(&key).send(proxy.listen);
     let first = call(&direct);
     assert_eq!(first.header("ratelimit-policy"), Some(r#""minute";q=100;w=60, "day";q=10000;w=86400"#));
     let limited = Request::post(&format!("/v1/keys/{id}"), &json!({ "limits": { "minute": 7 } }));

@@ -6,8 +6,8 @@ use serde_json::json;
 use shared::tool::Tool;
 use tests::{
     http::{Request, Response},
-    process::wait_for,
     stack::{PROBE_BOUND, Stack},
+    wait::wait_for,
 };
 
 fn call(stack: &Stack, key: &str, tool: Tool) -> Response {

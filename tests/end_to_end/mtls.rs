@@ -5,7 +5,8 @@ use std::fs;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tests::{
     http::Request,
-    stack::{Edge, Proxy, Tools},
+    proxy::ProxyConfig,
+    stack::{Edge, Tools},
 };
 
 /// An authority's certificate, and a certificate with its key that it has signed.
@@ -40,13 +41,13 @@ fn edge_presents_its_certificate_on_every_request_to_an_origin() {
     let (server, client) = (sign("servers", "localhost"), sign("clients", "edge"));
     let stranger = sign("strangers", "edge");
     let tls = format!(
-        "[server.tls]\ncertificate = \"{}\"\nkey = \"{}\"\nclient_ca = \"{}\"\n",
+        "certificate = \"{}\"\nkey = \"{}\"\nclient_ca = \"{}\"\n",
         file("server.pem", &server.certificate),
         file("server.key", &server.key),
         file("clients.pem", &client.authority)
     );
     let tools = Tools::start();
-    let proxy = Proxy::start(&tools, &tls);
+    let proxy = ProxyConfig::for_tools(&tools).section("server.tls", &tls).start_and_wait();
     let url = format!("https://localhost:{}", proxy.listen.port());
     let trusted = file("servers.pem", &server.authority);
     let start = |name: &str, identity: &Signed| {

@@ -53,7 +53,7 @@ fn no_answer_log_line_or_stored_value_holds_a_key_or_a_secret() {
     let mut places: Vec<(String, Vec<u8>)> = contents(stack.edge.state());
     assert!(!places.is_empty(), "the edge stores its state here");
     places.push(("log of the edge".to_owned(), stack.edge.process.output().into_bytes()));
-    places.push(("log of the proxy".to_owned(), stack.proxy.process.output().into_bytes()));
+    places.push(("log of the proxy".to_owned(), stack.proxy.output().into_bytes()));
     places.push(("log of the tools".to_owned(), stack.tools.process.output().into_bytes()));
     assert!(
         places.iter().any(|(name, log)| name == "log of the proxy" && log.len() > 500),

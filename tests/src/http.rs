@@ -1,9 +1,13 @@
-//! An HTTP/1.1 client that sends exactly the given bytes.
+//! HTTP/1.1 messages, and clients that send exactly the given bytes.
 
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
+mod blocking;
+mod client;
+
+use std::net::SocketAddr;
+
+pub use self::{
+    blocking::Connection,
+    client::{Client, Io},
 };
 
 /// A request as sent over the wire.
@@ -21,10 +25,12 @@ pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// Whether the body ended as its framing says.
+    pub complete: bool,
 }
 
-/// Read timeout, longer than any response of the gateway takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The `Host` of a request that names none.
+const HOST: &str = "gateway.test";
 
 impl Request {
     pub fn new(method: &str, target: &str) -> Self {
@@ -37,7 +43,7 @@ impl Request {
 
     /// Returns a POST of JSON with its length and type.
     pub fn post(target: &str, body: &serde_json::Value) -> Self {
-        Self::new("POST", target).header("Content-Type", "application/json").body(body.to_string())
+        Self::new("POST", target).json(&body.to_string())
     }
 
     #[must_use]
@@ -59,70 +65,75 @@ impl Request {
         self.header("Content-Length", &length)
     }
 
-    /// Sends the request on a new connection. Returns the whole response.
-    pub fn send(&self, to: SocketAddr) -> Response {
-        self.try_send(to).unwrap_or_else(|fault| panic!("{} {}: {fault}", self.method, self.target))
+    /// Sets the body with its length and the type of JSON.
+    #[must_use]
+    pub fn json(self, body: &str) -> Self {
+        self.header("Content-Type", "application/json").body(body)
     }
 
-    pub fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
-        exchange(to, &self.bytes(to), self.method == "HEAD")
+    /// Returns the value of the first header line with this exact name.
+    fn own_header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    fn bytes(&self, to: SocketAddr) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.target);
-        if !self.headers.iter().any(|(name, _)| name == "Host") {
-            head.push_str(&format!("Host: {to}\r\n"));
+    /// Returns the bytes of the request. A request without a `Host` gets one as its first header.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if self.own_header("Host").is_none() {
+            text.push_str(&format!("Host: {HOST}\r\n"));
         }
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            text.push_str(&format!("{name}: {value}\r\n"));
         }
-        head.push_str("\r\n");
-        let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(&self.body);
-        bytes
+        text.push_str("\r\n");
+        [text.as_bytes(), &self.body].concat()
     }
-}
 
-/// Sends `bytes` on a new connection. Returns the response.
-fn exchange(to: SocketAddr, bytes: &[u8], without_body: bool) -> std::io::Result<Response> {
-    let mut stream = TcpStream::connect(to)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(bytes)?;
-    let mut response = Vec::new();
-    // A server that refuses a body may reset the connection after its response. What arrived before counts.
-    let read = read_response(&mut stream, &mut response, without_body);
-    Response::parse(&response).ok_or_else(|| {
-        let why = read.err().map(|fault| fault.to_string()).unwrap_or_default();
-        std::io::Error::other(format!("no response: {why} {:?}", String::from_utf8_lossy(&response)))
-    })
-}
+    /// Returns the authority that the request names, or the default one.
+    pub fn authority(&self) -> &str {
+        self.own_header("Host").unwrap_or(HOST)
+    }
 
-/// Reads to the end of the response by its framing, or to the end of the connection. workerd keeps a
-/// connection open for five seconds despite `Connection: close`.
-fn read_response(stream: &mut TcpStream, response: &mut Vec<u8>, without_body: bool) -> std::io::Result<()> {
-    let mut piece = [0; 65_536];
-    while !Response::is_complete(response, without_body) {
-        match stream.read(&mut piece)? {
-            0 => break,
-            n => response.extend_from_slice(&piece[..n]),
+    /// Sends the request on a new connection, which it asks to close, with `to` as its `Host` unless it has one. Blocks
+    /// until the whole response has arrived.
+    ///
+    /// # Panics
+    /// If the connection ends without a response.
+    pub fn send(&self, to: SocketAddr) -> Response {
+        self.try_send(to).unwrap_or_else(|| panic!("no response: {} {}", self.method, self.target))
+    }
+
+    /// Does the same. Returns `None` if nothing listens or the connection ends without a response.
+    pub fn try_send(&self, to: SocketAddr) -> Option<Response> {
+        let mut request = self.clone();
+        if self.own_header("Host").is_none() {
+            request.headers.insert(0, ("Host".to_owned(), to.to_string()));
         }
+        request.headers.insert(0, ("Connection".to_owned(), "close".to_owned()));
+        let mut connection = Connection::try_connect(to).ok()?;
+        connection.write(&request.bytes());
+        connection.response(&self.method)
     }
-    Ok(())
 }
 
 impl Response {
-    /// Sends exactly these bytes. Returns the response.
-    pub fn of_exchange(to: SocketAddr, bytes: &[u8]) -> Self {
-        exchange(to, bytes, false).unwrap()
-    }
-
+    /// Returns the value of the first header with this name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as JSON, or `null` if it is not JSON.
+    /// Returns the values of all headers with this name, in any case.
+    pub fn header_values(&self, name: &str) -> Vec<&str> {
+        let own = self.headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        own.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// Returns the body as JSON.
+    ///
+    /// # Panics
+    /// If it is not JSON.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
     pub fn text(&self) -> String {
@@ -131,59 +142,28 @@ impl Response {
 
     /// Returns the `code` of a problem, or an empty string if the response is not one.
     pub fn code(&self) -> String {
-        self.json()["code"].as_str().unwrap_or_default().to_owned()
+        let body = serde_json::from_slice::<serde_json::Value>(&self.body).unwrap_or_default();
+        body["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Returns true if `bytes` hold a whole response. One without framing ends with its connection.
-    fn is_complete(bytes: &[u8], without_body: bool) -> bool {
-        let mut lines = [httparse::EMPTY_HEADER; 128];
-        let mut head = httparse::Response::new(&mut lines);
-        let Ok(httparse::Status::Complete(length)) = head.parse(bytes) else { return false };
-        let status = head.code.unwrap_or_default();
-        let value = |name: &str| {
-            let line = head.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name))?;
-            std::str::from_utf8(line.value).ok()
-        };
-        let (body, stated) = (&bytes[length..], value("content-length").and_then(|text| text.parse().ok()));
-        match status {
-            100..200 => Self::is_complete(body, without_body),
-            204 | 304 => true,
-            _ if without_body => true,
-            _ if value("transfer-encoding").is_some() => dechunk(body).1,
-            _ => stated.is_some_and(|stated: usize| body.len() >= stated),
-        }
+    /// Asserts that the response is a well-formed problem. Returns its code.
+    pub fn problem(&self) -> String {
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
+        let body = self.json();
+        assert_eq!(body["status"], self.status);
+        assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
+        let code = body["code"].as_str().expect("a code").to_owned();
+        assert_eq!(self.header("x-gateway-problem"), Some(code.as_str()), "the edge charges nothing for it");
+        code
     }
 
-    /// Reads and returns the next response on a connection that stays open.
-    pub fn read_from(stream: &mut TcpStream) -> std::io::Result<Self> {
-        let mut response = Vec::new();
-        read_response(stream, &mut response, false)?;
-        Self::parse(&response).ok_or_else(|| std::io::Error::other("closed"))
-    }
-
-    /// Returns the response as far as it has arrived, or `None` before its head is complete.
-    pub fn so_far(bytes: &[u8]) -> Option<Self> {
-        Self::parse(bytes)
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut lines = [httparse::EMPTY_HEADER; 128];
-        let mut head = httparse::Response::new(&mut lines);
-        let httparse::Status::Complete(length) = head.parse(bytes).ok()? else { return None };
-        let status = head.code?;
-        if (100..200).contains(&status) {
-            return Self::parse(&bytes[length..]);
-        }
-        let headers: Vec<(String, String)> = head
-            .headers
-            .iter()
-            .map(|line| (line.name.to_owned(), String::from_utf8_lossy(line.value).into_owned()))
-            .collect();
-        let mut response = Self { status, headers, body: bytes[length..].to_vec() };
-        if response.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
-            response.body = dechunk(&response.body).0;
-        }
-        Some(response)
+    /// Reads a head, from its status line to its empty line. Returns a response without its body.
+    fn parse_head(head: &str) -> Option<Self> {
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.get(9..12)?.parse().ok()?;
+        let headers = lines.filter_map(|line| line.split_once(':'));
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect();
+        Some(Self { status, headers, body: Vec::new(), complete: true })
     }
 }
 

@@ -1,19 +1,39 @@
-//! What the tests of all boundaries share: the table of vectors, a client that sends exact bytes, and the real
-//! parts as processes.
+//! The test harness of the workspace: the real parts as processes, clients that send exact bytes, fake tools and
+//! origins, and the table of vectors. The tests of `tests/` and of `proxy/tests/` both use it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     reason = "a test harness fails by panicking"
 )]
 
+pub mod fake_edge;
 pub mod faults;
+pub mod grant;
 pub mod http;
+pub mod http2;
+pub mod http2_tool;
 pub mod imports;
 pub mod keys;
+pub mod load;
 pub mod origin;
 pub mod process;
+pub mod proxy;
+mod runtime;
 pub mod sim;
 pub mod stack;
+pub mod tls;
+pub mod tool;
+pub mod transport;
 pub mod vector;
+pub mod wait;
+
+pub use crate::http::{Client, Request, Response};
+pub use fake_edge::FakeEdge;
+pub use grant::Signer;
+pub use proxy::{Proxy, ProxyConfig};
+pub use tool::{FakeTool, ToolBehavior};
+pub use wait::{PATIENCE, until, wait_for};

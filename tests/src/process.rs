@@ -1,56 +1,50 @@
-//! A process of the project's own, started for a test and ended with it.
+//! A process of the project, started for a test and stopped with it.
 
 use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
-    thread,
-    time::{Duration, Instant},
+    thread::{self, JoinHandle},
 };
+
+use crate::wait::{PATIENCE, poll, until, wait_for};
 
 /// A running process with its captured output.
 pub struct Process {
     child: Child,
     output: Arc<Mutex<String>>,
+    /// Threads that read the output to its end.
+    readers: Vec<JoinHandle<()>>,
 }
 
-/// Timeout for the start or the end of a process.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 impl Process {
-    /// Starts `command` and waits for the first line of its output that `ready` makes something of.
+    /// Starts `command`. Blocks until `ready` returns a value for a line of the output, and returns that value.
+    ///
+    /// # Panics
+    /// If the process exits before that. The message contains its output.
     pub fn start<T>(command: &mut Command, ready: impl Fn(&str) -> Option<T>) -> (Self, T) {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|fault| panic!("cannot start {command:?}: {fault}"));
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let output = Arc::new(Mutex::new(String::new()));
-        let pipes: [Option<Box<dyn Read + Send>>; 2] = [
-            child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-            child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-        ];
-        for pipe in pipes.into_iter().flatten() {
-            let output = Arc::clone(&output);
-            thread::spawn(move || {
-                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                    output.lock().unwrap().push_str(&format!("{line}\n"));
-                }
-            });
-        }
-        let mut process = Self { child, output };
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let readers = vec![capture(stdout, Arc::clone(&output)), capture(stderr, Arc::clone(&output))];
+        let mut process = Self { child, output, readers };
         let first = wait_for(PATIENCE, || {
             if let Ok(Some(status)) = process.child.try_wait() {
-                panic!("{} ended with {status}:\n{}", command.get_program().display(), process.output());
+                process.join_readers();
+                panic!("{} exited with {status}:\n{}", command.get_program().display(), process.output());
             }
             process.output().lines().find_map(&ready)
         });
         (process, first)
     }
 
-    /// Returns the output so far, of stdout and stderr.
+    /// Returns the output so far, of stdout and stderr. It is complete once the exit of the process was awaited.
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
@@ -65,41 +59,56 @@ impl Process {
         assert!(status.success(), "kill -s {name}");
     }
 
-    /// Waits for the end of the process. Returns how long it took.
-    pub fn ended_within(&mut self, limit: Duration) -> Duration {
-        let start = Instant::now();
-        wait_for(limit, || self.child.try_wait().unwrap());
-        start.elapsed()
+    /// Sends SIGKILL.
+    pub fn kill(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+
+    /// Waits for the process to exit and for the rest of its output.
+    pub async fn exited(&mut self) -> ExitStatus {
+        let mut status = None;
+        until("the process exits", || {
+            status = self.child.try_wait().unwrap();
+            std::future::ready(status.is_some())
+        })
+        .await;
+        self.join_readers();
+        status.unwrap()
+    }
+
+    /// The same for a test that does not run on tokio.
+    pub fn wait_for_exit(&mut self) -> ExitStatus {
+        let status = wait_for(PATIENCE, || self.child.try_wait().unwrap());
+        self.join_readers();
+        status
+    }
+
+    fn join_readers(&mut self) {
+        self.readers.drain(..).for_each(|reader| reader.join().unwrap());
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
             self.signal("TERM");
-            let ended = poll(PATIENCE, || self.child.try_wait().ok().flatten());
-            if ended.is_none() {
-                self.child.kill().ok();
-                self.child.wait().ok();
+            if poll(PATIENCE, || self.child.try_wait().ok().flatten()).is_none() {
+                self.kill();
             }
         }
     }
 }
 
-/// Polls until `condition` returns a value, and returns it. Panics after `limit`.
-pub fn wait_for<T>(limit: Duration, condition: impl FnMut() -> Option<T>) -> T {
-    poll(limit, condition).unwrap_or_else(|| panic!("did not happen within {limit:?}"))
-}
-
-fn poll<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        if let Some(value) = condition() {
-            return Some(value);
+/// Appends the lines of a pipe to `output` until the pipe is closed.
+fn capture(pipe: impl Read + Send + 'static, output: Arc<Mutex<String>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let mut output = output.lock().unwrap();
+            output.push_str(&line);
+            output.push('\n');
         }
-        thread::sleep(Duration::from_millis(10));
-    }
-    None
+    })
 }
 
 /// Returns the root of the checkout.
@@ -107,7 +116,8 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Returns the path of a binary of the workspace, built with the same profile as this program: tests lie in `deps` beside the binaries.
+/// Returns the path of a binary of the workspace that was built with the same profile as this program. Tests lie in
+/// `deps` beside the binaries.
 pub fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let beside = own.parent().unwrap();

@@ -1,6 +1,6 @@
 //! The real parts, each a process on ports of its own: demo tools, proxy, edge.
 
-use std::{fs, net::SocketAddr, process::Command, time::Duration};
+use std::{net::SocketAddr, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use shared::tool::Tool;
@@ -10,21 +10,14 @@ use crate::{
     faults::Faults,
     http::{Request, Response},
     keys,
-    process::{Process, binary, root, wait_for},
+    process::{Process, binary, root},
+    proxy::{Proxy, ProxyConfig},
 };
 
 /// All seventeen demo tools.
 pub struct Tools {
     pub process: Process,
     ports: Value,
-}
-
-/// A proxy and the folder with its configuration.
-pub struct Proxy {
-    pub process: Process,
-    pub listen: SocketAddr,
-    pub admin: SocketAddr,
-    folder: TempDir,
 }
 
 /// The built worker in workerd.
@@ -75,46 +68,6 @@ impl Tools {
     }
 }
 
-impl Proxy {
-    /// Starts a proxy in front of `tools` and waits until it is ready. `extra` begins its configuration.
-    pub fn start(tools: &Tools, extra: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("proxy.toml");
-        fs::write(&file, configuration(tools, extra)).unwrap();
-        let mut command = Command::new(binary("proxy"));
-        keys::give(&mut command).arg("-c").arg(&file);
-        let (process, (listen, admin)) = Process::start(&mut command, |line| {
-            let value: Value = serde_json::from_str(line).ok()?;
-            Some((value["listen"].as_str()?.parse().ok()?, value["admin"].as_str()?.parse().ok()?))
-        });
-        let proxy = Self { process, listen, admin, folder };
-        wait_for(PROBE_BOUND, || {
-            (Request::get("/readyz").try_send(proxy.admin).ok()?.status == 200).then_some(())
-        });
-        proxy
-    }
-
-    pub fn url(&self) -> String {
-        format!("http://{}", self.listen)
-    }
-
-    /// Returns the path of its configuration file.
-    pub fn file(&self) -> std::path::PathBuf {
-        self.folder.path().join("proxy.toml")
-    }
-}
-
-fn configuration(tools: &Tools, extra: &str) -> String {
-    let pools: String = Tool::ALL
-        .iter()
-        .map(|tool| format!("[pools.{tool}]\nupstreams = [\"{}\"]\n", tools.addr(*tool)))
-        .collect();
-    format!(
-        "{extra}\n[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\n\
-         [grants]\nsecret = \"${{GRANT_SECRET}}\"\n\n{pools}"
-    )
-}
-
 impl Edge {
     /// Starts the worker with empty state in memory.
     pub fn start(origins: &str) -> Self {
@@ -147,7 +100,7 @@ impl Edge {
     pub fn restart(self, origins: &str) -> Self {
         let Self { mut process, state, .. } = self;
         process.signal("TERM");
-        process.ended_within(PROBE_BOUND);
+        process.wait_for_exit();
         Self::run(origins, state, &[])
     }
 
@@ -191,7 +144,7 @@ impl Edge {
 impl Stack {
     pub fn start() -> Self {
         let tools = Tools::start();
-        let proxy = Proxy::start(&tools, "");
+        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let edge = Edge::start(&proxy.url());
         Self { edge, proxy, tools }
     }
@@ -199,7 +152,7 @@ impl Stack {
     /// The same with the edge's state on disk.
     pub fn start_stored() -> Self {
         let tools = Tools::start();
-        let proxy = Proxy::start(&tools, "");
+        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let edge = Edge::start_stored(&proxy.url());
         Self { edge, proxy, tools }
     }

@@ -3,17 +3,17 @@
 use proxy::version;
 use shared::tool::Tool;
 
-use crate::support::{
-    FakeTool, Manner, Request,
+use tests::{
+    Client, FakeTool, Request, ToolBehavior,
     grant::{call, post},
-    proxy::Setup,
+    proxy::ProxyConfig,
     until,
 };
 
 #[tokio::test]
 async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     for _ in 0..3 {
         assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     }
@@ -43,8 +43,8 @@ async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
 
 #[tokio::test]
 async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"timings\"").ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"timings\"").ready().await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     proxy.send(call("GET", "/v1/qr/generate").header("traceparent", trace)).await;
     until("the line is written", || async { proxy.output().contains("\"key_id\"") }).await;
@@ -59,22 +59,25 @@ async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
 
 #[tokio::test]
 async fn a_log_of_failures_has_no_line_for_what_went_well() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let mut proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"failures\"").ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let mut proxy =
+        ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"failures\"").ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     assert_eq!(proxy.send(call("GET", "/v1/pdf/merge")).await.status, 503);
-    proxy.signal("-TERM");
-    assert!(proxy.ended().await.success());
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
     assert!(proxy.output().contains("\"tool\":\"pdf\""), "{}", proxy.output());
     assert!(!proxy.output().contains("\"tool\":\"qr\""), "{}", proxy.output());
 }
 
 #[tokio::test]
 async fn requests_are_counted_by_server_and_dropped_with_it() {
-    let (bad, good) =
-        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
-    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
-    let proxy = setup.ready().await;
+    let (bad, good) = (
+        FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+    );
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&bad, &good]);
+    let proxy = config.ready().await;
     for _ in 0..4 {
         proxy.send(post("/v1/qr/generate", "{}")).await;
     }
@@ -85,19 +88,19 @@ async fn requests_are_counted_by_server_and_dropped_with_it() {
     };
     assert_eq!((requests(&bad, "none").await, requests(&bad, "2xx").await), (Some(2.0), Some(0.0)));
     assert_eq!((requests(&good, "none").await, requests(&good, "2xx").await), (Some(0.0), Some(2.0)));
-    proxy.reload(&Setup::new().tool(Tool::Qr, &[&good]));
+    proxy.reload(&ProxyConfig::new().tool(Tool::Qr, &[&good]));
     until("the other server is gone", || async { requests(&bad, "none").await.is_none() }).await;
     assert_eq!(requests(&good, "2xx").await, Some(2.0), "what stays is carried over");
 }
 
 #[tokio::test]
 async fn the_process_shows_its_own_use_of_the_machine() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     for series in ["process_open_fds", "process_resident_memory_bytes", "process_start_time_seconds"] {
         assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
     }
     let version = format!(r#"utg_build_info{{commit="{}",version="{}"}}"#, version::COMMIT, version::VERSION);
-    proxy.says(&format!("starting: version={} commit={}", version::VERSION, version::COMMIT)).await;
+    proxy.logs(&format!("starting: version={} commit={}", version::VERSION, version::COMMIT)).await;
     assert_eq!(proxy.metric(&version).await, Some(1.0));
     assert_eq!(proxy.metric(r#"utg_calls_in_flight_limit{tool="qr"}"#).await, Some(256.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
@@ -105,11 +108,11 @@ async fn the_process_shows_its_own_use_of_the_machine() {
 
 #[tokio::test]
 async fn the_admin_port_answers_its_four_pages_and_nothing_else() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     assert_eq!(proxy.admin_get("/healthz").await.json()["status"], "ok");
     assert_eq!(proxy.admin_get("/readyz").await.json()["status"], "ready");
     assert_eq!(proxy.admin_get("/pools").await.json()["pools"].as_object().unwrap().len(), Tool::ALL.len());
     assert_eq!(proxy.admin_get("/metrics").await.header("content-type"), Some("text/plain; version=0.0.4"));
     assert_eq!(proxy.admin_get("/").await.status, 404);
-    assert_eq!(Request::new("POST", "/pools").send(proxy.admin).await.status, 405);
+    assert_eq!(Client::send_once(proxy.admin, &Request::new("POST", "/pools")).await.unwrap().status, 405);
 }

@@ -2,17 +2,17 @@
 
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
 async fn limited() -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "max_body = \"1KiB\"");
-    (tool, setup.ready().await)
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "max_body = \"1KiB\"");
+    (tool, config.ready().await)
 }
 
 fn chunked(chunks: &[usize]) -> Vec<u8> {
@@ -37,9 +37,9 @@ async fn a_body_stated_too_long_is_refused_before_it_is_read() {
         .header("Content-Type", "application/json")
         .header("Content-Length", "1025");
     client.write(&request.bytes()).await;
-    // Nothing of the body is sent: the answer must come all the same.
-    let answer = client.answer("POST").await.unwrap();
-    assert_eq!((answer.status, answer.problem().as_str()), (413, "body-too-large"));
+    // Nothing of the body is sent: the response must come all the same.
+    let response = client.response("POST").await.unwrap();
+    assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"));
     assert_eq!(tool.calls(), 0);
     let exactly = proxy.send(post("/v1/qr/generate", &"a".repeat(1024))).await;
     assert_eq!(exactly.json()["length"], 1024);
@@ -49,12 +49,12 @@ async fn a_body_stated_too_long_is_refused_before_it_is_read() {
 async fn a_body_that_grows_too_long_is_refused_on_the_way() {
     let (_tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
-    client.write_some(&chunked(&[1000, 1000, 1000])).await;
-    let answer = client.answer("POST").await.unwrap();
-    assert_eq!((answer.status, answer.problem().as_str()), (413, "body-too-large"));
+    client.try_write(&chunked(&[1000, 1000, 1000])).await;
+    let response = client.response("POST").await.unwrap();
+    assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"));
     let mut client = Client::connect(proxy.listen).await;
     client.write(&chunked(&[1000, 24])).await;
-    assert_eq!(client.answer("POST").await.unwrap().json()["length"], 1024);
+    assert_eq!(client.response("POST").await.unwrap().json()["length"], 1024);
 }
 
 #[tokio::test]
@@ -63,8 +63,8 @@ async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
     for _ in 0..20 {
         let mut client = Client::connect(proxy.listen).await;
         let request = call("POST", "/v1/qr/generate").json(&"a".repeat(600_000));
-        client.write_some(&request.bytes()).await;
-        assert_eq!(client.answer("POST").await.expect("an answer, no reset").status, 413);
+        client.try_write(&request.bytes()).await;
+        assert_eq!(client.response("POST").await.expect("a response, no reset").status, 413);
     }
 }
 
@@ -72,11 +72,11 @@ async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
 /// its pool takes (and a mebibyte).
 #[tokio::test]
 async fn refused_upload_is_drained_and_its_response_arrives() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).tool(Tool::Pdf, &[&tool]);
-    let proxy = setup.pool_line(Tool::Pdf, "max_body = \"20MiB\"").ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).tool(Tool::Pdf, &[&tool]);
+    let proxy = config.pool_line(Tool::Pdf, "max_body = \"20MiB\"").ready().await;
     let long = |request: Request, mebibytes: usize| request.json(&"a".repeat(mebibytes << 20));
-    let text = |request: Request| request.body("text/plain", &b"a".repeat(9 << 20));
+    let text = |request: Request| request.header("Content-Type", "text/plain").body(b"a".repeat(9 << 20));
     for (request, status) in [
         (long(Request::new("POST", "/v1/qr/generate"), 9), 401),
         (long(Request::new("POST", "/v1/pdf/merge"), 19), 401),
@@ -87,9 +87,9 @@ async fn refused_upload_is_drained_and_its_response_arrives() {
         (text(call("POST", "/v1/qr/generate")), 415),
     ] {
         let mut client = Client::connect(proxy.listen).await;
-        assert!(client.write_some(&request.bytes()).await, "{status}: the whole body is taken");
-        let answer = client.answer("POST").await.expect("a response, no reset");
-        assert_eq!((answer.status, answer.complete), (status, true), "{}", answer.head);
+        assert!(client.try_write(&request.bytes()).await, "{status}: the whole body is taken");
+        let response = client.response("POST").await.expect("a response, no reset");
+        assert_eq!((response.status, response.complete), (status, true), "{response:?}");
         assert!(client.is_closed().await);
     }
     assert_eq!(tool.calls(), 0);
@@ -104,7 +104,7 @@ async fn refused_upload_without_end_is_cut_off() {
     client.write(&request.bytes()).await;
     let chunk = [&b"10000\r\n"[..], &[b'a'; 65_536], b"\r\n"].concat();
     let mut sent = 0;
-    while client.write_some(&chunk).await {
+    while client.try_write(&chunk).await {
         sent += chunk.len();
         assert!(sent < 64 << 20, "{sent} bytes were taken");
     }
@@ -112,10 +112,10 @@ async fn refused_upload_without_end_is_cut_off() {
 
 #[tokio::test]
 async fn bodies_are_json_unless_the_pool_takes_more() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).tool(Tool::Transcribe, &[&tool]);
-    let proxy = setup.pool_line(Tool::Transcribe, "accept = [\"audio/*\"]").ready().await;
-    let audio = |target| call("POST", target).body("audio/ogg", b"abc");
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).tool(Tool::Transcribe, &[&tool]);
+    let proxy = config.pool_line(Tool::Transcribe, "accept = [\"audio/*\"]").ready().await;
+    let audio = |target| call("POST", target).header("Content-Type", "audio/ogg").body(b"abc");
     let refused = proxy.send(audio("/v1/qr/generate")).await;
     assert_eq!((refused.status, refused.problem().as_str()), (415, "media-type-unsupported"));
     assert_eq!(refused.header("accept"), Some("application/json"));
@@ -135,10 +135,13 @@ async fn who_expects_to_be_told_to_continue_is_told_once_the_tool_is_there() {
     client.write(&request.bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 100 "));
     client.write(b"{}").await;
-    let answer = client.answer("POST").await.unwrap();
-    assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("{}")));
+    let response = client.response("POST").await.unwrap();
+    assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("{}")));
     tool.stop().await;
-    until("the tool is known to be gone", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    until("the tool is known to be gone", || async {
+        proxy.upstream_health(Tool::Qr).await == ["unhealthy"]
+    })
+    .await;
     let mut client = Client::connect(proxy.listen).await;
     let request = call("POST", "/v1/qr/generate")
         .header("Content-Type", "application/json")
@@ -151,7 +154,7 @@ async fn who_expects_to_be_told_to_continue_is_told_once_the_tool_is_there() {
 #[tokio::test]
 async fn an_answer_passes_as_it_is_made() {
     let (tool, proxy) = limited().await;
-    tool.set(Manner::Say(
+    tool.set(ToolBehavior::Respond(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_vec(),
     ));
     let mut client = Client::connect(proxy.listen).await;

@@ -10,16 +10,18 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{
-    Client, FakeTool, Manner, PATIENCE, Request,
+use tests::{
+    Client, FakeTool, PATIENCE, Request, ToolBehavior,
     grant::{call, post},
-    h2 as over,
-    h2_frames::{Frames, HEADERS, RST_STREAM, head},
-    proxy::{Proxy, Setup},
+    http2::{
+        self,
+        frames::{Frames, HEADERS, RST_STREAM, head},
+    },
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
-/// What a client gets: an answer's status and code, or nothing.
+/// What a client gets: an response's status and code, or nothing.
 type Got = Option<(u16, String)>;
 type Driven = Pin<Box<dyn Future<Output = Got> + Send>>;
 
@@ -188,14 +190,14 @@ async fn every_bound_is_answered_and_counted() {
 
 #[tokio::test]
 async fn half_of_the_files_are_for_clients_and_the_log_says_so() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).files(128).ready().await;
-    proxy.says("open_files=128 connections=64 configured=20000").await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).open_files(128).ready().await;
+    proxy.logs("open_files=128 connections=64 configured=20000").await;
     let mut open = Vec::new();
     for _ in 0..70 {
         let mut client = Client::connect(proxy.listen).await;
-        let _written = client.write_some(&call("GET", "/v1/qr/a").bytes()).await;
-        if answer(&mut client).await.is_some() {
+        let _written = client.try_write(&call("GET", "/v1/qr/a").bytes()).await;
+        if response(&mut client).await.is_some() {
             open.push(client);
         }
     }
@@ -204,26 +206,27 @@ async fn half_of_the_files_are_for_clients_and_the_log_says_so() {
 }
 
 async fn run_into(row: Row) {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let mut setup = Setup::new().tool(Tool::Qr, &[&tool]).replay_capacity(1_000);
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let mut config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).replay_capacity(1_000);
     for (section, line) in row.lines {
-        setup = setup.line(section, line);
+        config = config.line(section, line);
     }
-    let other = FakeTool::start(Manner::Describe).await;
+    let other = FakeTool::start(ToolBehavior::Describe).await;
     // What is tried a second time needs a second server, and what cannot be reached one that is probed elsewhere.
     match row.bound {
-        Bound::TryTimeout | Bound::RetryPercent => setup = setup.tool(Tool::Qr, &[&tool, &other]),
+        Bound::TryTimeout | Bound::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
         Bound::ConnectTimeout => {
             let port = other.address.port();
-            setup = setup
+            config = config
                 .upstreams(Tool::Qr, &[&full().await])
                 .pool_line(Tool::Qr, &format!("probe.port = {port}"));
         }
         _ => {}
     }
-    let stage = Stage { proxy: Arc::new(setup.ready().await), tool: Arc::new(tool) };
+    let stage = Stage { proxy: Arc::new(config.ready().await), tool: Arc::new(tool) };
     // All rows start at once: on a busy machine a first probe may have been too slow.
-    let healthy = || async { stage.proxy.health(Tool::Qr).await.iter().all(|health| health == "healthy") };
+    let healthy =
+        || async { stage.proxy.upstream_health(Tool::Qr).await.iter().all(|health| health == "healthy") };
     until("its servers are healthy", healthy).await;
     let series = format!(r#"utg_limits_exceeded_total{{limit="{}"}}"#, row.bound.as_str());
     assert_eq!(stage.proxy.metric(&series).await, Some(0.0), "{series}");
@@ -232,11 +235,11 @@ async fn run_into(row: Row) {
     until(&series, || async { stage.proxy.metric(&series).await >= Some(1.0) }).await;
 }
 
-/// The answer to what was written; `None` when there is none, or it breaks off.
-async fn answer(client: &mut Client) -> Got {
-    let answer = client.answer("GET").await.filter(|answer| answer.complete)?;
-    let code = if answer.status < 400 { String::new() } else { answer.problem() };
-    Some((answer.status, code))
+/// The response to what was written; `None` when there is none, or it breaks off.
+async fn response(client: &mut Client) -> Got {
+    let response = client.response("GET").await.filter(|response| response.complete)?;
+    let code = if response.status < 400 { String::new() } else { response.problem() };
+    Some((response.status, code))
 }
 
 async fn send(stage: &Stage, request: Request) -> Got {
@@ -246,7 +249,7 @@ async fn send(stage: &Stage, request: Request) -> Got {
 async fn says(stage: &Stage, bytes: &[u8]) -> Got {
     let mut client = Client::connect(stage.proxy.listen).await;
     client.write(bytes).await;
-    answer(&mut client).await
+    response(&mut client).await
 }
 
 async fn many_headers(stage: &Stage) -> Got {
@@ -278,8 +281,8 @@ async fn drips_a_body(stage: &Stage) -> Got {
     let mut client = Client::connect(stage.proxy.listen).await;
     client.write(&request.header("Content-Length", "100000").bytes()).await;
     loop {
-        client.write_some(&[b'a'; 100]).await;
-        if let Ok(got) = timeout(Duration::from_millis(50), answer(&mut client)).await {
+        client.try_write(&[b'a'; 100]).await;
+        if let Ok(got) = timeout(Duration::from_millis(50), response(&mut client)).await {
             return got;
         }
     }
@@ -289,7 +292,7 @@ async fn drips_a_body(stage: &Stage) -> Got {
 async fn sips_a_response(stage: &Stage) -> Got {
     let mut large = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec();
     large.resize(large.len() + 1_000_000, b'a');
-    stage.tool.set(Manner::Say(large));
+    stage.tool.set(ToolBehavior::Respond(large));
     let stream = TcpStream::connect(stage.proxy.listen).await.unwrap();
     let (send, connection) = h2::client::Builder::new()
         .initial_window_size(100)
@@ -298,7 +301,7 @@ async fn sips_a_response(stage: &Stage) -> Got {
         .unwrap();
     let driver = tokio::spawn(connection);
     let mut send = send.ready().await.unwrap();
-    let head = over::head(&call("GET", "/v1/qr/a")).unwrap();
+    let head = http2::head(&call("GET", "/v1/qr/a")).unwrap();
     let mut body = send.send_request(head, true).unwrap().0.await.unwrap().into_body();
     let mut taken = 0;
     while let Some(Ok(data)) = timeout(PATIENCE, body.data()).await.expect("more, or an end") {
@@ -314,8 +317,8 @@ async fn sips_a_response(stage: &Stage) -> Got {
 async fn stays_idle(stage: &Stage) -> Got {
     let mut client = Client::connect(stage.proxy.listen).await;
     client.write(&call("GET", "/v1/qr/a").bytes()).await;
-    assert_eq!(answer(&mut client).await, Some((200, String::new())));
-    answer(&mut client).await
+    assert_eq!(response(&mut client).await, Some((200, String::new())));
+    response(&mut client).await
 }
 
 /// The address of a server that is listening and takes no more connections.
@@ -335,19 +338,19 @@ async fn to_nobody(stage: &Stage) -> Got {
 }
 
 async fn waits(stage: &Stage) -> Got {
-    stage.tool.set(Manner::Wait);
+    stage.tool.set(ToolBehavior::Wait);
     send(stage, call("GET", "/v1/qr/a")).await
 }
 
 async fn tries_another(stage: &Stage) -> Got {
-    stage.tool.set(Manner::Wait);
+    stage.tool.set(ToolBehavior::Wait);
     let first = send(stage, call("GET", "/v1/qr/a")).await;
     assert_eq!(send(stage, call("GET", "/v1/qr/a")).await, first, "one of the two met the one that waits");
     first
 }
 
 async fn half_an_answer(stage: &Stage) -> Got {
-    stage.tool.set(Manner::Say(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf".to_vec()));
+    stage.tool.set(ToolBehavior::Respond(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf".to_vec()));
     send(stage, call("GET", "/v1/qr/a")).await
 }
 
@@ -356,7 +359,7 @@ async fn third_connection(stage: &Stage) -> Got {
     for _ in 0..2 {
         let mut client = Client::connect(stage.proxy.listen).await;
         client.write(&call("GET", "/v1/qr/a").bytes()).await;
-        assert_eq!(answer(&mut client).await, Some((200, String::new())));
+        assert_eq!(response(&mut client).await, Some((200, String::new())));
         open.push(client);
     }
     let got = says_if_it_can(stage).await;
@@ -369,15 +372,15 @@ async fn third_connection(stage: &Stage) -> Got {
 /// As [`says`], of a connection that may be closed before anything was written.
 async fn says_if_it_can(stage: &Stage) -> Got {
     let mut client = Client::connect(stage.proxy.listen).await;
-    let _written = client.write_some(&call("GET", "/v1/qr/a").bytes()).await;
-    answer(&mut client).await
+    let _written = client.try_write(&call("GET", "/v1/qr/a").bytes()).await;
+    response(&mut client).await
 }
 
 async fn second_call(stage: &Stage) -> Got {
-    stage.tool.set(Manner::Wait);
+    stage.tool.set(ToolBehavior::Wait);
     let mut first = Client::connect(stage.proxy.listen).await;
     first.write(&call("GET", "/v1/qr/a").bytes()).await;
-    until("the first is under way", || async { stage.tool.calls() == 1 }).await;
+    until("the first is in flight", || async { stage.tool.calls() == 1 }).await;
     send(stage, call("GET", "/v1/qr/a")).await
 }
 
@@ -412,6 +415,6 @@ async fn takes_no_refusals(stage: &Stage) -> Got {
 }
 
 async fn breaks_off(stage: &Stage) -> Got {
-    stage.tool.set(Manner::SayAndClose(Vec::new()));
+    stage.tool.set(ToolBehavior::RespondAndClose(Vec::new()));
     until_refused(stage, || call("GET", "/v1/qr/a"), 200).await
 }

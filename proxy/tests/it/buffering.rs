@@ -9,11 +9,11 @@ use tokio::{
     net::{TcpListener, TcpSocket},
 };
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    h2::{self as over, Http2},
-    proxy::{Proxy, Setup},
+    http2::{self, Http2Client},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
@@ -22,9 +22,9 @@ const LONG: usize = 200_000;
 const IN_FLIGHT: &str = r#"utg_calls_in_flight{tool="qr"}"#;
 
 async fn with(line: &str) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, line);
-    (tool, setup.line("clients", "h2c = true").ready().await)
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, line);
+    (tool, config.line("clients", "h2c = true").ready().await)
 }
 
 /// The head of a call whose body has this length.
@@ -57,11 +57,11 @@ async fn slow_uploads_of_two_keys_leave_the_tool_to_a_third() {
     until("all have begun", || async { proxy.metric("utg_requests_in_flight").await >= Some(6.0) }).await;
     assert_eq!(proxy.metric(IN_FLIGHT).await, Some(0.0));
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
-    assert_eq!((tool.calls(), tool.callers()), (1, 1));
+    assert_eq!((tool.calls(), tool.connections()), (1, 1));
     // Those who do go on are served.
     for (client, length) in &mut slow {
         client.write(&vec![b'1'; *length - 1]).await;
-        assert_eq!(client.answer("POST").await.expect("a response").json()["length"], *length);
+        assert_eq!(client.response("POST").await.expect("a response").json()["length"], *length);
     }
 }
 
@@ -80,14 +80,14 @@ async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
             client.write(piece).await;
             tokio::task::yield_now().await;
         }
-        let answer = client.answer("POST").await.expect("a response");
-        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("123456")));
+        let response = client.response("POST").await.expect("a response");
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("123456")));
     }
     // The next request on the connection begins where the body ends.
     client.write(&upload(2).bytes()).await;
     client.write(&[b"{}", &post("/v1/qr/next", "[]").bytes()[..]].concat()).await;
-    assert_eq!(client.answer("POST").await.unwrap().json()["body"], "{}");
-    assert_eq!(client.answer("POST").await.unwrap().json()["body"], "[]");
+    assert_eq!(client.response("POST").await.unwrap().json()["body"], "{}");
+    assert_eq!(client.response("POST").await.unwrap().json()["body"], "[]");
 }
 
 #[tokio::test]
@@ -98,10 +98,10 @@ async fn body_longer_than_the_buffer_goes_on_as_it_comes() {
     client.write(&[b'a'; 70_000]).await;
     until("the tool is called", || async { proxy.metric(IN_FLIGHT).await == Some(1.0) }).await;
     client.write(&[b'a'; LONG - 70_000]).await;
-    assert_eq!(client.answer("POST").await.unwrap().json()["length"], LONG);
+    assert_eq!(client.response("POST").await.unwrap().json()["length"], LONG);
     let chunk = [&b"10000\r\n"[..], &[b'a'; 65_536], b"\r\n"].concat();
     client.write(&[&chunked().bytes()[..], &chunk, &chunk, &chunk, b"0\r\n\r\n"].concat()).await;
-    assert_eq!(client.answer("POST").await.unwrap().json()["length"], 3 * 65_536);
+    assert_eq!(client.response("POST").await.unwrap().json()["length"], 3 * 65_536);
 }
 
 #[tokio::test]
@@ -115,8 +115,8 @@ async fn buffered_body_is_refused_without_a_slot() {
         let piece = [&b"a".repeat(1_000)[..], b"\r\n"].concat();
         let rest = if status == 413 { [&piece[..], b"3e8\r\n", &piece].concat() } else { Vec::new() };
         client.write(&[body, &rest].concat()).await;
-        let answer = client.answer("POST").await.expect("a response");
-        assert_eq!((answer.status, answer.problem().as_str()), (status, code));
+        let response = client.response("POST").await.expect("a response");
+        assert_eq!((response.status, response.problem().as_str()), (status, code));
     }
     // One that its client breaks off never reaches the tool.
     let mut client = Client::connect(proxy.listen).await;
@@ -124,7 +124,7 @@ async fn buffered_body_is_refused_without_a_slot() {
     client.write(b"half").await;
     client.close_half().await;
     assert!(client.is_closed().await);
-    assert_eq!((tool.calls(), tool.callers()), (0, 0));
+    assert_eq!((tool.calls(), tool.connections()), (0, 0));
 }
 
 /// Full by the time that the body is there: the connection is kept all the same.
@@ -134,39 +134,39 @@ async fn tool_that_is_full_refuses_a_buffered_body() {
     let mut late = Client::connect(proxy.listen).await;
     late.write(&upload(4).bytes()).await;
     late.write(b"12").await;
-    tool.set(Manner::Wait);
+    tool.set(ToolBehavior::Wait);
     let mut first = Client::connect(proxy.listen).await;
     first.write(&call("GET", "/v1/qr/a").bytes()).await;
     until("the first is in flight", || async { tool.calls() == 1 }).await;
     late.write(b"34").await;
-    let answer = late.answer("POST").await.expect("a response");
-    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-overloaded"));
+    let response = late.response("POST").await.expect("a response");
+    assert_eq!((response.status, response.problem().as_str()), (503, "tool-overloaded"));
     tool.release();
-    assert_eq!(first.answer("GET").await.unwrap().status, 200);
+    assert_eq!(first.response("GET").await.unwrap().status, 200);
     until("its slot is free", || async { proxy.metric(IN_FLIGHT).await == Some(0.0) }).await;
     late.write(&post("/v1/qr/a", "12").bytes()).await;
-    assert_eq!(late.answer("POST").await.unwrap().json()["body"], "12");
+    assert_eq!(late.response("POST").await.unwrap().json()["body"], "12");
 }
 
 /// Nothing of a buffered body is lost when its first server takes no connection.
 #[tokio::test]
 async fn buffered_body_goes_to_the_next_server_after_a_failed_connect() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     // Bound and not listening: connections are refused, and nobody else gets the port.
     let refusing = socket.local_addr().unwrap().to_string();
-    let setup = Setup::new().upstreams(Tool::Qr, &[&refusing, &tool.address.to_string()]);
+    let config = ProxyConfig::new().upstreams(Tool::Qr, &[&refusing, &tool.address.to_string()]);
     let probe = format!("probe.port = {}\nprobe.fall = 50", tool.address.port());
-    let proxy = setup.pool_line(Tool::Qr, &probe).ready().await;
+    let proxy = config.pool_line(Tool::Qr, &probe).ready().await;
     for _ in 0..6 {
         let mut client = Client::connect(proxy.listen).await;
         client.write(&upload(4).bytes()).await;
         client.write(b"12").await;
         tokio::task::yield_now().await;
         client.write(b"34").await;
-        let answer = client.answer("POST").await.expect("a response");
-        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("1234")));
+        let response = client.response("POST").await.expect("a response");
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("1234")));
     }
     assert!(proxy.metric(r#"utg_upstream_retries_total{after="connect",tool="qr"}"#).await > Some(0.0));
 }
@@ -174,26 +174,30 @@ async fn buffered_body_goes_to_the_next_server_after_a_failed_connect() {
 #[tokio::test]
 async fn http2_upload_holds_no_slot_before_it_is_buffered() {
     let (tool, proxy) = with("calls_in_flight = 1").await;
-    let client = Http2::plain(proxy.listen).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = call("POST", "/v1/qr/a").header("content-type", "application/json");
-    let (answer, mut body) = client.begin(&request).await;
+    let (response, mut body) = client.begin(&request).await;
     body.send_data(Bytes::from_static(b"12"), false).unwrap();
     assert_eq!(client.send(&call("GET", "/v1/qr/b")).await.status, 200);
     assert_eq!(tool.calls(), 1);
     body.send_data(Bytes::from_static(b"34"), true).unwrap();
-    assert_eq!(over::read(answer, false).await.unwrap().json()["body"], "1234");
+    assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "1234");
 }
 
 /// What the tool does not produce is not the client's time, however high the rate.
 #[tokio::test]
 async fn response_that_comes_slowly_is_not_cut_off() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let limits = "idle_timeout = \"1s\"\nmin_download_rate = \"1MiB\"\nmin_upload_rate = \"1MiB\"";
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", limits).ready().await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("clients", limits).ready().await;
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 12\r\n\r\n";
-    tool.set(Manner::SayAndDrip(head.to_vec(), b"abcdefghijkl".to_vec(), Duration::from_millis(250)));
-    let answer = proxy.send(post("/v1/qr/a", "{}")).await;
-    assert_eq!((answer.status, answer.complete, answer.body.len()), (200, true, 12));
+    tool.set(ToolBehavior::RespondAndDrip(
+        head.to_vec(),
+        b"abcdefghijkl".to_vec(),
+        Duration::from_millis(250),
+    ));
+    let response = proxy.send(post("/v1/qr/a", "{}")).await;
+    assert_eq!((response.status, response.complete, response.body.len()), (200, true, 12));
 }
 
 /// A tool that does not read for a while makes its client wait, and not the other way round.
@@ -201,10 +205,10 @@ async fn response_that_comes_slowly_is_not_cut_off() {
 async fn upload_whose_tool_pauses_is_not_too_slow() {
     const BODY: usize = 9 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let other = FakeTool::start(Manner::Describe).await;
+    let other = FakeTool::start(ToolBehavior::Describe).await;
     let limits = "idle_timeout = \"1s\"\nmin_upload_rate = \"1MiB\"";
     let address = listener.local_addr().unwrap().to_string();
-    let proxy = Setup::new()
+    let proxy = ProxyConfig::new()
         .upstreams(Tool::Qr, &[&address])
         .pool_line(Tool::Qr, &format!("probe.port = {}", other.address.port()))
         .line("clients", limits)
@@ -223,8 +227,8 @@ async fn upload_whose_tool_pauses_is_not_too_slow() {
     let mut client = Client::connect(proxy.listen).await;
     let call = async {
         client.write(&call("POST", "/v1/qr/a").json(&"a".repeat(BODY)).bytes()).await;
-        client.answer("POST").await
+        client.response("POST").await
     };
-    let (_stream, answer) = tokio::join!(tool, call);
-    assert_eq!(answer.expect("a response").status, 200);
+    let (_stream, response) = tokio::join!(tool, call);
+    assert_eq!(response.expect("a response").status, 200);
 }

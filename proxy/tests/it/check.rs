@@ -4,57 +4,57 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use shared::tool::Tool;
 
-use crate::support::{
-    proxy::Setup,
-    tls::{Authority, Folder, NAME},
+use tests::{
+    proxy::ProxyConfig,
+    tls::{Authority, NAME, TempFiles},
 };
 
-/// Asserts that the setup is valid with exactly one warning, which has these words, and that `--strict` refuses it.
-fn warns(setup: &Setup, words: &[&str]) {
-    let (status, said) = setup.fail_with(&["--check"]);
+/// Asserts that the config is valid with exactly one warning, which has these words, and that `--strict` refuses it.
+fn warns(config: &ProxyConfig, words: &[&str]) {
+    let (status, said) = config.run(&["--check"]);
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(said.matches(": warning: ").count(), 1, "{said}");
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    assert_eq!(setup.fail_with(&["--check", "--strict"]).0.code(), Some(2), "{said}");
+    assert_eq!(config.run(&["--check", "--strict"]).0.code(), Some(2), "{said}");
 }
 
-/// A setup without risks; the usual one probes more often than it waits for probes.
-fn setup() -> Setup {
-    Setup::new().section("defaults.probe", "interval = \"2s\"\n")
+/// A config without risks; the usual one probes more often than it waits for probes.
+fn config() -> ProxyConfig {
+    ProxyConfig::new().section("defaults.probe", "interval = \"2s\"\n")
 }
 
-fn server(line: &str) -> Setup {
-    setup().line("server", line)
+fn server(line: &str) -> ProxyConfig {
+    config().line("server", line)
 }
 
 #[test]
 fn setup_without_risks_passes_the_strict_check() {
-    let (status, said) = setup().fail_with(&["--check", "--strict"]);
+    let (status, said) = config().run(&["--check", "--strict"]);
     assert_eq!((status.code(), said.as_str()), (Some(0), ""));
-    assert_eq!(setup().fail_with(&["--strict"]).0.code(), Some(64), "it is a way to check");
+    assert_eq!(config().run(&["--strict"]).0.code(), Some(64), "it is a way to check");
 }
 
 #[test]
 fn expired_certificate_is_warned_of() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let tls = folder.server(&authority.until(NAME, 2020));
     warns(
-        &setup().section("server.tls", &tls),
+        &config().section("server.tls", &tls),
         &["server.tls.certificate: the certificate ended at 2020-12-31"],
     );
 }
 
 #[test]
 fn timeouts_that_exclude_each_other_are_warned_of() {
-    let one = setup().pool_line(Tool::Qr, "answer_timeout = \"5s\"");
+    let one = config().pool_line(Tool::Qr, "answer_timeout = \"5s\"");
     warns(&one, &["pools.qr.try_timeout: 20s is longer than answer_timeout, 5s"]);
     let two = one.pool_line(Tool::Pdf, "answer_timeout = \"5s\"");
     warns(&two, &["try_timeout: 20s", "pdf", "qr"]);
-    let all = setup().line("defaults", "answer_timeout = \"5s\"");
+    let all = config().line("defaults", "answer_timeout = \"5s\"");
     warns(&all, &["pools.*.try_timeout: 20s is longer than answer_timeout, 5s"]);
-    let probe = setup().pool_line(Tool::Qr, "probe.timeout = \"3s\"");
+    let probe = config().pool_line(Tool::Qr, "probe.timeout = \"3s\"");
     warns(&probe, &["pools.qr.probe.timeout: 3s is longer than interval, 2s"]);
-    let grace = setup().pool_line(Tool::Qr, "answer_timeout = \"2m\"");
+    let grace = config().pool_line(Tool::Qr, "answer_timeout = \"2m\"");
     warns(&grace, &["server.grace: 40s is shorter than the answer_timeout of qr, 2m"]);
 }
 
@@ -62,32 +62,32 @@ fn timeouts_that_exclude_each_other_are_warned_of() {
 fn ports_that_strangers_may_reach_are_warned_of() {
     let at = |service: &str, address: &str| {
         let text = format!("{service} = \"{address}\"\nthreads = 1\n");
-        setup().section("server", &text)
+        config().section("server", &text)
     };
     warns(&at("admin", "203.0.113.1:9090"), &["server.admin: 203.0.113.1:9090 is a public address"]);
     warns(&at("admin", "0.0.0.0:9090"), &["server.admin", "every address of this machine"]);
     warns(&at("listen", "203.0.113.1:80"), &["server.listen", "a public address and speaks plain HTTP"]);
     warns(&at("listen", "[::]:80"), &["server.listen", "every address of this machine"]);
-    let (status, said) = at("listen", "10.0.0.1:80").fail_with(&["--check", "--strict"]);
+    let (status, said) = at("listen", "10.0.0.1:80").run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
     // Where TLS is spoken, or ended before, that is as it should be.
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let tls = folder.server(&authority.identity(NAME));
     let (status, said) =
-        at("listen", "0.0.0.0:443").section("server.tls", &tls).fail_with(&["--check", "--strict"]);
+        at("listen", "0.0.0.0:443").section("server.tls", &tls).run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
     let state = tempfile::tempdir().unwrap();
     let direct = at("listen", "0.0.0.0:80").direct(&state.path().join("keys"));
-    let (status, said) = direct.fail_with(&["--check", "--strict"]);
+    let (status, said) = direct.run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
 }
 
 #[test]
 fn pool_without_a_server_for_calls_is_warned_of() {
-    let without = setup().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2 drain"]);
+    let without = config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2 drain"]);
     warns(&without, &["pools.qr.upstreams: every server is off or drains"]);
     let (status, said) =
-        setup().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2"]).fail_with(&["--check", "--strict"]);
+        config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2"]).run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
 }
 
@@ -96,7 +96,7 @@ fn upgrade_socket_that_cannot_be_made_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &std::path::Path| server(&format!("upgrade_socket = {path:?}"));
     let place = folder.path().join("upgrade.sock");
-    let (status, said) = at(&place).fail_with(&["--check", "--strict"]);
+    let (status, said) = at(&place).run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
     warns(&at(&folder.path().join("missing/upgrade.sock")), &["server.upgrade_socket", "No such file"]);
@@ -109,8 +109,8 @@ fn upgrade_socket_that_cannot_be_made_is_warned_of() {
 fn state_that_cannot_be_written_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("missing/keys");
-    warns(&setup().direct(&state), &["keys.state", "missing/keys: cannot be written"]);
-    let (status, said) = setup().direct(&folder.path().join("keys")).fail_with(&["--check", "--strict"]);
+    warns(&config().direct(&state), &["keys.state", "missing/keys: cannot be written"]);
+    let (status, said) = config().direct(&folder.path().join("keys")).run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }

@@ -8,16 +8,17 @@ use std::{
 use proxy::version;
 use shared::tool::Tool;
 
-use crate::support::{
-    proxy::Setup,
-    tls::{Authority, Folder, NAME},
+use tests::{
+    process::binary,
+    proxy::ProxyConfig,
+    tls::{Authority, NAME, TempFiles},
 };
 
 #[path = "../../build.rs"]
 mod build;
 
 fn run(arguments: &[&str], secret: Option<&str>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
+    let mut command = Command::new(binary("proxy"));
     command
         .args(arguments)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -90,7 +91,7 @@ fn commit_of_a_checkout_is_reported_and_of_an_archive_is_unknown() {
 fn over(folder: &Path, text: &str, argument: &str, variables: &[(&str, &str)]) -> Output {
     let file = folder.join("proxy.toml");
     std::fs::write(&file, text).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proxy"));
+    let mut command = Command::new(binary("proxy"));
     command.env_clear().envs(variables.iter().copied()).arg("-c").arg(&file).arg(argument);
     command.output().unwrap()
 }
@@ -130,12 +131,12 @@ fn dumped_configuration_loads_again_to_the_same() {
 
 #[test]
 fn dumped_configuration_shows_where_values_come_from_and_no_secret() {
-    let folder = Folder::new();
-    let setup = Setup::new()
+    let folder = TempFiles::new();
+    let config = ProxyConfig::new()
         .line("clients", "connections = \"${CONNECTIONS:-77}\"\nh2c = \"${H2C:-true}\"")
         .pool_line(Tool::Qr, "accept = [\"audio/*\"]\nprobe.statuses = [200, 204]")
         .section("server.tls", &folder.server(&Authority::new().identity(NAME)));
-    let text = setup.text().replace("${GRANT_SECRET}", SECRET);
+    let text = config.text().replace("${GRANT_SECRET}", SECRET);
     let output = over(&folder.path(""), &text, "--dump-config", &[]);
     let dumped = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && !dumped.contains(SECRET), "{dumped}");
@@ -156,7 +157,8 @@ fn dumped_configuration_shows_where_values_come_from_and_no_secret() {
 #[test]
 fn dumped_configuration_has_every_key_with_a_default() {
     let folder = tempfile::tempdir().unwrap();
-    let output = over(folder.path(), &Setup::new().text(), "--dump-config", &[("GRANT_SECRET", SECRET)]);
+    let output =
+        over(folder.path(), &ProxyConfig::new().text(), "--dump-config", &[("GRANT_SECRET", SECRET)]);
     let table: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
     let has = |key: &String| {
         let mut parts = key.split('.');

@@ -22,11 +22,11 @@ use shared::{
 use tempfile::TempDir;
 use tests::keys;
 
-use crate::support::{
-    Answer, Client, FakeTool, Manner, Request,
-    h2::Http2,
-    proxy::{Proxy, Setup},
-    tls::{Authority, Folder, NAME, Visitor},
+use tests::{
+    Client, FakeTool, Request, Response, ToolBehavior,
+    http2::Http2Client,
+    proxy::{Proxy, ProxyConfig},
+    tls::{Authority, NAME, TempFiles, TlsClient},
     until,
 };
 
@@ -34,23 +34,23 @@ use crate::support::{
 struct Direct {
     proxy: Proxy,
     folder: TempDir,
-    setup: Setup,
+    config: ProxyConfig,
 }
 
 impl Direct {
-    async fn start(manner: Manner) -> Self {
-        Self::with(manner, |setup| setup).await
+    async fn start(behavior: ToolBehavior) -> Self {
+        Self::with(behavior, |config| config).await
     }
 
-    async fn with(manner: Manner, change: impl FnOnce(Setup) -> Setup) -> Self {
+    async fn with(behavior: ToolBehavior, change: impl FnOnce(ProxyConfig) -> ProxyConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let tool = FakeTool::start(manner).await;
-        let setup = Setup::new().direct(&folder.path().join("keys")).tool(Tool::Qr, &[&tool]);
-        let setup = change(setup);
-        Self { proxy: setup.ready().await, folder, setup }
+        let tool = FakeTool::start(behavior).await;
+        let config = ProxyConfig::new().direct(&folder.path().join("keys")).tool(Tool::Qr, &[&tool]);
+        let config = change(config);
+        Self { proxy: config.ready().await, folder, config }
     }
 
-    async fn call(&self, key: &str) -> Answer {
+    async fn call(&self, key: &str) -> Response {
         self.proxy.send(call(key)).await
     }
 
@@ -78,16 +78,16 @@ impl Direct {
     /// Ends the process by this signal and begins another one with the same configuration.
     async fn restart(mut self, signal: &str) -> Self {
         self.proxy.signal(signal);
-        self.proxy.ended().await;
-        Self { proxy: self.setup.ready().await, ..self }
+        self.proxy.exited().await;
+        Self { proxy: self.config.ready().await, ..self }
     }
 }
 
 /// The same with nobody before it who ends TLS.
-fn without_terminator(setup: Setup) -> Setup {
-    let text = setup.text();
+fn without_terminator(config: ProxyConfig) -> ProxyConfig {
+    let text = config.text();
     let state = text.lines().find(|line| line.starts_with("state = ")).unwrap();
-    setup.section("keys", &format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\n{state}\n"))
+    config.section("keys", &format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\n{state}\n"))
 }
 
 fn call(key: &str) -> Request {
@@ -105,7 +105,7 @@ async fn calls_at_once(proxy: &Proxy, key: &str, connections: usize, each: usize
             let mut statuses = Vec::new();
             for _ in 0..each {
                 client.write(&bytes).await;
-                statuses.push(client.answer("GET").await.unwrap().status);
+                statuses.push(client.response("GET").await.unwrap().status);
             }
             statuses
         })
@@ -119,13 +119,13 @@ async fn calls_at_once(proxy: &Proxy, key: &str, connections: usize, each: usize
     (count(200), count(429))
 }
 
-fn limits(answer: &Answer) -> (&str, &str) {
-    (answer.header("ratelimit-policy").unwrap(), answer.header("ratelimit").unwrap())
+fn limits(response: &Response) -> (&str, &str) {
+    (response.header("ratelimit-policy").unwrap(), response.header("ratelimit").unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_calls_pass_exactly_up_to_the_limit() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (pro, _) = keys::fresh(Tier::Pro);
     assert_eq!(calls_at_once(&direct.proxy, &pro, 10, 50).await, (100, 400));
     let (free, _) = keys::fresh(Tier::Free);
@@ -136,20 +136,20 @@ async fn concurrent_calls_pass_exactly_up_to_the_limit() {
 
 #[tokio::test]
 async fn flood_of_bad_keys_is_throttled_and_good_calls_pass() {
-    let flood = |setup: Setup| without_terminator(setup.line("clients", "refusals_per_second = 20"));
-    let direct = Direct::with(Manner::Describe, flood).await;
+    let flood = |config: ProxyConfig| without_terminator(config.line("clients", "refusals_per_second = 20"));
+    let direct = Direct::with(ToolBehavior::Describe, flood).await;
     let mut client = Client::connect(direct.proxy.listen).await;
     for target in ["/v1/qr/generate", "/v1/keys/me"] {
         let mut stopped = 0;
         for key in ["", "X-API-Key: utg_live_no\r\n"].into_iter().cycle().take(200) {
             client.write(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{key}\r\n").as_bytes()).await;
-            let answer = client.answer("GET").await.unwrap();
-            if answer.status == 429 {
-                let told = (answer.json()["code"].clone(), answer.header("retry-after"));
+            let response = client.response("GET").await.unwrap();
+            if response.status == 429 {
+                let told = (response.json()["code"].clone(), response.header("retry-after"));
                 assert_eq!(told, ("too-many-requests".into(), Some("1")));
                 stopped += 1;
             } else {
-                assert_eq!(answer.status, 401, "{answer:?}");
+                assert_eq!(response.status, 401, "{response:?}");
             }
         }
         assert!(stopped > 0, "{target}");
@@ -157,12 +157,12 @@ async fn flood_of_bad_keys_is_throttled_and_good_calls_pass() {
     let (key, _) = keys::fresh(Tier::Free);
     let good = format!("GET /v1/qr/generate HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n\r\n");
     client.write(good.as_bytes()).await;
-    assert_eq!(client.answer("GET").await.unwrap().status, 200);
+    assert_eq!(client.response("GET").await.unwrap().status, 200);
 }
 
 #[tokio::test]
 async fn responses_have_quota_headers_and_refusals_retry_after() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, id) = keys::fresh(Tier::Free);
     let first = direct.call(&key).await;
     assert_eq!(first.status, 200);
@@ -194,12 +194,15 @@ async fn responses_have_quota_headers_and_refusals_retry_after() {
 
 #[tokio::test]
 async fn refused_calls_and_missing_tools_are_not_charged() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     let away = direct.proxy.send(Request::new("GET", "/v1/pdf/merge").header("X-API-Key", &key)).await;
     assert_eq!((away.status, away.json()["code"].as_str()), (503, Some("tool-unavailable")));
     assert!(limits(&away).1.contains(r#""day";r=9999;"#), "{away:?}");
-    let text = Request::new("POST", "/v1/qr/generate").header("X-API-Key", &key).body("text/plain", b"x");
+    let text = Request::new("POST", "/v1/qr/generate")
+        .header("X-API-Key", &key)
+        .header("Content-Type", "text/plain")
+        .body(b"x");
     let refused = direct.proxy.send(text).await;
     assert_eq!((refused.status, refused.json()["code"].as_str()), (415, Some("media-type-unsupported")));
     let usage = direct.me(&key).await["usage"].clone();
@@ -211,7 +214,7 @@ async fn refused_calls_and_missing_tools_are_not_charged() {
 
 #[tokio::test]
 async fn key_over_plain_http_from_loopback_is_accepted() {
-    let direct = Direct::with(Manner::Describe, without_terminator).await;
+    let direct = Direct::with(ToolBehavior::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);
     assert_eq!(direct.call(&key).await.status, 200, "gateway.test is no name of this machine");
     let without_key = direct.proxy.send(Request::new("GET", "/v1/qr/generate")).await;
@@ -221,7 +224,8 @@ async fn key_over_plain_http_from_loopback_is_accepted() {
 /// The rule itself is tested in `shared`; here a peer is somebody else wherever this machine has an address in a network.
 #[tokio::test]
 async fn key_over_plain_http_from_network_is_refused() {
-    let direct = Direct::with(Manner::Describe, |setup| without_terminator(setup).listen("0.0.0.0:0")).await;
+    let direct =
+        Direct::with(ToolBehavior::Describe, |config| without_terminator(config).listen("0.0.0.0:0")).await;
     let (key, _) = keys::fresh(Tier::Pro);
     let Some(own) = network_address() else { return };
     let to = SocketAddr::new(own, direct.proxy.listen.port());
@@ -229,7 +233,7 @@ async fn key_over_plain_http_from_network_is_refused() {
         let mut client = Client::connect(to).await;
         let local = format!("GET {target} HTTP/1.1\r\nHost: localhost:80\r\nX-API-Key: {key}\r\n\r\n");
         client.write(local.as_bytes()).await;
-        let refused = client.answer("GET").await.unwrap();
+        let refused = client.response("GET").await.unwrap();
         assert_eq!(
             (refused.status, refused.json()["code"].as_str()),
             (403, Some("https-required")),
@@ -247,7 +251,7 @@ fn network_address() -> Option<IpAddr> {
 
 #[tokio::test]
 async fn documents_are_compressed_and_revalidated_by_etag() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     for target in ["/docs", "/openapi.json", "/problems/key-missing"] {
         let plain = direct.proxy.send(Request::new("GET", target)).await;
         assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{target}");
@@ -272,31 +276,31 @@ async fn documents_are_compressed_and_revalidated_by_etag() {
 #[tokio::test]
 async fn responses_over_tls_have_hsts() {
     const YEAR: Option<&str> = Some("max-age=31536000");
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     assert_eq!(direct.call(&key).await.header("strict-transport-security"), YEAR);
     for target in ["/docs", "/v1/qr/generate", "/nothing"] {
-        let answer = direct.proxy.send(Request::new("GET", target)).await;
-        assert_eq!(answer.header("strict-transport-security"), YEAR, "{target}");
+        let response = direct.proxy.send(Request::new("GET", target)).await;
+        assert_eq!(response.header("strict-transport-security"), YEAR, "{target}");
     }
-    let plain = Direct::with(Manner::Describe, without_terminator).await;
-    for answer in [plain.call(&key).await, plain.proxy.send(Request::new("GET", "/docs")).await] {
-        assert_eq!(answer.header("strict-transport-security"), None, "over plain HTTP it means nothing");
+    let plain = Direct::with(ToolBehavior::Describe, without_terminator).await;
+    for response in [plain.call(&key).await, plain.proxy.send(Request::new("GET", "/docs")).await] {
+        assert_eq!(response.header("strict-transport-security"), None, "over plain HTTP it means nothing");
     }
     let said = b"HTTP/1.1 200 OK\r\nStrict-Transport-Security: max-age=1\r\nContent-Length: 0\r\n\r\n";
     let passes = "pass_response_headers = [\"strict-transport-security\"]";
     for (line, expected) in [("", YEAR), (passes, Some("max-age=1"))] {
-        let manner = Manner::Say(said.to_vec());
-        let direct = Direct::with(manner, |setup| setup.pool_line(Tool::Qr, line)).await;
-        let answer = direct.call(&key).await;
-        assert_eq!(answer.header("strict-transport-security"), expected);
-        assert_eq!(answer.head.to_lowercase().matches("strict-transport-security").count(), 1);
+        let behavior = ToolBehavior::Respond(said.to_vec());
+        let direct = Direct::with(behavior, |config| config.pool_line(Tool::Qr, line)).await;
+        let response = direct.call(&key).await;
+        assert_eq!(response.header("strict-transport-security"), expected);
+        assert_eq!(response.header_values("strict-transport-security").len(), 1);
     }
 }
 
 #[tokio::test]
 async fn pages_and_preflights_match_the_edge() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let get = |target: &'static str| direct.proxy.send(Request::new("GET", target));
     let description = get("/openapi.json").await;
     assert_eq!(description.json()["servers"][0]["url"], "https://gateway.test");
@@ -313,7 +317,7 @@ async fn pages_and_preflights_match_the_edge() {
 
 #[tokio::test]
 async fn denied_call_is_logged_and_counted_with_its_key() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, id) = keys::fresh(Tier::Free);
     direct.pass(&key, 11).await;
     let line = format!("\"key_id\":\"{id}\"");
@@ -330,13 +334,13 @@ async fn signing_secret_rotates_without_refusing_calls() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signing");
     fs::write(&file, keys::KEY_SIGNING_SECRET).unwrap();
-    let named = |setup: Setup| {
+    let named = |config: ProxyConfig| {
         let text =
-            setup.text().replace("secret = \"${KEY_SIGNING_SECRET}\"", &format!("secret_file = {file:?}"));
+            config.text().replace("secret = \"${KEY_SIGNING_SECRET}\"", &format!("secret_file = {file:?}"));
         let keys = text.split_once("[keys]\n").unwrap().1.split_once("\n[").unwrap().0.to_owned();
-        setup.section("keys", &format!("{keys}\n"))
+        config.section("keys", &format!("{keys}\n"))
     };
-    let direct = Direct::with(Manner::Describe, named).await;
+    let direct = Direct::with(ToolBehavior::Describe, named).await;
     let (old, _) = keys::fresh(Tier::Pro);
     let new_secret = "another-key-signing-secret-of-the-tests";
     let both = format!("2:{new_secret},1:{}", keys::KEY_SIGNING_SECRET);
@@ -354,20 +358,21 @@ async fn signing_secret_rotates_without_refusing_calls() {
 
 #[tokio::test]
 async fn keys_over_tls_are_accepted_in_both_http_versions() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let tls = folder.server(&authority.identity(NAME));
     let direct =
-        Direct::with(Manner::Describe, |setup| without_terminator(setup).section("server.tls", &tls)).await;
+        Direct::with(ToolBehavior::Describe, |config| without_terminator(config).section("server.tls", &tls))
+            .await;
     let (key, _) = keys::fresh(Tier::Pro);
-    let mut client = Visitor::new(&authority).connect(direct.proxy.listen).await;
+    let mut client = TlsClient::new(&authority).connect(direct.proxy.listen).await;
     client.write(&call(&key).bytes()).await;
-    let answer = client.answer("GET").await.unwrap();
-    assert_eq!(answer.status, 200);
-    assert!(limits(&answer).1.starts_with(r#""minute";r=99;"#), "{answer:?}");
-    let http2 = Http2::safe(Visitor::new(&authority), direct.proxy.listen).await;
-    let answer = http2.send(&call(&key)).await;
-    assert_eq!(answer.status, 200);
-    assert!(limits(&answer).1.starts_with(r#""minute";r=98;"#), "{answer:?}");
+    let response = client.response("GET").await.unwrap();
+    assert_eq!(response.status, 200);
+    assert!(limits(&response).1.starts_with(r#""minute";r=99;"#), "{response:?}");
+    let http2 = Http2Client::over_tls(TlsClient::new(&authority), direct.proxy.listen).await;
+    let response = http2.send(&call(&key)).await;
+    assert_eq!(response.status, 200);
+    assert!(limits(&response).1.starts_with(r#""minute";r=98;"#), "{response:?}");
     let me = http2.send(&Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
     assert_eq!(me.json()["usage"]["day"]["used"], 2);
 }

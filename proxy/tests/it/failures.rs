@@ -1,85 +1,88 @@
-//! However a tool fails before its answer begins, the client gets a 503 that says why.
+//! However a tool fails before its response begins, the client gets a 503 that says why.
 
 use std::time::Duration;
 
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
-async fn failing(manner: Manner) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(manner).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"400ms\"");
-    (tool, setup.ready().await)
+async fn failing(behavior: ToolBehavior) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(behavior).await;
+    let config =
+        ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"400ms\"");
+    (tool, config.ready().await)
 }
 
 #[tokio::test]
 async fn every_failure_before_the_answer_is_a_503_of_the_right_kind() {
-    for (why, manner, code, error) in [
-        ("closes", Manner::SayAndClose(Vec::new()), "tool-unavailable", "connection_terminated"),
-        ("resets", Manner::SayAndReset(Vec::new()), "tool-unavailable", "connection_terminated"),
+    for (why, behavior, code, error) in [
+        ("closes", ToolBehavior::RespondAndClose(Vec::new()), "tool-unavailable", "connection_terminated"),
+        ("resets", ToolBehavior::RespondAndReset(Vec::new()), "tool-unavailable", "connection_terminated"),
         (
             "half a head",
-            Manner::SayAndClose(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
+            ToolBehavior::RespondAndClose(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
             "tool-unavailable",
             "connection_terminated",
         ),
         (
             "garbage",
-            Manner::SayAndClose(b"SSH-2.0-OpenSSH_9\r\n\r\n".to_vec()),
+            ToolBehavior::RespondAndClose(b"SSH-2.0-OpenSSH_9\r\n\r\n".to_vec()),
             "tool-unavailable",
             "http_protocol_error",
         ),
         (
             "two lengths",
-            Manner::Say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_vec()),
+            ToolBehavior::Respond(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_vec(),
+            ),
             "tool-unavailable",
             "http_protocol_error",
         ),
         (
             "TLS, which nobody asked for",
-            Manner::SayAndClose(b"\x15\x03\x01\x00\x02\x02\x46\r\n\r\n".to_vec()),
+            ToolBehavior::RespondAndClose(b"\x15\x03\x01\x00\x02\x02\x46\r\n\r\n".to_vec()),
             "tool-unavailable",
             "http_protocol_error",
         ),
         (
             "headers beyond what clients are sent",
-            Manner::Say(with_header_of(100 << 10)),
+            ToolBehavior::Respond(with_header_of(100 << 10)),
             "tool-unavailable",
             "http_response_header_section_size",
         ),
         (
             "headers without an end",
-            Manner::Say(with_header_of(3 << 20)),
+            ToolBehavior::Respond(with_header_of(3 << 20)),
             "tool-unavailable",
             "http_response_header_section_size",
         ),
         (
             "too many headers",
-            Manner::Say(format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(300)).into_bytes()),
+            ToolBehavior::Respond(format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(300)).into_bytes()),
             "tool-unavailable",
             "http_protocol_error",
         ),
-        ("silence", Manner::Wait, "tool-timeout", "http_response_timeout"),
+        ("silence", ToolBehavior::Wait, "tool-timeout", "http_response_timeout"),
         (
             "half a head, then silence",
-            Manner::Say(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
+            ToolBehavior::Respond(b"HTTP/1.1 200 OK\r\nA: b".to_vec()),
             "tool-timeout",
             "http_response_timeout",
         ),
     ] {
-        let (_tool, proxy) = failing(manner).await;
+        let (_tool, proxy) = failing(behavior).await;
         for request in [call("GET", "/v1/qr/generate"), post("/v1/qr/generate", "{}")] {
-            let answer = proxy.send(request).await;
-            assert_eq!((answer.status, answer.problem().as_str()), (503, code), "{why}");
-            let status = answer.header("proxy-status").expect("Proxy-Status");
+            let response = proxy.send(request).await;
+            assert_eq!((response.status, response.problem().as_str()), (503, code), "{why}");
+            let status = response.header("proxy-status").expect("Proxy-Status");
             assert_eq!(status, format!("utg-proxy; error={error}"), "{why}");
             // The server is still healthy, so the next call may well succeed.
-            assert_eq!(answer.header("retry-after"), Some("1"), "{why}");
+            assert_eq!(response.header("retry-after"), Some("1"), "{why}");
         }
     }
 }
@@ -90,10 +93,10 @@ fn with_header_of(length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_refused_connection_is_a_503_at_once() {
-    let (tool, proxy) = failing(Manner::Describe).await;
+    let (tool, proxy) = failing(ToolBehavior::Describe).await;
     tool.stop().await;
-    let answer = proxy.send(post("/v1/qr/generate", "{}")).await;
-    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"));
+    let response = proxy.send(post("/v1/qr/generate", "{}")).await;
+    assert_eq!((response.status, response.problem().as_str()), (503, "tool-unavailable"));
     assert!(
         proxy
             .metric(&format!(
@@ -111,12 +114,12 @@ async fn whatever_the_tool_itself_answers_passes_untouched() {
         let said = format!(
             "HTTP/1.1 {status} Of Its Own\r\nContent-Length: 5\r\nRetry-After: 77\r\nContent-Type: text/x\r\n\r\nhello"
         );
-        let (_tool, proxy) = failing(Manner::Say(said.into_bytes())).await;
-        let answer = proxy.send(post("/v1/qr/generate", "{}")).await;
-        assert_eq!((answer.status, answer.body.as_slice()), (status, &b"hello"[..]));
-        assert_eq!(answer.header("retry-after"), Some("77"));
-        assert_eq!(answer.header("content-type"), Some("text/x"));
-        assert_eq!(answer.header("x-gateway-problem"), None, "the edge charges for it");
+        let (_tool, proxy) = failing(ToolBehavior::Respond(said.into_bytes())).await;
+        let response = proxy.send(post("/v1/qr/generate", "{}")).await;
+        assert_eq!((response.status, response.body.as_slice()), (status, &b"hello"[..]));
+        assert_eq!(response.header("retry-after"), Some("77"));
+        assert_eq!(response.header("content-type"), Some("text/x"));
+        assert_eq!(response.header("x-gateway-problem"), None, "the edge charges for it");
     }
 }
 
@@ -126,10 +129,15 @@ async fn an_answer_that_breaks_off_does_not_look_complete() {
         &b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"[..],
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ] {
-        for manner in [Manner::SayAndClose(said.to_vec()), Manner::SayAndReset(said.to_vec())] {
-            let (tool, proxy) = failing(manner).await;
-            let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
-            assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"half"[..], false));
+        for behavior in
+            [ToolBehavior::RespondAndClose(said.to_vec()), ToolBehavior::RespondAndReset(said.to_vec())]
+        {
+            let (tool, proxy) = failing(behavior).await;
+            let response = proxy.send(call("GET", "/v1/qr/generate")).await;
+            assert_eq!(
+                (response.status, response.body.as_slice(), response.complete),
+                (200, &b"half"[..], false)
+            );
             assert_eq!(tool.calls(), 1, "what has begun is not begun again");
         }
     }
@@ -137,19 +145,20 @@ async fn an_answer_that_breaks_off_does_not_look_complete() {
 
 #[tokio::test]
 async fn a_stale_connection_costs_a_get_nothing() {
-    let (tool, proxy) = failing(Manner::Describe).await;
+    let (tool, proxy) = failing(ToolBehavior::Describe).await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     tool.stop().await;
     tool.restart();
-    until("the tool is healthy", || async { proxy.health(Tool::Qr).await == ["healthy"] }).await;
+    until("the tool is healthy", || async { proxy.upstream_health(Tool::Qr).await == ["healthy"] }).await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_full_pool_refuses_the_next_call_at_once_and_no_other_pool_does() {
-    let (slow, quick) = (FakeTool::start(Manner::Wait).await, FakeTool::start(Manner::Describe).await);
-    let setup = Setup::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]);
-    let proxy = setup.pool_line(Tool::Qr, "calls_in_flight = 3").ready().await;
+    let (slow, quick) =
+        (FakeTool::start(ToolBehavior::Wait).await, FakeTool::start(ToolBehavior::Describe).await);
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]);
+    let proxy = config.pool_line(Tool::Qr, "calls_in_flight = 3").ready().await;
     let mut waiting = Vec::new();
     for _ in 0..3 {
         let mut client = Client::connect(proxy.listen).await;
@@ -163,7 +172,7 @@ async fn a_full_pool_refuses_the_next_call_at_once_and_no_other_pool_does() {
     assert_eq!(proxy.send(call("GET", "/v1/pdf/merge")).await.status, 200);
     slow.release();
     for client in &mut waiting {
-        assert_eq!(client.answer("GET").await.unwrap().status, 200);
+        assert_eq!(client.response("GET").await.unwrap().status, 200);
     }
     until("there is room again", || async { proxy.send(call("GET", "/v1/qr/generate")).await.status == 200 })
         .await;
@@ -171,9 +180,9 @@ async fn a_full_pool_refuses_the_next_call_at_once_and_no_other_pool_does() {
 
 #[tokio::test]
 async fn one_key_cannot_take_all_places() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", "calls_in_flight_per_key = 2");
-    let proxy = setup.ready().await;
+    let tool = FakeTool::start(ToolBehavior::Wait).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("clients", "calls_in_flight_per_key = 2");
+    let proxy = config.ready().await;
     let mut waiting = Vec::new();
     for _ in 0..2 {
         let mut client = Client::connect(proxy.listen).await;
@@ -191,9 +200,9 @@ async fn one_key_cannot_take_all_places() {
 
 #[tokio::test]
 async fn client_that_resets_frees_its_slot() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"60s\"");
-    let proxy = setup.ready().await;
+    let tool = FakeTool::start(ToolBehavior::Wait).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"60s\"");
+    let proxy = config.ready().await;
     let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
     let mut client = Client::connect_abortive(proxy.listen).await;
     client.write(&call("GET", "/v1/qr/generate").bytes()).await;
@@ -205,12 +214,12 @@ async fn client_that_resets_frees_its_slot() {
 /// Closing one half says that no more is sent, and nothing of reading (RFC 9293, section 3.6).
 #[tokio::test]
 async fn client_that_half_closes_gets_its_response() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Wait).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
     for request in [call("GET", "/v1/qr/generate"), call("POST", "/v1/qr/generate").json("{}")] {
         let calls = tool.calls();
-        tool.set(Manner::Wait);
+        tool.set(ToolBehavior::Wait);
         let mut client = Client::connect(proxy.listen).await;
         client.write(&request.bytes()).await;
         until("the call has reached the tool", || async { tool.calls() > calls }).await;
@@ -219,8 +228,8 @@ async fn client_that_half_closes_gets_its_response() {
         assert_eq!(proxy.send(Request::new("GET", "/healthz")).await.status, 200);
         assert_eq!(proxy.metric(in_flight).await, Some(1.0));
         tool.release();
-        let answer = client.answer(request.method()).await.expect("a response");
-        assert_eq!((answer.status, answer.complete), (200, true));
+        let response = client.response(&request.method).await.expect("a response");
+        assert_eq!((response.status, response.complete), (200, true));
         assert!(client.is_closed().await);
         until("its slot is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
     }
@@ -229,15 +238,15 @@ async fn client_that_half_closes_gets_its_response() {
 /// Two requests and the end of the client's half at once: both are served.
 #[tokio::test]
 async fn pipelined_requests_before_half_close_are_all_served() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     for _ in 0..20 {
         let mut client = Client::connect(proxy.listen).await;
         let both = [call("GET", "/v1/qr/a").bytes(), call("GET", "/v1/qr/b").bytes()].concat();
         client.write(&both).await;
         client.close_half().await;
         for _ in 0..2 {
-            assert_eq!(client.answer("GET").await.expect("a response").status, 200);
+            assert_eq!(client.response("GET").await.expect("a response").status, 200);
         }
         assert!(client.is_closed().await);
     }
@@ -246,9 +255,9 @@ async fn pipelined_requests_before_half_close_are_all_served() {
 #[tokio::test]
 async fn a_dripping_head_is_cut_at_the_deadline_and_not_a_read_later() {
     let head = b"HTTP/1.1 200 OK\r\nX-Long-Header: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
-    let (_tool, proxy) = failing(Manner::Drip(head.to_vec(), Duration::from_millis(50))).await;
+    let (_tool, proxy) = failing(ToolBehavior::Drip(head.to_vec(), Duration::from_millis(50))).await;
     let begun = std::time::Instant::now();
-    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
-    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-timeout"));
+    let response = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((response.status, response.problem().as_str()), (503, "tool-timeout"));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }

@@ -2,49 +2,50 @@
 
 use shared::{key::KeyId, proof::Proof, request_id::RequestId, secret::MacKeys, tier::Tier, tool::Tool};
 
-use crate::support::{
-    FakeTool, Manner, Request, Signer,
-    grant::{SECRET, call, post},
-    proxy::Setup,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
+    grant::{call, post},
+    keys::GRANT_SECRET,
+    proxy::ProxyConfig,
 };
 
-async fn qr() -> (FakeTool, Setup) {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
-    (tool, setup)
+async fn qr() -> (FakeTool, ProxyConfig) {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+    (tool, config)
 }
 
 #[tokio::test]
 async fn a_granted_call_reaches_its_tool_and_comes_back() {
-    let (_tool, setup) = qr().await;
-    let proxy = setup.ready().await;
-    let answer = proxy.send(post("/v1/qr/generate?a=%20b&c", r#"{"url":"x"}"#)).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let seen = answer.json();
+    let (_tool, config) = qr().await;
+    let proxy = config.ready().await;
+    let response = proxy.send(post("/v1/qr/generate?a=%20b&c", r#"{"url":"x"}"#)).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    let seen = response.json();
     assert_eq!(seen["method"], "POST");
     assert_eq!(seen["target"], "/generate?a=%20b&c");
     assert_eq!(seen["body"], r#"{"url":"x"}"#);
     assert_eq!(seen["headers"]["x-gateway-key-id"], KeyId::new([5; 12]).to_string());
     assert_eq!(seen["headers"]["x-gateway-tier"], "pro");
-    let request_id = answer.header("x-request-id").unwrap();
+    let request_id = response.header("x-request-id").unwrap();
     assert_eq!(seen["headers"]["x-request-id"], request_id, "the tool and the client see one name");
     assert_ne!(request_id, "of-the-tool");
-    assert_eq!(answer.header("x-gateway-problem"), None, "a tool cannot speak for the gateway");
-    assert_eq!(answer.header("x-tool"), Some("yes"));
+    assert_eq!(response.header("x-gateway-problem"), None, "a tool cannot speak for the gateway");
+    assert_eq!(response.header("x-tool"), Some("yes"));
 }
 
 #[tokio::test]
 async fn response_carries_the_proof_of_its_grant() {
-    let (_tool, setup) = qr().await;
-    let proxy = setup.ready().await;
+    let (_tool, config) = qr().await;
+    let proxy = config.ready().await;
     let signer = Signer::default();
-    let text = || Request::new("POST", "/v1/qr/generate").body("text/plain", b"x");
+    let text = || Request::new("POST", "/v1/qr/generate").header("Content-Type", "text/plain").body(b"x");
     for (request, status) in [(Request::new("GET", "/v1/qr/generate"), 200), (text(), 415)] {
         let grant = signer.grant(&request);
-        let answer = proxy.send(request.clone().header("x-gateway-grant", &grant)).await;
-        assert_eq!(answer.status, status, "{answer:?}");
-        assert!(signer.is_proven(&grant, &request, answer.header("x-gateway-proof")), "{answer:?}");
-        let proofs = answer.headers().into_iter().filter(|(name, _)| name == "x-gateway-proof");
+        let response = proxy.send(request.clone().header("x-gateway-grant", &grant)).await;
+        assert_eq!(response.status, status, "{response:?}");
+        assert!(signer.is_proven(&grant, &request, response.header("x-gateway-proof")), "{response:?}");
+        let proofs = response.headers.iter().filter(|(name, _)| name == "x-gateway-proof");
         assert_eq!(proofs.count(), 1, "a tool's own is dropped");
         let again = proxy.send(request.header("x-gateway-grant", &grant)).await;
         assert_eq!((again.status, again.header("x-gateway-proof")), (401, None), "replayed");
@@ -55,27 +56,27 @@ async fn response_carries_the_proof_of_its_grant() {
 
 #[tokio::test]
 async fn probe_that_names_a_request_is_proven() {
-    let (_tool, setup) = qr().await;
-    let proxy = setup.ready().await;
-    let keys = MacKeys::parse(SECRET).unwrap();
+    let (_tool, config) = qr().await;
+    let proxy = config.ready().await;
+    let keys = MacKeys::parse(GRANT_SECRET).unwrap();
     for target in ["/healthz", "/v1/status"] {
         let id = RequestId([9; 16]);
-        let answer = proxy.send(Request::new("GET", target).header("x-request-id", &id.to_string())).await;
-        let proof = answer.header("x-gateway-proof").unwrap();
+        let response = proxy.send(Request::new("GET", target).header("x-request-id", &id.to_string())).await;
+        let proof = response.header("x-gateway-proof").unwrap();
         assert!(Proof::verify_probe(proof, id, "test", &keys), "{target}");
         for id in [None, Some(""), Some("no-id")] {
             let plain = Request::new("GET", target);
             let request = id.map_or_else(|| plain.clone(), |id| plain.clone().header("x-request-id", id));
-            let answer = proxy.send(request).await;
-            assert_eq!((answer.status, answer.header("x-gateway-proof")), (200, None), "{target} {id:?}");
+            let response = proxy.send(request).await;
+            assert_eq!((response.status, response.header("x-gateway-proof")), (200, None), "{target} {id:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn without_a_good_grant_nothing_reaches_a_tool() {
-    let (tool, setup) = qr().await;
-    let proxy = setup.ready().await;
+    let (tool, config) = qr().await;
+    let proxy = config.ready().await;
     let request = || Request::new("GET", "/v1/qr/generate");
     let signed = |signer: Signer| signer.granted(request());
     let good = Signer::default();
@@ -93,9 +94,9 @@ async fn without_a_good_grant_nothing_reaches_a_tool() {
         ("too old", signed(Signer { age_ms: 31_000, ..good.clone() })),
         ("of the future", signed(Signer { age_ms: -31_000, ..good.clone() })),
     ] {
-        let answer = proxy.send(request).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (401, "grant-invalid"), "{why}");
-        assert_eq!(answer.header("www-authenticate"), Some(r#"Grant realm="origin""#), "{why}");
+        let response = proxy.send(request).await;
+        assert_eq!((response.status, response.problem().as_str()), (401, "grant-invalid"), "{why}");
+        assert_eq!(response.header("www-authenticate"), Some(r#"Grant realm="origin""#), "{why}");
     }
     assert_eq!(tool.calls(), 0);
     let aged = |age_ms| signed(Signer { age_ms, ..good.clone() });
@@ -105,8 +106,8 @@ async fn without_a_good_grant_nothing_reaches_a_tool() {
 
 #[tokio::test]
 async fn a_grant_is_good_for_one_request() {
-    let (tool, setup) = qr().await;
-    let proxy = setup.ready().await;
+    let (tool, config) = qr().await;
+    let proxy = config.ready().await;
     let request = call("GET", "/v1/qr/generate");
     assert_eq!(proxy.send(request.clone()).await.status, 200);
     for _ in 0..3 {
@@ -117,13 +118,13 @@ async fn a_grant_is_good_for_one_request() {
 
 #[tokio::test]
 async fn of_many_copies_at_once_one_is_served() {
-    let (tool, setup) = qr().await;
-    let proxy = setup.ready().await;
+    let (tool, config) = qr().await;
+    let proxy = config.ready().await;
     let request = call("GET", "/v1/qr/generate");
     let mut copies = tokio::task::JoinSet::new();
     for _ in 0..32 {
         let (request, listen) = (request.clone(), proxy.listen);
-        copies.spawn(async move { request.send(listen).await.status });
+        copies.spawn(async move { Client::send_once(listen, &request).await.unwrap().status });
     }
     let statuses = copies.join_all().await;
     assert_eq!(statuses.iter().filter(|&&status| status == 200).count(), 1, "{statuses:?}");
@@ -132,13 +133,13 @@ async fn of_many_copies_at_once_one_is_served() {
 
 #[tokio::test]
 async fn when_no_more_requests_can_be_remembered_none_is_served() {
-    let (_tool, setup) = qr().await;
-    let proxy = setup.replay_capacity(1_000).ready().await;
+    let (_tool, config) = qr().await;
+    let proxy = config.replay_capacity(1_000).ready().await;
     let mut refused = None;
     for _ in 0..3_000 {
-        let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
-        if answer.status != 200 {
-            refused = Some(answer);
+        let response = proxy.send(call("GET", "/v1/qr/generate")).await;
+        if response.status != 200 {
+            refused = Some(response);
             break;
         }
     }
@@ -149,27 +150,27 @@ async fn when_no_more_requests_can_be_remembered_none_is_served() {
 
 #[tokio::test]
 async fn grants_of_both_live_secrets_are_good() {
-    let (_tool, setup) = qr().await;
+    let (_tool, config) = qr().await;
     let old = "old-old-old-old-old-old-old-old-old-old";
     let new = "new-new-new-new-new-new-new-new-new-new";
-    let proxy = setup.secret(&format!("2:{new},1:{old}")).ready().await;
+    let proxy = config.grant_secret(&format!("2:{new},1:{old}")).ready().await;
     for secret in [format!("2:{new}"), format!("1:{old}")] {
         let signer = Signer { secret, tier: Tier::Free, ..Signer::default() };
-        let answer = proxy.send(signer.granted(Request::new("GET", "/v1/qr/generate"))).await;
-        assert_eq!(answer.json()["headers"]["x-gateway-tier"], "free");
+        let response = proxy.send(signer.granted(Request::new("GET", "/v1/qr/generate"))).await;
+        assert_eq!(response.json()["headers"]["x-gateway-tier"], "free");
     }
 }
 
 #[tokio::test]
 async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop_and_its_good_calls_pass() {
-    let (_tool, setup) = qr().await;
-    let proxy = setup.line("clients", "refusals_per_second = 20").ready().await;
+    let (_tool, config) = qr().await;
+    let proxy = config.line("clients", "refusals_per_second = 20").ready().await;
     let mut stopped = 0;
     for _ in 0..200 {
-        let answer = proxy.send(Request::new("GET", "/v1/qr/generate")).await;
-        if answer.status == 429 {
-            assert_eq!(answer.problem(), "too-many-requests");
-            assert_eq!(answer.header("retry-after"), Some("1"));
+        let response = proxy.send(Request::new("GET", "/v1/qr/generate")).await;
+        if response.status == 429 {
+            assert_eq!(response.problem(), "too-many-requests");
+            assert_eq!(response.header("retry-after"), Some("1"));
             stopped += 1;
         }
     }

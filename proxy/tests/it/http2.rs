@@ -7,31 +7,30 @@ use futures_util::future::join_all;
 use h2::Reason;
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, PATIENCE, Request,
+use tests::{
+    Client, FakeTool, PATIENCE, Request, ToolBehavior,
     grant::{call, post},
-    h2 as over,
-    h2::Http2,
-    proxy::{Proxy, Setup},
-    tls::{Authority, Folder, NAME, Visitor},
+    http2::{self, Http2Client},
+    proxy::{Proxy, ProxyConfig},
+    tls::{Authority, NAME, TempFiles, TlsClient},
     until,
 };
 
 /// A proxy that takes HTTP/2 without TLS, with little patience.
-async fn hasty(manner: Manner) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(manner).await;
-    let setup = Setup::new()
+async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(behavior).await;
+    let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])
         .pool_line(Tool::Qr, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
         .line("clients", "h2c = true\nheader_timeout = \"300ms\"\nidle_timeout = \"1s\"");
-    (tool, setup.ready().await)
+    (tool, config.ready().await)
 }
 
 /// A proxy that takes HTTP/2 without TLS; `lines` are further ones of `[clients]`.
-async fn patient(manner: Manner, lines: &str) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(manner).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).line("clients", &format!("h2c = true\n{lines}"));
-    (tool, setup.ready().await)
+async fn patient(behavior: ToolBehavior, lines: &str) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(behavior).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("clients", &format!("h2c = true\n{lines}"));
+    (tool, config.ready().await)
 }
 
 /// Waits until so many connections have ended like this.
@@ -45,66 +44,70 @@ async fn ended(proxy: &Proxy, end: &str, count: f64) {
 
 #[tokio::test]
 async fn calls_over_http2_are_as_calls_over_http1() {
-    let (authority, folder) = (Authority::new(), Folder::new());
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new()
+    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])
         .section("server.tls", &folder.server(&authority.identity(NAME)));
-    let proxy = setup.ready().await;
-    let client = Http2::safe(Visitor::new(&authority), proxy.listen).await;
-    let answer = client.send(&call("GET", "/v1/qr/generate?a=b%20c").header("X-Mine", "yes")).await;
-    let said = answer.json();
-    assert_eq!((answer.status, said["target"].as_str()), (200, Some("/generate?a=b%20c")));
+    let proxy = config.ready().await;
+    let client = Http2Client::over_tls(TlsClient::new(&authority), proxy.listen).await;
+    let response = client.send(&call("GET", "/v1/qr/generate?a=b%20c").header("X-Mine", "yes")).await;
+    let said = response.json();
+    assert_eq!((response.status, said["target"].as_str()), (200, Some("/generate?a=b%20c")));
     assert_eq!(said["headers"]["host"], tool.address.to_string());
     assert_eq!(said["headers"]["x-mine"], "yes");
     assert_eq!(said["headers"]["x-gateway-grant"], serde_json::Value::Null);
-    assert_eq!(said["headers"]["x-request-id"].as_str(), answer.header("x-request-id"));
-    assert!(answer.header("connection").is_none() && answer.header("x-tool") == Some("yes"));
+    assert_eq!(said["headers"]["x-request-id"].as_str(), response.header("x-request-id"));
+    assert!(response.header("connection").is_none() && response.header("x-tool") == Some("yes"));
     for length in [0, 1, 5_000, 70_000, 1_000_000] {
         let body = format!("\"{}\"", "a".repeat(length));
-        let answer = client.send(&post("/v1/qr/generate", &body)).await;
-        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body.as_str())));
+        let response = client.send(&post("/v1/qr/generate", &body)).await;
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some(body.as_str())));
     }
     let many = join_all((0..50).map(|_| async { client.send(&post("/v1/qr/generate", "{}")).await.status }));
     assert_eq!(many.await, [200; 50]);
     assert!(proxy.metric(r#"utg_calls_total{status="2xx",tier="pro",tool="qr"}"#).await == Some(56.0));
     until("each has its line", || async { proxy.output().matches("\"tool\":\"qr\"").count() == 56 }).await;
     // The other protocol is there as well, for who does not ask for this one.
-    let mut other = Visitor::new(&authority).connect(proxy.listen).await;
+    let mut other = TlsClient::new(&authority).connect(proxy.listen).await;
     other.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    assert_eq!(other.answer("GET").await.expect("an answer").status, 200);
+    assert_eq!(other.response("GET").await.expect("a response").status, 200);
 }
 
 #[tokio::test]
 async fn a_body_of_unstated_length_reaches_the_tool_whole_and_an_answer_of_unstated_length_the_client() {
-    let (tool, proxy) = patient(Manner::Describe, "").await;
-    let client = Http2::plain(proxy.listen).await;
+    let (tool, proxy) = patient(ToolBehavior::Describe, "").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
-    let (answer, mut body) = client.begin(&request).await;
+    let (response, mut body) = client.begin(&request).await;
     for piece in ["\"one ", "two ", "", "three\""] {
         body.send_data(Bytes::from(piece), false).unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     body.send_data(Bytes::new(), true).unwrap();
-    let answer = over::read(answer, false).await.unwrap();
-    assert_eq!(answer.json()["body"], "\"one two three\"");
+    let response = http2::read(response, false).await.unwrap();
+    assert_eq!(response.json()["body"], "\"one two three\"");
     for said in [
         &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none \r\n3;a=1\r\ntwo\r\n0\r\n\r\n"[..],
         b"HTTP/1.0 200 OK\r\n\r\none two",
     ] {
-        tool.set(Manner::SayAndClose(said.to_vec()));
-        let answer = client.send(&call("GET", "/v1/qr/generate")).await;
-        assert_eq!((answer.body.as_slice(), answer.complete), (&b"one two"[..], true));
+        tool.set(ToolBehavior::RespondAndClose(said.to_vec()));
+        let response = client.send(&call("GET", "/v1/qr/generate")).await;
+        assert_eq!((response.body.as_slice(), response.complete), (&b"one two"[..], true));
     }
     for said in [
         &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"[..],
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
     ] {
-        tool.set(Manner::SayAndClose(said.to_vec()));
-        let answer = client.send(&call("GET", "/v1/qr/generate")).await;
-        assert_eq!((answer.status, answer.complete), (200, false), "what breaks off does not look complete");
+        tool.set(ToolBehavior::RespondAndClose(said.to_vec()));
+        let response = client.send(&call("GET", "/v1/qr/generate")).await;
+        assert_eq!(
+            (response.status, response.complete),
+            (200, false),
+            "what breaks off does not look complete"
+        );
     }
-    tool.set(Manner::Say(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()));
+    tool.set(ToolBehavior::Respond(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()));
     assert_eq!(client.send(&call("GET", "/v1/qr/generate")).await.status, 204);
 }
 
@@ -132,7 +135,7 @@ fn refused() -> Vec<(&'static str, Request)> {
         ("a long target", get(&format!("/v1/qr/a?{}", "a".repeat(8_192)))),
         ("many lines", filled(140)),
         ("large headers", get("/v1/qr/a").header("x-a", &"b".repeat(66_000))),
-        ("another type", call("POST", "/v1/qr/a").body("text/plain", b"a")),
+        ("another type", call("POST", "/v1/qr/a").header("Content-Type", "text/plain").body(b"a")),
         ("two types", post("/v1/qr/a", "{}").header("content-type", "a/b")),
         (
             "a stated body that is too large",
@@ -146,18 +149,18 @@ fn refused() -> Vec<(&'static str, Request)> {
 
 #[tokio::test]
 async fn what_is_refused_is_refused_with_the_same_words() {
-    let (_tool, proxy) = patient(Manner::Describe, "").await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = patient(ToolBehavior::Describe, "").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     for ((why, request), (_, again)) in refused().into_iter().zip(refused()) {
         let old = proxy.send(again).await;
         let new = match why {
             "a stated body that is too large" => {
-                over::read(client.begin(&request).await.0, false).await.unwrap()
+                http2::read(client.begin(&request).await.0, false).await.unwrap()
             }
             _ => client.send(&request).await,
         };
         assert_eq!((new.status, new.problem()), (old.status, old.problem()), "{why}");
-        assert!(!client.is_over(), "{why}: it ends the request and not the connection");
+        assert!(!client.is_closed(), "{why}: it ends the request and not the connection");
     }
     assert_eq!(client.send(&get("/healthz")).await.status, 200);
     // The library refuses by itself what is beyond all bounds.
@@ -167,79 +170,79 @@ async fn what_is_refused_is_refused_with_the_same_words() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_while_it_comes() {
-    let (_tool, proxy) = patient(Manner::Describe, "").await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = patient(ToolBehavior::Describe, "").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = call("POST", "/v1/qr/a").header("content-type", "application/json");
-    let (answer, mut body) = client.begin(&request).await;
+    let (response, mut body) = client.begin(&request).await;
     body.send_data(vec![b'a'; 11 << 20].into(), true).unwrap();
-    let answer = over::read(answer, false).await.unwrap();
-    assert_eq!((answer.status, answer.problem().as_str()), (413, "body-too-large"));
+    let response = http2::read(response, false).await.unwrap();
+    assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"));
 }
 
 #[tokio::test]
 async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
-    let (_tool, proxy) = hasty(Manner::Describe).await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = || call("POST", "/v1/qr/generate").header("content-type", "application/json");
     for request in [request(), request().header("content-length", "10")] {
-        let (answer, mut body) = client.begin(&request).await;
+        let (response, mut body) = client.begin(&request).await;
         body.send_data(Bytes::from_static(b"half"), false).unwrap();
-        let answer = over::read(answer, false).await.unwrap();
-        assert_eq!((answer.status, answer.problem().as_str()), (408, "request-timeout"));
+        let response = http2::read(response, false).await.unwrap();
+        assert_eq!((response.status, response.problem().as_str()), (408, "request-timeout"));
     }
 }
 
 #[tokio::test]
 async fn a_slow_upload_does_not_use_up_the_time_of_the_tool() {
-    let (_tool, proxy) = hasty(Manner::Describe).await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = call("POST", "/v1/qr/generate").header("content-type", "application/json");
-    let (answer, mut body) = client.begin(&request).await;
+    let (response, mut body) = client.begin(&request).await;
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_millis(100)).await;
         body.send_data(Bytes::from_static(b"1"), false).unwrap();
     }
     body.send_data(Bytes::new(), true).unwrap();
-    assert_eq!(over::read(answer, false).await.unwrap().json()["body"], "1111111111");
+    assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "1111111111");
 }
 
 #[tokio::test]
 async fn a_tool_that_says_nothing_or_stops_in_the_middle_is_not_waited_for() {
-    let (tool, proxy) = hasty(Manner::Wait).await;
-    let client = Http2::plain(proxy.listen).await;
+    let (tool, proxy) = short_timeouts(ToolBehavior::Wait).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     for request in [call("GET", "/v1/qr/generate"), post("/v1/qr/generate", "{}")] {
         let begun = Instant::now();
-        let answer = client.send(&request).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-timeout"));
-        assert_eq!(answer.header("proxy-status"), Some("utg-proxy; error=http_response_timeout"));
+        let response = client.send(&request).await;
+        assert_eq!((response.status, response.problem().as_str()), (503, "tool-timeout"));
+        assert_eq!(response.header("proxy-status"), Some("utg-proxy; error=http_response_timeout"));
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     }
-    tool.set(Manner::Say(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhalf".to_vec()));
+    tool.set(ToolBehavior::Respond(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhalf".to_vec()));
     let begun = Instant::now();
-    let answer = client.send(&call("GET", "/v1/qr/generate")).await;
-    assert_eq!((answer.status, answer.complete), (200, false));
+    let response = client.send(&call("GET", "/v1/qr/generate")).await;
+    assert_eq!((response.status, response.complete), (200, false));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     let said = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n".to_vec();
-    tool.set(Manner::SayAndDrip(said, b"abcdefghijkl".to_vec(), Duration::from_millis(60)));
-    let answer = client.send(&call("GET", "/v1/qr/generate")).await;
-    assert_eq!((answer.complete, answer.body.len()), (true, 12), "one that goes on may take its time");
+    tool.set(ToolBehavior::RespondAndDrip(said, b"abcdefghijkl".to_vec(), Duration::from_millis(60)));
+    let response = client.send(&call("GET", "/v1/qr/generate")).await;
+    assert_eq!((response.complete, response.body.len()), (true, 12), "one that goes on may take its time");
 }
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_its_answer_is_cut_and_others_on_its_connection_are_not() {
-    let (tool, proxy) = patient(Manner::Describe, "idle_timeout = \"1s\"").await;
+    let (tool, proxy) = patient(ToolBehavior::Describe, "idle_timeout = \"1s\"").await;
     let mut large = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n".to_vec();
     large.resize(large.len() + 5_000_000, b'a');
-    tool.set(Manner::Say(large));
-    let client = Http2::plain(proxy.listen).await;
-    let (answer, mut body) = client.begin(&call("GET", "/v1/qr/generate")).await;
+    tool.set(ToolBehavior::Respond(large));
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
+    let (response, mut body) = client.begin(&call("GET", "/v1/qr/generate")).await;
     body.send_data(Bytes::new(), true).unwrap();
     let begun = Instant::now();
-    let answer = answer.await.unwrap();
-    assert_eq!(answer.status(), 200);
-    let mut stream = answer.into_body();
+    let response = response.await.unwrap();
+    assert_eq!(response.status(), 200);
+    let mut stream = response.into_body();
     let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
-    until("its call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
+    until("its call is in flight", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
     until("its call is given up", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     let mut end = None;
@@ -252,78 +255,78 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_and_others_on_its_conn
             }
         }
     }
-    let end = end.expect("no whole answer");
+    let end = end.expect("no whole response");
     assert_eq!(end.reason(), Some(Reason::INTERNAL_ERROR), "{end:?}");
-    tool.set(Manner::Describe);
+    tool.set(ToolBehavior::Describe);
     assert_eq!(client.send(&call("GET", "/v1/qr/generate")).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_client_that_takes_its_request_back_frees_its_place() {
-    let (tool, proxy) = patient(Manner::Wait, "").await;
+    let (tool, proxy) = patient(ToolBehavior::Wait, "").await;
     let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
-    let client = Http2::plain(proxy.listen).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     for over in [true, false] {
-        let (answer, mut body) =
+        let (response, mut body) =
             client.begin(&call("POST", "/v1/qr/a").header("content-type", "application/json")).await;
         // More than is buffered before a slot is taken.
         body.send_data(vec![b'a'; 80 << 10].into(), over).unwrap();
-        until("the call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
+        until("the call is in flight", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
         body.send_reset(Reason::CANCEL);
-        drop(answer);
+        drop(response);
         until("its place is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
     }
-    let (answer, mut body) = client.begin(&call("GET", "/v1/qr/a")).await;
+    let (response, mut body) = client.begin(&call("GET", "/v1/qr/a")).await;
     body.send_data(Bytes::new(), true).unwrap();
-    until("the call is under way", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
-    drop((answer, body, client));
+    until("the call is in flight", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
+    drop((response, body, client));
     until("its place is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
     tool.release();
 }
 
 #[tokio::test]
 async fn a_client_is_told_to_send_its_body_when_the_tool_is_there() {
-    let (_tool, proxy) = patient(Manner::Describe, "").await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = patient(ToolBehavior::Describe, "").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request =
         call("POST", "/v1/qr/a").header("content-type", "application/json").header("expect", "100-continue");
-    let (mut answer, mut body) = client.begin(&request).await;
-    let told = std::future::poll_fn(|context| answer.poll_informational(context)).await;
-    assert_eq!(told.expect("an interim answer").unwrap().status().as_u16(), 100);
+    let (mut response, mut body) = client.begin(&request).await;
+    let told = std::future::poll_fn(|context| response.poll_informational(context)).await;
+    assert_eq!(told.expect("an interim response").unwrap().status().as_u16(), 100);
     body.send_data(Bytes::from_static(b"{}"), true).unwrap();
-    assert_eq!(over::read(answer, false).await.unwrap().json()["body"], "{}");
+    assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "{}");
 }
 
 #[tokio::test]
 async fn without_being_asked_for_it_is_refused_on_plain_connections() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-    assert_eq!(client.answer("GET").await.expect("an answer").problem(), "header-malformed");
+    assert_eq!(client.response("GET").await.expect("a response").problem(), "header-malformed");
     // Where it is asked for, HTTP/1.1 is there all the same, whatever its first letters.
-    let (_tool, proxy) = patient(Manner::Describe, "").await;
+    let (_tool, proxy) = patient(ToolBehavior::Describe, "").await;
     for request in [call("GET", "/v1/qr/a"), post("/v1/qr/a", "{}"), Request::new("PRI", "/v1/qr/a")] {
-        let status = if request.method() == "PRI" { 405 } else { 200 };
+        let status = if request.method == "PRI" { 405 } else { 200 };
         assert_eq!(proxy.send(request).await.status, status);
     }
 }
 
 #[tokio::test]
 async fn over_tls_it_can_be_switched_off() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let section = folder.server(&authority.identity(NAME)) + "http2 = false\n";
-    let proxy = Setup::new().section("server.tls", &section).ready().await;
-    assert!(Visitor::new(&authority).alpn("h2").stream(proxy.listen).await.is_err());
-    assert!(Visitor::new(&authority).alpn("http/1.1").stream(proxy.listen).await.is_ok());
+    let proxy = ProxyConfig::new().section("server.tls", &section).ready().await;
+    assert!(TlsClient::new(&authority).alpn("h2").stream(proxy.listen).await.is_err());
+    assert!(TlsClient::new(&authority).alpn("http/1.1").stream(proxy.listen).await.is_ok());
     assert_eq!(proxy.metric(r#"utg_tls_handshakes_total{outcome="incompatible"}"#).await, Some(1.0));
 }
 
 #[tokio::test]
 async fn a_connection_has_so_many_requests_at_once_and_in_all() {
     let (tool, proxy) =
-        patient(Manner::Wait, "streams_per_connection = 3\nrequests_per_connection = 5").await;
-    let client = Http2::plain(proxy.listen).await;
+        patient(ToolBehavior::Wait, "streams_per_connection = 3\nrequests_per_connection = 5").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     until("the proxy's bounds are known", || async { client.send.current_max_send_streams() == 3 }).await;
     let calls = join_all((0..5).map(|_| async { client.send(&call("GET", "/v1/qr/a")).await.status }));
     let released = async {
@@ -335,18 +338,18 @@ async fn a_connection_has_so_many_requests_at_once_and_in_all() {
     assert_eq!(futures_util::future::join(calls, released).await.0, [200; 5]);
     assert!(client.try_send(&call("GET", "/v1/qr/a")).await.is_err(), "it is used up");
     ended(&proxy, "done", 1.0).await;
-    assert!(client.ended().await.is_ok(), "it was told so beforehand");
+    assert!(client.closed().await.is_ok(), "it was told so beforehand");
 }
 
 #[tokio::test]
 async fn requests_that_are_made_to_be_taken_back_end_the_connection_and_no_other() {
-    let (_tool, proxy) = patient(Manner::Wait, "").await;
-    let other = Http2::plain(proxy.listen).await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = patient(ToolBehavior::Wait, "").await;
+    let other = Http2Client::prior_knowledge(proxy.listen).await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let mut made = 0;
     while made < 2_000 {
         let Ok(mut sender) = client.send.clone().ready().await else { break };
-        let request = over::head(&call("GET", "/v1/qr/a")).unwrap();
+        let request = http2::head(&call("GET", "/v1/qr/a")).unwrap();
         let Ok((_answer, mut body)) = sender.send_request(request, false) else { break };
         // So that it is not only made in the client's memory.
         tokio::task::yield_now().await;
@@ -355,7 +358,7 @@ async fn requests_that_are_made_to_be_taken_back_end_the_connection_and_no_other
     }
     assert!(made < 1_500, "{made}");
     // It is told why, unless what it goes on sending is in the way.
-    let why = client.ended().await.unwrap_err();
+    let why = client.closed().await.unwrap_err();
     assert!(why.is_io() || why.reason() == Some(Reason::ENHANCE_YOUR_CALM), "{why}");
     ended(&proxy, "flood", 1.0).await;
     assert_eq!(other.send(&Request::new("GET", "/healthz")).await.status, 200);
@@ -365,7 +368,7 @@ async fn requests_that_are_made_to_be_taken_back_end_the_connection_and_no_other
 
 #[tokio::test]
 async fn a_connection_without_requests_is_closed_however_lively_it_is() {
-    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     // A greeting that does not come, and one after which nothing does.
     let mut silent = Client::connect(proxy.listen).await;
     let since = Instant::now();
@@ -382,9 +385,9 @@ async fn a_connection_without_requests_is_closed_however_lively_it_is() {
     let driver = tokio::spawn(connection);
     let client_answer = {
         let mut sender = send.ready().await.unwrap();
-        let request = over::head(&Request::new("GET", "/healthz")).unwrap();
-        let (answer, _body) = sender.send_request(request, true).unwrap();
-        let status = answer.await.unwrap().status();
+        let request = http2::head(&Request::new("GET", "/healthz")).unwrap();
+        let (response, _body) = sender.send_request(request, true).unwrap();
+        let status = response.await.unwrap().status();
         (sender, status)
     };
     assert_eq!(client_answer.1, 200);
@@ -400,7 +403,7 @@ async fn a_connection_without_requests_is_closed_however_lively_it_is() {
 
 #[tokio::test]
 async fn frames_without_end_keep_nobody_else_waiting() {
-    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let ping = [&[0, 0, 8, 6, 0, 0, 0, 0, 0][..], &[7; 8]].concat();
     let settings = vec![0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
     // A head that never ends, in frames that each hold a byte of it.
@@ -410,12 +413,12 @@ async fn frames_without_end_keep_nobody_else_waiting() {
     for (first, flood) in [(vec![], ping), (vec![], settings), (headers, continuation), (vec![], nothing)] {
         let mut client = Client::connect(proxy.listen).await;
         client.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").await;
-        client.write_some(&first).await;
+        client.try_write(&first).await;
         let flood = flood.repeat(1_000);
         let flooding = async {
             for _ in 0..50 {
                 // Nobody reads what is answered: once that is too much, no more is taken.
-                let written = tokio::time::timeout(Duration::from_millis(200), client.write_some(&flood));
+                let written = tokio::time::timeout(Duration::from_millis(200), client.try_write(&flood));
                 if !matches!(written.await, Ok(true)) {
                     break;
                 }
@@ -446,15 +449,15 @@ async fn frames_without_end_keep_nobody_else_waiting() {
 
 #[tokio::test]
 async fn at_the_end_of_the_process_what_is_under_way_is_finished() {
-    let (tool, mut proxy) = patient(Manner::Wait, "").await;
-    let client = Http2::plain(proxy.listen).await;
-    let idle = Http2::plain(proxy.listen).await;
+    let (tool, mut proxy) = patient(ToolBehavior::Wait, "").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
+    let idle = Http2Client::prior_knowledge(proxy.listen).await;
     assert_eq!(idle.send(&Request::new("GET", "/healthz")).await.status, 200);
     let request = call("GET", "/v1/qr/a");
-    let answer = client.send(&request);
+    let response = client.send(&request);
     let ending = async {
-        until("the call is under way", || async { tool.calls() == 1 }).await;
-        proxy.signal("-TERM");
+        until("the call is in flight", || async { tool.calls() == 1 }).await;
+        proxy.signal("TERM");
         until("no new connection is taken", || async {
             tokio::net::TcpStream::connect(proxy.listen).await.is_err()
         })
@@ -462,18 +465,18 @@ async fn at_the_end_of_the_process_what_is_under_way_is_finished() {
         let mut large = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n".to_vec();
         large.resize(large.len() + 5_000_000, b'a');
         tool.release();
-        tool.set(Manner::Say(large));
+        tool.set(ToolBehavior::Respond(large));
     };
-    let (answer, ()) = futures_util::future::join(answer, ending).await;
-    assert_eq!((answer.status, answer.complete, answer.body.len()), (200, true, 5_000_000));
-    assert!(client.ended().await.is_ok() && idle.ended().await.is_ok(), "both were told");
-    assert!(proxy.ended().await.success());
+    let (response, ()) = futures_util::future::join(response, ending).await;
+    assert_eq!((response.status, response.complete, response.body.len()), (200, true, 5_000_000));
+    assert!(client.closed().await.is_ok() && idle.closed().await.is_ok(), "both were told");
+    assert!(proxy.exited().await.success());
 }
 
 #[tokio::test]
 async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop() {
-    let (_tool, proxy) = patient(Manner::Describe, "refusals_per_second = 20").await;
-    let client = Http2::plain(proxy.listen).await;
+    let (_tool, proxy) = patient(ToolBehavior::Describe, "refusals_per_second = 20").await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let statuses =
         join_all((0..100).map(|_| async { client.send(&Request::new("GET", "/v1/qr/a")).await.status }))
             .await;
@@ -483,13 +486,13 @@ async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop() {
 
 #[tokio::test]
 async fn a_connection_that_agreed_on_it_and_says_nothing_is_cut_within_the_time_for_headers() {
-    let (authority, folder) = (Authority::new(), Folder::new());
-    let setup = Setup::new()
+    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let config = ProxyConfig::new()
         .line("clients", "header_timeout = \"300ms\"")
         .section("server.tls", &folder.server(&authority.identity(NAME)));
-    let proxy = setup.ready().await;
+    let proxy = config.ready().await;
     let since = Instant::now();
-    let mut silent = Client::over(Visitor::new(&authority).alpn("h2").stream(proxy.listen).await.unwrap());
+    let mut silent = Client::over(TlsClient::new(&authority).alpn("h2").stream(proxy.listen).await.unwrap());
     // It greets, and hears nothing back.
     while silent.head().await.is_some() {}
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());

@@ -13,15 +13,15 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::support::{
-    FakeTool, Manner, Request,
+use tests::{
+    FakeTool, Request, ToolBehavior,
     grant::{call, post},
-    h2::Http2,
-    h2_frames::{
+    http2::Http2Client,
+    http2::frames::{
         DATA, Frame, Frames, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, data, head, open, ping, repeated,
         stored,
     },
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
@@ -29,7 +29,7 @@ const CANCEL: [u8; 4] = [0, 0, 0, 8];
 const STREAMS: u32 = 128;
 
 async fn h2c(tool: &FakeTool) -> Proxy {
-    Setup::new().tool(Tool::Qr, &[tool]).line("clients", "h2c = true").ready().await
+    ProxyConfig::new().tool(Tool::Qr, &[tool]).line("clients", "h2c = true").ready().await
 }
 
 /// Requests on every stream that a connection may have, each of 61 KB of headers in less than 100 bytes.
@@ -53,7 +53,7 @@ async fn total(proxy: &Proxy, name: &str) -> f64 {
 async fn unverified_streams_with_a_closed_window_hold_little_memory() {
     const CONNECTIONS: u32 = 8;
     const MIB: u64 = 1 << 20;
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = h2c(&tool).await;
     let before = proxy.memory("VmRSS");
     let mut clients = Vec::new();
@@ -87,7 +87,7 @@ async fn unverified_streams_with_a_closed_window_hold_little_memory() {
 
 #[tokio::test]
 async fn refusal_is_sent_once_the_client_opens_its_window() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = h2c(&tool).await;
     let mut client = Frames::connect(proxy.listen, 0).await;
     client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
@@ -156,10 +156,10 @@ async fn upload(mut body: h2::SendStream<Bytes>, length: usize, sent: Arc<Atomic
 #[tokio::test]
 async fn stalled_uploads_do_not_stop_others_of_their_connection() {
     const STALLED: usize = 8;
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).upstreams(Tool::Pdf, &[&stalled_tool().await]);
-    let proxy = setup.line("clients", "h2c = true").ready().await;
-    let client = Http2::plain(proxy.listen).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).upstreams(Tool::Pdf, &[&stalled_tool().await]);
+    let proxy = config.line("clients", "h2c = true").ready().await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let sent = Arc::new(AtomicUsize::new(0));
     let (mut responses, mut uploads) = (Vec::new(), JoinSet::new());
     for _ in 0..STALLED {
@@ -197,7 +197,7 @@ async fn window(client: &mut Frames, window: &mut u64, least: u64) -> u64 {
 
 #[tokio::test]
 async fn connection_window_grows_with_the_first_valid_grant() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = h2c(&tool).await;
     let mut client = Frames::connect(proxy.listen, 65_535).await;
     let mut stated = 65_535;
@@ -212,7 +212,7 @@ async fn connection_window_grows_with_the_first_valid_grant() {
 #[tokio::test]
 async fn small_pieces_of_a_body_hold_little_memory() {
     const MIB: u64 = 1 << 20;
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = h2c(&tool).await;
     let mut client = Frames::connect(proxy.listen, 65_535).await;
     let request = call("POST", "/v1/qr/a").header("content-type", "application/json");

@@ -12,7 +12,7 @@ use proxy::config::Config;
 use serde_json::Value;
 use shared::{problem::Code, tool::Tool};
 
-use crate::support::{FakeTool, Manner, grant::call, proxy::Setup};
+use tests::{FakeTool, ToolBehavior, grant::call, process::binary, proxy::ProxyConfig};
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
@@ -58,7 +58,7 @@ fn is_of_the_scrape(matcher: &str) -> bool {
 
 #[tokio::test]
 async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     let expressions = [alert_lines("expr:"), dashboard_expressions()].concat();
     let metrics: Vec<_> = expressions.iter().flat_map(|expression| metrics_of(expression)).collect();
@@ -76,7 +76,7 @@ async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has()
 
 #[tokio::test]
 async fn every_metric_of_the_gateway_is_shown_by_an_alert_or_the_dashboard() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     let own: BTreeSet<_> = samples.lines().filter_map(|line| line.strip_prefix("# TYPE utg_")).collect();
     let shown =
@@ -128,7 +128,7 @@ fn every_setting_that_the_guide_names_exists() {
 #[test]
 fn the_unit_starts_the_binary_as_it_is_and_from_where_the_guide_puts_it() {
     let (unit, guide) = (file("conf/proxy.service"), file("docs/operating.md"));
-    let help = Command::new(env!("CARGO_BIN_EXE_proxy")).arg("--help").output().unwrap();
+    let help = Command::new(binary("proxy")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let commands: Vec<_> =
         unit.lines().filter_map(|line| line.strip_prefix("ExecStart")?.split_once('=')).collect();
@@ -170,7 +170,7 @@ fn systemd(arguments: &[&str], unit: &Path) -> Option<Output> {
 fn systemd_takes_the_unit_and_finds_little_exposed() {
     let folder = tempfile::tempdir().unwrap();
     let unit = folder.path().join("utg-proxy.service");
-    let text = file("conf/proxy.service").replace("/usr/local/bin/proxy", env!("CARGO_BIN_EXE_proxy"));
+    let text = file("conf/proxy.service").replace("/usr/local/bin/proxy", binary("proxy").to_str().unwrap());
     fs::write(&unit, text).unwrap();
     for arguments in [&["verify"][..], &["security", "--offline=true", "--threshold=15"]] {
         let Some(output) = systemd(arguments, &unit) else { continue };
@@ -182,8 +182,9 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
 
 #[tokio::test]
 async fn a_second_attempt_is_counted_as_one_retry() {
-    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
-    let proxy = Setup::new()
+    let tools =
+        [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
+    let proxy = ProxyConfig::new()
         .tool(Tool::Qr, &[&tools[0], &tools[1]])
         .pool_line(Tool::Qr, "probe.interval = \"60s\"")
         .ready()

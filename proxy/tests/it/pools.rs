@@ -3,19 +3,20 @@
 use shared::{key::KeyId, time::UnixMillis, tool::Tool};
 use tokio::net::TcpListener;
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    proxy::Setup,
+    proxy::ProxyConfig,
     until,
 };
 
 #[tokio::test]
 async fn calls_are_shared_by_weight() {
-    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let (one, two) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
     let names = [format!("{} weight=3", one.address), two.address.to_string()];
-    let setup = Setup::new().upstreams(Tool::Qr, &[&names[0], &names[1]]);
-    let proxy = setup.ready().await;
+    let config = ProxyConfig::new().upstreams(Tool::Qr, &[&names[0], &names[1]]);
+    let proxy = config.ready().await;
     for _ in 0..40 {
         assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }
@@ -24,9 +25,10 @@ async fn calls_are_shared_by_weight() {
 
 #[tokio::test]
 async fn key_hash_keeps_a_key_on_its_upstream() {
-    let (one, two) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
-    let setup = Setup::new().tool(Tool::Qr, &[&one, &two]);
-    let proxy = setup.pool_line(Tool::Qr, "balance = \"key-hash\"").ready().await;
+    let (one, two) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&one, &two]);
+    let proxy = config.pool_line(Tool::Qr, "balance = \"key-hash\"").ready().await;
     for _ in 0..10 {
         assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }
@@ -42,9 +44,9 @@ async fn key_hash_keeps_a_key_on_its_upstream() {
 #[tokio::test]
 async fn backup_serves_when_others_fail_and_draining_never() {
     let servers = [
-        FakeTool::start(Manner::Describe).await,
-        FakeTool::start(Manner::Describe).await,
-        FakeTool::start(Manner::Describe).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+        FakeTool::start(ToolBehavior::Describe).await,
     ];
     let [main, backup, draining] = &servers;
     let names = [
@@ -52,7 +54,7 @@ async fn backup_serves_when_others_fail_and_draining_never() {
         format!("{} backup", backup.address),
         format!("{} drain", draining.address),
     ];
-    let proxy = Setup::new().upstreams(Tool::Qr, &names.each_ref().map(String::as_str)).ready().await;
+    let proxy = ProxyConfig::new().upstreams(Tool::Qr, &names.each_ref().map(String::as_str)).ready().await;
     for _ in 0..4 {
         assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }
@@ -66,18 +68,20 @@ async fn backup_serves_when_others_fail_and_draining_never() {
 
 #[tokio::test]
 async fn failing_calls_eject_and_upstream_returns() {
-    let (bad, good) =
-        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
-    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
-    let setup = setup.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 10");
-    let proxy = setup.ready().await;
+    let (bad, good) = (
+        FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+    );
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&bad, &good]);
+    let config = config.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 10");
+    let proxy = config.ready().await;
     for _ in 0..10 {
         proxy.send(post("/v1/qr/a", "{}")).await;
     }
     assert_eq!((bad.calls(), good.calls()), (5, 5));
     let series = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, bad.address);
     assert_eq!(proxy.metric(&series).await, Some(1.0));
-    bad.set(Manner::Describe);
+    bad.set(ToolBehavior::Describe);
     until("it gets calls again", || async {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
         bad.calls() > 5
@@ -87,16 +91,18 @@ async fn failing_calls_eject_and_upstream_returns() {
 
 #[tokio::test]
 async fn ejected_upstream_gets_one_trial_call_at_a_time() {
-    let (bad, good) =
-        (FakeTool::start(Manner::SayAndClose(Vec::new())).await, FakeTool::start(Manner::Describe).await);
-    let setup = Setup::new().tool(Tool::Qr, &[&bad, &good]);
-    let setup = setup.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 100\neject_time = \"200ms\"");
-    let proxy = setup.ready().await;
+    let (bad, good) = (
+        FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+    );
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&bad, &good]);
+    let config = config.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 100\neject_time = \"200ms\"");
+    let proxy = config.ready().await;
     for _ in 0..10 {
         proxy.send(post("/v1/qr/a", "{}")).await;
     }
     assert_eq!((bad.calls(), good.calls()), (5, 5));
-    bad.set(Manner::Wait);
+    bad.set(ToolBehavior::Wait);
     let mut waiting = Vec::new();
     while bad.calls() == 5 {
         let (before, mut client) = (bad.calls() + good.calls(), Client::connect(proxy.listen).await);
@@ -119,14 +125,16 @@ async fn ejected_upstream_gets_one_trial_call_at_a_time() {
 
 #[tokio::test]
 async fn upstream_off_is_not_called_or_probed() {
-    let (on, off) = (FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await);
+    let (on, off) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
     let upstreams = [on.address.to_string(), format!("{} off", off.address)];
-    let proxy = Setup::new().upstreams(Tool::Qr, &upstreams.each_ref().map(String::as_str)).ready().await;
+    let proxy =
+        ProxyConfig::new().upstreams(Tool::Qr, &upstreams.each_ref().map(String::as_str)).ready().await;
     for _ in 0..4 {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
     }
     assert_eq!((on.calls(), off.calls()), (4, 0));
-    assert_eq!(proxy.health(Tool::Qr).await, ["healthy", "unknown"]);
+    assert_eq!(proxy.upstream_health(Tool::Qr).await, ["healthy", "unknown"]);
     let healthy =
         |tool: &FakeTool| format!(r#"utg_upstream_healthy{{tool="qr",upstream="{}"}}"#, tool.address);
     assert_eq!(proxy.metric(&healthy(&on)).await, Some(1.0));
@@ -135,37 +143,40 @@ async fn upstream_off_is_not_called_or_probed() {
 
 #[tokio::test]
 async fn disabled_tool_is_503_with_retry_after() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let now = UnixMillis(
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64,
     );
     let disabled = |until: &str| {
-        let setup = Setup::new().tool(Tool::Qr, &[&tool]);
-        setup.pool_line(Tool::Qr, &format!("disabled_until = \"{until}\""))
+        let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+        config.pool_line(Tool::Qr, &format!("disabled_until = \"{until}\""))
     };
     let proxy = disabled(&now.plus(100_000).to_rfc3339()).ready().await;
-    let answer = proxy.send(call("GET", "/v1/qr/a")).await;
-    assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-disabled"));
-    let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    let response = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((response.status, response.problem().as_str()), (503, "tool-disabled"));
+    let wait: u64 = response.header("retry-after").unwrap().parse().unwrap();
     assert!((80..=100).contains(&wait), "{wait}");
     let proxy = disabled("further-notice").ready().await;
-    let answer = proxy.send(call("GET", "/v1/qr/a")).await;
-    assert_eq!((answer.problem().as_str(), answer.header("retry-after")), ("tool-disabled", None));
+    let response = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((response.problem().as_str(), response.header("retry-after")), ("tool-disabled", None));
     let proxy = disabled("2020-01-01T00:00:00Z").ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200, "the time is over");
 }
 
 #[tokio::test]
 async fn tcp_probe_on_own_port_decides_health() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     tool.set_healthy(false);
     let side = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = side.local_addr().unwrap().port();
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
     let line = format!("probe = {{ kind = \"tcp\", port = {port}, interval = \"100ms\" }}");
-    let proxy = setup.pool_line(Tool::Qr, &line).ready().await;
+    let proxy = config.pool_line(Tool::Qr, &line).ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     drop(side);
-    until("nobody listens there any more", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    until("nobody listens there any more", || async {
+        proxy.upstream_health(Tool::Qr).await == ["unhealthy"]
+    })
+    .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.problem(), "tool-unavailable");
 }

@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
 };
 
-async fn hasty(manner: Manner) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(manner).await;
-    let setup = Setup::new()
+async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(behavior).await;
+    let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])
         .line("clients", "idle_timeout = \"1s\"\nmin_upload_rate = \"0B\"");
-    (tool, setup.ready().await)
+    (tool, config.ready().await)
 }
 
 #[tokio::test]
 async fn an_upload_that_was_told_to_continue_may_take_as_long_as_any_other() {
-    let (_tool, proxy) = hasty(Manner::Describe).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
     let request = request
@@ -33,13 +33,13 @@ async fn an_upload_that_was_told_to_continue_may_take_as_long_as_any_other() {
         tokio::time::sleep(Duration::from_millis(150)).await;
         client.write(&[*byte]).await;
     }
-    let answer = client.answer("POST").await.expect("an answer");
-    assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some("0123456789")));
+    let response = client.response("POST").await.expect("a response");
+    assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("0123456789")));
 }
 
 #[tokio::test]
 async fn requests_that_come_together_are_answered_one_after_the_other() {
-    let (tool, proxy) = hasty(Manner::Describe).await;
+    let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     let mut together = post("/v1/qr/first", "{\"a\":1}").bytes();
     together.extend_from_slice(&call("GET", "/v1/qr/second").bytes());
@@ -48,15 +48,15 @@ async fn requests_that_come_together_are_answered_one_after_the_other() {
     client.write(&together).await;
     let bodies = [Some("{\"a\":1}"), Some(""), None, Some("")];
     for body in bodies {
-        let answer = client.answer("GET").await.expect("an answer");
-        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, body));
+        let response = client.response("GET").await.expect("a response");
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, body));
     }
     assert_eq!(tool.calls(), 3);
 }
 
 #[tokio::test]
 async fn a_post_without_a_body_says_so_to_the_tool() {
-    let (tool, proxy) = hasty(Manner::Describe).await;
+    let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
     let received = tool.received().join("").to_ascii_lowercase();
     assert!(received.contains("content-length: 0\r\n"), "{received}");
@@ -65,14 +65,17 @@ async fn a_post_without_a_body_says_so_to_the_tool() {
 #[tokio::test]
 async fn a_tool_can_take_neither_the_length_of_its_answer_away_nor_what_is_ours() {
     let said = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: content-length, x-request-id, X-Own\r\nX-Own: 1\r\n\r\nhello";
-    let (_tool, proxy) = hasty(Manner::Say(said.to_vec())).await;
+    let (_tool, proxy) = short_timeouts(ToolBehavior::Respond(said.to_vec())).await;
     let mut client = Client::connect(proxy.listen).await;
     for _ in 0..2 {
         client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-        let answer = client.answer("GET").await.expect("an answer");
-        assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"hello"[..], true));
-        assert_eq!((answer.header("content-length"), answer.header("x-own")), (Some("5"), None));
-        assert!(answer.header("x-request-id").is_some());
+        let response = client.response("GET").await.expect("a response");
+        assert_eq!(
+            (response.status, response.body.as_slice(), response.complete),
+            (200, &b"hello"[..], true)
+        );
+        assert_eq!((response.header("content-length"), response.header("x-own")), (Some("5"), None));
+        assert!(response.header("x-request-id").is_some());
     }
 }
 
@@ -86,14 +89,14 @@ async fn answers_of_every_framing_are_whole_for_clients_of_every_age() {
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\nETag: \"a\"\r\n\r\n", b""),
     ] {
-        let (_tool, proxy) = hasty(Manner::SayAndClose(said.to_vec())).await;
+        let (_tool, proxy) = short_timeouts(ToolBehavior::RespondAndClose(said.to_vec())).await;
         let new = call("GET", "/v1/qr/generate").bytes();
         let old = String::from_utf8(call("GET", "/v1/qr/generate").bytes()).unwrap().replacen("HTTP/1.1", "HTTP/1.0", 1);
         for request in [new, old.into_bytes()] {
             let mut client = Client::connect(proxy.listen).await;
             client.write(&request).await;
-            let answer = client.answer("GET").await.expect("an answer");
-            assert_eq!((answer.body.as_slice(), answer.complete), (body, true), "{}", String::from_utf8_lossy(said));
+            let response = client.response("GET").await.expect("a response");
+            assert_eq!((response.body.as_slice(), response.complete), (body, true), "{}", String::from_utf8_lossy(said));
         }
     }
 }

@@ -8,17 +8,18 @@ use std::{
 
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, Signer,
-    grant::{SECRET, call, post},
+use tests::{
+    Client, FakeTool, Signer, ToolBehavior,
+    grant::{call, post},
+    keys::GRANT_SECRET,
     load::Load,
-    proxy::Setup,
+    proxy::ProxyConfig,
     until,
 };
 
 /// The secret with a number, to sign with.
 fn secret(number: u32) -> String {
-    format!("{number}:{SECRET}-{number}")
+    format!("{number}:{GRANT_SECRET}-{number}")
 }
 
 /// A mounted secret as Kubernetes makes it: a link to a link to a file, the one in the middle of which is turned.
@@ -48,14 +49,15 @@ impl Mounted {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_reloads_under_load_fail_no_call() {
     const RELOADS: u32 = 200;
-    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
+    let tools =
+        [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
     let mounted = Mounted::new(&secret(1));
-    let setup = |reload: u32| {
+    let config = |reload: u32| {
         let (one, two) = (&tools[0], &tools[1]);
         let of_qr = [vec![one], vec![two], vec![two, one]];
         let of_pdf = [one, two][reload as usize % 2];
-        Setup::new()
-            .secret_file(&mounted.file())
+        ProxyConfig::new()
+            .grant_secret_file(&mounted.file())
             .tool(Tool::Qr, &of_qr[reload as usize % 3])
             .tool(Tool::Pdf, &[of_pdf])
             .tool(Tool::Yt, &[one, two])
@@ -63,7 +65,7 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
             .line("clients", &format!("requests_per_connection = {}", 20 + reload))
             .line("clients", &format!("idle_timeout = \"{}s\"", 20 + reload))
     };
-    let proxy = setup(0).ready().await;
+    let proxy = config(0).ready().await;
     let load = Load::start(proxy.listen, &secret(1));
     let mut generation = 1;
     for reload in 1..=RELOADS {
@@ -74,19 +76,19 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
             1 if number > 1 => load.sign_with(&secret(number)).await,
             2 => mounted.set(&secret(number)),
             7 => {
-                proxy.reload(&setup(reload).pool_line(Tool::Qr, "balanse = 1"));
-                until("it is refused", || async { proxy.configuration().await["rejected"].is_string() })
+                proxy.reload(&config(reload).pool_line(Tool::Qr, "balanse = 1"));
+                until("it is refused", || async { proxy.config_status().await["rejected"].is_string() })
                     .await;
             }
             _ => {}
         }
-        proxy.replace(&setup(reload));
+        proxy.replace_config(&config(reload));
         if reload % 20 != 10 {
-            proxy.signal("-HUP");
+            proxy.signal("HUP");
         }
-        generation = proxy.later_than(generation).await;
+        generation = proxy.generation_after(generation).await;
     }
-    let made = load.lost_nothing().await;
+    let made = load.assert_no_failure().await;
     assert!(made > 500, "{made} calls");
     assert!(tools.iter().all(|tool| tool.calls() > made / 10));
     assert!(proxy.metric(r#"utg_config_reloads_total{outcome="applied"}"#).await >= Some(f64::from(RELOADS)));
@@ -96,103 +98,106 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
 #[tokio::test]
 async fn a_process_that_has_just_begun_can_be_told_to_reload() {
     for _ in 0..5 {
-        let proxy = Setup::new().start();
-        proxy.signal("-HUP");
+        let proxy = ProxyConfig::new().start();
+        proxy.signal("HUP");
         until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
     }
 }
 
 #[tokio::test]
 async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]);
-    let proxy = setup.ready().await;
-    proxy.replace(&Setup::new().pool_line(Tool::Qr, "balanse = 1"));
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+    let proxy = config.ready().await;
+    proxy.replace_config(&ProxyConfig::new().pool_line(Tool::Qr, "balanse = 1"));
     until("it is reported", || async {
-        let refused = proxy.configuration().await["rejected"].clone();
+        let refused = proxy.config_status().await["rejected"].clone();
         refused.as_str().is_some_and(|text| text.contains("did you mean `balance`?"))
     })
     .await;
     assert_eq!(proxy.metric("utg_config_rejected").await, Some(1.0));
-    assert_eq!(proxy.configuration().await["generation"], 1);
+    assert_eq!(proxy.config_status().await["generation"], 1);
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-    proxy.replace(&setup);
-    until("it is taken", || async { proxy.configuration().await["rejected"].is_null() }).await;
+    proxy.replace_config(&config);
+    until("it is taken", || async { proxy.config_status().await["rejected"].is_null() }).await;
     assert_eq!(proxy.metric("utg_config_rejected").await, Some(0.0));
     assert_eq!(proxy.metric("utg_config_generation").await, Some(2.0));
 }
 
 #[tokio::test]
 async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
-    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
-    let proxy = Setup::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
-    proxy.replace(
-        &Setup::new()
+    let tools =
+        [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
+    proxy.replace_config(
+        &ProxyConfig::new()
             .tool(Tool::Qr, &[&tools[1]])
             .listen("127.0.0.1:9")
             .replay_capacity(5_000)
             .line("server", "grace = \"7s\""),
     );
-    assert_eq!(proxy.later_than(1).await, 2);
+    assert_eq!(proxy.generation_after(1).await, 2);
     let needs_restart = serde_json::json!(["server.listen", "grants.replay_capacity"]);
-    assert_eq!(proxy.configuration().await["needs_restart"], needs_restart);
+    assert_eq!(proxy.config_status().await["needs_restart"], needs_restart);
     assert_eq!(proxy.metric("utg_config_needs_restart").await, Some(2.0));
     assert_eq!(proxy.metric("utg_replay_capacity").await, Some(100_000.0));
-    proxy.says("settings=server.listen,grants.replay_capacity").await;
+    proxy.logs("settings=server.listen,grants.replay_capacity").await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(tools.map(|tool| tool.calls()), [0, 1]);
 }
 
 #[tokio::test]
 async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let mounted = Mounted::new(&secret(1));
-    let mut proxy = Setup::new().secret_file(&mounted.file()).tool(Tool::Qr, &[&tool]).ready().await;
+    let mut proxy =
+        ProxyConfig::new().grant_secret_file(&mounted.file()).tool(Tool::Qr, &[&tool]).ready().await;
     let call = |number| {
         let signer = Signer { secret: secret(number), ..Signer::default() };
-        signer.granted(crate::support::Request::new("GET", "/v1/qr/a"))
+        signer.granted(tests::Request::new("GET", "/v1/qr/a"))
     };
     assert_eq!(proxy.send(call(1)).await.status, 200);
     assert_eq!(proxy.send(call(2)).await.status, 401);
     mounted.set(&secret(2));
-    proxy.later_than(1).await;
+    proxy.generation_after(1).await;
     assert_eq!(proxy.send(call(1)).await.status, 401);
     assert_eq!(proxy.send(call(2)).await.status, 200);
-    proxy.signal("-TERM");
-    assert!(proxy.ended().await.success());
-    assert!(!proxy.output().contains(SECRET));
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
+    assert!(!proxy.output().contains(GRANT_SECRET));
 }
 
 #[tokio::test]
 async fn bounds_and_the_log_are_others_from_the_next_call_on() {
-    let tool = FakeTool::start(Manner::Wait).await;
-    let setup = || Setup::new().tool(Tool::Qr, &[&tool]);
-    let proxy = setup().ready().await;
+    let tool = FakeTool::start(ToolBehavior::Wait).await;
+    let config = || ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+    let proxy = config().ready().await;
     let mut waiting = Client::connect(proxy.listen).await;
     waiting.write(&call("GET", "/v1/qr/a").bytes()).await;
-    until("the call is under way", || async { tool.calls() == 1 }).await;
-    proxy.replace(
-        &setup().line("clients", "calls_in_flight_per_key = 1").line("log", "detail = \"failures\""),
+    until("the call is in flight", || async { tool.calls() == 1 }).await;
+    proxy.replace_config(
+        &config().line("clients", "calls_in_flight_per_key = 1").line("log", "detail = \"failures\""),
     );
-    proxy.later_than(1).await;
+    proxy.generation_after(1).await;
     let refused = proxy.send(post("/v1/qr/a", "{}")).await;
     assert_eq!((refused.status, refused.problem()), (503, "tool-overloaded".to_owned()));
     tool.release();
-    assert_eq!(waiting.answer("GET").await.unwrap().status, 200);
+    assert_eq!(waiting.response("GET").await.unwrap().status, 200);
     until("the refusal is written", || async { proxy.output().contains("\"tool-overloaded\"") }).await;
     assert_eq!(proxy.output().matches("\"request_id\"").count(), 1, "{}", proxy.output());
 }
 
 #[tokio::test]
 async fn series_of_servers_that_are_gone_are_gone() {
-    let tools = [FakeTool::start(Manner::Describe).await, FakeTool::start(Manner::Describe).await];
-    let proxy = Setup::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
+    let tools =
+        [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
     let series = |tool: &FakeTool| {
         format!(r#"utg_upstream_connect_failures_total{{tool="qr",upstream="{}"}}"#, tool.address)
     };
     assert_eq!(proxy.metric(&series(&tools[0])).await, Some(0.0));
-    proxy.reload(&Setup::new().tool(Tool::Qr, &[&tools[1]]));
-    proxy.later_than(1).await;
+    proxy.reload(&ProxyConfig::new().tool(Tool::Qr, &[&tools[1]]));
+    proxy.generation_after(1).await;
     assert_eq!(proxy.metric(&series(&tools[0])).await, None);
     assert_eq!(proxy.metric(&series(&tools[1])).await, Some(0.0));
 }

@@ -2,74 +2,69 @@
 
 use shared::{headers::PassedHeaders, tool::Tool};
 
-use crate::support::{
-    Answer, Client, FakeTool, Manner, Request,
+use tests::{
+    Client, FakeTool, Request, ToolBehavior,
     grant::{call, post},
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
 };
 
 /// A response with these header lines.
-fn said(lines: &str) -> Manner {
-    Manner::Say(format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\n{{}}").into_bytes())
+fn said(lines: &str) -> ToolBehavior {
+    ToolBehavior::Respond(format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\n{{}}").into_bytes())
 }
 
-async fn with_tool(manner: Manner, change: impl FnOnce(Setup) -> Setup) -> Proxy {
-    let tool = FakeTool::start(manner).await;
-    change(Setup::new().tool(Tool::Qr, &[&tool])).ready().await
-}
-
-fn values<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
-    let lines = answer.head.split("\r\n").filter_map(|line| line.split_once(": "));
-    lines.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
+async fn with_tool(behavior: ToolBehavior, change: impl FnOnce(ProxyConfig) -> ProxyConfig) -> Proxy {
+    let tool = FakeTool::start(behavior).await;
+    change(ProxyConfig::new().tool(Tool::Qr, &[&tool])).ready().await
 }
 
 #[tokio::test]
 async fn origin_wide_header_of_a_tool_does_not_reach_the_client() {
     let lines: String = PassedHeaders::withheld().iter().map(|name| format!("{name}: hush\r\n")).collect();
-    let proxy = with_tool(said(&format!("{lines}X-Own: 1\r\n")), |setup| setup).await;
-    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
-    assert_eq!((answer.status, answer.header("x-own")), (200, Some("1")));
-    assert!(!answer.head.contains("hush"), "{answer:?}");
+    let proxy = with_tool(said(&format!("{lines}X-Own: 1\r\n")), |config| config).await;
+    let response = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!((response.status, response.header("x-own")), (200, Some("1")));
+    assert!(response.headers.iter().all(|(_, value)| value != "hush"), "{response:?}");
 }
 
 #[tokio::test]
 async fn pool_passes_the_response_headers_that_it_names() {
     let lines = "Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\nServer: own\r\nAlt-Svc: clear\r\n";
-    let proxy = with_tool(said(lines), |setup| {
-        setup
+    let proxy = with_tool(said(lines), |config| {
+        config
             .line("defaults", "pass_response_headers = [\"alt-svc\"]")
             .pool_line(Tool::Qr, "pass_response_headers = [\"Set-Cookie\", \"server\"]")
     })
     .await;
-    let answer = proxy.send(call("GET", "/v1/qr/generate")).await;
-    assert_eq!(values(&answer, "set-cookie"), ["a=1; Path=/", "b=2"]);
-    assert_eq!((answer.header("server"), answer.header("alt-svc")), (Some("own"), None), "{answer:?}");
+    let response = proxy.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!(response.header_values("set-cookie"), ["a=1; Path=/", "b=2"]);
+    assert_eq!((response.header("server"), response.header("alt-svc")), (Some("own"), None), "{response:?}");
 }
 
 #[tokio::test]
 async fn tool_response_is_private_unless_the_tool_says_otherwise() {
-    let silent = with_tool(said(""), |setup| setup).await;
-    let answer = silent.send(call("GET", "/v1/qr/generate")).await;
-    assert_eq!(values(&answer, "cache-control"), ["private"]);
-    let outspoken = with_tool(said("Cache-Control: public, max-age=60\r\n"), |setup| setup).await;
-    let answer = outspoken.send(call("GET", "/v1/qr/generate")).await;
-    assert_eq!(values(&answer, "cache-control"), ["public, max-age=60"]);
+    let silent = with_tool(said(""), |config| config).await;
+    let response = silent.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!(response.header_values("cache-control"), ["private"]);
+    let outspoken = with_tool(said("Cache-Control: public, max-age=60\r\n"), |config| config).await;
+    let response = outspoken.send(call("GET", "/v1/qr/generate")).await;
+    assert_eq!(response.header_values("cache-control"), ["public, max-age=60"]);
 }
 
 #[tokio::test]
 async fn own_response_has_one_date() {
-    let proxy = with_tool(said(""), |setup| setup).await;
+    let proxy = with_tool(said(""), |config| config).await;
     for request in
         [Request::new("GET", "/healthz"), Request::new("GET", "/v1/qr/generate"), call("GET", "/v1/qr/x")]
     {
-        let answer = proxy.send(request).await;
-        let [date] = values(&answer, "date")[..] else { panic!("{answer:?}") };
+        let response = proxy.send(request).await;
+        let [date] = response.header_values("date")[..] else { panic!("{response:?}") };
         assert!(date.ends_with(" GMT") && date.len() == 29, "{date}");
     }
     let mut client = Client::connect(proxy.listen).await;
     client.write(b"nonsense\r\n\r\n").await;
     assert_eq!(
-        values(&client.answer("GET").await.unwrap(), "date").len(),
+        client.response("GET").await.unwrap().header_values("date").len(),
         1,
         "nor is it missing without a request"
     );
@@ -82,12 +77,13 @@ async fn failed_call_names_the_tool_and_a_post_whether_it_may_have_been_executed
         assert_eq!(problem["code"], code);
         problem["detail"].as_str().unwrap().to_owned()
     };
-    let away = Setup::new().ready().await;
+    let away = ProxyConfig::new().ready().await;
     let get = detail(&away, call("GET", "/v1/qr/generate"), "tool-unavailable").await;
     assert!(get.starts_with("qr: ") && !get.contains("executed"), "{get}");
     let unmade = detail(&away, post("/v1/qr/generate", "{}"), "tool-unavailable").await;
     assert!(unmade.starts_with("qr: ") && unmade.ends_with("; the call was not executed"), "{unmade}");
-    let silent = with_tool(Manner::Wait, |setup| setup.line("defaults", "answer_timeout = \"200ms\"")).await;
+    let silent =
+        with_tool(ToolBehavior::Wait, |config| config.line("defaults", "answer_timeout = \"200ms\"")).await;
     let late = detail(&silent, post("/v1/qr/generate", "{}"), "tool-timeout").await;
     assert!(late.starts_with("qr: ") && late.ends_with("; the call may have been executed"), "{late}");
 }

@@ -2,27 +2,27 @@
 
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior,
     grant::call,
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
 };
 
 async fn raw(proxy: &Proxy, text: &str) -> (u16, String) {
     let mut client = Client::connect(proxy.listen).await;
     client.write(text.as_bytes()).await;
-    match client.answer(text.split(' ').next().unwrap()).await {
-        Some(answer) if answer.header("content-type") == Some("application/problem+json") => {
-            (answer.status, answer.problem())
+    match client.response(text.split(' ').next().unwrap()).await {
+        Some(response) if response.header("content-type") == Some("application/problem+json") => {
+            (response.status, response.problem())
         }
-        Some(answer) => (answer.status, String::new()),
+        Some(response) => (response.status, String::new()),
         None => (0, String::new()),
     }
 }
 
 #[tokio::test]
 async fn what_is_no_call_of_a_tool_is_refused_by_name() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     for (method, target, status, code) in [
         ("GET", "/", 404, "route-unknown"),
         ("GET", "/v1/qr", 404, "route-unknown"),
@@ -44,13 +44,13 @@ async fn what_is_no_call_of_a_tool_is_refused_by_name() {
         ("GET", "/v1/qr/a\\b", 400, "path-malformed"),
         ("GET", "http://gateway.test/v1/qr/generate", 400, "path-malformed"),
     ] {
-        let answer = proxy.send(Request::new(method, target)).await;
-        assert_eq!(answer.status, status, "{method} {target}: {answer:?}");
+        let response = proxy.send(Request::new(method, target)).await;
+        assert_eq!(response.status, status, "{method} {target}: {response:?}");
         if !code.is_empty() {
-            assert_eq!(answer.problem(), code, "{method} {target}");
+            assert_eq!(response.problem(), code, "{method} {target}");
         }
         if status == 405 {
-            assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+            assert_eq!(response.header("allow"), Some("GET, POST, OPTIONS"));
         }
     }
     let long = format!("/v1/qr/generate?{}", "a".repeat(8_192));
@@ -59,8 +59,8 @@ async fn what_is_no_call_of_a_tool_is_refused_by_name() {
 
 #[tokio::test]
 async fn heads_that_two_parsers_could_read_differently_are_refused() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let line = "POST /v1/qr/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
     for head in [
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
@@ -96,7 +96,7 @@ async fn heads_that_two_parsers_could_read_differently_are_refused() {
 
 #[tokio::test]
 async fn a_second_expectation_and_too_many_headers_are_refused() {
-    let proxy = Setup::new().ready().await;
+    let proxy = ProxyConfig::new().ready().await;
     let expecting = Request::new("POST", "/v1/qr/generate").header("Expect", "sorcery");
     assert_eq!(proxy.send(expecting).await.problem(), "expectation-failed");
     let many = (0..200).fold(Request::new("GET", "/v1/qr/generate"), |r, n| r.header(&format!("X-{n}"), "a"));
@@ -107,8 +107,8 @@ async fn a_second_expectation_and_too_many_headers_are_refused() {
 
 #[tokio::test]
 async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let request = call("GET", "/v1/qr/generate")
         .header("X-API-Key", "utg_live_hush")
         .header("Authorization", "Bearer hush")
@@ -123,13 +123,13 @@ async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
         .header("X-Mine", "nominated")
         .header("Accept", "text/plain")
         .header("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
-    let answer = proxy.send(request).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let response = proxy.send(request).await;
+    assert_eq!(response.status, 200, "{response:?}");
     let head = tool.received().remove(0);
     assert!(!head.contains("hush") && !head.contains("10.9.9.9") && !head.contains("enterprise"), "{head}");
     assert!(!head.to_ascii_lowercase().contains("x-gateway-grant"), "{head}");
     assert!(!head.contains("nominated") && !head.to_ascii_lowercase().contains("upgrade"), "{head}");
-    let headers = &answer.json()["headers"];
+    let headers = &response.json()["headers"];
     assert_eq!(headers["x-gateway-tier"], "pro", "what the client nominates cannot take our headers away");
     assert_eq!(headers["host"], tool.address.to_string());
     assert_eq!(headers["accept"], "text/plain");
@@ -139,8 +139,8 @@ async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
 /// Applications behind a proxy believe these: who the client is, and what it really asks for.
 #[tokio::test]
 async fn header_that_applications_trust_does_not_reach_the_tool() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let trusted = [
         "X-Forwarded-Client-Cert",
         "X-Forwarded-User",
@@ -162,25 +162,25 @@ async fn header_that_applications_trust_does_not_reach_the_tool() {
     ];
     let request =
         trusted.iter().fold(call("GET", "/v1/qr/generate"), |request, name| request.header(name, "hush"));
-    let answer = proxy.send(request.header("X-Requested-With", "tests")).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let response = proxy.send(request.header("X-Requested-With", "tests")).await;
+    assert_eq!(response.status, 200, "{response:?}");
     let head = tool.received().remove(0);
     assert!(!head.contains("hush"), "{head}");
-    assert_eq!(answer.json()["headers"]["x-requested-with"], "tests");
+    assert_eq!(response.json()["headers"]["x-requested-with"], "tests");
 }
 
 #[tokio::test]
 async fn a_pool_may_put_its_tool_under_a_path() {
-    let tool = FakeTool::start(Manner::Describe).await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy =
-        Setup::new().tool(Tool::Pdf, &[&tool]).pool_line(Tool::Pdf, "path = \"/api/v2\"").ready().await;
-    let answer = proxy.send(call("GET", "/v1/pdf/merge?a=1")).await;
-    assert_eq!(answer.json()["target"], "/api/v2/merge?a=1");
+        ProxyConfig::new().tool(Tool::Pdf, &[&tool]).pool_line(Tool::Pdf, "path = \"/api/v2\"").ready().await;
+    let response = proxy.send(call("GET", "/v1/pdf/merge?a=1")).await;
+    assert_eq!(response.json()["target"], "/api/v2/merge?a=1");
 }
 
 #[tokio::test]
 async fn liveness_and_preflights_need_no_grant() {
-    let proxy = Setup::new().start();
+    let proxy = ProxyConfig::new().start();
     let alive = proxy.send(Request::new("GET", "/healthz")).await;
     assert_eq!((alive.status, alive.json()["status"].as_str()), (200, Some("ok")));
     assert_eq!(proxy.send(Request::new("HEAD", "/healthz")).await.status, 200);
@@ -196,13 +196,13 @@ async fn liveness_and_preflights_need_no_grant() {
 
 #[tokio::test]
 async fn a_connection_serves_call_after_call_and_refusals_do_not_end_it() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let mut client = Client::connect(proxy.listen).await;
     for _ in 0..5 {
         client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-        assert_eq!(client.answer("GET").await.unwrap().status, 200);
+        assert_eq!(client.response("GET").await.unwrap().status, 200);
         client.write(&Request::new("POST", "/v1/qr/generate").json("{}").bytes()).await;
-        assert_eq!(client.answer("POST").await.unwrap().status, 401);
+        assert_eq!(client.response("POST").await.unwrap().status, 401);
     }
 }

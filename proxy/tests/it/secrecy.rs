@@ -2,17 +2,15 @@
 
 use shared::{headers::GRANT, tool::Tool};
 
-use crate::support::{
-    Client, FakeTool, Manner, Request, Signer,
-    grant::{SECRET, call},
-    proxy::Setup,
+use tests::{
+    Client, FakeTool, Request, Signer, ToolBehavior, grant::call, keys::GRANT_SECRET, proxy::ProxyConfig,
     until,
 };
 
 #[tokio::test]
 async fn no_line_holds_a_secret_a_key_a_grant_a_query_or_a_user_agent() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let proxy = Setup::new().tool(Tool::Qr, &[&tool]).line("log", "level = \"debug\"").ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("log", "level = \"debug\"").ready().await;
     let request = Request::new("GET", "/v1/qr/generate?token=hush-query");
     let grant = Signer::default().grant(&request);
     let secretive =
@@ -24,10 +22,10 @@ async fn no_line_holds_a_secret_a_key_a_grant_a_query_or_a_user_agent() {
     assert_eq!(proxy.send(secretive(Request::new("GET", "/v1/qr/generate?hush-query"))).await.status, 401);
     let mut client = Client::connect(proxy.listen).await;
     client.write(b"GET /hush-path HTTP/1.1\r\nHost: a\r\nhush hush\r\n\r\n").await;
-    client.answer("GET").await;
+    client.response("GET").await;
     until("the lines are written", || async { proxy.output().matches("\"status\":").count() >= 3 }).await;
     let output = proxy.output();
-    for secret in [SECRET, "hush", &grant, "user-agent"] {
+    for secret in [GRANT_SECRET, "hush", &grant, "user-agent"] {
         assert!(!output.contains(secret), "{secret} in {output}");
     }
     let refused = output.lines().find(|line| line.contains(r#""code":"grant-invalid""#)).expect("a refusal");
@@ -44,12 +42,12 @@ async fn no_line_holds_a_secret_a_key_a_grant_a_query_or_a_user_agent() {
 
 #[tokio::test]
 async fn the_access_log_can_be_switched_off() {
-    let proxy = Setup::new().line("log", "access = \"off\"").ready().await;
+    let proxy = ProxyConfig::new().line("log", "access = \"off\"").ready().await;
     for _ in 0..3 {
         proxy.send(call("GET", "/v1/qr/generate")).await;
     }
     let mut proxy = proxy;
-    proxy.signal("-TERM");
-    proxy.ended().await;
+    proxy.signal("TERM");
+    proxy.exited().await;
     assert!(!proxy.output().contains("request_id"), "{}", proxy.output());
 }

@@ -11,23 +11,23 @@ use std::{
 use shared::tool::Tool;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
-use crate::support::{
-    Client, FakeTool, Manner, Request,
+use tests::{
+    Client, FakeTool, Request, ToolBehavior,
     grant::{call, post},
-    h2::Http2,
-    proxy::{Proxy, Setup},
-    tls::{Authority, Folder, NAME, Visitor},
+    http2::Http2Client,
+    proxy::{Proxy, ProxyConfig},
+    tls::{Authority, NAME, TempFiles, TlsClient},
     until,
 };
 
 /// A proxy that shows a certificate of `authority`; `more` are further lines of `[server.tls]`.
-async fn safe(authority: &Authority, folder: &Folder, more: &str) -> (FakeTool, Proxy) {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new()
+async fn safe(authority: &Authority, folder: &TempFiles, more: &str) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])
         .line("clients", "header_timeout = \"400ms\"\nidle_timeout = \"5s\"")
         .section("server.tls", &(folder.server(&authority.identity(NAME)) + more));
-    (tool, setup.ready().await)
+    (tool, config.ready().await)
 }
 
 /// Waits until so many handshakes have come to this.
@@ -41,31 +41,31 @@ async fn counted(proxy: &Proxy, outcome: &str, count: f64) {
 
 #[tokio::test]
 async fn calls_over_tls_are_as_calls_without() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     for (number, version) in [&TLS12, &TLS13].into_iter().enumerate() {
         let mut client =
-            Visitor::new(&authority).version(version).alpn("http/1.1").connect(proxy.listen).await;
+            TlsClient::new(&authority).version(version).alpn("http/1.1").connect(proxy.listen).await;
         for body in [String::new(), "{}".to_owned(), format!("\"{}\"", "a".repeat(300_000))] {
             client.write(&post("/v1/qr/generate", &body).bytes()).await;
-            let answer = client.answer("POST").await.expect("an answer");
-            assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body.as_str())));
+            let response = client.response("POST").await.expect("a response");
+            assert_eq!((response.status, response.json()["body"].as_str()), (200, Some(body.as_str())));
         }
         client.write(b"GET /v1/qr/generate HTTP/1.1\r\nHost: a\r\nA_b: c\r\n\r\n").await;
-        assert_eq!(client.answer("GET").await.expect("an answer").problem(), "header-malformed");
+        assert_eq!(client.response("GET").await.expect("a response").problem(), "header-malformed");
         counted(&proxy, "done", (number + 1) as f64).await;
     }
 }
 
 #[tokio::test]
 async fn what_is_no_tls_is_cut_and_counted() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     let plain = call("GET", "/v1/qr/generate").bytes();
     for (number, sent) in [&plain[..], &[0; 64], b"\x16\x03\x01\x00\x05hello"].into_iter().enumerate() {
         let mut client = Client::connect(proxy.listen).await;
         client.write(sent).await;
-        assert!(client.answer("GET").await.is_none(), "no answer that could be read");
+        assert!(client.response("GET").await.is_none(), "no response that could be read");
         counted(&proxy, "not-tls", (number + 1) as f64).await;
     }
     let gone = Client::connect(proxy.listen).await;
@@ -76,7 +76,7 @@ async fn what_is_no_tls_is_cut_and_counted() {
 
 #[tokio::test]
 async fn a_handshake_that_does_not_end_is_cut_within_the_time_for_headers() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     for (number, begun) in [&b""[..], b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"].into_iter().enumerate()
     {
@@ -89,21 +89,21 @@ async fn a_handshake_that_does_not_end_is_cut_within_the_time_for_headers() {
         counted(&proxy, "timeout", (number + 1) as f64).await;
     }
     // A handshake that is done does not give more time to a head that does not come.
-    let mut silent = Visitor::new(&authority).connect(proxy.listen).await;
+    let mut silent = TlsClient::new(&authority).connect(proxy.listen).await;
     assert!(silent.is_closed().await);
 }
 
 #[tokio::test]
 async fn versions_that_are_too_old_are_refused() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, "min_version = \"1.3\"\n").await;
     let mut old = Client::connect(proxy.listen).await;
     old.write(&hello_of_tls_11()).await;
-    assert!(old.answer("GET").await.is_none());
+    assert!(old.response("GET").await.is_none());
     counted(&proxy, "incompatible", 1.0).await;
-    assert!(Visitor::new(&authority).version(&TLS12).stream(proxy.listen).await.is_err());
+    assert!(TlsClient::new(&authority).version(&TLS12).stream(proxy.listen).await.is_err());
     counted(&proxy, "incompatible", 2.0).await;
-    assert!(Visitor::new(&authority).version(&TLS13).stream(proxy.listen).await.is_ok());
+    assert!(TlsClient::new(&authority).version(&TLS13).stream(proxy.listen).await.is_ok());
 }
 
 /// A ClientHello that offers TLS 1.1 at best.
@@ -118,21 +118,21 @@ fn hello_of_tls_11() -> Vec<u8> {
 
 #[tokio::test]
 async fn with_an_authority_for_clients_only_those_it_knows_get_in() {
-    let (authority, clients, folder) = (Authority::new(), Authority::new(), Folder::new());
+    let (authority, clients, folder) = (Authority::new(), Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, &folder.client_ca(&clients)).await;
     let stranger = Authority::new();
-    let refused = |visitor: Visitor| {
+    let refused = |visitor: TlsClient| {
         let to = proxy.listen;
         async move {
             // With TLS 1.3 the client is done before the server has seen its certificate.
             let Ok(stream) = visitor.stream(to).await else { return true };
             let mut client = Client::over(stream);
-            client.write_some(&call("GET", "/v1/qr/generate").bytes()).await;
-            client.answer("GET").await.is_none()
+            client.try_write(&call("GET", "/v1/qr/generate").bytes()).await;
+            client.response("GET").await.is_none()
         }
     };
     for (count, version) in [(1.0, &TLS12), (2.0, &TLS13)] {
-        let visitor = || Visitor::new(&authority).version(version);
+        let visitor = || TlsClient::new(&authority).version(version);
         assert!(refused(visitor()).await);
         counted(&proxy, "no-certificate", count).await;
         assert!(refused(visitor().identity(&stranger.identity("edge"))).await);
@@ -141,7 +141,7 @@ async fn with_an_authority_for_clients_only_those_it_knows_get_in() {
         counted(&proxy, "bad-certificate", count * 2.0).await;
         let mut edge = visitor().identity(&clients.identity("edge")).connect(proxy.listen).await;
         edge.write(&call("GET", "/v1/qr/generate").bytes()).await;
-        assert_eq!(edge.answer("GET").await.expect("an answer").status, 200);
+        assert_eq!(edge.response("GET").await.expect("a response").status, 200);
     }
     for why in ["its issuer is not one of client_ca", "it has expired"] {
         until("the log says why", || async { proxy.output().contains(why) }).await;
@@ -150,36 +150,36 @@ async fn with_an_authority_for_clients_only_those_it_knows_get_in() {
 
 #[tokio::test]
 async fn a_client_that_does_not_trust_the_proxy_is_counted() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
-    assert!(Visitor::new(&Authority::new()).stream(proxy.listen).await.is_err());
+    assert!(TlsClient::new(&Authority::new()).stream(proxy.listen).await.is_err());
     counted(&proxy, "client-refused", 1.0).await;
 }
 
 #[tokio::test]
 async fn the_end_of_the_process_waits_for_no_handshake() {
-    let (authority, folder) = (Authority::new(), Folder::new());
-    let setup = Setup::new().section("server.tls", &folder.server(&authority.identity(NAME)));
-    let mut proxy = setup.ready().await;
+    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let config = ProxyConfig::new().section("server.tls", &folder.server(&authority.identity(NAME)));
+    let mut proxy = config.ready().await;
     let mut begun = Client::connect(proxy.listen).await;
     begun.write(b"\x16\x03\x01").await;
-    let mut idle = Visitor::new(&authority).connect(proxy.listen).await;
+    let mut idle = TlsClient::new(&authority).connect(proxy.listen).await;
     idle.write(&Request::new("GET", "/healthz").bytes()).await;
-    assert_eq!(idle.answer("GET").await.expect("an answer").status, 200);
+    assert_eq!(idle.response("GET").await.expect("a response").status, 200);
     let since = Instant::now();
-    proxy.signal("-TERM");
-    assert!(proxy.ended().await.success());
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
 }
 
 #[tokio::test]
 async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
-    let (old, new, folder) = (Authority::new(), Authority::new(), Folder::new());
-    let tool = FakeTool::start(Manner::Describe).await;
+    let (old, new, folder) = (Authority::new(), Authority::new(), TempFiles::new());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let section = folder.server(&old.until(NAME, 2040));
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).section("server.tls", &section);
-    let proxy = setup.ready().await;
-    let mut kept = Visitor::new(&old).connect(proxy.listen).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).section("server.tls", &section);
+    let proxy = config.ready().await;
+    let mut kept = TlsClient::new(&old).connect(proxy.listen).await;
     let expires = || async { proxy.metric("utg_certificate_expiry_timestamp_seconds").await };
     assert_eq!(expires().await, Some(2_240_524_800.0));
 
@@ -190,18 +190,18 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
         refused.as_str().is_some_and(|text| text.contains("the key does not belong to the certificate"))
     })
     .await;
-    assert!(Visitor::new(&old).stream(proxy.listen).await.is_ok());
+    assert!(TlsClient::new(&old).stream(proxy.listen).await.is_ok());
 
     // Calls go on all the while, over connections of their own; whoever is shown what certificate is content.
     let ending = Arc::new(AtomicBool::new(false));
     let load = {
-        let (visitor, to, ending) = (Visitor::new(&old).and(&new), proxy.listen, Arc::clone(&ending));
+        let (visitor, to, ending) = (TlsClient::new(&old).and(&new), proxy.listen, Arc::clone(&ending));
         tokio::spawn(async move {
             let mut calls = 0;
             while !ending.load(Ordering::Relaxed) {
                 let mut client = visitor.connect(to).await;
                 client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-                assert_eq!(client.answer("GET").await.expect("an answer").status, 200);
+                assert_eq!(client.response("GET").await.expect("a response").status, 200);
                 calls += 1;
             }
             calls
@@ -209,11 +209,11 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
     };
     folder.server(&new.until(NAME, 2041));
     until("the new certificate is served", || async { expires().await == Some(2_272_060_800.0) }).await;
-    assert!(Visitor::new(&new).stream(proxy.listen).await.is_ok());
-    assert!(Visitor::new(&old).stream(proxy.listen).await.is_err());
+    assert!(TlsClient::new(&new).stream(proxy.listen).await.is_ok());
+    assert!(TlsClient::new(&old).stream(proxy.listen).await.is_err());
     kept.write(&call("GET", "/v1/qr/generate").bytes()).await;
     assert_eq!(
-        kept.answer("GET").await.expect("an answer").status,
+        kept.response("GET").await.expect("a response").status,
         200,
         "connections go on as they were made"
     );
@@ -225,26 +225,26 @@ async fn a_certificate_is_replaced_under_load_and_no_call_fails() {
 #[tokio::test]
 async fn connection_made_before_tls_was_configured_stays_plain() {
     const HSTS: &str = "strict-transport-security";
-    let (authority, folder, state) = (Authority::new(), Folder::new(), tempfile::tempdir().unwrap());
-    let tool = FakeTool::start(Manner::Describe).await;
+    let (authority, folder, state) = (Authority::new(), TempFiles::new(), tempfile::tempdir().unwrap());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let state = state.path().join("keys");
     let keys = format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\n");
-    let plain = || Setup::new().tool(Tool::Qr, &[&tool]).section("keys", &keys);
+    let plain = || ProxyConfig::new().tool(Tool::Qr, &[&tool]).section("keys", &keys);
     let proxy = plain().ready().await;
     let (key, _) = tests::keys::fresh(shared::tier::Tier::Pro);
     let call = Request::new("GET", "/v1/qr/a").header("X-API-Key", &key);
     let mut before = Client::connect(proxy.listen).await;
     before.write(&call.bytes()).await;
-    assert_eq!(before.answer("GET").await.expect("an answer").header(HSTS), None);
+    assert_eq!(before.response("GET").await.expect("a response").header(HSTS), None);
 
     proxy.reload(&plain().section("server.tls", &folder.server(&authority.identity(NAME))));
-    until("TLS has begun", || async { Visitor::new(&authority).stream(proxy.listen).await.is_ok() }).await;
-    let mut safe = Visitor::new(&authority).connect(proxy.listen).await;
+    until("TLS has begun", || async { TlsClient::new(&authority).stream(proxy.listen).await.is_ok() }).await;
+    let mut safe = TlsClient::new(&authority).connect(proxy.listen).await;
     safe.write(&call.bytes()).await;
-    let answer = safe.answer("GET").await.expect("an answer");
-    assert_eq!((answer.status, answer.header(HSTS).is_some()), (200, true));
-    let answer = Http2::safe(Visitor::new(&authority), proxy.listen).await.send(&call).await;
-    assert_eq!((answer.status, answer.header(HSTS).is_some()), (200, true));
+    let response = safe.response("GET").await.expect("a response");
+    assert_eq!((response.status, response.header(HSTS).is_some()), (200, true));
+    let response = Http2Client::over_tls(TlsClient::new(&authority), proxy.listen).await.send(&call).await;
+    assert_eq!((response.status, response.header(HSTS).is_some()), (200, true));
     before.write(&call.bytes()).await;
-    assert_eq!(before.answer("GET").await.expect("an answer").header(HSTS), None);
+    assert_eq!(before.response("GET").await.expect("a response").header(HSTS), None);
 }

@@ -7,27 +7,28 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use shared::tool::Tool;
 
-use crate::support::{
-    Client, FakeTool, Manner,
-    grant::{SECRET, call, post},
-    h2::Http2,
-    http2_tool::{Conduct, End, Http2Tool},
+use tests::{
+    Client, FakeTool, ToolBehavior,
+    grant::{call, post},
+    http2::Http2Client,
+    http2_tool::{End, H2ToolBehavior, Http2Tool},
+    keys::GRANT_SECRET,
     load::Load,
-    proxy::{Proxy, Setup},
-    tls::{Authority, Folder, Front, NAME, quoted},
+    proxy::{Proxy, ProxyConfig},
+    tls::{Authority, NAME, TempFiles, TlsTerminator, quoted},
     until,
 };
 
 /// One tool in HTTP/2; `lines` are further ones of its pool.
-fn setup(tool: &Http2Tool, lines: &str) -> Setup {
-    Setup::new()
+fn config(tool: &Http2Tool, lines: &str) -> ProxyConfig {
+    ProxyConfig::new()
         .upstreams(Tool::Qr, &[&tool.address.to_string()])
         .pool_line(Tool::Qr, &format!("http2 = true\n{lines}"))
 }
 
-async fn calling(conduct: Conduct, lines: &str) -> (Http2Tool, Proxy) {
-    let tool = Http2Tool::start(conduct).await;
-    let proxy = setup(&tool, lines).ready().await;
+async fn calling(behavior: H2ToolBehavior, lines: &str) -> (Http2Tool, Proxy) {
+    let tool = Http2Tool::start(behavior).await;
+    let proxy = config(&tool, lines).ready().await;
     (tool, proxy)
 }
 
@@ -48,12 +49,12 @@ fn chunked(body: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn calls_of_such_a_tool_are_as_calls_of_any_other() {
-    let (tool, proxy) = calling(Conduct::Describe, "path = \"/api\"").await;
-    assert_eq!(proxy.health(Tool::Qr).await, ["healthy"], "it is probed in HTTP/2 too");
+    let (tool, proxy) = calling(H2ToolBehavior::Describe, "path = \"/api\"").await;
+    assert_eq!(proxy.upstream_health(Tool::Qr).await, ["healthy"], "it is probed in HTTP/2 too");
     let request = call("GET", "/v1/qr/a?b=c%20d").header("X-Mine", "yes").header("TE", "trailers");
-    let answer = proxy.send(request.header("X-Hop", "no").header("Connection", "X-Hop")).await;
-    let said = answer.json();
-    assert_eq!((answer.status, said["target"].as_str()), (200, Some("/api/a?b=c%20d")));
+    let response = proxy.send(request.header("X-Hop", "no").header("Connection", "X-Hop")).await;
+    let said = response.json();
+    assert_eq!((response.status, said["target"].as_str()), (200, Some("/api/a?b=c%20d")));
     assert_eq!(said["authority"], tool.address.to_string());
     assert_eq!((&said["scheme"], &said["headers"]["x-mine"]), (&"http".into(), &"yes".into()));
     for name in
@@ -61,8 +62,8 @@ async fn calls_of_such_a_tool_are_as_calls_of_any_other() {
     {
         assert_eq!(said["headers"][name], serde_json::Value::Null, "{name}");
     }
-    assert_eq!(said["headers"]["x-request-id"].as_str(), answer.header("x-request-id"));
-    assert_eq!((answer.header("x-tool"), answer.header("connection")), (Some("yes"), None));
+    assert_eq!(said["headers"]["x-request-id"].as_str(), response.header("x-request-id"));
+    assert_eq!((response.header("x-tool"), response.header("connection")), (Some("yes"), None));
     for length in [0, 1, 5_000, 70_000, 1_000_000] {
         let body = "a".repeat(length);
         let said = proxy.send(post("/v1/qr/a", &body)).await.json();
@@ -70,7 +71,7 @@ async fn calls_of_such_a_tool_are_as_calls_of_any_other() {
         assert_eq!(said["headers"]["content-length"], length.to_string());
         let mut client = Client::connect(proxy.listen).await;
         client.write(&chunked(&body)).await;
-        let said = client.answer("POST").await.unwrap().json();
+        let said = client.response("POST").await.unwrap().json();
         assert_eq!(said["body"].as_str(), Some(body.as_str()));
         assert_eq!(said["headers"]["content-length"], serde_json::Value::Null);
     }
@@ -81,7 +82,7 @@ async fn calls_of_such_a_tool_are_as_calls_of_any_other() {
 
 #[tokio::test]
 async fn answers_pass_however_their_end_is_told() {
-    let (tool, proxy) = calling(Conduct::Describe, "").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Describe, "").await;
     let headers = |lines: &[(&str, &str)]| {
         lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>()
     };
@@ -101,29 +102,33 @@ async fn answers_pass_however_their_end_is_told() {
         (headers(&[(":status", "503"), ("retry-after", "77")]), vec![], End::Whole, 503, ""),
         (headers(&[(":status", "418"), ("x-a", "b")]), pieces(), End::Whole, 418, "one two"),
     ] {
-        tool.set(Conduct::Say(lines.clone(), said, end));
+        tool.set(H2ToolBehavior::Respond(lines.clone(), said, end));
         client.write(&call("GET", "/v1/qr/a").bytes()).await;
-        let answer = client.answer("GET").await.expect("an answer over the same connection");
-        assert_eq!((answer.status, answer.body.as_slice()), (status, body.as_bytes()), "{lines:?} {end:?}");
-        assert!(answer.complete && answer.header("connection").is_none(), "{answer:?}");
-        assert_eq!(answer.header("x-sum"), None);
+        let response = client.response("GET").await.expect("a response over the same connection");
+        assert_eq!(
+            (response.status, response.body.as_slice()),
+            (status, body.as_bytes()),
+            "{lines:?} {end:?}"
+        );
+        assert!(response.complete && response.header("connection").is_none(), "{response:?}");
+        assert_eq!(response.header("x-sum"), None);
         for (name, value) in lines.iter().filter(|(name, _)| !name.starts_with(':')) {
-            assert_eq!(answer.header(name), Some(value.as_str()));
+            assert_eq!(response.header(name), Some(value.as_str()));
         }
     }
     let large = vec![Bytes::from(vec![b'a'; 1 << 20])];
-    tool.set(Conduct::Say(headers(&[]), large, End::Whole));
+    tool.set(H2ToolBehavior::Respond(headers(&[]), large, End::Whole));
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.body.len(), 1 << 20);
-    tool.set(Conduct::Say(headers(&[]), pieces(), End::Never));
+    tool.set(H2ToolBehavior::Respond(headers(&[]), pieces(), End::Never));
     client.write(&call("GET", "/v1/qr/a").bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 200 "), "what is there is passed on at once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_one_connection_in_http2_go_over_few_others() {
-    let tool = Http2Tool::start(Conduct::Describe).await;
-    let proxy = setup(&tool, "").line("clients", "h2c = true").ready().await;
-    let client = Http2::plain(proxy.listen).await;
+    let tool = Http2Tool::start(H2ToolBehavior::Describe).await;
+    let proxy = config(&tool, "").line("clients", "h2c = true").ready().await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
     let body = format!("\"{}\"", "a".repeat(300_000));
     let calls = (0..40).map(|number| {
         let request = match number % 2 {
@@ -133,118 +138,121 @@ async fn calls_of_one_connection_in_http2_go_over_few_others() {
         let client = &client;
         async move { client.send(&request).await }
     });
-    for (number, answer) in join_all(calls).await.iter().enumerate() {
-        assert_eq!((answer.status, answer.complete), (200, true));
-        assert_eq!(answer.json()["body"].as_str(), Some(if number % 2 == 0 { "" } else { &body }));
+    for (number, response) in join_all(calls).await.iter().enumerate() {
+        assert_eq!((response.status, response.complete), (200, true));
+        assert_eq!(response.json()["body"].as_str(), Some(if number % 2 == 0 { "" } else { &body }));
     }
     assert!(tool.connections() <= 2, "one for each thread");
 }
 
 /// Lines of a pool that trusts an authority, and what its server shows.
-fn safe(authority: &Authority, folder: &Folder) -> String {
+fn safe(authority: &Authority, folder: &TempFiles) -> String {
     let ca = quoted(&folder.write("ca.pem", &authority.pem));
     format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}")
 }
 
 #[tokio::test]
 async fn over_tls_the_server_chooses() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let identity = authority.identity(NAME);
-    let (new, old) = (Http2Tool::safe(&identity).await, FakeTool::start(Manner::Describe).await);
-    let front = Front::start(&identity, old.address).await;
+    let (new, old) = (Http2Tool::over_tls(&identity).await, FakeTool::start(ToolBehavior::Describe).await);
+    let front = TlsTerminator::start(&identity, old.address).await;
     let lines = format!("http2 = true\n{}", safe(&authority, &folder));
-    let setup = Setup::new()
+    let config = ProxyConfig::new()
         .upstreams(Tool::Qr, &[&new.address.to_string()])
         .pool_line(Tool::Qr, &lines)
         .upstreams(Tool::Pdf, &[&front.address.to_string()])
         .pool_line(Tool::Pdf, &lines);
-    let proxy = setup.ready().await;
+    let proxy = config.ready().await;
     for length in [0, 300_000] {
         let body = "a".repeat(length);
         for tool in [Tool::Qr, Tool::Pdf] {
-            assert_eq!(proxy.health(tool).await, ["healthy"]);
+            assert_eq!(proxy.upstream_health(tool).await, ["healthy"]);
             let said = proxy.send(post(&format!("/v1/{tool}/a"), &body)).await.json();
             assert_eq!(said["body"].as_str(), Some(body.as_str()));
             assert_eq!(said["scheme"].as_str(), (tool == Tool::Qr).then_some("https"));
         }
     }
-    assert!(new.connections() <= 2 && old.callers() <= 2, "connections are kept in either protocol");
+    assert!(new.connections() <= 2 && old.connections() <= 2, "connections are kept in either protocol");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_that_turns_it_on_or_off_fails_no_call() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     let identity = authority.identity(NAME);
-    let (new, old) = (Http2Tool::start(Conduct::Describe).await, FakeTool::start(Manner::Describe).await);
-    let front = Front::of_both(&identity, new.address, old.address).await;
-    let setup = |http2: bool| {
+    let (new, old) =
+        (Http2Tool::start(H2ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
+    let front = TlsTerminator::with_alpn(&identity, new.address, old.address).await;
+    let config = |http2: bool| {
         let lines = format!("http2 = {http2}\n{}", safe(&authority, &folder));
-        [Tool::Qr, Tool::Pdf, Tool::Yt].into_iter().fold(Setup::new(), |setup, tool| {
-            setup.upstreams(tool, &[&front.address.to_string()]).pool_line(tool, &lines)
+        [Tool::Qr, Tool::Pdf, Tool::Yt].into_iter().fold(ProxyConfig::new(), |config, tool| {
+            config.upstreams(tool, &[&front.address.to_string()]).pool_line(tool, &lines)
         })
     };
     let mut generation = 1;
-    let proxy = setup(false).ready().await;
-    let load = Load::start(proxy.listen, SECRET);
+    let proxy = config(false).ready().await;
+    let load = Load::start(proxy.listen, GRANT_SECRET);
     for http2 in [true, false, true, true, false, true] {
         let (calls_new, calls_old) = (new.calls(), old.calls());
-        proxy.reload(&setup(http2));
-        generation = proxy.later_than(generation).await;
-        load.goes_on().await;
+        proxy.reload(&config(http2));
+        generation = proxy.generation_after(generation).await;
+        load.progress().await;
         let (more_new, more_old) = (new.calls() > calls_new, old.calls() > calls_old);
         assert!(if http2 { more_new } else { more_old });
     }
-    assert!(load.lost_nothing().await > 0);
-    until("no connection of before is left", || async { old.callers() == 0 }).await;
+    assert!(load.assert_no_failure().await > 0);
+    until("no connection of before is left", || async { old.connections() == 0 }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_under_load_loses_no_call() {
-    let (tool, slow) = (Http2Tool::start(Conduct::Describe).await, Http2Tool::start(Conduct::Wait).await);
+    let (tool, slow) =
+        (Http2Tool::start(H2ToolBehavior::Describe).await, Http2Tool::start(H2ToolBehavior::Wait).await);
     let place = tempfile::tempdir().unwrap();
     let socket = format!("upgrade_socket = {:?}\ngrace = \"8s\"", place.path().join("upgrade.sock"));
-    let setup = [Tool::Qr, Tool::Pdf, Tool::Yt, Tool::Idea].into_iter().fold(Setup::new(), |setup, name| {
-        let server = if name == Tool::Idea { &slow } else { &tool };
-        setup.upstreams(name, &[&server.address.to_string()]).pool_line(name, "http2 = true")
-    });
-    let setup = setup.line("server", &socket);
-    let mut old = setup.ready().await;
-    let load = Load::start(old.listen, SECRET);
+    let config =
+        [Tool::Qr, Tool::Pdf, Tool::Yt, Tool::Idea].into_iter().fold(ProxyConfig::new(), |config, name| {
+            let server = if name == Tool::Idea { &slow } else { &tool };
+            config.upstreams(name, &[&server.address.to_string()]).pool_line(name, "http2 = true")
+        });
+    let config = config.line("server", &socket);
+    let mut old = config.ready().await;
+    let load = Load::start(old.listen, GRANT_SECRET);
     for upgrade in 0..2 {
-        slow.set(Conduct::Wait);
+        slow.set(H2ToolBehavior::Wait);
         let before = slow.calls();
         let mut long = Client::connect(old.listen).await;
         long.write(&post("/v1/idea/a", "{}").bytes()).await;
-        until("the long call is under way", || async { slow.calls() > before }).await;
-        let new = setup.upgrade();
-        new.took_over().await;
-        load.goes_on().await;
+        until("the long call is in flight", || async { slow.calls() > before }).await;
+        let new = config.upgrade();
+        new.upgraded().await;
+        load.progress().await;
         slow.release();
-        assert_eq!(long.answer("POST").await.unwrap().status, 200, "upgrade {upgrade}");
-        assert!(old.ended().await.success());
+        assert_eq!(long.response("POST").await.unwrap().status, 200, "upgrade {upgrade}");
+        assert!(old.exited().await.success());
         old = new;
     }
-    assert!(load.lost_nothing().await > 50);
+    assert!(load.assert_no_failure().await > 50);
 }
 
 #[tokio::test]
 async fn who_waits_at_the_end_of_the_process_is_served_to_the_end() {
-    let (tool, mut proxy) = calling(Conduct::Wait, "").await;
+    let (tool, mut proxy) = calling(H2ToolBehavior::Wait, "").await;
     let mut clients = Vec::new();
     for _ in 0..3 {
         let mut client = Client::connect(proxy.listen).await;
         client.write(&post("/v1/qr/a", "{}").bytes()).await;
         clients.push(client);
     }
-    until("three calls wait", || async { tool.under_way() == 3 }).await;
-    proxy.signal("-TERM");
+    until("three calls wait", || async { tool.in_flight() == 3 }).await;
+    proxy.signal("TERM");
     until("no new connection is taken", || async {
         tokio::net::TcpStream::connect(proxy.listen).await.is_err()
     })
     .await;
     tool.release();
     for client in &mut clients {
-        assert_eq!(client.answer("POST").await.expect("an answer").json()["body"], "{}");
+        assert_eq!(client.response("POST").await.expect("a response").json()["body"], "{}");
     }
-    assert!(proxy.ended().await.success());
+    assert!(proxy.exited().await.success());
 }

@@ -5,72 +5,72 @@ use std::time::{Duration, Instant};
 use shared::tool::Tool;
 use tokio::{io::AsyncWriteExt, net::TcpListener};
 
-use crate::support::{
-    FakeTool, Manner,
+use tests::{
+    FakeTool, ToolBehavior,
     grant::{call, post},
-    proxy::{Proxy, Setup},
-    tls::{Authority, Folder, Front, NAME, quoted},
+    proxy::{Proxy, ProxyConfig},
+    tls::{Authority, NAME, TempFiles, TlsTerminator, quoted},
     until,
 };
 
 /// Lines of a pool that trusts an authority.
-fn trusting(authority: &Authority, folder: &Folder, file: &str) -> String {
+fn trusting(authority: &Authority, folder: &TempFiles, file: &str) -> String {
     let ca = quoted(&folder.write(file, &authority.pem));
     format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}\nanswer_timeout = \"2s\"")
 }
 
 async fn refused(proxy: &Proxy, tool: Tool, error: &str) {
     for request in [call("GET", &format!("/v1/{tool}/a")), post(&format!("/v1/{tool}/a"), "{}")] {
-        let answer = proxy.send(request).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (503, "tool-unavailable"), "{error}");
-        let status = answer.header("proxy-status").expect("Proxy-Status");
+        let response = proxy.send(request).await;
+        assert_eq!((response.status, response.problem().as_str()), (503, "tool-unavailable"), "{error}");
+        let status = response.header("proxy-status").expect("Proxy-Status");
         assert_eq!(status, format!("utg-proxy; error={error}"));
     }
 }
 
 #[tokio::test]
 async fn a_tool_with_a_good_certificate_is_called_and_probed_over_tls() {
-    let (authority, folder) = (Authority::new(), Folder::new());
-    let tool = FakeTool::start(Manner::Describe).await;
-    let front = Front::start(&authority.identity(NAME), tool.address).await;
-    let by_address = Front::start(&authority.identity("127.0.0.1"), tool.address).await;
+    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let front = TlsTerminator::start(&authority.identity(NAME), tool.address).await;
+    let by_address = TlsTerminator::start(&authority.identity("127.0.0.1"), tool.address).await;
     let lines = trusting(&authority, &folder, "ca.pem");
-    let setup = Setup::new()
+    let config = ProxyConfig::new()
         .upstreams(Tool::Qr, &[&front.address.to_string()])
         .pool_line(Tool::Qr, &lines)
         .upstreams(Tool::Pdf, &[&by_address.address.to_string()])
         .pool_line(Tool::Pdf, &lines.replace("tls_name", "# tls_name"));
-    let proxy = setup.ready().await;
+    let proxy = config.ready().await;
     for tool in [Tool::Qr, Tool::Pdf] {
-        assert_eq!(proxy.health(tool).await, ["healthy"]);
+        assert_eq!(proxy.upstream_health(tool).await, ["healthy"]);
         for length in [2, 300_000] {
             let body = "a".repeat(length);
-            let answer = proxy.send(post(&format!("/v1/{tool}/a"), &body)).await;
-            assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body.as_str())));
+            let response = proxy.send(post(&format!("/v1/{tool}/a"), &body)).await;
+            assert_eq!((response.status, response.json()["body"].as_str()), (200, Some(body.as_str())));
         }
         assert_eq!(proxy.send(call("GET", &format!("/v1/{tool}/a?b=c"))).await.json()["target"], "/a?b=c");
     }
-    // The tool's own answer to the probe still counts.
+    // The tool's own response to the probe still counts.
     tool.set_healthy(false);
-    until("it is unhealthy", || async { proxy.health(Tool::Qr).await == ["unhealthy"] }).await;
+    until("it is unhealthy", || async { proxy.upstream_health(Tool::Qr).await == ["unhealthy"] }).await;
     until("the log says why", || async { proxy.output().contains("the probe got status 500") }).await;
 }
 
 #[tokio::test]
 async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health() {
-    let (authority, folder) = (Authority::new(), Folder::new());
-    let tool = FakeTool::start(Manner::Describe).await;
+    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
     let lines = trusting(&authority, &folder, "ca.pem");
     for (why, identity) in [
         ("of another name", authority.identity("other.test")),
         ("of another authority", Authority::new().identity(NAME)),
         ("expired", authority.until(NAME, 2020)),
     ] {
-        let front = Front::start(&identity, tool.address).await;
-        let setup =
-            Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
-        let proxy = setup.ready().await;
-        assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"], "{why}");
+        let front = TlsTerminator::start(&identity, tool.address).await;
+        let config =
+            ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+        let proxy = config.ready().await;
+        assert_eq!(proxy.upstream_health(Tool::Qr).await, ["unhealthy"], "{why}");
         until("the log says why", || async {
             proxy.output().contains("the probe failed: invalid peer certificate")
         })
@@ -90,11 +90,11 @@ async fn so_it_is_where_the_server_may_choose_http2() {
 }
 
 async fn every_failure_of_a_handshake(more: &str) {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let (authority, folder) = (Authority::new(), TempFiles::new());
     // Probes go elsewhere, and are content, so that calls get to see what is wrong.
-    let (tool, good) = (FakeTool::start(Manner::Describe).await, authority.identity(NAME));
-    let probed = Front::start(&good, tool.address).await;
-    let stranger = Front::start(&Authority::new().identity(NAME), tool.address).await;
+    let (tool, good) = (FakeTool::start(ToolBehavior::Describe).await, authority.identity(NAME));
+    let probed = TlsTerminator::start(&good, tool.address).await;
+    let stranger = TlsTerminator::start(&Authority::new().identity(NAME), tool.address).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let rude = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let rude_address = rude.local_addr().unwrap();
@@ -114,10 +114,10 @@ async fn every_failure_of_a_handshake(more: &str) {
         (Tool::Yt, silent.local_addr().unwrap().to_string(), "connection_timeout"),
         (Tool::Flow, "127.0.0.1:1".to_owned(), "connection_refused"),
     ];
-    let setup = pools.iter().fold(Setup::new(), |setup, (tool, address, _)| {
-        setup.upstreams(*tool, &[address]).pool_line(*tool, &lines)
+    let config = pools.iter().fold(ProxyConfig::new(), |config, (tool, address, _)| {
+        config.upstreams(*tool, &[address]).pool_line(*tool, &lines)
     });
-    let proxy = setup.ready().await;
+    let proxy = config.ready().await;
     for (tool, _, error) in &pools {
         let begun = Instant::now();
         refused(&proxy, *tool, error).await;
@@ -128,18 +128,20 @@ async fn every_failure_of_a_handshake(more: &str) {
 
 #[tokio::test]
 async fn a_connection_that_was_made_under_other_authorities_is_not_used_again() {
-    let (old, new, folder) = (Authority::new(), Authority::new(), Folder::new());
-    let tool = FakeTool::start(Manner::Describe).await;
-    let front = Front::start(&old.identity(NAME), tool.address).await;
-    let probed = Front::start(&new.identity(NAME), tool.address).await;
+    let (old, new, folder) = (Authority::new(), Authority::new(), TempFiles::new());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let front = TlsTerminator::start(&old.identity(NAME), tool.address).await;
+    let probed = TlsTerminator::start(&new.identity(NAME), tool.address).await;
     let lines = trusting(&old, &folder, "ca.pem");
-    let setup = Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
-    let proxy = setup.ready().await;
+    let config =
+        ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+    let proxy = config.ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     // Only the file changes; probes go to who has a certificate of the new authority.
     let lines = trusting(&new, &folder, "new.pem") + &format!("\nprobe.port = {}", probed.address.port());
-    let setup = Setup::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
-    proxy.reload(&setup);
+    let config =
+        ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
+    proxy.reload(&config);
     until("the old authority is not trusted any more", || async {
         proxy.send(call("GET", "/v1/qr/a")).await.status == 503
     })

@@ -1,44 +1,47 @@
-//! The table of vectors, put to the proxy. What is a valid key to the edge is a grant to it.
+//! The proxy against the table of vectors. A grant takes the place of a valid key.
 
 use shared::{tier::Tier, tool::Tool};
 use tests::{
-    http::Response,
+    Client, FakeTool, ProxyConfig, Request, Signer, ToolBehavior,
+    http2::{self, Http2Client},
     keys,
-    vector::{self, Boundary, Credential},
+    vector::{self, Boundary, Credential, Vector},
 };
+use tokio::runtime::Handle;
 
-use crate::support::{
-    FakeTool, Manner, Request, Signer,
-    h2::{self, Http2},
-    proxy::Setup,
-};
+/// The `X-API-Key` of vectors with a valid key. The proxy ignores it.
+const KEY: &str = "utg_live_of_nobody";
+
+/// Adds a pool with `tool` for every tool.
+fn all_pools(config: ProxyConfig, tool: &FakeTool) -> ProxyConfig {
+    Tool::ALL.into_iter().fold(config, |config, name| config.tool(name, &[tool]))
+}
+
+/// Returns the request of a vector, with a grant if its credential is valid.
+fn granted(row: &Vector) -> Request {
+    let request = row.request(keys::present(row.request.key, KEY).as_deref());
+    match Signer::default().try_grant(&request).filter(|_| row.request.key == Credential::Valid) {
+        Some(grant) => request.header("X-Gateway-Grant", &grant),
+        None => request,
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_proxy_answers_every_vector_as_the_table_says() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Tool::ALL.into_iter().fold(Setup::new(), |setup, name| setup.tool(name, &[&tool]));
-    let proxy = setup.ready().await;
-    let key = "utg_live_of_nobody";
+async fn http1_response_matches_every_vector() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = all_pools(ProxyConfig::new(), &tool).ready().await;
     tokio::task::block_in_place(|| {
-        vector::check_all(Boundary::Proxy, |row| {
-            let request = row.request(keys::present(row.request.key, key).as_deref());
-            let grant = Signer::default().try_grant(&Request::new(&request.method, &request.target));
-            match grant.filter(|_| row.request.key == Credential::Valid) {
-                Some(grant) => request.header("X-Gateway-Grant", &grant).send(proxy.listen),
-                None => request.send(proxy.listen),
-            }
-        });
+        vector::check_all(Boundary::Proxy, |row| granted(row).send(proxy.listen));
     });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_proxy_in_direct_mode_answers_every_vector_as_the_edge_does() {
+async fn direct_mode_response_matches_every_vector_of_the_edge() {
     let folder = tempfile::tempdir().unwrap();
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().direct(&folder.path().join("keys"));
-    let setup = setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\"");
-    let setup = Tool::ALL.into_iter().fold(setup, |setup, name| setup.tool(name, &[&tool]));
-    let proxy = setup.ready().await;
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().direct(&folder.path().join("keys"));
+    let config = config.line("keys", "admin_secret = \"${ADMIN_SECRET}\"");
+    let proxy = all_pools(config, &tool).ready().await;
     let (key, _) = keys::fresh(Tier::Enterprise);
     tokio::task::block_in_place(|| {
         vector::check_all(Boundary::Direct, |row| {
@@ -48,41 +51,32 @@ async fn the_proxy_in_direct_mode_answers_every_vector_as_the_edge_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_http2_it_answers_every_vector_in_the_same_way() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Tool::ALL.into_iter().fold(Setup::new(), |setup, name| setup.tool(name, &[&tool]));
-    let proxy = setup.line("clients", "h2c = true").ready().await;
-    let client = Http2::plain(proxy.listen).await;
-    let (mut put, mut others) = (0, Vec::new());
+async fn http2_response_matches_every_vector() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = all_pools(ProxyConfig::new(), &tool).line("clients", "h2c = true");
+    let proxy = config.ready().await;
+    let client = Http2Client::prior_knowledge(proxy.listen).await;
+    let (mut sent, mut http1_only) = (0, Vec::new());
     tokio::task::block_in_place(|| {
         vector::check_all(Boundary::Proxy, |row| {
-            let mut asked = row.request(keys::present(row.request.key, "utg_live_of_nobody").as_deref());
-            let grant = Signer::default().try_grant(&Request::new(&asked.method, &asked.target));
-            if let Some(grant) = grant.filter(|_| row.request.key == Credential::Valid) {
-                asked = asked.header("X-Gateway-Grant", &grant);
-            }
-            let headers = asked.headers.iter();
-            let request = headers
-                .fold(Request::new(&asked.method, &asked.target), |request, (name, value)| {
-                    request.header(name, value)
-                });
-            let request = request.bytes_of_body(&asked.body);
-            if h2::head(&request).is_none() {
-                others.push(row.name.clone());
-                return asked.send(proxy.listen);
-            }
-            let answer = match tokio::runtime::Handle::current().block_on(client.try_send(&request)) {
-                Ok(answer) => answer,
-                // What HTTP/2 itself calls malformed ends its stream (RFC 9113, section 8.1.1).
-                Err(error) if error.reason() == Some(::h2::Reason::PROTOCOL_ERROR) => {
-                    others.push(row.name.clone());
-                    return asked.send(proxy.listen);
-                }
-                Err(error) => panic!("{}: {error}", row.name),
+            let request = granted(row);
+            let response = match http2::head(&request) {
+                None => None,
+                Some(_) => match Handle::current().block_on(client.try_send(&request)) {
+                    Ok(response) => Some(response),
+                    // A request that is malformed in HTTP/2 ends its stream (RFC 9113, section 8.1.1).
+                    Err(error) if error.reason() == Some(h2::Reason::PROTOCOL_ERROR) => None,
+                    Err(error) => panic!("{}: {error}", row.name),
+                },
             };
-            put += 1;
-            Response { status: answer.status, headers: answer.headers(), body: answer.body }
+            let Some(response) = response else {
+                http1_only.push(row.name.clone());
+                let response = Handle::current().block_on(Client::send_once(proxy.listen, &request));
+                return response.expect("a response");
+            };
+            sent += 1;
+            response
         });
     });
-    assert!(put >= 25, "{put} were put, and these cannot be told in HTTP/2: {others:#?}");
+    assert!(sent >= 25, "{sent} were sent, and HTTP/2 cannot express these: {http1_only:#?}");
 }

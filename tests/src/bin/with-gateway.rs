@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use tests::{
     http::Request,
     keys::ADMIN_SECRET,
-    stack::{Proxy, Stack, Tools},
+    proxy::{Proxy, ProxyConfig},
+    stack::{Stack, Tools},
 };
 
 /// What stands between a client and the demo tools.
@@ -74,11 +75,11 @@ impl Gateway {
 fn direct(tools: &Tools) -> (Proxy, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("keys");
-    let extra = format!(
-        "[keys]\ndirect = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nadmin_secret = \"${{ADMIN_SECRET}}\"\n\
-         state = {state:?}\n\n[clients]\nrefusals_per_second = 1000000\n"
+    let keys = format!(
+        "direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nadmin_secret = \"${{ADMIN_SECRET}}\"\nstate = {state:?}\n"
     );
-    (Proxy::start(tools, &extra), folder)
+    let config = ProxyConfig::for_tools(tools).section("keys", &keys);
+    (config.line("clients", "refusals_per_second = 1000000").start_and_wait(), folder)
 }
 
 /// Issues the key that commands call with.

@@ -6,15 +6,17 @@ use serde_json::{Value, json};
 use tests::keys::ADMIN_SECRET;
 
 use super::{Direct, call};
-use crate::support::{Answer, Manner, Request, proxy::Setup};
+use tests::{Request, Response, ToolBehavior, proxy::ProxyConfig};
 
 impl Direct {
     pub(super) async fn issuing() -> Self {
-        Self::with(Manner::Describe, |setup: Setup| setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\""))
-            .await
+        Self::with(ToolBehavior::Describe, |config: ProxyConfig| {
+            config.line("keys", "admin_secret = \"${ADMIN_SECRET}\"")
+        })
+        .await
     }
 
-    async fn ask_to_issue(&self, secret: &str, more: Value) -> Answer {
+    async fn ask_to_issue(&self, secret: &str, more: Value) -> Response {
         let mut body =
             json!({ "admin_secret": secret, "email": "ada@example.com", "name": "Ada", "tier": "pro" });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -29,7 +31,7 @@ impl Direct {
         (told["key"].as_str().unwrap().to_owned(), told["id"].as_str().unwrap().to_owned())
     }
 
-    pub(super) async fn administer(&self, method: &str, target: &str, body: Option<Value>) -> Answer {
+    pub(super) async fn administer(&self, method: &str, target: &str, body: Option<Value>) -> Response {
         let request = Request::new(method, target).header("Authorization", &format!("Bearer {ADMIN_SECRET}"));
         let request = match body {
             Some(body) => request.json(&body.to_string()),
@@ -61,7 +63,7 @@ async fn key_lifecycle_survives_a_restart() {
     assert_eq!(direct.call(&key).await.json()["code"], "key-invalid");
     assert_eq!(direct.call(&new).await.status, 200);
 
-    let direct = direct.restart("-TERM").await;
+    let direct = direct.restart("TERM").await;
     assert_eq!(
         direct.me(&new).await["usage"]["day"]["used"],
         9,
@@ -73,7 +75,7 @@ async fn key_lifecycle_survives_a_restart() {
     assert_eq!(direct.administer("POST", &format!("{named}/revoke"), None).await.status, 200);
     assert_eq!(direct.call(&new).await.json()["code"], "key-revoked");
 
-    let direct = direct.restart("-KILL").await;
+    let direct = direct.restart("KILL").await;
     assert_eq!(
         direct.call(&new).await.json()["code"],
         "key-revoked",
@@ -101,7 +103,7 @@ async fn concurrent_right_admin_secrets_are_not_throttled() {
     let direct = Direct::issuing().await;
     let sent = (0..40).map(|_| direct.administer("GET", "/v1/keys", None));
     let answers = futures_util::future::join_all(sent).await;
-    assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+    assert!(answers.iter().all(|response| response.status == 200), "{answers:?}");
 }
 
 #[tokio::test]
@@ -121,7 +123,7 @@ async fn issue_with_same_idempotency_key_returns_same_key() {
     assert_ne!(issue(&direct, "Ada", "order-18").await.body, first.body);
     let id = first.json()["id"].as_str().unwrap().to_owned();
     direct.administer("POST", &format!("/v1/keys/{id}/revoke"), None).await;
-    let direct = direct.restart("-KILL").await;
+    let direct = direct.restart("KILL").await;
     assert_eq!(issue(&direct, "Ada", "order-17").await.body, first.body);
     let key = first.json()["key"].as_str().unwrap().to_owned();
     assert_eq!(direct.call(&key).await.json()["code"], "key-revoked", "what became of it since stays");
@@ -151,7 +153,7 @@ async fn keys_are_listed_with_usage_changed_and_erased() {
     direct.administer("POST", &format!("{named}/revoke"), None).await;
     let erased = direct.administer("PATCH", &named, Some(json!({ "holder": null }))).await;
     assert_eq!((erased.status, &erased.json()["holder"]), (200, &Value::Null), "{erased:?}");
-    let direct = direct.restart("-KILL").await;
+    let direct = direct.restart("KILL").await;
     let listed = direct.administer("GET", "/v1/keys?status=revoked", None).await;
     assert_eq!(listed.json()["keys"][0]["holder"], Value::Null);
     let file = fs::read_to_string(direct.state().with_extension("records")).unwrap();
@@ -160,7 +162,7 @@ async fn keys_are_listed_with_usage_changed_and_erased() {
 
 #[tokio::test]
 async fn keys_api_without_admin_secret_is_404() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     for request in [
         Request::new("POST", "/v1/keys/issue").json("{}"),
         Request::new("GET", "/v1/keys").header("Authorization", &format!("Bearer {ADMIN_SECRET}")),
@@ -172,8 +174,8 @@ async fn keys_api_without_admin_secret_is_404() {
 
 #[tokio::test]
 async fn keys_and_secrets_are_not_in_files_or_logs() {
-    let direct = Direct::with(Manner::Describe, |setup| {
-        setup.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").line("log", "level = \"debug\"")
+    let direct = Direct::with(ToolBehavior::Describe, |config| {
+        config.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").line("log", "level = \"debug\"")
     })
     .await;
     let (key, _) = direct.issue(json!({})).await;
@@ -181,8 +183,8 @@ async fn keys_and_secrets_are_not_in_files_or_logs() {
     direct.proxy.send(call(&format!("{key}x"))).await;
     direct.me(&key).await;
     let mut direct = direct;
-    direct.proxy.signal("-TERM");
-    direct.proxy.ended().await;
+    direct.proxy.signal("TERM");
+    direct.proxy.exited().await;
     let files =
         fs::read_dir(direct.folder.path()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
     let mut written: Vec<_> = files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect();

@@ -7,16 +7,16 @@ use shared::tier::Tier;
 use tests::keys;
 
 use super::{Direct, call, calls_at_once};
-use crate::support::{Client, Manner, proxy::Setup, until};
+use tests::{Client, ToolBehavior, proxy::ProxyConfig, until};
 
 #[tokio::test]
 async fn day_limit_is_exact_across_a_restart() {
     let direct = Direct::issuing().await;
     let (key, _) = direct.issue(json!({ "limits": { "minute": 1000, "day": 25 } })).await;
     assert_eq!(direct.pass(&key, 15).await, 15);
-    let direct = direct.restart("-TERM").await;
+    let direct = direct.restart("TERM").await;
     assert_eq!(direct.pass(&key, 15).await, 10);
-    let direct = direct.restart("-TERM").await;
+    let direct = direct.restart("TERM").await;
     let refused = direct.call(&key).await;
     assert_eq!(refused.json()["violated-policies"][0], "day");
     assert_eq!(fs::metadata(direct.state()).unwrap().permissions().mode() & 0o777, 0o600);
@@ -24,37 +24,37 @@ async fn day_limit_is_exact_across_a_restart() {
 
 #[tokio::test]
 async fn minute_limit_is_exact_across_a_restart() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Free);
     assert_eq!(direct.pass(&key, 6).await, 6);
-    let direct = direct.restart("-TERM").await;
+    let direct = direct.restart("TERM").await;
     assert_eq!(direct.pass(&key, 6).await, 4);
 }
 
 #[tokio::test]
 async fn saved_counters_survive_a_crash() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, id) = keys::fresh(Tier::Pro);
     assert_eq!(direct.pass(&key, 7).await, 7);
     let written = || fs::read(direct.state()).unwrap_or_default();
     let has_id = |bytes: Vec<u8>| bytes.windows(12).any(|window| window == id.as_bytes());
     until("the calls are written down", || async { has_id(written()) }).await;
-    let direct = direct.restart("-KILL").await;
+    let direct = direct.restart("KILL").await;
     assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 7);
 }
 
 #[tokio::test]
 async fn damaged_counters_are_renamed_and_counted() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     direct.pass(&key, 3).await;
     let mut direct = direct;
-    direct.proxy.signal("-TERM");
-    direct.proxy.ended().await;
+    direct.proxy.signal("TERM");
+    direct.proxy.exited().await;
     let mut bytes = fs::read(direct.state()).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(direct.state(), &bytes).unwrap();
-    direct.proxy = direct.setup.ready().await;
+    direct.proxy = direct.config.ready().await;
     assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 0);
     assert_eq!(direct.proxy.metric("utg_key_store_damaged").await, Some(1.0));
     assert_eq!(fs::read(direct.folder.path().join("keys.damaged")).unwrap(), bytes);
@@ -65,12 +65,12 @@ async fn authority_with_damaged_records_does_not_start() {
     let direct = Direct::issuing().await;
     direct.issue(json!({})).await;
     let mut direct = direct;
-    direct.proxy.signal("-TERM");
-    direct.proxy.ended().await;
+    direct.proxy.signal("TERM");
+    direct.proxy.exited().await;
     let records = direct.folder.path().join("keys.records");
     let text = fs::read_to_string(&records).unwrap();
     fs::write(&records, text.replace("\"tier\":\"pro\"", "\"tier\":\"free\"")).unwrap();
-    let (status, said) = direct.setup.fail();
+    let (status, said) = direct.config.run(&[]);
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("keys.records: is damaged, and it lists the revoked keys"), "{said}");
 }
@@ -78,14 +78,14 @@ async fn authority_with_damaged_records_does_not_start() {
 #[tokio::test]
 async fn unwritable_state_fails_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let (status, said) = Setup::new().direct(&folder.path().join("nowhere/keys")).fail();
+    let (status, said) = ProxyConfig::new().direct(&folder.path().join("nowhere/keys")).run(&[]);
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("nowhere/keys: cannot be written"), "{said}");
 }
 
 #[tokio::test]
 async fn failed_state_write_is_counted_and_calls_pass() {
-    let direct = Direct::start(Manner::Describe).await;
+    let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
     // A folder in the file's place: nothing can be renamed to it.
     fs::create_dir(direct.state()).unwrap();
@@ -100,25 +100,25 @@ async fn failed_state_write_is_counted_and_calls_pass() {
 async fn upgrade_continues_the_counters() {
     let place = tempfile::tempdir().unwrap();
     let meeting = format!("upgrade_socket = {:?}\ngrace = \"8s\"", place.path().join("upgrade.sock"));
-    let mut direct = Direct::with(Manner::Describe, |setup| setup.line("server", &meeting)).await;
+    let mut direct = Direct::with(ToolBehavior::Describe, |config| config.line("server", &meeting)).await;
     let (pro, _) = keys::fresh(Tier::Pro);
     assert_eq!(direct.pass(&pro, 40).await, 40);
     let mut kept = Client::connect(direct.proxy.listen).await;
     kept.write(&call(&pro).bytes()).await;
-    assert_eq!(kept.answer("GET").await.unwrap().status, 200);
+    assert_eq!(kept.response("GET").await.unwrap().status, 200);
 
-    let new = direct.setup.upgrade();
-    new.says("upgrade complete: predecessor=").await;
+    let new = direct.config.upgrade();
+    new.logs("upgrade complete: predecessor=").await;
     let mut old = std::mem::replace(&mut direct.proxy, new);
     assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 41);
     kept.write(&call(&pro).bytes()).await;
-    assert_eq!(kept.answer("GET").await.unwrap().status, 200, "one more on a connection that was open");
+    assert_eq!(kept.response("GET").await.unwrap().status, 200, "one more on a connection that was open");
     until("the old process's call is told", || async { direct.me(&pro).await["usage"]["day"]["used"] == 42 })
         .await;
     until("and how it ended", || async { direct.me(&pro).await["today"]["by_status"]["200"] == 42 }).await;
-    assert!(old.ended().await.success());
+    assert!(old.exited().await.success());
     assert_eq!(calls_at_once(&direct.proxy, &pro, 8, 10).await, (58, 22));
 
-    let direct = direct.restart("-TERM").await;
+    let direct = direct.restart("TERM").await;
     assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 100, "the files are the new process's");
 }

@@ -17,12 +17,12 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::{calling, setup};
-use crate::support::{
-    Client, FakeTool, Manner,
+use super::{calling, config};
+use tests::{
+    Client, FakeTool, ToolBehavior,
     grant::{call, post},
-    http2_tool::{Conduct, End, Http2Tool},
-    proxy::{Proxy, Setup},
+    http2_tool::{End, H2ToolBehavior, Http2Tool},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
@@ -30,9 +30,9 @@ const LITTLE_PATIENCE: &str = "answer_timeout = \"400ms\"\npause_timeout = \"400
 
 async fn refused(proxy: &Proxy, why: &str, code: &str, error: &str) {
     for request in [call("GET", "/v1/qr/a"), post("/v1/qr/a", "{}")] {
-        let answer = proxy.send(request).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (503, code), "{why}");
-        let status = answer.header("proxy-status").expect("Proxy-Status");
+        let response = proxy.send(request).await;
+        assert_eq!((response.status, response.problem().as_str()), (503, code), "{why}");
+        let status = response.header("proxy-status").expect("Proxy-Status");
         assert_eq!(status, format!("utg-proxy; error={error}"), "{why}");
     }
 }
@@ -46,36 +46,41 @@ fn head_of(length: usize) -> Vec<(String, String)> {
 #[tokio::test]
 async fn every_failure_before_the_answer_is_a_503_of_the_right_kind() {
     let many = (0..300).map(|number| (format!("x-{number}"), "b".to_owned())).collect();
-    for (why, conduct, code, error) in [
-        ("resets", Conduct::Reset(Reason::INTERNAL_ERROR), "tool-unavailable", "connection_terminated"),
+    for (why, behavior, code, error) in [
         (
-            "refuses for ever",
-            Conduct::Reset(Reason::REFUSED_STREAM),
+            "resets",
+            H2ToolBehavior::Reset(Reason::INTERNAL_ERROR),
             "tool-unavailable",
             "connection_terminated",
         ),
-        ("closes", Conduct::Close, "tool-unavailable", "connection_terminated"),
-        ("silence", Conduct::Wait, "tool-timeout", "http_response_timeout"),
+        (
+            "refuses for ever",
+            H2ToolBehavior::Reset(Reason::REFUSED_STREAM),
+            "tool-unavailable",
+            "connection_terminated",
+        ),
+        ("closes", H2ToolBehavior::Close, "tool-unavailable", "connection_terminated"),
+        ("silence", H2ToolBehavior::Wait, "tool-timeout", "http_response_timeout"),
         (
             "headers beyond what clients are sent",
-            Conduct::Say(head_of(100 << 10), Vec::new(), End::Whole),
+            H2ToolBehavior::Respond(head_of(100 << 10), Vec::new(), End::Whole),
             "tool-unavailable",
             "http_response_header_section_size",
         ),
         (
             "headers beyond what is read",
-            Conduct::Say(head_of(200 << 10), Vec::new(), End::Whole),
+            H2ToolBehavior::Respond(head_of(200 << 10), Vec::new(), End::Whole),
             "tool-unavailable",
             "http_protocol_error",
         ),
         (
             "too many headers",
-            Conduct::Say(many, Vec::new(), End::Whole),
+            H2ToolBehavior::Respond(many, Vec::new(), End::Whole),
             "tool-unavailable",
             "http_protocol_error",
         ),
     ] {
-        let (_tool, proxy) = calling(conduct, LITTLE_PATIENCE).await;
+        let (_tool, proxy) = calling(behavior, LITTLE_PATIENCE).await;
         refused(&proxy, why, code, error).await;
     }
 }
@@ -87,10 +92,11 @@ async fn an_answer_that_breaks_off_does_not_look_complete() {
     for headers in [stated(), Vec::new()] {
         for end in [End::Reset(Reason::INTERNAL_ERROR), End::Reset(Reason::NO_ERROR), End::Close, End::Never]
         {
-            let (tool, proxy) = calling(Conduct::Say(headers.clone(), half(), end), LITTLE_PATIENCE).await;
-            let answer = proxy.send(call("GET", "/v1/qr/a")).await;
+            let (tool, proxy) =
+                calling(H2ToolBehavior::Respond(headers.clone(), half(), end), LITTLE_PATIENCE).await;
+            let response = proxy.send(call("GET", "/v1/qr/a")).await;
             assert_eq!(
-                (answer.status, answer.body.as_slice(), answer.complete),
+                (response.status, response.body.as_slice(), response.complete),
                 (200, &b"half"[..], false),
                 "{headers:?} {end:?}"
             );
@@ -128,8 +134,8 @@ async fn a_server_that_does_not_speak_http2_is_a_503_of_the_right_kind() {
     ] {
         let (address, task) = saying(bytes, closes).await;
         let lines = "http2 = true\nconnect_timeout = \"300ms\"\nprobe.kind = \"tcp\"\nprobe.fall = 100";
-        let setup = Setup::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines);
-        let proxy = setup.ready().await;
+        let config = ProxyConfig::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines);
+        let proxy = config.ready().await;
         refused(&proxy, why, "tool-unavailable", error).await;
         task.abort();
     }
@@ -137,15 +143,15 @@ async fn a_server_that_does_not_speak_http2_is_a_503_of_the_right_kind() {
 
 #[tokio::test]
 async fn it_is_not_healthy_unless_it_speaks_http2() {
-    let tool = FakeTool::start(Manner::Describe).await;
-    let setup = Setup::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "http2 = true");
-    let proxy = setup.ready().await;
-    assert_eq!(proxy.health(Tool::Qr).await, ["unhealthy"]);
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "http2 = true");
+    let proxy = config.ready().await;
+    assert_eq!(proxy.upstream_health(Tool::Qr).await, ["unhealthy"]);
 }
 
 #[tokio::test]
 async fn what_the_tool_has_not_looked_at_is_sent_again_whatever_it_is() {
-    let (tool, proxy) = calling(Conduct::Describe, "").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Describe, "").await;
     let large = "a".repeat(60_000);
     for (request, body) in [
         (call("GET", "/v1/qr/a"), ""),
@@ -153,26 +159,27 @@ async fn what_the_tool_has_not_looked_at_is_sent_again_whatever_it_is() {
         (post("/v1/qr/a", &large), large.as_str()),
     ] {
         let before = tool.calls();
-        tool.set(Conduct::ResetFirst(before + 2, Reason::REFUSED_STREAM));
-        let answer = proxy.send(request).await;
-        assert_eq!((answer.status, answer.json()["body"].as_str()), (200, Some(body)));
+        tool.set(H2ToolBehavior::ResetFirst(before + 2, Reason::REFUSED_STREAM));
+        let response = proxy.send(request).await;
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some(body)));
         assert_eq!(tool.calls(), before + 3);
     }
     let unprocessed = r#"utg_upstream_retries_total{after="unprocessed",tool="qr"}"#;
     assert_eq!(proxy.metric(unprocessed).await, Some(6.0));
     // One that may have been looked at is not.
-    tool.set(Conduct::ResetFirst(tool.calls() + 1, Reason::INTERNAL_ERROR));
+    tool.set(H2ToolBehavior::ResetFirst(tool.calls() + 1, Reason::INTERNAL_ERROR));
     assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 503);
 }
 
 #[tokio::test]
 async fn who_refuses_for_ever_is_left_for_another_server() {
-    let bad = Http2Tool::start(Conduct::Reset(Reason::REFUSED_STREAM)).await;
-    let good = Http2Tool::start(Conduct::Describe).await;
+    let bad = Http2Tool::start(H2ToolBehavior::Reset(Reason::REFUSED_STREAM)).await;
+    let good = Http2Tool::start(H2ToolBehavior::Describe).await;
     let servers = [bad.address.to_string(), good.address.to_string()];
-    let setup =
-        Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, "http2 = true");
-    let proxy = setup.ready().await;
+    let config = ProxyConfig::new()
+        .upstreams(Tool::Qr, &[&servers[0], &servers[1]])
+        .pool_line(Tool::Qr, "http2 = true");
+    let proxy = config.ready().await;
     for _ in 0..2 {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
     }
@@ -182,61 +189,67 @@ async fn who_refuses_for_ever_is_left_for_another_server() {
 
 #[tokio::test]
 async fn a_get_goes_to_another_server_and_a_post_that_was_looked_at_does_not() {
-    for conduct in [Conduct::Reset(Reason::INTERNAL_ERROR), Conduct::Close, Conduct::Wait] {
-        let bad = Http2Tool::start(conduct.clone()).await;
-        let good = Http2Tool::start(Conduct::Describe).await;
+    for behavior in
+        [H2ToolBehavior::Reset(Reason::INTERNAL_ERROR), H2ToolBehavior::Close, H2ToolBehavior::Wait]
+    {
+        let bad = Http2Tool::start(behavior.clone()).await;
+        let good = Http2Tool::start(H2ToolBehavior::Describe).await;
         let servers = [bad.address.to_string(), good.address.to_string()];
         let lines = "http2 = true\ntry_timeout = \"200ms\"\nanswer_timeout = \"500ms\"";
-        let setup = Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
-        let proxy = setup.ready().await;
+        let config =
+            ProxyConfig::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
+        let proxy = config.ready().await;
         for _ in 0..2 {
-            assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200, "{conduct:?}");
+            assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200, "{behavior:?}");
         }
         let mut answers = Vec::new();
         for _ in 0..2 {
             answers.push(proxy.send(post("/v1/qr/a", "{}")).await.status);
         }
         answers.sort_unstable();
-        assert_eq!(answers, [200, 503], "{conduct:?}");
+        assert_eq!(answers, [200, 503], "{behavior:?}");
     }
 }
 
 #[tokio::test]
 async fn a_server_that_dies_of_every_call_is_not_asked_again_and_again() {
-    let (tool, proxy) = calling(Conduct::Close, "eject_after = 100\nprobe.fall = 100").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Close, "eject_after = 100\nprobe.fall = 100").await;
     let answers = join_all((0..10).map(|_| proxy.send(call("GET", "/v1/qr/a")))).await;
-    assert!(answers.iter().all(|answer| answer.status == 503));
+    assert!(answers.iter().all(|response| response.status == 503));
     assert!(tool.calls() <= 10, "{} calls", tool.calls());
 }
 
 #[tokio::test]
 async fn a_server_that_dies_with_calls_it_has_taken_has_failed_them() {
-    let (tool, good) = (Http2Tool::start(Conduct::Describe).await, Http2Tool::start(Conduct::Describe).await);
+    let (tool, good) =
+        (Http2Tool::start(H2ToolBehavior::Describe).await, Http2Tool::start(H2ToolBehavior::Describe).await);
     let servers = [tool.address.to_string(), good.address.to_string()];
     let lines = "http2 = true\neject_after = 3\nprobe.interval = \"30s\"";
-    let setup = Setup::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
-    let proxy = setup.ready().await;
+    let config =
+        ProxyConfig::new().upstreams(Tool::Qr, &[&servers[0], &servers[1]]).pool_line(Tool::Qr, lines);
+    let proxy = config.ready().await;
     let mut clients = join_all((0..6).map(|_| Client::connect(proxy.listen))).await;
     // Every thread's connections to the two have served before.
     for client in &mut clients {
         for _ in 0..4 {
             client.write(&post("/v1/qr/a", "{}").bytes()).await;
-            assert_eq!(client.answer("POST").await.unwrap().status, 200);
+            assert_eq!(client.response("POST").await.unwrap().status, 200);
         }
     }
-    tool.set(Conduct::Wait);
+    tool.set(H2ToolBehavior::Wait);
     let before = good.calls();
     for (number, client) in clients.iter_mut().enumerate() {
         client.write(&post("/v1/qr/a", "{}").bytes()).await;
-        until("it has come", async || tool.under_way() + good.calls() - before > number).await;
+        until("it has come", async || tool.in_flight() + good.calls() - before > number).await;
     }
-    assert_eq!(tool.under_way(), 3);
+    assert_eq!(tool.in_flight(), 3);
     let taken = Instant::now();
     // Until then their connection may have ended before they came.
     until("they were taken", async || taken.elapsed() > Duration::from_millis(1_050)).await;
     drop(tool);
-    let answers = join_all(clients.iter_mut().map(|client| client.answer("POST"))).await;
-    let failed = answers.iter().filter(|answer| answer.as_ref().is_some_and(|answer| answer.status == 503));
+    let answers = join_all(clients.iter_mut().map(|client| client.response("POST"))).await;
+    let failed =
+        answers.iter().filter(|response| response.as_ref().is_some_and(|response| response.status == 503));
     assert_eq!(failed.count(), 3, "{answers:?}");
     let ejections = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, servers[0]);
     assert_eq!(proxy.metric(&ejections).await, Some(1.0));
@@ -245,49 +258,49 @@ async fn a_server_that_dies_with_calls_it_has_taken_has_failed_them() {
 #[tokio::test]
 async fn a_failed_connection_is_told_to_all_who_wait_for_it() {
     let (silent, task) = saying(Vec::new(), false).await;
-    let good = Http2Tool::start(Conduct::Describe).await;
+    let good = Http2Tool::start(H2ToolBehavior::Describe).await;
     let lines = "http2 = true\nconnect_timeout = \"500ms\"\nprobe.kind = \"tcp\"\nprobe.fall = 100\neject_after = 100";
-    let setup = Setup::new()
+    let config = ProxyConfig::new()
         .upstreams(Tool::Qr, &[&silent, &good.address.to_string()])
         .pool_line(Tool::Qr, lines)
         .upstreams(Tool::Pdf, &[&silent])
         .pool_line(Tool::Pdf, lines);
-    let proxy = setup.ready().await;
+    let proxy = config.ready().await;
     let begun = Instant::now();
     let calls = (0..40).map(|number| {
         let tool = if number % 2 == 0 { "qr" } else { "pdf" };
         proxy.send(post(&format!("/v1/{tool}/a"), "{}"))
     });
     let answers = join_all(calls).await;
-    for (number, answer) in answers.iter().enumerate() {
-        assert_eq!(answer.status, if number % 2 == 0 { 200 } else { 503 }, "{answer:?}");
+    for (number, response) in answers.iter().enumerate() {
+        assert_eq!(response.status, if number % 2 == 0 { 200 } else { 503 }, "{response:?}");
     }
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     task.abort();
 }
 
 #[tokio::test]
-async fn a_call_that_its_client_gives_up_is_taken_back_and_no_other_is() {
-    let (tool, proxy) = calling(Conduct::Wait, "").await;
+async fn a_call_that_its_client_gives_up_is_canceled_and_no_other_is() {
+    let (tool, proxy) = calling(H2ToolBehavior::Wait, "").await;
     let mut clients = Vec::new();
     for _ in 0..3 {
         let mut client = Client::connect_abortive(proxy.listen).await;
         client.write(&call("GET", "/v1/qr/a").bytes()).await;
         clients.push(client);
     }
-    until("three calls wait", || async { tool.under_way() == 3 }).await;
+    until("three calls wait", || async { tool.in_flight() == 3 }).await;
     drop(clients.pop());
-    until("one was taken back", || async { tool.taken_back() == 1 }).await;
+    until("one was taken back", || async { tool.canceled() == 1 }).await;
     tool.release();
     for client in &mut clients {
-        assert_eq!(client.answer("GET").await.expect("an answer").status, 200);
+        assert_eq!(client.response("GET").await.expect("a response").status, 200);
     }
-    assert_eq!(tool.taken_back(), 1);
+    assert_eq!(tool.canceled(), 1);
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_before_the_body_was_read_is_passed_on() {
-    let (tool, proxy) = calling(Conduct::Early, "").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Early, "").await;
     let mut client = Client::connect(proxy.listen).await;
     let request = call("POST", "/v1/qr/a")
         .header("Content-Type", "application/json")
@@ -295,9 +308,9 @@ async fn an_answer_that_comes_before_the_body_was_read_is_passed_on() {
     client.write(&request.bytes()).await;
     // Of the body as much as is buffered before the tool is called.
     client.write(&[b'a'; 64 << 10]).await;
-    let answer = client.answer("POST").await.expect("an answer");
-    assert_eq!((answer.status, answer.body.as_slice(), answer.complete), (200, &b"enough"[..], true));
-    tool.set(Conduct::Describe);
+    let response = client.response("POST").await.expect("a response");
+    assert_eq!((response.status, response.body.as_slice(), response.complete), (200, &b"enough"[..], true));
+    tool.set(H2ToolBehavior::Describe);
     assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
     assert_eq!(tool.connections().min(2), tool.connections(), "the connection is as good as before");
 }
@@ -305,21 +318,21 @@ async fn an_answer_that_comes_before_the_body_was_read_is_passed_on() {
 #[tokio::test]
 async fn over_a_connection_that_has_gone_quiet_no_more_calls_are_made() {
     let (tool, proxy) = {
-        let tool = Http2Tool::start(Conduct::Describe).await;
+        let tool = Http2Tool::start(H2ToolBehavior::Describe).await;
         let lines = "answer_timeout = \"1500ms\"\nprobe.kind = \"tcp\"";
-        let proxy = setup(&tool, lines).ready().await;
+        let proxy = config(&tool, lines).ready().await;
         (tool, proxy)
     };
     let mut client = Client::connect(proxy.listen).await;
     client.write(&post("/v1/qr/a", "{}").bytes()).await;
-    assert_eq!(client.answer("POST").await.unwrap().status, 200);
-    tool.set(Conduct::Wait);
+    assert_eq!(client.response("POST").await.unwrap().status, 200);
+    tool.set(H2ToolBehavior::Wait);
     client.write(&post("/v1/qr/a", "{}").bytes()).await;
-    assert_eq!(client.answer("POST").await.unwrap().status, 503);
+    assert_eq!(client.response("POST").await.unwrap().status, 503);
     let before = tool.connections();
-    tool.set(Conduct::Describe);
+    tool.set(H2ToolBehavior::Describe);
     client.write(&post("/v1/qr/a", "{}").bytes()).await;
-    assert_eq!(client.answer("POST").await.unwrap().status, 200);
+    assert_eq!(client.response("POST").await.unwrap().status, 200);
     assert_eq!(tool.connections(), before + 1);
 }
 
@@ -348,10 +361,10 @@ async fn a_connection_that_many_wait_for_and_that_cannot_be_made_is_one_failure(
         }
     });
     let lines = "http2 = true\nconnect_timeout = \"300ms\"\nprobe.interval = \"30s\"";
-    let proxy = Setup::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines).ready().await;
+    let proxy = ProxyConfig::new().upstreams(Tool::Qr, &[&address]).pool_line(Tool::Qr, lines).ready().await;
     hang.store(true, Ordering::SeqCst);
     let answers = join_all((0..40).map(|_| proxy.send(post("/v1/qr/a", "{}")))).await;
-    let failed = answers.iter().filter(|answer| answer.status == 503).count();
+    let failed = answers.iter().filter(|response| response.status == 503).count();
     assert!(failed <= 1 && !hang.load(Ordering::SeqCst), "{failed}");
     assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
     tool.abort();

@@ -5,13 +5,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use shared::tool::Tool;
 
-use super::{calling, setup};
-use crate::support::{
+use super::{calling, config};
+use tests::{
     Client,
-    grant::{SECRET, call, post},
-    http2_tool::{Conduct, Http2Tool},
+    grant::{call, post},
+    http2_tool::{H2ToolBehavior, Http2Tool},
+    keys::GRANT_SECRET,
     load::Load,
-    proxy::{Proxy, Setup},
+    proxy::{Proxy, ProxyConfig},
     until,
 };
 
@@ -24,14 +25,14 @@ async fn resident(proxy: &Proxy) -> f64 {
 
 #[tokio::test]
 async fn many_calls_share_one_connection_of_each_thread() {
-    let (tool, proxy) = calling(Conduct::Wait, "").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Wait, "").await;
     let calls = (0..80).map(|_| proxy.send(post("/v1/qr/a", "{}")));
     let release = async {
-        until("all of them wait", || async { tool.under_way() == 80 }).await;
+        until("all of them wait", || async { tool.in_flight() == 80 }).await;
         tool.release();
     };
     let (answers, ()) = tokio::join!(join_all(calls), release);
-    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert!(answers.iter().all(|response| response.status == 200));
     // The proxy has two threads, and made these when there was none.
     assert!((1..=2).contains(&tool.connections()), "{}", tool.connections());
     assert_eq!(proxy.metric(CONNECTIONS).await, Some(tool.connections() as f64));
@@ -40,17 +41,17 @@ async fn many_calls_share_one_connection_of_each_thread() {
 #[tokio::test]
 async fn a_connection_gets_no_more_calls_than_its_tool_takes() {
     for most in [1, 2] {
-        let tool = Http2Tool::of_streams(most).await;
-        let proxy = setup(&tool, "").ready().await;
+        let tool = Http2Tool::with_max_streams(most).await;
+        let proxy = config(&tool, "").ready().await;
         for _ in 0..3 {
-            tool.set(Conduct::Wait);
+            tool.set(H2ToolBehavior::Wait);
             let calls = join_all((0..20).map(|_| proxy.send(post("/v1/qr/a", "{}"))));
             let release = async {
-                until("all of them wait", || async { tool.under_way() == 20 }).await;
+                until("all of them wait", || async { tool.in_flight() == 20 }).await;
                 tool.release();
             };
             let (answers, ()) = tokio::join!(calls, release);
-            assert!(answers.iter().all(|answer| answer.status == 200));
+            assert!(answers.iter().all(|response| response.status == 200));
         }
         assert_eq!(tool.most_under_way(), most as usize);
         // What the last one of a thread has no place for makes one more.
@@ -63,7 +64,7 @@ async fn a_connection_gets_no_more_calls_than_its_tool_takes() {
 
 #[tokio::test]
 async fn a_connection_without_work_is_closed() {
-    let (tool, proxy) = calling(Conduct::Describe, "keep_idle = \"300ms\"").await;
+    let (tool, proxy) = calling(H2ToolBehavior::Describe, "keep_idle = \"300ms\"").await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(tool.open(), 1);
     until("it is closed", || async { tool.open() == 0 }).await;
@@ -73,25 +74,26 @@ async fn a_connection_without_work_is_closed() {
 
 #[tokio::test]
 async fn a_connection_to_a_server_that_is_not_named_any_more_is_closed() {
-    let (tool, other) = (Http2Tool::start(Conduct::Wait).await, Http2Tool::start(Conduct::Describe).await);
-    let proxy = setup(&tool, "keep_idle = \"60s\"").ready().await;
+    let (tool, other) =
+        (Http2Tool::start(H2ToolBehavior::Wait).await, Http2Tool::start(H2ToolBehavior::Describe).await);
+    let proxy = config(&tool, "keep_idle = \"60s\"").ready().await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(&post("/v1/qr/a", "{}").bytes()).await;
-    until("a call waits", || async { tool.under_way() == 1 }).await;
-    proxy.reload(&setup(&other, ""));
-    proxy.later_than(1).await;
+    until("a call waits", || async { tool.in_flight() == 1 }).await;
+    proxy.reload(&config(&other, ""));
+    proxy.generation_after(1).await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(other.calls(), 1);
     tool.release();
-    assert_eq!(client.answer("POST").await.expect("an answer").status, 200);
+    assert_eq!(client.response("POST").await.expect("a response").status, 200);
     until("it is closed", || async { tool.open() == 0 }).await;
 }
 
 #[tokio::test]
 async fn without_room_for_idle_connections_none_waits() {
-    let tool = Http2Tool::start(Conduct::Describe).await;
-    let setup = setup(&tool, "keep_idle = \"60s\"").section("", "idle_upstream_connections = 0\n");
-    let proxy = setup.ready().await;
+    let tool = Http2Tool::start(H2ToolBehavior::Describe).await;
+    let config = config(&tool, "keep_idle = \"60s\"").section("", "idle_upstream_connections = 0\n");
+    let proxy = config.ready().await;
     for calls in 1..=3 {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
         assert_eq!(tool.connections(), calls);
@@ -101,28 +103,28 @@ async fn without_room_for_idle_connections_none_waits() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_are_told_to_end_under_load_fail_no_call() {
-    let tool = Http2Tool::start(Conduct::Describe).await;
+    let tool = Http2Tool::start(H2ToolBehavior::Describe).await;
     // Probes are told so as well, and do not ask again.
     let lines = "http2 = true\nprobe.fall = 100";
-    let setup = [Tool::Qr, Tool::Pdf, Tool::Yt].into_iter().fold(Setup::new(), |setup, name| {
-        setup.upstreams(name, &[&tool.address.to_string()]).pool_line(name, lines)
+    let config = [Tool::Qr, Tool::Pdf, Tool::Yt].into_iter().fold(ProxyConfig::new(), |config, name| {
+        config.upstreams(name, &[&tool.address.to_string()]).pool_line(name, lines)
     });
-    let proxy = setup.ready().await;
-    let load = Load::start(proxy.listen, SECRET);
+    let proxy = config.ready().await;
+    let load = Load::start(proxy.listen, GRANT_SECRET);
     for _ in 0..25 {
         let before = tool.connections();
         tool.leave();
-        load.goes_on().await;
+        load.progress().await;
         until("other connections are made", || async { tool.connections() > before }).await;
     }
-    assert!(load.lost_nothing().await > 50);
+    assert!(load.assert_no_failure().await > 50);
 }
 
 #[tokio::test]
 async fn who_takes_nothing_keeps_nothing_from_others_and_fills_no_memory() {
     const LENGTH: usize = 64 << 20;
-    let tool = Http2Tool::start(Conduct::Much(LENGTH)).await;
-    let proxy = setup(&tool, "").ready().await;
+    let tool = Http2Tool::start(H2ToolBehavior::Much(LENGTH)).await;
+    let proxy = config(&tool, "").ready().await;
     let before = resident(&proxy).await;
     let mut slow = Vec::new();
     for _ in 0..20 {
@@ -132,29 +134,29 @@ async fn who_takes_nothing_keeps_nothing_from_others_and_fills_no_memory() {
         assert!(client.head().await.unwrap().starts_with("HTTP/1.1 200 "));
         slow.push(client);
     }
-    tool.set(Conduct::Describe);
+    tool.set(H2ToolBehavior::Describe);
     for _ in 0..10 {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
     }
-    tool.set(Conduct::Much(LENGTH));
+    tool.set(H2ToolBehavior::Much(LENGTH));
     // The whole of it is more than any window or buffer, many times over.
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.body.len(), LENGTH);
     let more = resident(&proxy).await - before;
     assert!(more < 24e6, "{more} bytes more than at the beginning");
     assert!(tool.connections() <= 2);
     drop(slow);
-    until("their calls are taken back", || async { tool.under_way() == 0 }).await;
-    assert_eq!(tool.taken_back(), 20);
+    until("their calls are taken back", || async { tool.in_flight() == 0 }).await;
+    assert_eq!(tool.canceled(), 20);
 }
 
 #[tokio::test]
 async fn a_tool_that_reads_slowly_slows_its_client_down_and_fills_no_memory() {
     const LENGTH: usize = 48 << 20;
-    let tool = Http2Tool::start(Conduct::Sip(Duration::from_millis(1))).await;
-    let proxy = setup(&tool, "max_body = \"64MiB\"").ready().await;
+    let tool = Http2Tool::start(H2ToolBehavior::Sip(Duration::from_millis(1))).await;
+    let proxy = config(&tool, "max_body = \"64MiB\"").ready().await;
     let before = resident(&proxy).await;
-    let answer = proxy.send(post("/v1/qr/a", &"a".repeat(LENGTH))).await;
-    assert_eq!((answer.status, answer.body.as_slice()), (200, LENGTH.to_string().as_bytes()));
+    let response = proxy.send(post("/v1/qr/a", &"a".repeat(LENGTH))).await;
+    assert_eq!((response.status, response.body.as_slice()), (200, LENGTH.to_string().as_bytes()));
     let more = resident(&proxy).await - before;
     assert!(more < 20e6, "{more} bytes more than at the beginning");
 }

@@ -1,4 +1,4 @@
-//! How a tool in HTTP/2 meets its calls.
+//! The behavior of an HTTP/2 tool.
 
 use std::{
     sync::{
@@ -14,39 +14,39 @@ use http::{HeaderMap, Request, Response, request::Parts};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{Counted, Shared};
+use super::{CounterGuard, Shared};
 
-/// How calls are met. Probes are always met with 200.
+/// The behavior of an HTTP/2 tool towards calls. Probes are always 200.
 #[derive(Clone, Debug)]
-pub(crate) enum Conduct {
-    /// With 200 and a description of the request in JSON.
+pub enum H2ToolBehavior {
+    /// Responds with 200 and a description of the request in JSON.
     Describe,
-    /// Not at all until [`Http2Tool::release`], which describes it.
+    /// Waits for [`super::Http2Tool::release`].
     Wait,
-    /// With a head, pieces of a body, and an end of some kind. `:status` is what it says, `:hints` comes before it.
-    Say(Vec<(String, String)>, Vec<Bytes>, End),
-    /// With a reset instead of an answer.
+    /// Responds with headers, DATA frames and an end. `:status` sets the status. Each `:hints` sends a 103 first.
+    Respond(Vec<(String, String)>, Vec<Bytes>, End),
+    /// Resets the stream without a response.
     Reset(Reason),
-    /// With resets for the first so many, then with a description.
+    /// Resets the first so many streams, then describes.
     ResetFirst(usize, Reason),
-    /// With the end of the connection.
+    /// Closes the connection.
     Close,
-    /// With an answer that is there before the request's body was read, of which the tool wants no more.
+    /// Responds before the body of the request is read, and then refuses the rest of the body.
     Early,
-    /// With so many bytes, as fast as they are taken.
+    /// Responds with so many bytes, as fast as flow control permits.
     Much(usize),
-    /// With a count of the body's bytes, of which it reads some, then pauses, and so on.
+    /// Reads the body in pieces with a pause after each, and responds with its length.
     Sip(Duration),
 }
 
-/// How an answer ends.
+/// The end of a response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub enum End {
     Whole,
     Trailers,
     Reset(Reason),
     Close,
-    /// It does not.
+    /// The response does not end.
     Never,
 }
 
@@ -62,18 +62,18 @@ pub(super) async fn serve(
         respond.send_response(Response::new(()), true).unwrap();
         return;
     }
-    let (_here, _all) = (Counted::new(&here), Counted::new(&shared.under_way));
+    let (_here, _all) = (CounterGuard::new(&here), CounterGuard::new(&shared.in_flight));
     shared.most_under_way.fetch_max(here.load(Ordering::SeqCst), Ordering::SeqCst);
     let number = shared.calls.fetch_add(1, Ordering::SeqCst);
     let released = shared.release.notified();
-    let mut conduct = shared.conduct.lock().clone();
-    if matches!(conduct, Conduct::Wait) {
+    let mut behavior = shared.behavior.lock().clone();
+    if matches!(behavior, H2ToolBehavior::Wait) {
         let whole = read(&mut body, Duration::ZERO).await;
         tokio::select! {
             () = released => {}
             reason = std::future::poll_fn(|context| respond.poll_reset(context)) => {
                 assert_eq!(reason.ok(), Some(Reason::CANCEL));
-                shared.taken_back.fetch_add(1, Ordering::SeqCst);
+                shared.canceled.fetch_add(1, Ordering::SeqCst);
                 return;
             }
         }
@@ -82,44 +82,44 @@ pub(super) async fn serve(
         }
         return;
     }
-    if let Conduct::ResetFirst(first, reason) = conduct {
-        conduct = if number < first { Conduct::Reset(reason) } else { Conduct::Describe };
+    if let H2ToolBehavior::ResetFirst(first, reason) = behavior {
+        behavior = if number < first { H2ToolBehavior::Reset(reason) } else { H2ToolBehavior::Describe };
     }
-    match conduct {
-        Conduct::Describe => {
+    match behavior {
+        H2ToolBehavior::Describe => {
             if let Some(body) = read(&mut body, Duration::ZERO).await {
                 describe(&head, &body, respond);
             }
         }
-        Conduct::Say(headers, pieces, end) => say(respond, &headers, pieces, end, &close).await,
-        Conduct::Reset(reason) => respond.send_reset(reason),
-        Conduct::Close => close.notify_one(),
-        Conduct::Early => {
+        H2ToolBehavior::Respond(headers, pieces, end) => say(respond, &headers, pieces, end, &close).await,
+        H2ToolBehavior::Reset(reason) => respond.send_reset(reason),
+        H2ToolBehavior::Close => close.notify_one(),
+        H2ToolBehavior::Early => {
             let mut send = respond.send_response(Response::new(()), false).unwrap();
             send.send_data(Bytes::from_static(b"enough"), true).unwrap();
-            // Time for it to be sent: a reset takes what was not with it.
+            // Fault timing: a reset discards frames that are not sent yet.
             tokio::time::sleep(Duration::from_millis(50)).await;
             send.send_reset(Reason::NO_ERROR);
         }
-        Conduct::Much(length) => {
+        H2ToolBehavior::Much(length) => {
             let send = respond.send_response(Response::new(()), false).unwrap();
             if !much(send, length).await {
-                shared.taken_back.fetch_add(1, Ordering::SeqCst);
+                shared.canceled.fetch_add(1, Ordering::SeqCst);
             }
         }
-        Conduct::Sip(pause) => {
+        H2ToolBehavior::Sip(pause) => {
             let length = read(&mut body, pause).await.map_or(0, |body| body.len());
             let mut send = respond.send_response(Response::new(()), false).unwrap();
             let _sent = send.send_data(length.to_string().into(), true);
         }
-        Conduct::Wait | Conduct::ResetFirst(..) => {}
+        H2ToolBehavior::Wait | H2ToolBehavior::ResetFirst(..) => {}
     }
 }
 
-/// So much is read at once by who sips.
+/// The number of bytes that [`H2ToolBehavior::Sip`] reads between two pauses.
 const SIP: usize = 64 << 10;
 
-/// The whole body, if it comes.
+/// Reads the whole body. Returns `None` if it breaks off.
 async fn read(body: &mut RecvStream, pause: Duration) -> Option<Vec<u8>> {
     let (mut whole, mut paused_at) = (Vec::new(), 0);
     while let Some(data) = body.data().await {
@@ -187,7 +187,7 @@ async fn say(
             trailers.insert("x-sum", "1".parse().unwrap());
             send.send_trailers(trailers).unwrap();
         }
-        // Time for what was said to be sent: a reset takes what was not with it.
+        // Fault timing: a reset discards frames that are not sent yet.
         End::Reset(reason) => {
             tokio::time::sleep(Duration::from_millis(50)).await;
             send.send_reset(reason);
@@ -200,7 +200,7 @@ async fn say(
     }
 }
 
-/// Whether all of it was taken.
+/// Sends so many bytes. Returns true unless the peer resets the stream.
 async fn much(mut send: SendStream<Bytes>, length: usize) -> bool {
     let piece = Bytes::from(vec![b'a'; 16 << 10]);
     let mut left = length;

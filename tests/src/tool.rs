@@ -1,4 +1,4 @@
-//! A tool that answers, fails or misbehaves as it is told.
+//! A fake HTTP/1.1 tool that responds, fails or misbehaves as a test says.
 
 use std::{
     net::SocketAddr,
@@ -13,102 +13,103 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpSocket, TcpStream},
+    net::{TcpListener, TcpStream},
     sync::Notify,
     task::{JoinHandle, JoinSet},
 };
 
-/// How calls are met. Probes are met by [`FakeTool::set_healthy`].
+use crate::runtime::{RUNTIME, listen, listen_at};
+
+/// The behavior of a tool towards calls. [`FakeTool::set_healthy`] sets the response to probes.
 #[derive(Clone, Debug)]
-pub(crate) enum Manner {
-    /// With 200 and a description of the request in JSON.
+pub enum ToolBehavior {
+    /// Responds with 200 and a description of the request in JSON.
     Describe,
-    /// With these bytes, then the connection stays open.
-    Say(Vec<u8>),
-    /// With these bytes, then the connection is closed.
-    SayAndClose(Vec<u8>),
-    /// With these bytes, then a reset.
-    SayAndReset(Vec<u8>),
-    /// With the bytes one after the other, with a pause after each.
+    /// Responds with these bytes and keeps the connection open.
+    Respond(Vec<u8>),
+    /// Responds with these bytes and closes the connection.
+    RespondAndClose(Vec<u8>),
+    /// Responds with these bytes and resets the connection.
+    RespondAndReset(Vec<u8>),
+    /// Responds byte by byte, with a pause after each.
     Drip(Vec<u8>, Duration),
-    /// With the first bytes at once, then with the others as [`Manner::Drip`].
-    SayAndDrip(Vec<u8>, Vec<u8>, Duration),
-    /// Not at all until [`FakeTool::release`].
+    /// Responds with the first bytes at once and then with the others as [`ToolBehavior::Drip`].
+    RespondAndDrip(Vec<u8>, Vec<u8>, Duration),
+    /// Waits for [`FakeTool::release`].
     Wait,
 }
 
-/// A server at a port of its own.
-pub(crate) struct FakeTool {
-    pub(crate) address: SocketAddr,
+/// A tool on its own port. It serves to the end of the test process, even after this handle is dropped.
+pub struct FakeTool {
+    pub address: SocketAddr,
     shared: Arc<Shared>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
-    manner: Mutex<Manner>,
+    behavior: Mutex<ToolBehavior>,
     healthy: AtomicBool,
     probe_drip: Mutex<Option<Duration>>,
     calls: AtomicUsize,
-    /// Connections that are open and have brought a call.
-    callers: AtomicUsize,
+    /// The number of open connections that have carried a call.
+    connections: AtomicUsize,
     received: Mutex<Vec<String>>,
     release: Notify,
 }
 
 impl FakeTool {
-    /// A healthy tool.
-    pub(crate) async fn start(manner: Manner) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// Starts a healthy tool.
+    pub async fn start(behavior: ToolBehavior) -> Self {
+        let (listener, address) = listen();
         let shared = Arc::new(Shared {
-            manner: Mutex::new(manner),
+            behavior: Mutex::new(behavior),
             healthy: AtomicBool::new(true),
             probe_drip: Mutex::default(),
             calls: AtomicUsize::new(0),
-            callers: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
             received: Mutex::default(),
             release: Notify::new(),
         });
-        let address = listener.local_addr().unwrap();
-        let task = tokio::spawn(serve(listener, Arc::clone(&shared)));
+        let task = RUNTIME.spawn(serve(listener, Arc::clone(&shared)));
         Self { address, shared, task: Mutex::new(Some(task)) }
     }
 
-    pub(crate) fn set(&self, manner: Manner) {
-        *self.shared.manner.lock() = manner;
+    pub fn set(&self, behavior: ToolBehavior) {
+        *self.shared.behavior.lock() = behavior;
     }
 
-    pub(crate) fn set_healthy(&self, healthy: bool) {
+    pub fn set_healthy(&self, healthy: bool) {
         self.shared.healthy.store(healthy, Ordering::SeqCst);
     }
 
-    /// Answers probes byte by byte, with a pause after each.
-    pub(crate) fn drip_probes(&self, pause: Duration) {
+    /// Responds to probes byte by byte, with a pause after each.
+    pub fn drip_probes(&self, pause: Duration) {
         *self.shared.probe_drip.lock() = Some(pause);
     }
 
-    /// Calls that arrived, without probes.
-    pub(crate) fn calls(&self) -> usize {
+    /// Returns the number of calls so far, without probes.
+    pub fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
     }
 
-    /// Connections that are open and have brought a call.
-    pub(crate) fn callers(&self) -> usize {
-        self.shared.callers.load(Ordering::SeqCst)
+    /// Returns the number of open connections that have carried a call.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// The heads of the calls that arrived.
-    pub(crate) fn received(&self) -> Vec<String> {
+    /// Returns the heads of all calls so far.
+    pub fn received(&self) -> Vec<String> {
         self.shared.received.lock().clone()
     }
 
-    /// Answers the calls that wait.
-    pub(crate) fn release(&self) {
-        self.set(Manner::Describe);
+    /// Responds to the calls that wait.
+    pub fn release(&self) {
+        self.set(ToolBehavior::Describe);
         self.shared.release.notify_waiters();
     }
 
     /// Closes the port and every connection.
-    pub(crate) async fn stop(&self) {
+    pub async fn stop(&self) {
         let task = self.task.lock().take();
         if let Some(task) = task {
             task.abort();
@@ -117,28 +118,25 @@ impl FakeTool {
     }
 
     /// Listens again at the same port.
-    pub(crate) fn restart(&self) {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(self.address).unwrap();
-        let listener = socket.listen(64).unwrap();
-        *self.task.lock() = Some(tokio::spawn(serve(listener, Arc::clone(&self.shared))));
+    pub fn restart(&self) {
+        let listener = listen_at(self.address);
+        *self.task.lock() = Some(RUNTIME.spawn(serve(listener, Arc::clone(&self.shared))));
     }
 }
 
-/// A connection that has brought a call, until it is closed.
-struct Caller(Arc<Shared>);
+/// Counts a connection that has carried a call. Dropping it counts the end of the connection.
+struct OpenConnection(Arc<Shared>);
 
-impl Caller {
+impl OpenConnection {
     fn new(shared: &Arc<Shared>) -> Self {
-        shared.callers.fetch_add(1, Ordering::SeqCst);
+        shared.connections.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Caller {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.callers.fetch_sub(1, Ordering::SeqCst);
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -146,60 +144,60 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     // Aborting this task drops the set, and with it every connection.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(converse(stream, Arc::clone(&shared)));
+        connections.spawn(serve_connection(stream, Arc::clone(&shared)));
     }
 }
 
-async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
-    let (mut unread, mut caller) = (Vec::new(), None);
+async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
+    let (mut unread, mut open) = (Vec::new(), None);
     while let Some((head, body)) = read_request(&mut stream, &mut unread).await {
         if head.starts_with("GET /healthz ") {
             let status = if shared.healthy.load(Ordering::SeqCst) { "200 OK" } else { "500 No" };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
             let drip = *shared.probe_drip.lock();
-            let manner = match drip {
-                Some(pause) => Manner::Drip(answer.into_bytes(), pause),
-                None => Manner::Say(answer.into_bytes()),
+            let behavior = match drip {
+                Some(pause) => ToolBehavior::Drip(response.into_bytes(), pause),
+                None => ToolBehavior::Respond(response.into_bytes()),
             };
-            if !self::answer(&mut stream, manner, &head, &body).await {
+            if !respond(&mut stream, behavior, &head, &body).await {
                 return;
             }
             continue;
         }
-        caller.get_or_insert_with(|| Caller::new(&shared));
+        open.get_or_insert_with(|| OpenConnection::new(&shared));
         shared.calls.fetch_add(1, Ordering::SeqCst);
         shared.received.lock().push(head.clone());
         let released = shared.release.notified();
-        let mut manner = shared.manner.lock().clone();
-        if matches!(manner, Manner::Wait) {
+        let mut behavior = shared.behavior.lock().clone();
+        if matches!(behavior, ToolBehavior::Wait) {
             released.await;
-            manner = shared.manner.lock().clone();
+            behavior = shared.behavior.lock().clone();
         }
-        if !answer(&mut stream, manner, &head, &body).await {
+        if !respond(&mut stream, behavior, &head, &body).await {
             return;
         }
     }
 }
 
-/// Whether the connection goes on.
-async fn answer(stream: &mut TcpStream, manner: Manner, head: &str, body: &[u8]) -> bool {
-    match manner {
-        Manner::Describe | Manner::Wait => stream.write_all(&describe(head, body)).await.is_ok(),
-        Manner::Say(bytes) => stream.write_all(&bytes).await.is_ok(),
-        Manner::SayAndClose(bytes) => {
+/// Responds to a request. Returns true if the connection stays open.
+async fn respond(stream: &mut TcpStream, behavior: ToolBehavior, head: &str, body: &[u8]) -> bool {
+    match behavior {
+        ToolBehavior::Describe | ToolBehavior::Wait => stream.write_all(&describe(head, body)).await.is_ok(),
+        ToolBehavior::Respond(bytes) => stream.write_all(&bytes).await.is_ok(),
+        ToolBehavior::RespondAndClose(bytes) => {
             let _written = stream.write_all(&bytes).await;
             let _closed = stream.shutdown().await;
             false
         }
-        Manner::SayAndReset(bytes) => {
+        ToolBehavior::RespondAndReset(bytes) => {
             let _written = stream.write_all(&bytes).await;
-            // Time for the bytes to be read: a reset overtakes what is still in the buffers.
+            // Fault timing: a reset discards bytes that the peer has not read yet.
             tokio::time::sleep(Duration::from_millis(50)).await;
             let _set = stream.set_zero_linger();
             false
         }
-        Manner::Drip(bytes, pause) => drip(stream, &bytes, pause).await,
-        Manner::SayAndDrip(first, then, pause) => {
+        ToolBehavior::Drip(bytes, pause) => drip(stream, &bytes, pause).await,
+        ToolBehavior::RespondAndDrip(first, then, pause) => {
             stream.write_all(&first).await.is_ok() && drip(stream, &then, pause).await
         }
     }
@@ -233,7 +231,7 @@ fn describe(head: &str, body: &[u8]) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: of-the-tool\r\nX-Gateway-Problem: no\r\nX-Gateway-Proof: of-the-tool\r\nX-Tool: yes\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// A request's head and body; `None` at the end of the connection.
+/// Reads the head and body of the next request. Returns `None` at the end of the connection.
 async fn read_request(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
     let end = fill_until(stream, unread, b"\r\n\r\n").await? + 4;
     let head = String::from_utf8(unread.drain(..end).collect()).ok()?;

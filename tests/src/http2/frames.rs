@@ -1,5 +1,5 @@
-//! An HTTP/2 client without opinions: it sends the frames it is given (RFC 9113, section 4), with heads that no library
-//! would compress like this (RFC 7541).
+//! An HTTP/2 client that sends exactly the given frames (RFC 9113, section 4), with header blocks that no library
+//! would encode (RFC 7541).
 
 use std::net::SocketAddr;
 
@@ -9,36 +9,36 @@ use tokio::{
     time::timeout,
 };
 
-use super::{PATIENCE, Request};
+use crate::{PATIENCE, Request};
 
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
-pub(crate) const RST_STREAM: u8 = 3;
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
-pub(crate) const PING: u8 = 6;
-pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub const PING: u8 = 6;
+pub const WINDOW_UPDATE: u8 = 8;
 
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const INITIAL_WINDOW_SIZE: u8 = 4;
 
-/// One connection.
-pub(crate) struct Frames {
+/// An HTTP/2 connection without a library.
+pub struct Frames {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-/// What came over the wire.
+/// A frame as received.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) kind: u8,
-    pub(crate) stream: u32,
-    pub(crate) payload: Vec<u8>,
+pub struct Frame {
+    pub kind: u8,
+    pub stream: u32,
+    pub payload: Vec<u8>,
 }
 
 impl Frames {
-    /// Opens a connection whose streams may send so many bytes of their bodies.
-    pub(crate) async fn connect(to: SocketAddr, window: u32) -> Self {
+    /// Opens a connection with this initial window size for each stream.
+    pub async fn connect(to: SocketAddr, window: u32) -> Self {
         let stream = TcpStream::connect(to).await.expect("a connection");
         let mut client = Self { stream, unread: Vec::new() };
         let setting = [&[0, INITIAL_WINDOW_SIZE][..], &window.to_be_bytes()].concat();
@@ -48,18 +48,18 @@ impl Frames {
         client
     }
 
-    /// Writes as much as the other side takes. It may close in the middle.
-    pub(crate) async fn write(&mut self, frames: &[u8]) {
+    /// Writes until everything is sent or the peer closes the connection.
+    pub async fn write(&mut self, frames: &[u8]) {
         let _written = self.stream.write_all(frames).await;
     }
 
-    /// Lets a stream send so many bytes more of its body.
-    pub(crate) async fn open_window(&mut self, stream: u32, bytes: u32) {
+    /// Opens the window of a stream by so many bytes.
+    pub async fn open_window(&mut self, stream: u32, bytes: u32) {
         self.write(&frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())).await;
     }
 
     /// Returns the next frame of a stream, or `None` at the end of the connection.
-    pub(crate) async fn next_of_stream(&mut self) -> Option<Frame> {
+    pub async fn next_of_stream(&mut self) -> Option<Frame> {
         loop {
             let frame = self.next().await?;
             if frame.stream > 0 {
@@ -69,7 +69,7 @@ impl Frames {
     }
 
     /// Returns the next frame, or `None` at the end of the connection.
-    pub(crate) async fn next(&mut self) -> Option<Frame> {
+    pub async fn next(&mut self) -> Option<Frame> {
         timeout(PATIENCE, self.read()).await.expect("a frame or an end in time")
     }
 
@@ -91,44 +91,48 @@ impl Frames {
     }
 }
 
-/// The head of a request without a body, with these further headers.
-pub(crate) fn head(stream: u32, request: &Request, further: &[u8]) -> Vec<u8> {
+/// Returns the HEADERS frame of a request without a body. `further` is appended to its header block.
+pub fn head(stream: u32, request: &Request, further: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, &block(request, further))
 }
 
-/// The head of a request whose body is to come.
-pub(crate) fn open(stream: u32, request: &Request) -> Vec<u8> {
+/// Returns the HEADERS frame of a request whose body follows.
+pub fn open(stream: u32, request: &Request) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &block(request, &[]))
 }
 
-/// A piece of a body.
-pub(crate) fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
+/// Returns a DATA frame.
+pub fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, 0, stream, bytes)
 }
 
-/// A frame that is responded to with its like.
-pub(crate) fn ping() -> Vec<u8> {
+/// Returns a PING frame.
+pub fn ping() -> Vec<u8> {
     frame(PING, 0, 0, &[0; 8])
 }
 
 fn block(request: &Request, further: &[u8]) -> Vec<u8> {
-    let pseudo = [(":method", request.method()), (":scheme", "http"), (":path", request.target())];
+    let pseudo = [
+        (":method", request.method.as_str()),
+        (":scheme", "http"),
+        (":path", &request.target),
+        (":authority", request.authority()),
+    ];
     let mut block: Vec<u8> = pseudo.into_iter().flat_map(|(name, value)| literal(name, value)).collect();
-    for (name, value) in request.headers() {
-        let name = if name == "Host" { ":authority".to_owned() } else { name.to_ascii_lowercase() };
-        block.extend(literal(&name, value));
+    for (name, value) in request.headers.iter().filter(|(name, _)| name != "Host") {
+        block.extend(literal(&name.to_ascii_lowercase(), value));
     }
     block.extend_from_slice(further);
     block
 }
 
-/// A header that enters the dynamic table, as its newest entry.
-pub(crate) fn stored(name: &str, value: &str) -> Vec<u8> {
+/// Returns a header that is added to the dynamic table, as its newest entry.
+pub fn stored(name: &str, value: &str) -> Vec<u8> {
     [&[0x40][..], &text(name), &text(value)].concat()
 }
 
-/// The newest entry of the dynamic table, so many times: a byte each.
-pub(crate) fn repeated(times: usize) -> Vec<u8> {
+/// Returns `times` references to the newest entry of the dynamic table, one byte each.
+pub fn repeated(times: usize) -> Vec<u8> {
     vec![0x80 | 62; times]
 }
 

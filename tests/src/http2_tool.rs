@@ -1,6 +1,6 @@
-//! A tool that speaks HTTP/2, and answers, fails or misbehaves as it is told.
+//! A fake tool over HTTP/2 that responds, fails or misbehaves as a test says.
 
-mod conduct;
+mod behavior;
 
 use std::{
     net::SocketAddr,
@@ -14,82 +14,82 @@ use bytes::Bytes;
 use h2::server::Builder;
 use parking_lot::Mutex;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{Notify, watch},
     task::{JoinHandle, JoinSet},
 };
 
-pub(crate) use self::conduct::{Conduct, End};
-use super::{
-    client::Io,
+pub use self::behavior::{End, H2ToolBehavior};
+use crate::{
+    http::Io,
+    runtime::{RUNTIME, listen},
     tls::{Identity, acceptor},
 };
 
-/// A server at a port of its own.
-pub(crate) struct Http2Tool {
-    pub(crate) address: SocketAddr,
+/// An HTTP/2 tool on its own port.
+pub struct Http2Tool {
+    pub address: SocketAddr,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
 
 struct Shared {
-    conduct: Mutex<Conduct>,
-    most_streams: Option<u32>,
+    behavior: Mutex<H2ToolBehavior>,
+    max_streams: Option<u32>,
     calls: AtomicUsize,
-    /// Connections that have brought a call: all there were, and those that are open.
+    /// Connections that have carried a call: all so far, and those that are open.
     connections: AtomicUsize,
     open: AtomicUsize,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     most_under_way: AtomicUsize,
-    taken_back: AtomicUsize,
+    canceled: AtomicUsize,
     release: Notify,
-    /// Those before this one are to end.
+    /// The generation of connections that stays open. Older ones shut down gracefully.
     leave: watch::Sender<usize>,
 }
 
 impl Http2Tool {
-    /// Without TLS, with prior knowledge.
-    pub(crate) async fn start(conduct: Conduct) -> Self {
-        Self::serve(conduct, None, None).await
+    /// Starts a tool without TLS, for clients with prior knowledge.
+    pub async fn start(behavior: H2ToolBehavior) -> Self {
+        Self::serve(behavior, None, None).await
     }
 
-    /// One that takes so many calls at once over a connection.
-    pub(crate) async fn of_streams(most: u32) -> Self {
-        Self::serve(Conduct::Describe, Some(most), None).await
+    /// Starts a tool that accepts this number of concurrent streams per connection.
+    pub async fn with_max_streams(max: u32) -> Self {
+        Self::serve(H2ToolBehavior::Describe, Some(max), None).await
     }
 
-    /// Over TLS, where it takes HTTP/2 only.
-    pub(crate) async fn safe(identity: &Identity) -> Self {
-        Self::serve(Conduct::Describe, None, Some(identity)).await
+    /// Starts a tool over TLS that offers only HTTP/2.
+    pub async fn over_tls(identity: &Identity) -> Self {
+        Self::serve(H2ToolBehavior::Describe, None, Some(identity)).await
     }
 
-    async fn serve(conduct: Conduct, most_streams: Option<u32>, identity: Option<&Identity>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    async fn serve(behavior: H2ToolBehavior, max_streams: Option<u32>, identity: Option<&Identity>) -> Self {
+        let (listener, address) = listen();
         let shared = Arc::new(Shared {
-            conduct: Mutex::new(conduct),
-            most_streams,
+            behavior: Mutex::new(behavior),
+            max_streams,
             calls: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
-            under_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             most_under_way: AtomicUsize::new(0),
-            taken_back: AtomicUsize::new(0),
+            canceled: AtomicUsize::new(0),
             release: Notify::new(),
             leave: watch::Sender::new(0),
         });
-        let address = listener.local_addr().unwrap();
         let acceptor = identity.map(|identity| acceptor(identity, &["h2"]));
         let state = Arc::clone(&shared);
-        let task = tokio::spawn(async move {
+        let task = RUNTIME.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (shared, acceptor) = (Arc::clone(&state), acceptor.clone());
                 connections.spawn(async move {
                     match acceptor {
-                        None => converse::<TcpStream>(stream, shared).await,
+                        None => serve_connection::<TcpStream>(stream, shared).await,
                         Some(acceptor) => {
                             if let Ok(stream) = acceptor.accept(stream).await {
-                                converse(stream, shared).await;
+                                serve_connection(stream, shared).await;
                             }
                         }
                     }
@@ -99,49 +99,49 @@ impl Http2Tool {
         Self { address, shared, task }
     }
 
-    pub(crate) fn set(&self, conduct: Conduct) {
-        *self.shared.conduct.lock() = conduct;
+    pub fn set(&self, behavior: H2ToolBehavior) {
+        *self.shared.behavior.lock() = behavior;
     }
 
-    /// Answers the calls that wait.
-    pub(crate) fn release(&self) {
-        self.set(Conduct::Describe);
+    /// Responds to the calls that wait.
+    pub fn release(&self) {
+        self.set(H2ToolBehavior::Describe);
         self.shared.release.notify_waiters();
     }
 
-    /// Tells all connections there are that they are to end, and takes no more over them.
-    pub(crate) fn leave(&self) {
+    /// Shuts all open connections down gracefully (GOAWAY).
+    pub fn leave(&self) {
         self.shared.leave.send_modify(|generation| *generation += 1);
     }
 
-    /// Calls that arrived, without probes.
-    pub(crate) fn calls(&self) -> usize {
+    /// Returns the number of calls so far, without probes.
+    pub fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
     }
 
-    /// Connections that have brought a call.
-    pub(crate) fn connections(&self) -> usize {
+    /// Returns the number of connections so far that have carried a call.
+    pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Those of them that are open.
-    pub(crate) fn open(&self) -> usize {
+    /// Returns the number of open connections that have carried a call.
+    pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }
 
-    /// Calls under way.
-    pub(crate) fn under_way(&self) -> usize {
-        self.shared.under_way.load(Ordering::SeqCst)
+    /// Returns the number of calls in flight.
+    pub fn in_flight(&self) -> usize {
+        self.shared.in_flight.load(Ordering::SeqCst)
     }
 
-    /// The most calls that were under way over one connection.
-    pub(crate) fn most_under_way(&self) -> usize {
+    /// Returns the maximum number of calls in flight on one connection so far.
+    pub fn most_under_way(&self) -> usize {
         self.shared.most_under_way.load(Ordering::SeqCst)
     }
 
-    /// Calls that the proxy has taken back.
-    pub(crate) fn taken_back(&self) -> usize {
-        self.shared.taken_back.load(Ordering::SeqCst)
+    /// Returns the number of calls that the proxy has canceled.
+    pub fn canceled(&self) -> usize {
+        self.shared.canceled.load(Ordering::SeqCst)
     }
 }
 
@@ -151,26 +151,26 @@ impl Drop for Http2Tool {
     }
 }
 
-/// Counts up until it is dropped.
-struct Counted<'a>(&'a AtomicUsize);
+/// A counter guard: it increments the counter, and dropping it decrements the counter.
+struct CounterGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> CounterGuard<'a> {
     fn new(counter: &'a AtomicUsize) -> Self {
         counter.fetch_add(1, Ordering::SeqCst);
         Self(counter)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CounterGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-async fn converse<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
+async fn serve_connection<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
     let mut builder = Builder::new();
     builder.initial_window_size(100_000);
-    if let Some(most) = shared.most_streams {
+    if let Some(most) = shared.max_streams {
         builder.max_concurrent_streams(most);
     }
     let mut leave = shared.leave.subscribe();
@@ -189,10 +189,10 @@ async fn converse<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
         let Some(Ok((request, respond))) = accepted else { break };
         if request.uri().path() != "/healthz" && open.is_none() {
             shared.connections.fetch_add(1, Ordering::SeqCst);
-            open = Some(Counted::new(&shared.open));
+            open = Some(CounterGuard::new(&shared.open));
         }
         let (shared, here, close) = (Arc::clone(&shared), Arc::clone(&here), Arc::clone(&close));
-        calls.spawn(conduct::serve(request, respond, shared, here, close));
+        calls.spawn(behavior::serve(request, respond, shared, here, close));
     }
     drop(open);
     while calls.join_next().await.is_some() {}
