@@ -59,6 +59,12 @@ run_binaries() {
   return "$status"
 }
 
+# Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
+# kinds, so that no dependency is built again.
+doc_tests() {
+  cargo test --locked --workspace --doc --no-fail-fast ${FILTER:+-- "$FILTER"} </dev/null
+}
+
 # kind name command…: runs one kind of tests and notes the outcome; goes on whatever it is.
 kind() {
   local name=$1 status=0 passed failed ignored
@@ -95,6 +101,7 @@ mkdir -p "$LOGS"
 step "building the programs and their tests" build_tests
 
 kind unit run_binaries '[^ ]+ (lib|bin) [^ ]+'
+kind doc doc_tests
 kind property run_binaries 'shared test [^ ]+'
 kind simulation run_binaries 'tests test sim'
 kind contract run_binaries 'tests test contract'

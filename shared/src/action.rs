@@ -45,20 +45,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_pattern_describes_is_an_action(segment in Action::PATTERN.trim_matches(['^', '$'])) {
+        fn pattern_matches_valid_actions_only(segment in Action::PATTERN.trim_matches(['^', '$'])) {
             prop_assert_eq!(Action::parse(&segment).is_some(), segment.len() <= Action::MAX_LEN);
         }
     }
 
     #[test]
-    fn accepts_unreserved_characters_up_to_the_limit() {
+    fn unreserved_characters_are_valid_up_to_the_limit() {
         for segment in ["generate", "a", "v2.1_x~y-z", "...", &"a".repeat(64)] {
             assert_eq!(Action::parse(segment).map(Action::as_str), Some(segment));
         }
     }
 
     #[test]
-    fn refuses_what_two_parsers_could_read_differently() {
+    fn ambiguous_segment_is_refused() {
         for segment in ["", ".", "..", "a%2Fb", "a b", "a;b", "ü", "a\\b", "a\0", &"a".repeat(65)] {
             assert_eq!(Action::parse(segment), None, "{segment:?}");
         }

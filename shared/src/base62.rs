@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_too_large_for_its_bytes_is_refused() {
+    fn number_too_large_for_its_bytes_is_refused() {
         let mut bytes = [0; 8];
         assert_eq!(decode(b"zzzzzzzzzzz", &mut bytes), None);
         let mut byte = [0; 1];
@@ -100,7 +100,7 @@ mod tests {
         }
 
         #[test]
-        fn two_texts_never_mean_the_same_bytes(text in "[0-9A-Za-z]{17}") {
+        fn every_value_has_one_text(text in "[0-9A-Za-z]{17}") {
             let mut bytes = [0; 12];
             if decode(text.as_bytes(), &mut bytes).is_some() {
                 let mut again = String::new();

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_counted_by_itself_and_does_not_show() {
+    fn address_has_its_own_name_which_hides_it() {
         assert_eq!(of("192.0.2.1"), of(" 192.0.2.1"));
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"), "the same client over both stacks");
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn right_secrets_are_not_counted_and_pass_until_ten_were_wrong() {
+    fn right_secret_passes_until_ten_were_wrong() {
         let (mut usage, now) = (Usage::default(), UnixMillis(1_763_712_000_000));
         let mut present =
             |right, now| admitted(&attempt(&mut usage, right, now), right).map_err(|p| p.code());
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_client_cannot_escape_within_its_own_network() {
+    fn ipv6_clients_of_one_64_share_a_name() {
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
     }
 
     #[test]
-    fn an_admin_secret_comes_as_a_bearer() {
+    fn admin_secret_is_read_from_a_bearer_token() {
         assert_eq!(bearer(Some("Bearer  hush ")), Ok("hush"));
         for header in [None, Some(""), Some("hush"), Some("Bearer"), Some("Bearer "), Some("Basic hush")] {
             assert_eq!(bearer(header).map_err(|problem| problem.code()), Err(Code::AdminRequired));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_without_an_address_share_one_name() {
+    fn client_without_an_address_has_the_shared_name() {
         assert_eq!(of("not an address"), "caller_unknown");
     }
 }

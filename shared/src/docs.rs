@@ -16,7 +16,7 @@ mod tests {
     const SERVER: &str = "https://api.example.com";
 
     #[test]
-    fn the_reference_names_every_tool_every_tier_and_every_problem() {
+    fn reference_names_every_tool_tier_and_problem() {
         let page = reference(SERVER).body;
         for tool in Tool::ALL {
             assert!(page.contains(&format!("/v1/{tool}/")) && page.contains(tool.purpose()), "{tool}");
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_has_a_page_that_explains_it() {
+    fn every_problem_has_a_page() {
         for code in Code::ALL {
             let page = problem_page(code).body;
             assert!(page.contains(code.as_str()) && page.contains(&code.status().to_string()));
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stands_alone_and_its_policy_allows_just_its_own_style() {
+    fn page_loads_nothing_and_its_policy_allows_its_style_only() {
         for page in [reference(SERVER), problem_page(Code::KeyMissing)] {
             let html = &page.body;
             assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("style=\""));
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_into_a_page_cannot_become_markup() {
+    fn text_in_a_page_is_escaped() {
         let page = reference("https://a\"><script>alert(1)</script>").body;
         assert!(!page.contains("<script"), "the host comes from the request");
     }

@@ -133,7 +133,7 @@ mod tests {
     use crate::key::KeyId;
 
     #[test]
-    fn every_endpoint_is_a_route_and_every_route_an_endpoint() {
+    fn endpoints_and_routes_match() {
         let mut methods: Vec<(String, Method)> = Vec::new();
         for endpoint in Endpoint::all() {
             let path = endpoint

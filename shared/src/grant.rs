@@ -1,6 +1,6 @@
-//! The edge's signed word to a proxy: this key, of this tier, may make this one call now.
+//! The edge's signed permission for a proxy: this key, of this tier, may make this one call now.
 //!
-//! The MAC ends with the name of the data centre, so that a grant seen in one is worth nothing in another.
+//! The MAC includes the name of the data center, so that a grant of one is worth nothing in another.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use thiserror::Error;
@@ -27,14 +27,46 @@ const LEN: usize = SIGNED + TAG;
 /// 72 bytes are 96 characters exactly: no spare bits in which two texts could mean the same grant.
 const TEXT_LEN: usize = LEN / 3 * 4;
 
-/// The claims that the edge signs.
+/// The claims that the edge signs: a permission for one call, at one data center, for 30 seconds.
+///
+/// ```
+/// use shared::{
+///     action::Action,
+///     grant::{Grant, GrantError},
+///     key::KeyId,
+///     request_id::RequestId,
+///     route::{CallMethod, ToolCall},
+///     secret::MacKeys,
+///     tier::Tier,
+///     time::UnixMillis,
+///     tool::Tool,
+/// };
+///
+/// let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+/// let now = UnixMillis(1_763_712_000_000);
+/// let action = Action::parse("generate").unwrap();
+/// let call = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };
+/// let (key_id, request_id) = (KeyId::new([3; 12]), RequestId([4; 16]));
+/// let grant = Grant { key_id, tier: Tier::Pro, request_id, issued_at: now };
+///
+/// // The edge signs it, and the proxy in Frankfurt verifies it and responds with the same proof.
+/// let signed = grant.sign(&call, "/v1/qr/generate", "fra", &keys);
+/// let text = signed.text.as_bytes();
+/// let (verified, proof) = Grant::verify(text, &call, "/v1/qr/generate", "fra", &keys, now).unwrap();
+/// assert_eq!(verified, grant);
+/// assert!(signed.proof.matches(&proof.to_string()));
+///
+/// // It is worth nothing for another request or in another data center.
+/// let elsewhere = Grant::verify(text, &call, "/v1/qr/generate", "iad", &keys, now);
+/// assert_eq!(elsewhere.err(), Some(GrantError::Invalid));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The key that calls.
+    /// The id of the calling key.
     pub key_id: KeyId,
     /// The key's tier.
     pub tier: Tier,
-    /// The request, which can be made once.
+    /// The request's id. It is accepted once.
     pub request_id: RequestId,
     /// The moment at which the edge admitted the call.
     pub issued_at: UnixMillis,
@@ -207,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_good_for_its_own_request_in_its_own_data_centre_only() {
+    fn grant_is_valid_for_its_request_and_data_center_only() {
         let text = signed();
         let ok = verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0);
         assert_eq!(ok, Ok(grant()));
@@ -222,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_lives_for_thirty_seconds_either_way() {
+    fn grant_expires_after_thirty_seconds_either_way() {
         let at = |now| verify(&signed(), CallMethod::Post, Tool::Qr, TARGET, "fra", now).err();
         assert_eq!(at(NOW.0 + VALID_MS), None);
         assert_eq!(at(NOW.0 - VALID_MS), None);
@@ -233,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_of_two_live_secrets_are_good_during_a_rotation() {
+    fn grants_of_two_live_secrets_are_valid_during_a_rotation() {
         let both = keys("2:fedcba9876543210fedcba9876543210,1:0123456789abcdef0123456789abcdef");
         let call = call(CallMethod::Post, Tool::Qr);
         for signer in [&secret(), &both] {
@@ -244,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn proof_is_of_one_grant_and_not_in_its_text() {
+    fn proof_belongs_to_one_grant_and_is_not_in_its_text() {
         let call = call(CallMethod::Post, Tool::Qr);
         let signed = grant().sign(&call, TARGET, "fra", &secret());
         assert!(signed.proof.matches(&signed.proof.to_string()));
@@ -262,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_grant_reads_back_as_itself(id: [u8; 12], request: [u8; 16], ms in 0u64..(1 << 56), tier in 0u8..3) {
+        fn grant_reads_back_as_itself(id: [u8; 12], request: [u8; 16], ms in 0u64..(1 << 56), tier in 0u8..3) {
             let grant = Grant {
                 key_id: KeyId::new(id),
                 tier: Tier::from_code(tier).unwrap(),
@@ -274,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn any_single_changed_character_is_refused(place in 0usize..96, replacement in "[ -~]") {
+        fn grant_with_one_changed_character_is_refused(place in 0usize..96, replacement in "[ -~]") {
             let mut text = signed();
             prop_assume!(text[place..=place] != replacement);
             text.replace_range(place..=place, &replacement);

@@ -1,7 +1,8 @@
-//! Header names the gateway gives a meaning to, spelled once, in lower case, and what passes through it.
+//! The names of the headers that have a meaning to the gateway, in lower case, and the rules of forwarding.
 
 mod forwarding;
 mod name_set;
+mod withheld;
 
 use std::borrow::Cow;
 
@@ -66,10 +67,10 @@ const ALLOWED_HEADERS: &str = "*, Authorization, Content-Type, Idempotency-Key, 
 pub fn preflight(methods: &[Method]) -> Vec<Header> {
     let allow = (!methods.is_empty()).then(|| ("allow", method::allow(methods).into()));
     let every = Method::ALL.map(Method::as_str).join(", ");
-    let told = [
+    let headers = [
         ("access-control-allow-methods", every.into()),
         ("access-control-allow-headers", ALLOWED_HEADERS.into()),
         ("access-control-max-age", "86400".into()),
     ];
-    allow.into_iter().chain(told).collect()
+    allow.into_iter().chain(headers).collect()
 }

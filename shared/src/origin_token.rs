@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_thirty_seconds_either_way() {
+    fn token_expires_after_thirty_seconds_either_way() {
         let header = token("fra").sign(&keys(OLD));
         for now in [NOW, NOW.plus(VALID_MS), NOW.minus(VALID_MS)] {
             assert_eq!(verify(&header, now), Ok(token("fra")));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_of_ours_is_refused() {
+    fn foreign_or_malformed_token_is_refused() {
         assert_eq!(OriginToken::verify(None, &keys(OLD), NOW), Err(TokenError::Missing));
         for header in ["", "Bearer", "Bearer ", "Basic eA"] {
             assert_eq!(verify(header, NOW), Err(TokenError::Missing), "{header}");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_two_live_secrets_are_good_during_a_rotation() {
+    fn tokens_of_two_live_secrets_are_valid_during_a_rotation() {
         let both = keys(&format!("2:{NEW},1:{OLD}"));
         for signer in [keys(OLD), both.clone()] {
             let header = token("iad").sign(&signer);
@@ -170,13 +170,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_reads_back_as_itself(name in "[A-Za-z0-9._-]{1,64}", ms in 0u64..(1 << 56)) {
+        fn token_reads_back_as_itself(name in "[A-Za-z0-9._-]{1,64}", ms in 0u64..(1 << 56)) {
             let token = OriginToken { data_centre: name, issued_at: UnixMillis(ms) };
             prop_assert_eq!(verify(&token.sign(&keys(OLD)), UnixMillis(ms)), Ok(token));
         }
 
         #[test]
-        fn any_single_changed_character_is_refused(place in 7usize..47, replacement in "[!-~]") {
+        fn token_with_one_changed_character_is_refused(place in 7usize..47, replacement in "[!-~]") {
             let mut header = token("fra-1").sign(&keys(OLD));
             prop_assume!(header[place..=place] != replacement);
             header.replace_range(place..=place, &replacement);

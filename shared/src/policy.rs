@@ -37,6 +37,22 @@ impl Window {
 }
 
 /// The limits of a key: calls in any minute and, unless unlimited, calls on any UTC day.
+///
+/// ```
+/// use std::num::NonZeroU32;
+///
+/// use shared::{
+///     policy::{LimitOverrides, Policy},
+///     tier::Tier,
+/// };
+///
+/// let pro = Policy::for_tier(Tier::parse("pro").unwrap());
+/// assert_eq!((pro.minute.get(), pro.day.map(NonZeroU32::get)), (100, Some(10_000)));
+///
+/// // A key's own limits replace those of its tier that they name.
+/// let own = pro.with(LimitOverrides { minute: NonZeroU32::new(250), day: None });
+/// assert_eq!((own.minute.get(), own.day), (250, pro.day));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Calls in any 60 seconds.
@@ -94,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn tiers_have_the_numbers_of_the_spec() {
+    fn tiers_have_the_limits_of_the_spec() {
         assert_eq!(numbers(Policy::for_tier(Tier::Free)), (10, Some(100)));
         assert_eq!(numbers(Policy::for_tier(Tier::Pro)), (100, Some(10_000)));
         assert_eq!(numbers(Policy::for_tier(Tier::Enterprise)), (500, None));
     }
 
     #[test]
-    fn a_keys_own_limits_replace_only_what_they_name() {
+    fn own_limits_replace_only_what_they_name() {
         let own = LimitOverrides { minute: NonZeroU32::new(2_000), day: None };
         assert_eq!(numbers(Policy::for_tier(Tier::Enterprise).with(own)), (2_000, None));
         assert_eq!(numbers(Policy::for_tier(Tier::Pro).with(own)), (2_000, Some(10_000)));

@@ -25,6 +25,20 @@ const USUAL_BODY: usize = 384;
 /// headers that belong to it.
 ///
 /// The text never repeats a key, a secret or a body.
+///
+/// ```
+/// use shared::{
+///     problem::{Code, Problem},
+///     request_id::RequestId,
+/// };
+///
+/// let problem = Problem::new(Code::ToolUnavailable, "qr: no server is healthy").retry_after(5);
+/// let response = problem.render(&RequestId([0; 16]));
+/// assert_eq!(response.status, 503);
+/// assert_eq!(response.header("content-type"), Some("application/problem+json"));
+/// assert_eq!(response.header("retry-after"), Some("5"));
+/// assert!(response.body.contains(r#""code":"tool-unavailable""#));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     code: Code,

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_key_and_the_body_in_any_case() {
+    fn head_is_read_in_any_case() {
         let head = read(&[("X-Api-KEY", " k "), ("content-LENGTH", "12"), ("Content-Type", "a/b")]).unwrap();
         assert_eq!(
             (head.api_key, head.content_length, head.content_type),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_parsers_could_read_differently_is_refused() {
+    fn ambiguous_head_is_refused() {
         for lines in [
             &[("x-api-key", "a"), ("X-API-Key", "a")][..],
             &[("x-api-key", "a, b")],
@@ -242,26 +242,26 @@ mod tests {
     }
 
     #[test]
-    fn more_and_larger_headers_than_allowed_are_refused() {
+    fn too_many_or_too_large_headers_are_refused() {
         assert_eq!(read(&[("a", "b"); MAX_HEADER_LINES + 1]), Err(Code::HeadersTooLarge));
         assert!(read(&[("a", "b"); MAX_HEADER_LINES]).is_ok());
         assert_eq!(read(&[("a", &"b".repeat(MAX_HEADER_BYTES))]), Err(Code::HeadersTooLarge));
     }
 
     #[test]
-    fn only_one_expectation_is_met() {
+    fn other_expectation_is_417() {
         assert!(read(&[("expect", "100-Continue")]).is_ok());
         assert_eq!(read(&[("expect", "sorcery")]), Err(Code::ExpectationFailed));
     }
 
     #[test]
-    fn a_length_beyond_every_number_is_too_large_rather_than_malformed() {
+    fn length_beyond_u64_is_413() {
         let head = read(&[("content-length", "99999999999999999999999")]).unwrap();
         assert_eq!(head.check_length(MAX_BODY_BYTES).map_err(|p| p.code()), Err(Code::BodyTooLarge));
     }
 
     #[test]
-    fn bodies_are_json_unless_the_pool_takes_more() {
+    fn body_of_another_type_is_415_unless_the_pool_takes_it() {
         let accepted = ["audio/*".to_owned(), "multipart/form-data".to_owned()];
         let check = |content_type| {
             Head { content_type, content_length: Some(1), ..Head::default() }.check_media_type(&accepted)

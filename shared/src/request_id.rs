@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_back_what_it_writes_and_nothing_else() {
+    fn request_id_reads_back_and_other_texts_are_refused() {
         let id = RequestId([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 254, 255]);
         assert_eq!(id.to_string(), "000102030405060708090a0b0c0dfeff");
         assert_eq!(RequestId::parse(&id.to_string()), Some(id));

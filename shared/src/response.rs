@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_the_client_has_is_304_without_a_body() {
+    fn matching_etag_is_304_without_a_body() {
         let page = || docs::problem_page(Code::KeyMissing);
         let tag = page().header("etag").unwrap().to_owned();
         let asked = |value: &str| page().if_none_match([value.as_bytes()].into_iter());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_the_same_for_everybody_is_kept_by_caches() {
+    fn only_public_responses_are_cacheable() {
         let json = [
             Response::json("{}".to_owned()),
             Response::health(),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_names_the_server_that_was_called() {
+    fn description_names_the_called_server() {
         let response = openapi::response(&openapi::text(), "https://api.example.com");
         let body: serde_json::Value = serde_json::from_str(&response.body).unwrap();
         assert_eq!(body, openapi::document("https://api.example.com"));

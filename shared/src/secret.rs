@@ -178,14 +178,14 @@ mod tests {
     const NEW: &str = "fedcba9876543210fedcba9876543210";
 
     #[test]
-    fn a_secret_too_short_to_be_one_is_refused() {
+    fn short_secret_is_refused() {
         assert_eq!(MacKey::new("short").err(), Some(SecretError::TooShort));
         assert_eq!(MacKeys::parse("").err(), Some(SecretError::Empty));
         assert_eq!(AdminSecret::new("  ").err(), Some(SecretError::Empty));
     }
 
     #[test]
-    fn two_versions_live_side_by_side_and_the_first_signs() {
+    fn first_of_two_live_versions_signs() {
         let keys = MacKeys::parse(&format!("2:{NEW},1:{OLD}")).unwrap();
         assert_eq!(keys.current().0, 2);
         let tag = MacKeys::parse(OLD).unwrap().current().1.sign(&[b"x"]);
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_could_be_read_two_ways_is_refused() {
+    fn ambiguous_list_is_refused() {
         for text in [format!("{NEW},{OLD}"), format!("1:{NEW},1:{OLD}"), format!("x:{NEW}")] {
             assert_eq!(MacKeys::parse(&text).err(), Some(SecretError::BadList), "{text}");
         }
     }
 
     #[test]
-    fn secrets_do_not_show_in_debug_output() {
+    fn secrets_are_redacted_in_debug_output() {
         let text = format!("{:?} {:?}", MacKeys::parse(OLD), AdminSecret::new(OLD));
         assert!(!text.contains(OLD), "{text}");
     }

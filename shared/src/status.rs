@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_names_every_tool_and_sums_up() {
+    fn report_names_every_tool_and_a_summary() {
         assert_eq!(StatusReport::new(|_| true).status, Overall::Operational);
         assert_eq!(StatusReport::new(|_| false).status, Overall::Outage);
         let report = StatusReport::new(|tool| tool != Tool::Qr);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_another_version_do_no_harm() {
+    fn unknown_tool_in_a_report_is_ignored() {
         let text = r#"{"tools":[{"tool":"qr","available":true},{"tool":"hologram","available":true}]}"#;
         let report = StatusReport::from_json(text).unwrap();
         assert_eq!(report, StatusReport::new(|tool| tool == Tool::Qr));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_in_seconds_is_never_too_short() {
+    fn wait_in_seconds_is_rounded_up() {
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(1_001)), 1);
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(2_000)), 1);
         assert_eq!(UnixMillis(1_000).seconds_until(UnixMillis(500)), 0);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_ends_where_the_next_one_starts() {
+    fn day_ends_where_the_next_one_starts() {
         let day = UnixMillis(1_763_712_000_123).day();
         assert!(day.start() <= UnixMillis(1_763_712_000_123) && UnixMillis(1_763_712_000_123) < day.end());
         assert_eq!(day.end().day(), UtcDay(day.0 + 1));

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_is_found_by_its_own_segment_and_by_no_other_spelling() {
+    fn tool_is_found_by_its_exact_name_only() {
         for tool in Tool::ALL {
             assert_eq!(Tool::parse(tool.as_str()), Some(tool));
             assert_eq!(Tool::parse(&tool.as_str().to_uppercase()), None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_tools_share_a_code() {
+    fn every_tool_has_its_own_code() {
         for tool in Tool::ALL {
             assert_eq!(Tool::from_code(tool.code()), Some(tool));
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_tool_is_met_with_the_one_that_was_meant() {
+    fn mistyped_tool_gets_the_nearest_one() {
         assert_eq!(Tool::nearest("qrr").first(), Some(&Tool::Qr));
         assert_eq!(Tool::nearest("Transcrib").first(), Some(&Tool::Transcribe));
         assert_eq!(Tool::nearest("speach").first(), Some(&Tool::Speech));

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_parted_and_not_normalised() {
+    fn url_is_split_and_not_normalized() {
         let address = Address::parse("https://h.example:8443/v1//qr/%2e?a=/b?c").unwrap();
         assert_eq!((address.base, address.target), ("https://h.example:8443", "/v1//qr/%2e?a=/b?c"));
         assert_eq!(Address::parse("http://h?x").unwrap().target, "?x");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_would_have_to_be_escaped_is_not_plain() {
+    fn host_that_needs_escaping_is_not_plain() {
         for (url, plain) in
             [("http://[::1]:8787/", true), ("https://a-b.example/", true), ("http://a\"b/", false)]
         {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_travels_over_https_or_within_one_machine() {
+    fn secret_is_accepted_over_https_or_loopback() {
         for url in [
             "https://api.example.com/",
             "http://localhost:8787/",

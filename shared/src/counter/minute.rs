@@ -140,7 +140,7 @@ mod tests {
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
     #[test]
-    fn a_minute_is_small_and_a_busy_one_becomes_small_again() {
+    fn minute_is_small_again_after_a_busy_one() {
         assert_eq!(size_of::<Minute>(), 32);
         let mut minute = Minute::default();
         for tick in 0..240 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn many_calls_at_once_and_calls_out_of_order_are_counted_too() {
+    fn calls_at_once_and_out_of_order_are_counted() {
         let mut minute = Minute::default();
         minute.add(NOW, 255);
         minute.add(NOW.plus(100), 1);

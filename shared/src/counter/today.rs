@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_is_small_and_counts_whatever_happens() {
+    fn today_is_small_and_equals_a_tally() {
         assert_eq!(size_of::<Today>(), 24);
         let (mut today, mut tally) = (Today::default(), Tally::default());
         for n in 0..200_000u32 {

@@ -13,15 +13,15 @@ use crate::{
 #[must_use]
 pub fn problem_page(code: Code) -> Response {
     let rendered = Problem::new(code, "what happened this time").render(&RequestId([0x5a; 16]));
-    let answer = serde_json::from_str::<serde_json::Value>(&rendered.body)
+    let example = serde_json::from_str::<serde_json::Value>(&rendered.body)
         .and_then(|body| serde_json::to_string_pretty(&body))
         .unwrap_or(rendered.body);
     let content = html! {
         h1 { (code.title()) }
         p.lead { span.status { (code.status()) } " " code { (code.as_str()) } }
         p { (code.about()) }
-        h2 { "The answer" }
-        (sample("The body of the answer", &answer))
+        h2 { "The response" }
+        (sample("The body of the response", &example))
         p {
             "Switch on " code { "code" } "; the other texts may change. If you ask for help, give the "
             code { "request_id" } "."

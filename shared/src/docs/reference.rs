@@ -32,7 +32,7 @@ pub fn reference(server: &str) -> Response {
         (tools())
         (calls())
         (limits())
-        (answers())
+        (responses())
         (errors())
         (bounds())
     };
@@ -127,7 +127,7 @@ fn limits() -> Markup {
             }
         }
         p { "A key can have limits of its own. What counts is a call that reached its tool: what the gateway refuses and what fails with 503 does not use up the day." }
-        p { "Every answer to a key tells how it stands:" }
+        p { "Every response to a key shows its quotas:" }
         (sample("Rate limit headers", "RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
         p {
             code { "q" } " is the limit and " code { "w" } " its window in seconds; " code { "r" } " calls remain, and more are to be had in "
@@ -136,10 +136,10 @@ fn limits() -> Markup {
     }
 }
 
-fn answers() -> Markup {
+fn responses() -> Markup {
     html! {
-        h2 id="answers" { "Answers" }
-        div.scroll tabindex="0" role="region" aria-label="Headers of answers" {
+        h2 id="responses" { "Responses" }
+        div.scroll tabindex="0" role="region" aria-label="Headers of responses" {
             table {
                 caption { "Headers that the gateway adds. Everything else is the tool's." }
                 thead { tr { th scope="col" { "Header" } th scope="col" { "Meaning" } } }
@@ -147,7 +147,7 @@ fn answers() -> Markup {
                     @for (name, meaning) in [
                         ("X-Request-Id", "Names the request, here and in every log."),
                         ("X-Gateway-Problem", "The code of a problem of the gateway's own. An error without it is the tool's."),
-                        ("RateLimit, RateLimit-Policy", "How the key stands."),
+                        ("RateLimit, RateLimit-Policy", "The quotas of the key."),
                         ("Server-Timing", "Milliseconds of the gateway's own work and of the tool's."),
                         ("Retry-After", "On 429 and 503: when to come back."),
                         ("Proxy-Status", "On 503: what went wrong on the way to the tool (RFC 9209)."),
@@ -193,7 +193,7 @@ fn bounds() -> Markup {
             li { "Path and query: " (MAX_TARGET) " bytes." }
             li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES) " bytes." }
             li { "Body: " (MAX_BODY_BYTES) " bytes, unless the tool says otherwise." }
-            li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to answer. After that the call ends with 503 " code { "tool-timeout" } "." }
+            li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to respond. After that the call ends with 503 " code { "tool-timeout" } "." }
             li {
                 "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below "
                 (MIN_BODY_RATE) " bytes a second on average."

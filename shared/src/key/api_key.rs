@@ -54,14 +54,37 @@ pub struct KeyEntropy {
     pub secret: [u8; 16],
 }
 
-/// A text that is a key by its public checksum. Nothing in it is to be believed before [`ApiKey::verify`].
+/// A text that is a key by its public checksum. Nothing in it may be trusted before [`ApiKey::verify`].
+///
+/// ```
+/// use shared::{
+///     key::{ApiKey, KeyEnv, KeyError, KeyId},
+///     secret::MacKeys,
+///     tier::Tier,
+///     time::UnixMillis,
+/// };
+///
+/// let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+/// let now = UnixMillis(1_763_712_000_000);
+/// let (key, _) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Pro, now, [9; 16], &keys);
+/// let text = key.reveal();
+/// assert!(text.starts_with("utg_live_") && text.len() == ApiKey::TEXT_LEN);
+///
+/// // A typo is found by the checksum, a forged key by the MAC. Neither needs a look-up.
+/// let typo = text.replace('_', "-");
+/// assert_eq!(ApiKey::parse(&typo).err(), Some(KeyError::Malformed));
+/// let verified = ApiKey::parse(&text).unwrap().verify(&keys).unwrap();
+/// assert_eq!((verified.id, verified.issued_tier), (KeyId::new([7; 12]), Tier::Pro));
+/// let other = MacKeys::parse("another-secret-of-32-characters!").unwrap();
+/// assert_eq!(ApiKey::parse(&text).unwrap().verify(&other), Err(KeyError::Invalid));
+/// ```
 #[derive(Clone, Copy)]
 pub struct ApiKey {
     env: KeyEnv,
     payload: [u8; PAYLOAD],
 }
 
-/// A key that this service has minted. Whether it may still be used, its record says.
+/// A key that this service has minted. Its record decides whether it may still be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedKey {
     /// The key's public name.
@@ -196,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_79_plain_characters_and_never_shows_in_debug_output() {
+    fn key_is_79_characters_and_redacted_in_debug_output() {
         let text = sample().reveal();
         assert_eq!(text.len(), 79);
         assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
@@ -204,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_key_is_refused_though_its_checksum_is_right() {
+    fn forged_key_with_a_right_checksum_is_refused() {
         let (forged, _) = ApiKey::mint(
             KeyEnv::Live,
             KeyId::new([1; 12]),
@@ -218,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_live_key_cannot_be_passed_off_as_a_test_key() {
+    fn live_key_relabelled_as_a_test_key_is_refused() {
         let relabelled = ApiKey { env: KeyEnv::Test, ..sample() };
         let parsed = ApiKey::parse(&relabelled.reveal()).unwrap();
         assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyError::Invalid));
     }
 
     #[test]
-    fn a_key_outlives_the_rotation_of_the_signing_secret_while_both_are_live() {
+    fn key_is_valid_while_its_signing_secret_is_live() {
         let text = sample().reveal();
         let both = keys(&format!("2:another-secret-of-32-characters!,1:{SECRET}"));
         assert!(ApiKey::parse(&text).unwrap().verify(&both).is_ok());
@@ -235,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_minted_key_reads_back_as_itself(id: [u8; 12], secret: [u8; 16], tier in 0u8..3, minute: u32) {
+        fn minted_key_reads_back_as_itself(id: [u8; 12], secret: [u8; 16], tier in 0u8..3, minute: u32) {
             let tier = Tier::from_code(tier).unwrap();
             let now = UnixMillis(u64::from(minute) * 60_000 + 59_999);
             let (minted, expected) = ApiKey::mint(KeyEnv::Test, KeyId::new(id), tier, now, secret, &keys(SECRET));
@@ -246,7 +269,7 @@ mod tests {
         }
 
         #[test]
-        fn any_single_changed_character_is_refused(place in 0usize..79, replacement in "[ -~]") {
+        fn key_with_one_changed_character_is_refused(place in 0usize..79, replacement in "[ -~]") {
             let mut text = sample().reveal();
             prop_assume!(text[place..=place] != replacement);
             text.replace_range(place..=place, &replacement);
@@ -254,7 +277,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_at_all_makes_the_parser_stumble(text in "\\PC{0,100}") {
+        fn any_text_is_parsed_without_panic(text in "\\PC{0,100}") {
             prop_assert!(ApiKey::parse(&text).is_err());
         }
     }

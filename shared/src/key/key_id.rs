@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_back_what_it_writes_and_nothing_else() {
+    fn key_id_reads_back_and_other_texts_are_refused() {
         let id = KeyId::new([255, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert_eq!(KeyId::parse(&id.to_string()), Some(id));
         assert_eq!(id.to_string().len(), 21);

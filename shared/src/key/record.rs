@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_from_its_stored_text() {
+    fn record_reads_back_from_its_stored_text() {
         let mut record = KeyRecord::provisional(&key(1));
         record.former = Some(FormerSecret { hash: SecretHash::of(&[2; 16]), until: UnixMillis(5) });
         record.status = KeyStatus::Revoked { at: UnixMillis(7) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_presents_the_whole_secret_learns_the_keys_state() {
+    fn state_of_a_key_is_shown_to_its_secret_only() {
         let revoked =
             KeyRecord { status: KeyStatus::Revoked { at: UnixMillis(0) }, ..KeyRecord::provisional(&key(1)) };
         assert_eq!(revoked.check(&key(1), UnixMillis(9)), Err(KeyError::Revoked));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_secret_works_until_its_grace_ends() {
+    fn replaced_secret_works_until_its_grace_ends() {
         let mut record = KeyRecord::provisional(&key(1));
         record.former = Some(FormerSecret { hash: SecretHash::of(&[2; 16]), until: UnixMillis(100) });
         assert_eq!(record.check(&key(2), UnixMillis(99)), Ok(()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_says_more_than_the_keys_text_if_the_key_may_do_something_else() {
+    fn record_with_other_rights_says_more_than_the_text() {
         let plain = KeyRecord {
             version: 1,
             holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_expires_at_the_moment_that_was_set() {
+    fn key_expires_at_the_set_moment() {
         let record = KeyRecord { expires_at: Some(UnixMillis(50)), ..KeyRecord::provisional(&key(1)) };
         assert_eq!(record.check(&key(1), UnixMillis(49)), Ok(()));
         assert_eq!(record.check(&key(1), UnixMillis(50)), Err(KeyError::Expired));

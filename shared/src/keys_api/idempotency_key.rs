@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_gets_the_first_ones_turn_and_stores_nothing() {
+    fn retry_gets_the_first_turn_and_stores_nothing() {
         let mut known = None;
         let first = begin(&mut known, attempt("Ada", 1), NOW);
         let (nonce, at, stores) = first.clone().resolve().unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn request_that_failed_or_vanished_is_taken_up_by_the_next() {
+    fn failed_or_lost_request_is_resumed_by_the_next() {
         let mut known = None;
         let first = begin(&mut known, attempt("Ada", 1), NOW);
         IssueOnce::step(&mut known, IssueStep::Failed, NOW.plus(1));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_tells_neither_the_key_nor_its_holder() {
+    fn stored_state_reveals_neither_key_nor_holder() {
         let mut known = None;
         begin(&mut known, attempt("Ada", 1), NOW);
         let kept = serde_json::to_string(&known).unwrap();

@@ -43,7 +43,7 @@ pub(super) enum ValueError {
     #[error("must be one of none, standard, business")]
     NotAPlan,
     #[error("must be a whole number from {min} to {max}")]
-    NotAWholeNumber { min: u64, max: u64 },
+    NotAWholeNumber { min: u32, max: u32 },
     #[error("must be a whole number of seconds from 0 to {max}")]
     NotSeconds { max: u64 },
     #[error("must be a time such as 2027-01-31T12:00:00Z (RFC 3339)")]
@@ -109,7 +109,7 @@ pub(super) fn read_limits(limits: &mut Fields) -> LimitOverrides {
 
 fn parse_limit(value: &Value) -> Result<NonZeroU32, ValueError> {
     let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).and_then(NonZeroU32::new);
-    calls.ok_or(ValueError::NotAWholeNumber { min: 1, max: u32::MAX.into() })
+    calls.ok_or(ValueError::NotAWholeNumber { min: 1, max: u32::MAX })
 }
 
 pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, ValueError> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{keys_api::ListRequest, tier::Tier};
 
 use super::{
-    operation::{add, answer, responses, schema},
+    operation::{add, response, responses, schema},
     outcome::Group,
 };
 
@@ -15,11 +15,11 @@ pub(super) fn rotate_own() -> Value {
     json!({
         "operationId": "rotate_own_key",
         "summary": "Replace the calling key's secret",
-        "description": "The new key is in this answer and nowhere else. The replaced one stays good for a while. Usage and limits go on. Only the secret in use can be replaced, not one in its grace.",
+        "description": "The new key is in this response and nowhere else. The replaced one stays good for a while. Usage and limits go on. Only the secret in use can be replaced, not one in its grace.",
         "security": [{ "ApiKey": [] }],
         "requestBody": rotation(),
         "responses": responses(
-            [("200", answer("The key with its new text, shown once.", &SEEN, "application/json", schema("RotatedKey")))],
+            [("200", response("The key with its new text, shown once.", &SEEN, "application/json", schema("RotatedKey")))],
             [
                 Group::MalformedBody,
                 Group::KeyRefused,
@@ -43,7 +43,7 @@ pub(super) fn revoke_own() -> Value {
         "description": "From the next call on the key is refused, everywhere within 10 seconds. Only the secret in use can end the key, not one in its grace.",
         "security": [{ "ApiKey": [] }],
         "responses": responses(
-            [("200", answer("The key as it is now.", &SEEN, "application/json", schema("Key")))],
+            [("200", response("The key as it is now.", &SEEN, "application/json", schema("Key")))],
             [
                 Group::Malformed,
                 Group::KeyRefused,
@@ -172,7 +172,7 @@ fn administered(id: &str, summary: &str, about: &str, result: &str, groups: &[Gr
         "description": about,
         "security": [{ "AdminSecret": [] }],
         "responses": responses(
-            [("200", answer(summary, &SEEN, "application/json", schema(result)))],
+            [("200", response(summary, &SEEN, "application/json", schema(result)))],
             [Group::AdminMissing, Group::AdminRefused, Group::AttemptsExceeded, Group::KeyUnreadable],
         ),
     });

@@ -58,7 +58,7 @@ fn refer(group: Group, name: &str) -> (String, Value) {
     (group.status().to_string(), json!({ "$ref": format!("#/components/responses/{name}") }))
 }
 
-pub(super) fn answer(description: &str, headers: &[&str], media_type: &str, schema: Value) -> Value {
+pub(super) fn response(description: &str, headers: &[&str], media_type: &str, schema: Value) -> Value {
     json!({
         "description": description,
         "headers": outcome::references(headers),
@@ -199,7 +199,7 @@ pub(super) fn issue_key() -> Value {
             "content": { "application/json": { "schema": schema("IssueRequest") } },
         },
         "responses": responses(
-            [("201", answer("The key, shown once.", &["x-request-id", "location"], "application/json", schema("IssuedKey")))],
+            [("201", response("The key, shown once.", &["x-request-id", "location"], "application/json", schema("IssuedKey")))],
             [
                 Group::MalformedBody,
                 Group::AdminRefused,
@@ -223,7 +223,7 @@ pub(super) fn read_own_key() -> Value {
         "description": "Free of charge. Used, held and remaining calls add up to the limit.",
         "security": [{ "ApiKey": [] }],
         "responses": responses(
-            [("200", answer(
+            [("200", response(
                 "The key and what it has used.",
                 &["x-request-id", "ratelimit", "ratelimit-policy"],
                 "application/json",
@@ -240,7 +240,7 @@ pub(super) fn open(id: &str, summary: &str, description: &str, (media_type, sche
         "summary": summary,
         "description": description,
         "security": [],
-        "responses": responses([("200", answer(summary, &["x-request-id"], media_type, schema))], [Group::Malformed]),
+        "responses": responses([("200", response(summary, &["x-request-id"], media_type, schema))], [Group::Malformed]),
     })
 }
 

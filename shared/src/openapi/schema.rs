@@ -226,19 +226,19 @@ mod tests {
     }
 
     #[test]
-    fn an_issued_key_has_the_members_that_are_described() {
+    fn issued_key_has_the_described_members() {
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": "s"});
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
         let now = UnixMillis(1_763_712_000_000);
         let new = IssueRequest::read(body.to_string().as_bytes()).unwrap().check(now).unwrap();
-        let answer =
+        let issued =
             serde_json::from_str(&new.issue(KeyEnv::Live, entropy, &keys, now).response().body).unwrap();
-        assert_eq!(members(&answer), members(&all()["IssuedKey"]["properties"]));
+        assert_eq!(members(&issued), members(&all()["IssuedKey"]["properties"]));
     }
 
     #[test]
-    fn the_issue_request_is_described_field_by_field() {
+    fn issue_request_has_the_described_fields() {
         let described = all()["IssueRequest"].clone();
         let body: Value =
             members(&described["properties"]).into_iter().map(|name| (name, Value::Bool(false))).collect();

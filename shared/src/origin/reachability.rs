@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreached_origin_is_asked_last_for_a_while() {
+    fn unreachable_origin_is_tried_last_for_a_while() {
         let origins = Origins::parse("http://a,http://b,http://c").unwrap();
         let mut seen = Reachability::default();
         seen.record_failure(0, OriginError::Refused, UnixMillis(1_000));

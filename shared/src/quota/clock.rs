@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_step_back_is_waited_out() {
+    fn small_step_back_is_waited_out() {
         let mut clock = Clock::default();
         assert_eq!(clock.read(UnixMillis(10_000)), UnixMillis(10_000));
         assert_eq!(clock.read(UnixMillis(9_000)), UnixMillis(10_000));

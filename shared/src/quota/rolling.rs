@@ -11,6 +11,17 @@ use crate::time::UnixMillis;
 /// A count leaves one bucket's length after the window has passed its bucket's beginning: a little
 /// late and never early. So no interval of the window's length, wherever it begins, holds more than
 /// was allowed at once; the price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
+///
+/// ```
+/// use shared::{quota::Rolling, time::UnixMillis};
+///
+/// let mut minute = Rolling::<250, 60_000>::default();
+/// minute.add(UnixMillis(1_000), 3);
+/// minute.add(UnixMillis(30_000), 2);
+/// assert_eq!((minute.total(), minute.freed_at(3)), (5, Some(UnixMillis(61_250))));
+/// minute.expire(UnixMillis(61_250));
+/// assert_eq!(minute.total(), 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Rolling<const BUCKET_MS: u64, const WINDOW_MS: u64> {
@@ -129,7 +140,7 @@ mod tests {
     type Minute = Rolling<250, 60_000>;
 
     #[test]
-    fn a_count_stays_for_the_whole_window_and_leaves_a_bucket_later_at_most() {
+    fn count_leaves_the_window_at_most_one_bucket_late() {
         let mut minute = Minute::default();
         minute.add(UnixMillis(100_249), 1);
         minute.expire(UnixMillis(160_249));
@@ -139,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_may_come_in_any_order() {
+    fn counts_are_kept_in_any_order() {
         let mut minute = Minute::default();
         for at in [5_000, 1_000, 3_000, 1_100] {
             minute.add(UnixMillis(at), 1);
@@ -151,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_reads_back_from_its_stored_form() {
+    fn window_reads_back_from_its_stored_form() {
         let mut minute = Minute::default();
         minute.add(UnixMillis(1_000), 3);
         minute.add(UnixMillis(9_000), 2);

@@ -129,7 +129,7 @@ mod tests {
     use crate::{request_id::RequestId, tier::Tier};
 
     #[test]
-    fn headers_name_both_quotas_and_leave_out_what_is_unlimited() {
+    fn headers_name_limited_quotas_only() {
         let quota = QuotaStatus {
             minute: WindowStatus { limit: 10, remaining: 7, reset_ms: 40_001 },
             day: Some(WindowStatus { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_when_and_which() {
+    fn denial_is_429_with_retry_after_and_quota() {
         let quota = QuotaStatus::whole(&Policy::for_tier(Tier::Free));
         let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&quota);
         let rendered = problem.render(&RequestId([0; 16]));

@@ -1,4 +1,4 @@
-//! What a key has used, and whether one call more may pass.
+//! The calls that a key has used, and the decision on one more.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,25 @@ use crate::{
 pub type RollingMinute = Rolling<250, 60_300>;
 
 /// The calls of one key that count now.
+///
+/// ```
+/// use shared::{
+///     policy::{Policy, Window},
+///     quota::{Decision, Usage},
+///     tier::Tier,
+///     time::UnixMillis,
+/// };
+///
+/// let (policy, now) = (Policy::for_tier(Tier::Free), UnixMillis(1_763_712_000_000));
+/// let mut usage = Usage::default();
+/// for _ in 0..10 {
+///     assert!(matches!(usage.admit(&policy, now), Decision::Allow(_)));
+/// }
+/// let Decision::Deny(denial, _) = usage.admit(&policy, now) else { unreachable!() };
+/// assert_eq!(denial.window, Window::Minute);
+/// // The window slides: the next call passes at the moment that the denial names.
+/// assert!(matches!(usage.admit(&policy, now.plus(denial.retry_ms)), Decision::Allow(_)));
+/// ```
 ///
 /// **Promise.** On the key's own [`Clock`], no interval of 60 seconds, both its ends included, and no UTC day holds
 /// more calls admitted here than the policy allowed at the last of them, whatever the order of `now`. What is
@@ -117,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn denies_the_eleventh_call_within_a_minute() {
+    fn eleventh_call_of_a_minute_is_denied() {
         let mut usage = Usage::default();
         for _ in 0..10 {
             assert!(allows(&mut usage, NOON));
@@ -130,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn denies_the_hundred_and_first_call_of_a_day_until_midnight() {
+    fn call_over_the_day_is_denied_until_midnight() {
         let mut usage = Usage::default();
         let mut now = NOON;
         for _ in 0..100 {
@@ -143,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_minute_outlasts_a_midnight() {
+    fn full_minute_outlasts_midnight() {
         let mut usage = Usage::default();
         let own = Policy { minute: NonZeroU32::new(10).unwrap(), day: NonZeroU32::new(10) };
         let late = NOON.day().end().minus(5_000);
@@ -155,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refund_gives_back_the_day_and_not_the_minute() {
+    fn refund_changes_the_day_and_not_the_minute() {
         let mut usage = Usage::default();
         for _ in 0..10 {
             allows(&mut usage, NOON);
@@ -167,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lowered_limit_waits_until_enough_has_left() {
+    fn lowered_limit_denies_until_enough_has_left() {
         let mut usage = Usage::default();
         let pro = Policy::for_tier(Tier::Pro);
         for second in 0..30 {

@@ -1,0 +1,131 @@
+//! The known paths, and the methods that each takes.
+
+use crate::{
+    action::Action,
+    key::KeyId,
+    method::Method,
+    problem::{Code, Problem},
+    tool::Tool,
+};
+
+/// A known path, whatever the method.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Tool(Tool, Action<'a>),
+    Keys,
+    Issue,
+    Own,
+    OwnRotate,
+    Key(KeyId),
+    KeyRevoke(KeyId),
+    KeyRotate(KeyId),
+    KeyChanges,
+    Health,
+    Status,
+    OpenApi,
+    Docs,
+    Problem(Code),
+}
+
+impl<'a> Place<'a> {
+    /// Parses a path.
+    ///
+    /// # Errors
+    /// Returns `path-malformed`, `tool-unknown` or `route-unknown`.
+    pub(super) fn parse(path: &'a str) -> Result<Self, Problem> {
+        let inner = path.strip_prefix('/').ok_or_else(|| malformed("the path does not begin with `/`"))?;
+        if inner.is_empty() {
+            return Err(unknown_route());
+        }
+        let mut first = [None; 5];
+        for (number, segment) in inner.split('/').enumerate() {
+            check_segment(segment)?;
+            first.get_mut(number).into_iter().for_each(|place| *place = Some(segment));
+        }
+        match first {
+            [Some("healthz"), None, ..] => Ok(Self::Health),
+            [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
+            [Some("docs"), None, ..] => Ok(Self::Docs),
+            [Some("problems"), Some(code), None, ..] => {
+                Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
+            }
+            [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Self::KeyChanges),
+            [Some("v1"), Some("status"), None, ..] => Ok(Self::Status),
+            [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest),
+            [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action),
+            [Some("v1"), Some(tool), None, ..] if Tool::parse(tool).is_some() => Err(Problem::new(
+                Code::RouteUnknown,
+                format!("the action is missing: call /v1/{tool}/{{action}}"),
+            )),
+            _ => Err(unknown_route()),
+        }
+    }
+
+    fn parse_keys(segments: [Option<&str>; 3]) -> Result<Self, Problem> {
+        let id = |segment| KeyId::parse(segment).ok_or_else(unknown_route);
+        match segments {
+            [None, ..] => Ok(Self::Keys),
+            [Some("issue"), None, _] => Ok(Self::Issue),
+            [Some("me"), None, _] => Ok(Self::Own),
+            [Some("me"), Some("rotate"), None] => Ok(Self::OwnRotate),
+            [Some(segment), None, _] => id(segment).map(Self::Key),
+            [Some(segment), Some("revoke"), None] => id(segment).map(Self::KeyRevoke),
+            [Some(segment), Some("rotate"), None] => id(segment).map(Self::KeyRotate),
+            _ => Err(unknown_route()),
+        }
+    }
+
+    fn parse_tool(tool: &str, action: &'a str) -> Result<Self, Problem> {
+        let tool = Tool::parse(tool).ok_or_else(|| unknown_tool(tool))?;
+        match Action::parse(action) {
+            Some(action) => Ok(Self::Tool(tool, action)),
+            None => Err(malformed("an action has 1 to 64 characters")),
+        }
+    }
+
+    /// Returns the methods that the path takes.
+    pub(super) const fn methods(self) -> &'static [Method] {
+        match self {
+            Self::Tool(..) => &[Method::Get, Method::Post],
+            Self::Own => &[Method::Get, Method::Delete],
+            Self::Key(_) => &[Method::Get, Method::Patch],
+            Self::Keys | Self::KeyChanges => &[Method::Get],
+            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => &[Method::Post],
+            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) => {
+                &[Method::Get, Method::Head]
+            }
+        }
+    }
+}
+
+/// Refuses a segment that another parser might normalize into something else.
+fn check_segment(segment: &str) -> Result<(), Problem> {
+    let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+    match segment {
+        "" => Err(malformed("the path has an empty segment; write single slashes and none at the end")),
+        "." | ".." => Err(malformed("the path has a dot segment")),
+        _ if segment.bytes().all(unreserved) => Ok(()),
+        _ if segment.contains('%') => Err(malformed("the path is percent-encoded; no route needs that")),
+        _ if segment.contains('\\') => Err(malformed("the path has a backslash")),
+        _ => Err(malformed("the path has a character other than letters, digits and -._~")),
+    }
+}
+
+fn unknown_route() -> Problem {
+    Problem::new(Code::RouteUnknown, "no route has this path; tools are called at /v1/{tool}/{action}")
+}
+
+fn unknown_tool(segment: &str) -> Problem {
+    let shown: String = segment.chars().take(Action::MAX_LEN).collect();
+    let nearest = Tool::nearest(segment).iter().map(|tool| tool.as_str()).collect::<Vec<_>>();
+    Problem::new(
+        Code::ToolUnknown,
+        format!("`{shown}` is not a tool; the nearest are {}", nearest.join(", ")),
+    )
+    .with_member("nearest", nearest)
+}
+
+/// Returns the refusal of a malformed path.
+pub(super) fn malformed(detail: &'static str) -> Problem {
+    Problem::new(Code::PathMalformed, detail)
+}
