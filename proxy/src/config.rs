@@ -2,17 +2,17 @@
 //! its errors.
 
 mod callers;
+mod choices;
 mod fixed;
 mod pool;
 mod read;
 mod reader;
 mod report;
 mod tls;
-mod written;
 
 use std::{
     collections::BTreeSet,
-    fmt, io,
+    io,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -29,6 +29,7 @@ pub use reader::{
     values::show as show_duration,
 };
 pub use report::{ReloadOutcome, ReloadReport};
+use thiserror::Error;
 pub use tls::UpstreamTls;
 
 use crate::per_tool::PerTool;
@@ -126,9 +127,10 @@ pub enum AccessTarget {
 }
 
 /// An error of loading a configuration file.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum LoadError {
     /// The file cannot be read.
+    #[error("{file}: cannot be read: {error}")]
     Unreadable {
         /// The file, as it was named.
         file: String,
@@ -136,6 +138,7 @@ pub enum LoadError {
         error: io::Error,
     },
     /// The file is invalid.
+    #[error(transparent)]
     Faulty(Faults),
 }
 
@@ -148,17 +151,6 @@ pub enum AccessDetail {
     Calls,
     /// Every request, with timings.
     Timings,
-}
-
-impl std::error::Error for LoadError {}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable { file, error } => write!(f, "{file}: cannot be read: {error}"),
-            Self::Faulty(faults) => faults.fmt(f),
-        }
-    }
 }
 
 impl ClientConfig {
@@ -184,24 +176,18 @@ impl Config {
     /// # Errors
     /// If the file cannot be read, or is invalid. Lists all errors.
     pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, LoadError> {
-        let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&file, &text, env).map_err(LoadError::Faulty),
-            Err(error) => Err(LoadError::Unreadable { file, error }),
-        }
+        let (file, text) = read_file(path)?;
+        Self::parse(&file, &text, env).map_err(LoadError::Faulty)
     }
 
-    /// Returns the effective configuration of the file at `path`, as a file: references to the environment are replaced,
-    /// defaults filled in, and secrets are shown by where they come from.
+    /// Returns the effective configuration of the file at `path` as TOML. References to the environment
+    /// are replaced and defaults filled in. Secrets are shown by their source.
     ///
     /// # Errors
     /// If the file cannot be read, or is invalid. Lists all errors.
     pub fn dump(path: &Path, env: Lookup<'_>) -> Result<String, LoadError> {
-        let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => read::dump(&file, &text, env).map_err(LoadError::Faulty),
-            Err(error) => Err(LoadError::Unreadable { file, error }),
-        }
+        let (file, text) = read_file(path)?;
+        read::dump(&file, &text, env).map_err(LoadError::Faulty)
     }
 
     /// Returns the other files that the file names, also if it is invalid.
@@ -224,6 +210,15 @@ impl Config {
     /// If the text is invalid. Lists all errors.
     pub fn parse(file: &str, text: &str, env: Lookup<'_>) -> Result<Self, Faults> {
         read::config(file, text, env)
+    }
+}
+
+/// Returns the name and the text of a file.
+fn read_file(path: &Path) -> Result<(String, String), LoadError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((file, text)),
+        Err(error) => Err(LoadError::Unreadable { file, error }),
     }
 }
 

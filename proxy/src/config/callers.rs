@@ -1,4 +1,4 @@
-//! Who may call: the edge with its grants, or clients with their keys.
+//! The settings of `[grants]` and `[keys]`: whether requests come from the edge or from clients.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,78 +8,78 @@ use shared::{
     transport::Address,
 };
 
-use super::reader::{Entry, Section, count, duration_in};
+use super::reader::{Entry, Section, ValueError, choice::choice, count, duration_in};
 
-/// Where requests come from.
+/// The source of requests.
 #[derive(Clone, Debug)]
 pub enum Callers {
-    /// Through the edge, which has judged them: each call carries a grant.
+    /// The edge, which has verified key and quota. Each call carries a grant.
     Edge(Box<GrantConfig>),
-    /// From clients, which the proxy judges itself: each call carries a key.
+    /// Clients, in direct mode. Each call carries a key, which the proxy verifies itself.
     Clients(Box<DirectConfig>),
 }
 
-/// Grants.
+/// The settings of grants.
 #[derive(Clone, Debug)]
 pub struct GrantConfig {
     /// The one or two live secrets.
     pub keys: MacKeys,
-    /// Requests that are remembered so that none is made twice.
+    /// Maximum number of request ids in the replay cache.
     pub replay_capacity: usize,
 }
 
-/// Direct mode.
+/// The settings of direct mode.
 #[derive(Clone, Debug)]
 pub struct DirectConfig {
     /// The one or two live signing secrets of keys.
     pub signing: MacKeys,
-    /// What is counted and known of keys is kept in this file and beside it.
+    /// The file of the counters. The file of the key records has the suffix `.records`.
     pub state: PathBuf,
-    /// Who says what has become of a key since it was issued.
+    /// The issuer of keys.
     pub authority: Authority,
-    /// The address that clients are told to call, without a slash at the end. The request's own if `None`.
+    /// The base URL in documents for clients, without a trailing slash. That of the request if `None`.
     pub public_url: Option<String>,
-    /// Whether what comes over plain HTTP came over TLS to somebody before this proxy.
+    /// Whether a load balancer or tunnel terminates TLS in front of the proxy.
     pub behind_tls: bool,
 }
 
-/// Who issues and changes keys.
+/// The issuer of keys.
 #[derive(Clone, Debug)]
 pub enum Authority {
-    /// This proxy, for whoever has the admin secret; nobody if there is none.
+    /// This proxy.
     Here {
-        /// The secret.
+        /// The admin secret. Without it, no keys can be issued.
         admin: Option<AdminSecret>,
-        /// Which kind of keys is issued.
+        /// The environment of issued keys.
         environment: KeyEnv,
     },
-    /// The edge, which is asked what has changed.
+    /// The edge. The proxy polls it for changes.
     Edge(Box<FeedConfig>),
 }
 
-/// The edge's feed of changed keys.
+/// The settings of the edge's key-change feed.
 #[derive(Clone, Debug)]
 pub struct FeedConfig {
     /// Scheme and authority of the edge, such as `https://api.example.com`.
     pub edge: String,
-    /// How long after one question the next is asked.
+    /// The interval from one poll to the next.
     pub every: Duration,
-    /// The secrets of grants, which prove to the edge who asks.
+    /// The secrets of grants, which authenticate the proxy to the edge.
     pub grants: MacKeys,
 }
 
-/// Reads `[grants]` and `[keys]`, which say together who may call.
+/// Reads `[grants]` and `[keys]`. Which keys are required depends on both.
 pub(super) fn read(grants: &mut Section<'_>, keys: &mut Section<'_>) -> Option<Callers> {
-    let said = keys.read("direct", None, |entry| entry.truth().map(Some));
-    let direct = said.unwrap_or(false);
-    let feed = direct && !keys.is_without("changes");
+    let mode = keys.read("direct", None, |entry| entry.boolean().map(Some));
+    let direct = mode.unwrap_or(false);
+    let feed = direct && !keys.lacks("changes");
     let missing = match (direct, feed) {
-        // What it says is no answer: nobody knows what else there has to be.
-        _ if said.is_none() && !keys.is_without("direct") => None,
+        // The mode is invalid, so it is unknown what else is required.
+        _ if mode.is_none() && !keys.lacks("direct") => None,
         (false, _) => Some("is missing; write secret = \"${GRANT_SECRET}\""),
-        (true, true) => Some(
-            "is missing; the edge that `keys.changes` names is asked with it: write secret = \"${GRANT_SECRET}\"",
-        ),
+        (true, true) => {
+            Some("is missing; polling `keys.changes` needs it: write secret = \"${GRANT_SECRET}\"")
+        }
         (true, false) => None,
     };
     let grant_keys = grants.secret(SECRET, mac_keys, missing);
@@ -93,16 +93,16 @@ pub(super) fn read(grants: &mut Section<'_>, keys: &mut Section<'_>) -> Option<C
 
 const SECRET: [&str; 2] = ["secret", "secret_file"];
 
-/// `[keys]`, all of which is asked for whether it is needed or not.
+/// Reads `[keys]`. Reads every key in both modes, so that none is reported as unknown.
 fn clients(keys: &mut Section<'_>, direct: bool, grants: Option<MacKeys>) -> Option<DirectConfig> {
     let missing = direct.then_some("is missing; write secret = \"${KEY_SIGNING_SECRET}\"");
     let signing = keys.secret(SECRET, mac_keys, missing);
-    let state = keys.read("state", None, |entry| path(entry).map(Some));
-    if direct && keys.is_without("state") {
+    let state = keys.read("state", None, |entry| file_path(entry).map(Some));
+    if direct && keys.lacks("state") {
         keys.fault("state", "is missing; write state = \"/var/lib/unified-tool-gateway/keys\"");
     }
     let public_url = keys.read("public_url", None, |entry| public_url(entry).map(Some));
-    let behind_tls = keys.read("behind_tls", false, Entry::truth);
+    let behind_tls = keys.read("behind_tls", false, Entry::boolean);
     let authority = authority(keys, grants);
     Some(DirectConfig { signing: signing?, state: state?, authority: authority?, public_url, behind_tls })
 }
@@ -116,18 +116,15 @@ fn authority(keys: &mut Section<'_>, grants: Option<MacKeys>) -> Option<Authorit
     );
     let admin = keys.secret(
         ["admin_secret", "admin_secret_file"],
-        |text| AdminSecret::new(text).map_err(|fault| fault.to_string()),
+        |text| AdminSecret::new(text).map_err(ValueError::refused),
         None,
     );
-    let environment = keys.read("environment", KeyEnv::Live, |entry| match entry.text()?.as_str() {
-        "live" => Ok(KeyEnv::Live),
-        "test" => Ok(KeyEnv::Test),
-        other => Err(format!("invalid environment `{other}`: expected live or test")),
-    });
+    let environment = keys.read("environment", KeyEnv::Live, choice);
     match edge {
         Some(edge) => {
-            if !(keys.is_without("admin_secret") && keys.is_without("admin_secret_file")) {
-                let detail = "with it keys are issued and changed at the edge, so that there can be no `admin_secret` here; leave one of the two out";
+            if !(keys.lacks("admin_secret") && keys.lacks("admin_secret_file")) {
+                let detail =
+                    "conflicts with `admin_secret`: the edge issues and changes keys; set only one of them";
                 keys.fault_at("changes", detail);
             }
             Some(Authority::Edge(Box::new(FeedConfig { edge: edge?, every, grants: grants? })))
@@ -136,34 +133,37 @@ fn authority(keys: &mut Section<'_>, grants: Option<MacKeys>) -> Option<Authorit
     }
 }
 
-fn mac_keys(text: &str) -> Result<MacKeys, String> {
-    MacKeys::parse(text).map_err(|fault| fault.to_string())
+fn mac_keys(text: &str) -> Result<MacKeys, ValueError> {
+    MacKeys::parse(text).map_err(ValueError::refused)
 }
 
-fn path(entry: &Entry<'_>) -> Result<PathBuf, String> {
+fn file_path(entry: &Entry<'_>) -> Result<PathBuf, ValueError> {
     match entry.text()?.as_str() {
-        "" => Err("is empty: expected the path of a file".to_owned()),
-        text if text.ends_with('/') => Err(format!("`{text}` is a folder: expected the path of a file")),
+        "" => Err(ValueError::Empty { expected: "the path of a file" }),
+        text if text.ends_with('/') => {
+            Err(ValueError::invalid("path", text, "the path of a file, not of a directory"))
+        }
         text => Ok(text.into()),
     }
 }
 
-fn edge(entry: &Entry<'_>) -> Result<String, String> {
+fn edge(entry: &Entry<'_>) -> Result<String, ValueError> {
     let text = entry.text()?;
-    let base = text.trim_end_matches('/');
-    let address = Address::parse(base).filter(|address| address.base == base && address.is_plain());
-    match address.map(|address| address.check_confidential(false)) {
-        Some(Ok(())) => Ok(base.to_owned()),
-        Some(Err(_)) => Err(format!("`{text}` is plain HTTP to another machine: expected https://…")),
-        None => Err(format!("invalid edge URL `{text}`: expected for example https://api.example.com")),
+    let address = base_url(&text, "edge URL")?;
+    match address.check_confidential(false) {
+        Ok(()) => Ok(address.base.to_owned()),
+        Err(_) => Err(ValueError::invalid("edge URL", text, "https, because it is on another machine")),
     }
 }
 
-fn public_url(entry: &Entry<'_>) -> Result<String, String> {
+fn public_url(entry: &Entry<'_>) -> Result<String, ValueError> {
     let text = entry.text()?;
+    base_url(&text, "URL").map(|address| address.base.to_owned())
+}
+
+/// Parses a URL without path, query and user information. A trailing slash is allowed.
+fn base_url<'a>(text: &'a str, what: &'static str) -> Result<Address<'a>, ValueError> {
     let base = text.trim_end_matches('/');
-    match Address::parse(base).filter(|address| address.base == base && address.is_plain()) {
-        Some(_) => Ok(base.to_owned()),
-        None => Err(format!("invalid URL `{text}`: expected for example https://api.example.com")),
-    }
+    let address = Address::parse(base).filter(|address| address.base == base && address.is_plain());
+    address.ok_or(ValueError::invalid(what, text, "for example https://api.example.com"))
 }

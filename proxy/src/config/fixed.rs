@@ -1,10 +1,10 @@
-//! What only a start can change.
+//! The settings that need a restart.
 
 use super::{Authority, Callers, Config};
 
 impl Config {
-    /// Takes what cannot be changed while a proxy runs from the configuration it was started with; the keys under which
-    /// this one says something else.
+    /// Replaces the settings that need a restart by those of the running configuration. Returns the keys
+    /// whose values differ.
     #[must_use]
     pub fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
         let server = &mut self.server;
@@ -54,7 +54,7 @@ impl Callers {
     }
 }
 
-/// Puts the running value in the place of the one that was read; the key, when they differ.
+/// Replaces a value by the running one. Returns the key if they differ.
 fn keep<T: Clone + PartialEq>(key: &'static str, read: &mut T, running: &T) -> Option<&'static str> {
     if read == running {
         return None;

@@ -1,4 +1,4 @@
-//! The pool of one tool: its upstreams, what it takes and how it is probed.
+//! The settings of a pool: its upstreams, limits, timeouts and health checks.
 
 mod eject;
 mod probe;
@@ -17,79 +17,81 @@ use shared::{
 pub use upstream::{AdminState, UpstreamConfig};
 
 use super::{
-    reader::{Entry, Section, duration_in, effective::Size, names, values},
+    reader::{
+        Entry, Section, ValueError, choice::choice, count, duration_in, effective::Size, names, values,
+    },
     tls::{self, UpstreamTls},
 };
 
-/// What is known of a pool before it runs.
+/// The configuration of one pool.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
-    /// Whose pool it is.
+    /// The tool that the pool serves.
     pub tool: Tool,
     /// At least one.
     pub upstreams: Vec<UpstreamConfig>,
-    /// Everything that has a default.
+    /// The settings that have defaults.
     pub settings: PoolSettings,
 }
 
-/// How a pool chooses among its upstreams.
+/// The load balancing algorithm of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// Each in turn.
+    /// Weighted round robin.
     RoundRobin,
-    /// The one with the fewest calls under way.
+    /// The upstream with the fewest calls in flight for its weight.
     LeastConnections,
-    /// The same one for the same key.
+    /// Rendezvous hashing: the same upstream for the same key.
     KeyHash,
 }
 
-/// Until when a tool is switched off.
+/// The time until which a tool is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisabledUntil {
-    /// A moment at which it serves again by itself.
+    /// The tool is enabled again at this time.
     Moment(UnixMillis),
-    /// The configuration says otherwise.
+    /// The tool is disabled until the configuration changes.
     FurtherNotice,
 }
 
-/// What `[defaults]` sets for every pool and a pool may set for itself.
+/// The settings that `[defaults]` has for every pool and a pool can override.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// What is put before `/{action}` on the way to the tool; empty or a path without a slash at its end.
+    /// The prefix of `/{action}` in requests to the tool. Empty, or a path without a trailing slash.
     pub path: String,
-    /// The longest body, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub max_body: u64,
-    /// Media types taken beside JSON.
+    /// Media types of request bodies that are accepted besides JSON.
     pub accept: Vec<String>,
-    /// Which of the tool's headers that clients do not get by default they get.
+    /// Response headers that are passed to clients although they are withheld by default.
     pub passed_headers: PassedHeaders,
-    /// Calls that may be under way at once.
+    /// Maximum number of calls in flight.
     pub calls_in_flight: usize,
-    /// How long a connection may take to be made.
+    /// Maximum time to connect to an upstream.
     pub connect_timeout: Duration,
-    /// How long a connection may wait for its next call.
+    /// Idle timeout of a keep-alive connection to an upstream.
     pub keep_idle: Duration,
-    /// How long the tool may take from the last byte of the request until the head of its answer is complete.
+    /// Maximum time from the last byte of the request to the end of the response headers.
     pub answer_timeout: Duration,
-    /// How long one upstream may take of that before a GET is tried at another one.
+    /// Maximum part of `answer_timeout` for one upstream before a GET is retried on another one.
     pub try_timeout: Duration,
-    /// How long the tool may pause within its answer.
+    /// Maximum pause within the tool's response.
     pub pause_timeout: Duration,
-    /// Calls that may be sent a second time, in percent of all calls.
+    /// Share of calls that the retry budget earns, in percent.
     pub retry_percent: u64,
-    /// How upstreams are connected to.
+    /// TLS towards upstreams.
     pub tls: UpstreamTls,
-    /// Whether upstreams are spoken to in HTTP/2: over TLS if they choose it, else unasked.
+    /// Whether HTTP/2 is used: over TLS if the upstream chooses it, otherwise with prior knowledge.
     pub http2: bool,
-    /// How the pool chooses among its upstreams.
+    /// The load balancing algorithm.
     pub balance: Balance,
-    /// How long an upstream that is back takes to get its whole share of the calls.
+    /// Time over which a recovered upstream ramps up to its full share of calls.
     pub slow_start: Duration,
-    /// Until when the tool is switched off, if it is.
+    /// The time until which the tool is disabled, if it is.
     pub disabled: Option<DisabledUntil>,
-    /// When calls take an upstream out.
+    /// The rules of outlier detection.
     pub eject: EjectConfig,
-    /// How upstreams are probed.
+    /// The settings of health checks.
     pub probe: ProbeConfig,
 }
 
@@ -118,11 +120,11 @@ impl Default for PoolSettings {
     }
 }
 
-const LONGEST: Duration = Duration::from_secs(3600);
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=LONGEST;
+const MAX_TIME: Duration = Duration::from_secs(3600);
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=MAX_TIME;
 
 impl PoolSettings {
-    /// Reads the settings of a section over those it inherits.
+    /// Reads the settings of a section. Missing ones are inherited.
     pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
         let mut probe = section.section("probe");
         let settings = Self {
@@ -130,23 +132,20 @@ impl PoolSettings {
             max_body: section.read("max_body", Size(inherited.max_body), size).0,
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
-            calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, |entry| {
-                usize::try_from(entry.number(1..=1_000_000)?).map_err(|error| error.to_string())
-            }),
+            calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, count(1..=1_000_000)),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
             keep_idle: section.read("keep_idle", inherited.keep_idle, duration_in(TIMEOUT)),
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
             try_timeout: section.read("try_timeout", inherited.try_timeout, duration_in(TIMEOUT)),
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
-            retry_percent: section
-                .read("retry_percent", inherited.retry_percent, |entry| entry.number(0..=100)),
+            retry_percent: section.read("retry_percent", inherited.retry_percent, count(0..=100)),
             tls: UpstreamTls::read(section, &inherited.tls),
-            http2: section.read("http2", inherited.http2, Entry::truth),
-            balance: section.read("balance", inherited.balance, balance),
+            http2: section.read("http2", inherited.http2, Entry::boolean),
+            balance: section.read("balance", inherited.balance, choice),
             slow_start: section.read(
                 "slow_start",
                 inherited.slow_start,
-                duration_in(Duration::ZERO..=LONGEST),
+                duration_in(Duration::ZERO..=MAX_TIME),
             ),
             disabled: section.read("disabled_until", inherited.disabled, disabled),
             eject: EjectConfig::read(section, &inherited.eject),
@@ -158,9 +157,9 @@ impl PoolSettings {
 }
 
 impl PoolConfig {
-    /// Reads the pool of one tool; a fault is noted when it has no upstream.
+    /// Reads the pool of one tool. Reports an error if it has no upstream.
     pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings) -> Self {
-        let mut section = entry.section();
+        let mut section = Section::of(entry);
         let upstreams = match section.entry("upstreams") {
             Some(entry) => upstream::all(&entry),
             None => {
@@ -171,9 +170,11 @@ impl PoolConfig {
         let settings = PoolSettings::read(&mut section, defaults);
         if settings.tls.on && settings.tls.name.is_none() {
             for upstream in upstreams.iter().filter(|upstream| !tls::is_name(&upstream.host)) {
-                let fault =
-                    format!("`{}` cannot be the name in a certificate: set `tls_name`", upstream.host);
-                section.fault_at("upstreams", fault);
+                let host = &upstream.host;
+                section.fault_at(
+                    "upstreams",
+                    format!("invalid certificate name `{host}`: set `tls_name` to that of the certificate"),
+                );
             }
         }
         section.finish();
@@ -181,66 +182,60 @@ impl PoolConfig {
     }
 }
 
-fn size(entry: &Entry<'_>) -> Result<Size, String> {
+fn size(entry: &Entry<'_>) -> Result<Size, ValueError> {
     values::size(&entry.text()?).map(Size)
 }
 
-fn balance(entry: &Entry<'_>) -> Result<Balance, String> {
-    match entry.text()?.as_str() {
-        "round-robin" => Ok(Balance::RoundRobin),
-        "least-connections" => Ok(Balance::LeastConnections),
-        "key-hash" => Ok(Balance::KeyHash),
-        other => {
-            Err(format!("invalid balance `{other}`: expected round-robin, least-connections or key-hash"))
-        }
+fn disabled(entry: &Entry<'_>) -> Result<Option<DisabledUntil>, ValueError> {
+    let text = entry.text()?;
+    if text == "further-notice" {
+        return Ok(Some(DisabledUntil::FurtherNotice));
     }
+    let expected = "RFC 3339, for example 2027-01-31T06:00:00Z, or further-notice";
+    let moment = UnixMillis::from_rfc3339(&text).ok_or(ValueError::invalid("time", text, expected))?;
+    Ok(Some(DisabledUntil::Moment(moment)))
 }
 
-fn disabled(entry: &Entry<'_>) -> Result<Option<DisabledUntil>, String> {
-    match entry.text()?.as_str() {
-        "further-notice" => Ok(Some(DisabledUntil::FurtherNotice)),
-        text => match UnixMillis::from_rfc3339(text) {
-            Some(moment) => Ok(Some(DisabledUntil::Moment(moment))),
-            None => Err(format!(
-                "invalid time `{text}`: expected RFC 3339, for example 2027-01-31T06:00:00Z, or further-notice"
-            )),
-        },
-    }
-}
-
-fn prefix(entry: &Entry<'_>) -> Result<String, String> {
+fn prefix(entry: &Entry<'_>) -> Result<String, ValueError> {
     match entry.text()? {
         path if path.is_empty() || (is_path(&path) && !path.ends_with('/')) => Ok(path),
-        path => {
-            Err(format!("invalid path prefix `{path}`: expected a path such as /api/v2, or an empty string"))
-        }
+        path => Err(ValueError::invalid("path prefix", path, "a path such as /api/v2, or an empty string")),
     }
 }
 
+/// Returns true if the text is an absolute path of a URL, without a fragment.
 fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'"' | b'\\'))
 }
 
-fn passed_headers(entry: &Entry<'_>) -> Result<PassedHeaders, String> {
+fn passed_headers(entry: &Entry<'_>) -> Result<PassedHeaders, ValueError> {
     names(entry)?.iter().try_fold(PassedHeaders::default(), |passed, name| {
-        let withheld = PassedHeaders::withheld().join(", ");
-        passed
-            .with(name)
-            .ok_or_else(|| format!("`{name}` is not withheld from clients; expected some of {withheld}"))
+        passed.with(name).ok_or_else(|| {
+            let withheld = PassedHeaders::withheld().join(", ");
+            ValueError::invalid(
+                "response header",
+                name,
+                format!("one that is withheld by default: {withheld}"),
+            )
+        })
     })
 }
 
-fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, String> {
-    let of_a_type = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '*' | '-' | '.' | '+' | '_');
-    let well_formed = |name: &String| name.matches('/').count() == 1 && name.chars().all(of_a_type);
+fn media_types(entry: &Entry<'_>) -> Result<Vec<String>, ValueError> {
     names(entry)?
         .into_iter()
         .map(|name| name.to_ascii_lowercase())
-        .map(|name| match well_formed(&name) {
+        .map(|name| match is_media_type(&name) {
             true => Ok(name),
-            false => Err(format!(
-                "invalid media type `{name}`: expected for example audio/* or multipart/form-data"
-            )),
+            false => {
+                let expected = "for example audio/* or multipart/form-data";
+                Err(ValueError::invalid("media type", name, expected))
+            }
         })
         .collect()
+}
+
+fn is_media_type(name: &str) -> bool {
+    let is_type_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '*' | '-' | '.' | '+' | '_');
+    name.matches('/').count() == 1 && name.chars().all(is_type_char)
 }

@@ -12,20 +12,22 @@ use super::{
     AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
     pool::PoolSettings,
     reader::{
-        Entry, Section, count, duration_in,
+        Entry, Section, ValueError,
+        choice::choice,
+        count, duration_in,
         effective::Size,
+        entry::Reading,
         env::Lookup,
-        fault::{Faults, Sink},
-        section,
-        section::Reading,
-        values,
+        fault::{FaultSink, Faults},
+        section, values,
     },
     tls,
 };
 use crate::per_tool::PerTool;
 
+/// Parses the text of a file. Errors name it `file`.
 pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
-    let faults = Sink::new(text);
+    let faults = FaultSink::new(text);
     let (document, syntax) = DeTable::parse_recoverable(text);
     syntax.iter().for_each(|error| faults.syntax(error));
     let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
@@ -39,7 +41,7 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
 /// Returns the effective configuration as a TOML file.
 pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Faults> {
     config(file, text, env)?;
-    let faults = Sink::new(text);
+    let faults = FaultSink::new(text);
     let (document, _syntax) = DeTable::parse_recoverable(text);
     let _config = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
     Ok(faults.into_effective().into_text())
@@ -83,13 +85,13 @@ fn callers(root: &mut Section<'_>) -> Option<Callers> {
 }
 
 /// Returns every key in its general form, such as `pools.{tool}.upstreams`: the keys that the reader
-/// asks for if each section is present.
+/// reads if each section is present.
 pub(super) fn keys() -> BTreeSet<String> {
     let text = Tool::ALL.map(|tool| format!("[pools.{tool}]\nupstreams = [{{}}]\n")).concat();
-    let faults = Sink::new(&text);
+    let faults = FaultSink::new(&text);
     let (document, _syntax) = DeTable::parse_recoverable(&text);
     let _unread = parts(&mut Section::root(Reading { faults: &faults, env: &|_name| None }, &document));
-    faults.into_keys().into_asked()
+    faults.into_keys().into_known()
 }
 
 fn server(section: &mut Section<'_>) -> ServerConfig {
@@ -139,7 +141,7 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
             count(1..=u64::from(u32::MAX)),
         ),
         streams_per_connection: section.read("streams_per_connection", 128, count(1..=10_000)),
-        h2c: section.read("h2c", false, Entry::truth),
+        h2c: section.read("h2c", false, Entry::boolean),
         calls_in_flight_per_key: section.read("calls_in_flight_per_key", 128, count(1..=1_000_000)),
         refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
     }
@@ -156,22 +158,12 @@ const LEVELS: [log::LevelFilter; 5] = [
 
 fn log(section: &mut Section<'_>) -> LogConfig {
     LogConfig {
-        access: section.read("access", AccessTarget::Stdout, |entry| match entry.text()?.as_str() {
-            "stdout" => Ok(AccessTarget::Stdout),
-            "off" => Ok(AccessTarget::Off),
-            other => Err(format!("invalid access log target `{other}`: expected stdout or off")),
-        }),
-        detail: section.read("detail", AccessDetail::Calls, |entry| match entry.text()?.as_str() {
-            "failures" => Ok(AccessDetail::Failures),
-            "calls" => Ok(AccessDetail::Calls),
-            "timings" => Ok(AccessDetail::Timings),
-            other => Err(format!("invalid detail `{other}`: expected failures, calls or timings")),
-        }),
+        access: section.read("access", AccessTarget::Stdout, choice),
+        detail: section.read("detail", AccessDetail::Calls, choice),
         level: section.read("level", log::LevelFilter::Info, |entry| {
             let text = entry.text()?;
-            LEVELS.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(&text)).ok_or_else(|| {
-                format!("invalid log level `{text}`: expected off, error, warn, info or debug")
-            })
+            let level = LEVELS.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(&text));
+            level.ok_or(ValueError::invalid("log level", text, "off, error, warn, info or debug"))
         }),
     }
 }
@@ -188,28 +180,32 @@ fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<P
 }
 
 /// Parses a rate in bytes per second, up to 1 MiB: distant clients could not keep a higher minimum.
-fn rate(entry: &Entry<'_>) -> Result<Size, String> {
+fn rate(entry: &Entry<'_>) -> Result<Size, ValueError> {
     let text = entry.with_unit("512B or 1KiB")?;
     match values::size(&text)? {
         rate if rate <= 1 << 20 => Ok(Size(rate)),
-        _ => Err(format!("{text} is out of range: expected 0B to 1MiB per second")),
+        _ => Err(ValueError::OutOfRange {
+            value: text,
+            least: "0B".to_owned(),
+            most: "1MiB per second".to_owned(),
+        }),
     }
 }
 
-fn socket(entry: &Entry<'_>) -> Result<SocketAddr, String> {
+fn socket(entry: &Entry<'_>) -> Result<SocketAddr, ValueError> {
     let text = entry.text()?;
     let (host, port) = values::address(&text)?;
     let host = if host == "localhost" { "127.0.0.1" } else { &host };
-    host.parse().map(|ip| SocketAddr::new(ip, port)).map_err(|_| {
-        format!("invalid address `{text}`: expected an IP address and a port, for example 127.0.0.1:8080")
-    })
+    let expected = "an IP address and a port, for example 127.0.0.1:8080";
+    let ip = host.parse().map_err(|_| ValueError::invalid("address", &text, expected))?;
+    Ok(SocketAddr::new(ip, port))
 }
 
-fn data_centre(entry: &Entry<'_>) -> Result<String, String> {
+fn data_centre(entry: &Entry<'_>) -> Result<String, ValueError> {
     let name = entry.text()?;
     let well_formed = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if well_formed && (1..=64).contains(&name.len()) {
         return Ok(name);
     }
-    Err(format!("invalid data centre name `{name}`: expected 1 to 64 letters, digits or -_."))
+    Err(ValueError::invalid("data centre name", name, "1 to 64 letters, digits or -_."))
 }

@@ -1,8 +1,11 @@
 //! A generic reader of TOML configuration: sections, values with units, references to environment
 //! variables, errors with their position and suggestions for unknown keys.
 
+pub(super) mod choice;
 pub(super) mod effective;
+pub(super) mod entry;
 pub(super) mod env;
+mod error;
 pub(super) mod fault;
 mod keys;
 pub(super) mod section;
@@ -10,32 +13,37 @@ pub(super) mod values;
 
 use std::{ops::RangeInclusive, time::Duration};
 
-pub(super) use section::{Entry, Section};
+pub(super) use entry::Entry;
+pub(super) use error::ValueError;
+pub(super) use section::Section;
 
 /// Returns a parser of whole numbers within a range.
 pub(super) fn count<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
-) -> impl FnOnce(&Entry<'_>) -> Result<T, String> {
-    move |entry| T::try_from(entry.number(range)?).map_err(|_| "is too large for this machine".to_owned())
+) -> impl FnOnce(&Entry<'_>) -> Result<T, ValueError> {
+    move |entry| entry.number(range)
 }
 
 /// Returns a parser of durations within a range.
 pub(super) fn duration_in(
     range: RangeInclusive<Duration>,
-) -> impl FnOnce(&Entry<'_>) -> Result<Duration, String> {
+) -> impl FnOnce(&Entry<'_>) -> Result<Duration, ValueError> {
     move |entry| {
         let text = entry.with_unit(values::DURATIONS)?;
         let duration = values::duration(&text)?;
         if range.contains(&duration) {
             return Ok(duration);
         }
-        let (least, most) = (values::show(*range.start()), values::show(*range.end()));
-        Err(format!("{text} is out of range: expected {least} to {most}"))
+        Err(ValueError::OutOfRange {
+            value: text,
+            least: values::show(*range.start()),
+            most: values::show(*range.end()),
+        })
     }
 }
 
 /// Parses an array of strings.
-pub(super) fn names(entry: &Entry<'_>) -> Result<Vec<String>, String> {
+pub(super) fn names(entry: &Entry<'_>) -> Result<Vec<String>, ValueError> {
     entry.elements()?.iter().map(Entry::text).collect()
 }
 

@@ -1,26 +1,24 @@
-//! TLS towards clients and upstreams. Certificates are read with the file, so that what is wrong with them is said with all
-//! other faults.
+//! The settings of TLS towards clients and upstreams. Certificates are loaded with the file, so that
+//! their errors are reported together with all others.
 
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::reader::{Entry, Section};
+use super::reader::{Entry, Section, ValueError, choice::choice};
 use transport::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
 
-/// What clients are served with; `None` when the section is left out, or faulty.
+/// Reads TLS towards clients. Returns `None` if the section is missing or invalid.
 pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
-    let written = section.is_written();
-    let chain = required(section, "certificate", |entry| pem::chain(&entry.path()?));
-    let key = required(section, "key", |entry| pem::key(&entry.path()?));
-    let client_ca =
-        section.entry("client_ca").map(|entry| entry.read(|entry| pem::authorities(&entry.path()?)));
-    let min_version = section.read("min_version", MinVersion::Tls12, |entry| match entry.text()?.as_str() {
-        "1.2" => Ok(MinVersion::Tls12),
-        "1.3" => Ok(MinVersion::Tls13),
-        other => Err(format!("invalid TLS version `{other}`: expected \"1.2\" or \"1.3\"")),
-    });
-    let http2 = section.read("http2", true, Entry::truth);
+    let is_present = section.is_present();
+    let chain =
+        required(section, "certificate", |entry| pem::chain(&entry.path()?).map_err(ValueError::refused));
+    let key = required(section, "key", |entry| pem::key(&entry.path()?).map_err(ValueError::refused));
+    let client_ca = section
+        .entry("client_ca")
+        .map(|entry| entry.read(|entry| pem::authorities(&entry.path()?).map_err(ValueError::refused)));
+    let min_version = section.read("min_version", MinVersion::Tls12, choice);
+    let http2 = section.read("http2", true, Entry::boolean);
     section.finish();
-    if !written {
+    if !is_present {
         return None;
     }
     let (chain, key) = (chain?, key?);
@@ -29,19 +27,19 @@ pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
         None => None,
     };
     ServerTls::new(chain, key, client_ca, min_version, http2)
-        .map_err(|fault| section.fault_at("key", fault))
+        .map_err(|error| section.fault_at("key", error))
         .ok()
 }
 
 fn required<T>(
     section: &mut Section<'_>,
     key: &'static str,
-    read: impl FnOnce(&Entry<'_>) -> Result<T, String>,
+    read: impl FnOnce(&Entry<'_>) -> Result<T, ValueError>,
 ) -> Option<T> {
     match section.entry(key) {
         Some(entry) => entry.read(read),
         None => {
-            if section.is_written() {
+            if section.is_present() {
                 section.fault(key, "is missing; write the path of a PEM file");
             }
             None
@@ -49,43 +47,41 @@ fn required<T>(
     }
 }
 
-/// How the upstreams of a pool are connected to.
+/// TLS towards the upstreams of a pool.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamTls {
-    /// Whether over TLS at all.
+    /// Whether connections use TLS.
     pub on: bool,
-    /// The name that certificates must be for; that of each upstream when left out.
+    /// The name that certificates must match. The host of each upstream if `None`.
     pub name: Option<String>,
-    /// Whose certificates are good; those that browsers trust when left out.
+    /// The trusted certificate authorities. The public ones if `None`.
     authorities: Option<Authorities>,
 }
 
 impl UpstreamTls {
-    /// Reads the settings of a section over those it inherits.
+    /// Reads the settings of a section. Missing ones are inherited.
     pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
         let tls = Self {
-            on: section.read("tls", inherited.on, Entry::truth),
+            on: section.read("tls", inherited.on, Entry::boolean),
             name: section.read("tls_name", inherited.name.clone(), |entry| match entry.text()? {
                 name if is_name(&name) => Ok(Some(name)),
-                name => {
-                    Err(format!("invalid certificate name `{name}`: expected for example tools.internal"))
-                }
+                name => Err(ValueError::invalid("certificate name", name, "for example tools.internal")),
             }),
             authorities: section.read("tls_ca", inherited.authorities.clone(), |entry| {
-                Authorities::of_file(&entry.path()?).map(Some)
+                Authorities::of_file(&entry.path()?).map(Some).map_err(ValueError::refused)
             }),
         };
         if tls.on
             && tls.authorities.is_none()
-            && let Err(fault) = Authorities::public()
+            && let Err(error) = Authorities::public()
         {
-            section.fault_at("tls", fault);
+            section.fault_at("tls", error);
         }
         tls
     }
 
-    /// What connections to an upstream of this name, which may choose HTTP/2 or not, are made safe with; `None` without
-    /// TLS.
+    /// Returns the connector to an upstream of this host, or `None` without TLS. With `http2` the
+    /// upstream may choose HTTP/2.
     #[must_use]
     pub fn connector(&self, host: &str, http2: bool) -> Option<Connector> {
         let authorities = match &self.authorities {
@@ -97,7 +93,7 @@ impl UpstreamTls {
     }
 }
 
-/// Whether a certificate could be for this name.
+/// Returns true if a certificate can have this name.
 pub(super) fn is_name(name: &str) -> bool {
     ServerName::try_from(name).is_ok()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::TIMEOUT;
-use crate::config::reader::{Section, duration_in};
+use crate::config::reader::{Section, count, duration_in};
 
 /// The rules by which failed calls eject an upstream.
 #[derive(Clone, Debug)]
@@ -35,14 +35,11 @@ impl Default for EjectConfig {
 impl EjectConfig {
     pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
         Self {
-            failures: section.read("eject_after", inherited.failures, |entry| {
-                u32::try_from(entry.number(1..=1_000)?).map_err(|error| error.to_string())
-            }),
-            failure_percent: section
-                .read("eject_failure_percent", inherited.failure_percent, |entry| entry.number(1..=100)),
+            failures: section.read("eject_after", inherited.failures, count(1..=1_000)),
+            failure_percent: section.read("eject_failure_percent", inherited.failure_percent, count(1..=100)),
             base_time: section.read("eject_time", inherited.base_time, duration_in(TIMEOUT)),
             max_time: section.read("eject_longest", inherited.max_time, duration_in(TIMEOUT)),
-            max_percent: section.read("eject_percent", inherited.max_percent, |entry| entry.number(0..=100)),
+            max_percent: section.read("eject_percent", inherited.max_percent, count(0..=100)),
         }
     }
 }

@@ -1,39 +1,40 @@
-//! How upstreams are probed.
+//! The settings of health checks.
 
 use std::time::Duration;
 
 use super::{TIMEOUT, is_path};
-use crate::config::reader::{Entry, Section, duration_in};
+use crate::config::reader::{Entry, Section, ValueError, choice::choice, count, duration_in};
 
-/// How upstreams are probed.
+/// The settings of health checks.
 #[derive(Clone, Debug)]
 pub struct ProbeConfig {
-    /// What is done.
+    /// The kind of probe.
     pub kind: ProbeKind,
-    /// Where, when it is not where calls go.
+    /// The port to probe, if it is not that of calls.
     pub port: Option<u16>,
-    /// The path that is asked for.
+    /// The path of the request.
     pub path: String,
     /// The statuses of a healthy upstream.
     pub statuses: Vec<u16>,
-    /// From the start of one probe to the start of the next.
+    /// Time from the start of one probe to the start of the next.
     pub interval: Duration,
-    /// How much an interval varies, in percent of it, either way.
+    /// Random variation of the interval in either direction, in percent.
     pub jitter_percent: u64,
-    /// How long a whole probe may take.
+    /// Maximum time for a whole probe.
     pub timeout: Duration,
-    /// Passes in a row after which an unhealthy upstream is healthy.
+    /// Number of consecutive passes after which an unhealthy upstream is healthy.
     pub rise: u32,
-    /// Failures in a row, of probes and of connections for calls, after which a healthy upstream is unhealthy.
+    /// Number of consecutive failures, of probes and of connections for calls, after which a healthy
+    /// upstream is unhealthy.
     pub fall: u32,
 }
 
-/// What a probe does.
+/// The kind of probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
-    /// Asks for a path.
+    /// Requests a path.
     Http,
-    /// Makes a connection.
+    /// Connects only.
     Tcp,
 }
 
@@ -55,40 +56,30 @@ impl Default for ProbeConfig {
 
 impl ProbeConfig {
     pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
-        let count =
-            |entry: &Entry<'_>| u32::try_from(entry.number(1..=100)?).map_err(|error| error.to_string());
         Self {
-            kind: section.read("kind", inherited.kind, |entry| match entry.text()?.as_str() {
-                "http" => Ok(ProbeKind::Http),
-                "tcp" => Ok(ProbeKind::Tcp),
-                other => Err(format!("invalid probe kind `{other}`: expected http or tcp")),
-            }),
-            port: section.read("port", inherited.port, |entry| {
-                u16::try_from(entry.number(1..=65_535)?).map(Some).map_err(|error| error.to_string())
-            }),
+            kind: section.read("kind", inherited.kind, choice),
+            port: section.read("port", inherited.port, |entry| entry.number(1..=65_535).map(Some)),
             path: section.read("path", inherited.path.clone(), |entry| match entry.text()? {
                 path if is_path(&path) => Ok(path),
-                path => Err(format!("invalid path `{path}`: expected for example /healthz")),
+                path => Err(ValueError::invalid("path", path, "for example /healthz")),
             }),
             statuses: section.read("statuses", inherited.statuses.clone(), statuses),
             interval: section.read("interval", inherited.interval, duration_in(TIMEOUT)),
-            jitter_percent: section
-                .read("jitter_percent", inherited.jitter_percent, |entry| entry.number(0..=50)),
+            jitter_percent: section.read("jitter_percent", inherited.jitter_percent, count(0..=50)),
             timeout: section.read("timeout", inherited.timeout, duration_in(TIMEOUT)),
-            rise: section.read("rise", inherited.rise, count),
-            fall: section.read("fall", inherited.fall, count),
+            rise: section.read("rise", inherited.rise, count(1..=100)),
+            fall: section.read("fall", inherited.fall, count(1..=100)),
         }
     }
 }
 
-fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, String> {
-    let status =
-        |entry: &Entry<'_>| u16::try_from(entry.number(100..=599)?).map_err(|error| error.to_string());
+fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, ValueError> {
+    let status = |entry: &Entry<'_>| entry.number(100..=599);
     if !entry.is_array() {
         return Ok(vec![status(entry)?]);
     }
     match entry.elements()?.iter().map(status).collect::<Result<Vec<_>, _>>()? {
-        statuses if statuses.is_empty() => Err("is empty: expected at least one status".to_owned()),
+        statuses if statuses.is_empty() => Err(ValueError::Empty { expected: "at least one status" }),
         statuses => Ok(statuses),
     }
 }

@@ -1,35 +1,35 @@
-//! The servers of a pool, and what is said of each.
+//! The servers of a pool, with their weights and flags.
 
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},
 };
 
-use crate::config::reader::{Entry, values};
+use crate::config::reader::{Entry, ValueError, values};
 
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamConfig {
-    /// A name or an address.
+    /// A name or an IP address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Its share of the calls beside those of the others: from 1 to 100.
+    /// The share of calls in relation to the other servers: 1 to 100.
     pub weight: u32,
-    /// Whether it gets calls only when none of the others can.
+    /// Whether it gets calls only if no primary server is available.
     pub backup: bool,
-    /// What it is there for.
+    /// The state that the operator set.
     pub admin_state: AdminState,
 }
 
-/// What an upstream is there for.
+/// The administrative state of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdminState {
-    /// Calls.
+    /// It gets calls.
     Active,
-    /// To finish what it has: it gets no new calls.
+    /// It gets no new calls and finishes those in flight.
     Draining,
-    /// Nothing: it is not even probed.
+    /// It gets no calls and no probes.
     Off,
 }
 
@@ -59,22 +59,22 @@ impl UpstreamConfig {
     }
 }
 
-/// The servers of a pool; a fault is noted when there is none.
+/// Reads the servers of a pool. Reports an error if there is none.
 pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
-    const MOST: usize = 64;
+    const MAX: usize = 64;
     let elements = entry.read(|entry| match entry.elements()? {
-        elements if elements.is_empty() => Err("is empty: expected at least one upstream".to_owned()),
-        elements if elements.len() > MOST => Err(format!("a pool has at most {MOST} upstreams")),
+        elements if elements.is_empty() => Err(ValueError::Empty { expected: "at least one upstream" }),
+        elements if elements.len() > MAX => Err(ValueError::TooMany { count: elements.len(), most: MAX }),
         elements => Ok(elements),
     });
     let mut upstreams = Vec::new();
     for element in elements.into_iter().flatten() {
         let Some(upstream) = element.read(|element| upstream(&element.text()?)) else { continue };
-        let named = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
+        let is_same = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
         if upstream.port == 0 {
-            element.fault("an upstream needs a port other than 0");
-        } else if upstreams.iter().any(named) {
-            element.fault("is a duplicate in this pool");
+            element.fault("invalid port `0`: expected 1 to 65535");
+        } else if upstreams.iter().any(is_same) {
+            element.fault(format!("duplicate upstream `{upstream}`: expected each server once in a pool"));
         } else {
             upstreams.push(upstream);
         }
@@ -82,24 +82,24 @@ pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
     upstreams
 }
 
-/// An address and what is said of it: `10.0.0.1:9100 weight=3 backup`.
-fn upstream(text: &str) -> Result<UpstreamConfig, String> {
+/// Parses an address with options: `10.0.0.1:9100 weight=3 backup`.
+fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_word = |word: &&&str| word.starts_with("weight=") || matches!(**word, "backup" | "drain" | "off");
-    let said = words.iter().rev().take_while(is_word).count();
-    let (address, said) = words.split_at(words.len() - said);
-    let of_a_port = |word: &&str| word.chars().all(|c| c.is_ascii_digit() || c == '+');
+    let is_option =
+        |word: &&&str| word.starts_with("weight=") || matches!(**word, "backup" | "drain" | "off");
+    let count = words.iter().rev().take_while(is_option).count();
+    let (address, options) = words.split_at(words.len() - count);
+    let is_port_part = |word: &&str| word.chars().all(|c| c.is_ascii_digit() || c == '+');
     let after_port = address.iter().skip_while(|word| !word.contains(':')).skip(1);
-    if let Some(word) = after_port.copied().find(|word| !of_a_port(word)) {
-        return Err(format!("unknown option `{word}`: expected weight=3, backup, drain or off"));
+    if let Some(word) = after_port.copied().find(|word| !is_port_part(word)) {
+        return Err(ValueError::invalid("option", word, "weight=3, backup, drain or off"));
     }
-    let address = if said.is_empty() { text.to_owned() } else { address.join(" ") };
+    let address = if options.is_empty() { text.to_owned() } else { address.join(" ") };
     let (host, port) = values::address(&address)?;
-    let host = host.to_owned();
     let mut upstream =
         UpstreamConfig { host, port, weight: 1, backup: false, admin_state: AdminState::Active };
-    for word in said {
-        match (*word, word.strip_prefix("weight=")) {
+    for option in options {
+        match (*option, option.strip_prefix("weight=")) {
             (_, Some(weight)) => upstream.weight = self::weight(weight)?,
             ("backup", None) => upstream.backup = true,
             ("off", None) => upstream.admin_state = AdminState::Off,
@@ -109,7 +109,7 @@ fn upstream(text: &str) -> Result<UpstreamConfig, String> {
     Ok(upstream)
 }
 
-fn weight(text: &str) -> Result<u32, String> {
+fn weight(text: &str) -> Result<u32, ValueError> {
     let weight = text.parse().ok().filter(|weight| (1..=100).contains(weight));
-    weight.ok_or_else(|| format!("invalid weight `{text}`: expected 1 to 100, for example weight=3"))
+    weight.ok_or_else(|| ValueError::invalid("weight", text, "1 to 100, for example weight=3"))
 }

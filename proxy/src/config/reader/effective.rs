@@ -19,10 +19,10 @@ enum Value {
 
 impl Effective {
     /// Records a value. A path such as `accept[0]` is an element of an array.
-    pub(crate) fn note(&self, path: &str, value: String) {
+    pub(crate) fn record(&self, path: &str, value: String) {
         let mut values = self.0.borrow_mut();
         match path.strip_suffix(']').and_then(|path| path.split_once('[')) {
-            Some((array, _place)) => {
+            Some((array, _index)) => {
                 if let Value::Array(elements) =
                     values.entry(array.to_owned()).or_insert_with(|| Value::Array(Vec::new()))
                 {
@@ -36,7 +36,7 @@ impl Effective {
     }
 
     /// Records an array, whose elements follow.
-    pub(crate) fn note_array(&self, path: &str) {
+    pub(crate) fn record_array(&self, path: &str) {
         self.0.borrow_mut().insert(path.to_owned(), Value::Array(Vec::new()));
     }
 
@@ -47,7 +47,7 @@ impl Effective {
             let (section, key) = path.rsplit_once('.').unwrap_or(("", &path));
             let text = sections.entry(section.to_owned()).or_default();
             // Writing to memory cannot fail.
-            let _written = match value {
+            let _infallible = match value {
                 Value::Scalar(value) => writeln!(text, "{key} = {value}"),
                 Value::Array(elements) => writeln!(text, "{key} = [{}]", elements.join(", ")),
             };
@@ -67,17 +67,17 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// A default value that can be shown in TOML.
-pub(crate) trait Written {
-    /// Returns the value in TOML, or `None` if the default is to have none.
-    fn written(&self) -> Option<String>;
+pub(crate) trait ToToml {
+    /// Returns the value in TOML, or `None` if the default is to leave the key out.
+    fn to_toml(&self) -> Option<String>;
 }
 
 /// A number of bytes, written with its unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Size(pub(crate) u64);
 
-impl Written for Size {
-    fn written(&self) -> Option<String> {
+impl ToToml for Size {
+    fn to_toml(&self) -> Option<String> {
         let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         let unit = units.into_iter().find(|(scale, _)| self.0 > 0 && self.0.is_multiple_of(*scale));
         let (scale, name) = unit.unwrap_or((1, "B"));
@@ -85,54 +85,54 @@ impl Written for Size {
     }
 }
 
-impl Written for Duration {
-    fn written(&self) -> Option<String> {
+impl ToToml for Duration {
+    fn to_toml(&self) -> Option<String> {
         Some(quoted(&values::show(*self)))
     }
 }
 
-impl Written for String {
-    fn written(&self) -> Option<String> {
+impl ToToml for String {
+    fn to_toml(&self) -> Option<String> {
         Some(quoted(self))
     }
 }
 
-impl Written for PathBuf {
-    fn written(&self) -> Option<String> {
+impl ToToml for PathBuf {
+    fn to_toml(&self) -> Option<String> {
         self.to_str().map(quoted)
     }
 }
 
-impl Written for SocketAddr {
-    fn written(&self) -> Option<String> {
+impl ToToml for SocketAddr {
+    fn to_toml(&self) -> Option<String> {
         Some(quoted(&self.to_string()))
     }
 }
 
-impl<T: Written> Written for Option<T> {
-    fn written(&self) -> Option<String> {
-        self.as_ref().and_then(Written::written)
+impl<T: ToToml> ToToml for Option<T> {
+    fn to_toml(&self) -> Option<String> {
+        self.as_ref().and_then(ToToml::to_toml)
     }
 }
 
-impl<T: Written> Written for Vec<T> {
-    fn written(&self) -> Option<String> {
-        let elements: Vec<_> = self.iter().filter_map(Written::written).collect();
+impl<T: ToToml> ToToml for Vec<T> {
+    fn to_toml(&self) -> Option<String> {
+        let elements: Vec<_> = self.iter().filter_map(ToToml::to_toml).collect();
         Some(format!("[{}]", elements.join(", ")))
     }
 }
 
-macro_rules! written_as_is {
+macro_rules! to_toml_as_is {
     ($($type:ty),*) => {
-        $(impl Written for $type {
-            fn written(&self) -> Option<String> {
+        $(impl ToToml for $type {
+            fn to_toml(&self) -> Option<String> {
                 Some(self.to_string())
             }
         })*
     };
 }
 
-written_as_is!(bool, u16, u32, u64, usize);
+to_toml_as_is!(bool, u16, u32, u64, usize);
 
 #[cfg(test)]
 mod tests {
@@ -142,7 +142,7 @@ mod tests {
     fn strings_are_escaped_and_sizes_have_units() {
         assert_eq!(quoted("a\"b\\c\n\u{7f}é"), "\"a\\\"b\\\\c\\n\\u007fé\"");
         for (bytes, text) in [(0, "0B"), (1_000, "1000B"), (1 << 10, "1KiB"), (10 << 20, "10MiB")] {
-            assert_eq!(Size(bytes).written(), Some(quoted(text)));
+            assert_eq!(Size(bytes).to_toml(), Some(quoted(text)));
         }
     }
 }

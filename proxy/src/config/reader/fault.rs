@@ -22,13 +22,13 @@ pub struct Faults {
     pub file: String,
     /// At least one.
     pub list: Vec<Fault>,
-    /// The other files that it names, whether they could be read or not.
+    /// The other files that it names, readable or not.
     pub files: Vec<PathBuf>,
 }
 
 /// A collector of errors while a file is read.
 #[derive(Debug)]
-pub(crate) struct Sink<'a> {
+pub(crate) struct FaultSink<'a> {
     text: &'a str,
     list: RefCell<Vec<Found>>,
     keys: Keys,
@@ -51,7 +51,8 @@ enum Kind {
     Absent,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> FaultSink<'a> {
+    /// Creates an empty collector for the file with this text.
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -63,33 +64,33 @@ impl<'a> Sink<'a> {
     }
 
     /// Reports an invalid value.
-    pub(crate) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
-        self.found(Kind::Value, span, key, detail.into());
+    pub(crate) fn add(&self, span: Option<Range<usize>>, key: &str, detail: impl fmt::Display) {
+        self.push(Kind::Value, span, key, detail.to_string());
     }
 
     /// Reports something missing. `span` is where it should be.
-    pub(crate) fn absent(&self, span: Option<Range<usize>>, key: &str, detail: impl Into<String>) {
-        self.found(Kind::Absent, span, key, detail.into());
+    pub(crate) fn absent(&self, span: Option<Range<usize>>, key: &str, detail: impl fmt::Display) {
+        self.push(Kind::Absent, span, key, detail.to_string());
     }
 
     /// Reports a TOML syntax error.
     pub(crate) fn syntax(&self, error: &toml::de::Error) {
-        let written = error.span().and_then(|span| self.text.get(span)).unwrap_or("");
+        let found = error.span().and_then(|span| self.text.get(span)).unwrap_or("");
         let detail = match error.message().trim() {
-            "duplicate key" => format!("`{written}` is written twice"),
+            "duplicate key" => format!("duplicate key `{found}`: expected it once"),
             other => other.to_owned(),
         };
-        self.found(Kind::Syntax, error.span(), "", detail);
+        self.push(Kind::Syntax, error.span(), "", detail);
     }
 
-    fn found(&self, kind: Kind, span: Option<Range<usize>>, key: &str, detail: String) {
+    fn push(&self, kind: Kind, span: Option<Range<usize>>, key: &str, detail: String) {
         let place = span.as_ref().map(|span| position(self.text, span.start));
         let fault = Fault { place, key: key.to_owned(), detail };
         self.list.borrow_mut().push(Found { span, kind, fault });
     }
 
-    /// Records another file that is read.
-    pub(crate) fn reads(&self, file: PathBuf) {
+    /// Records another file that the configuration names.
+    pub(crate) fn add_file(&self, file: PathBuf) {
         self.files.borrow_mut().push(file);
     }
 
@@ -120,38 +121,38 @@ impl<'a> Sink<'a> {
 
     /// Returns `value`, or all errors if there are any.
     pub(crate) fn into_result<T>(self, file: &str, value: T) -> Result<T, Faults> {
-        for (key, meant) in self.keys.explain() {
-            self.add(Some(key.span), &key.path, meant);
+        for (key, hint) in self.keys.explain() {
+            self.add(Some(key.span), &key.path, hint);
         }
         let mut list = self.list.into_inner();
         if list.is_empty() {
             return Ok(value);
         }
         list.sort_by_key(|found| found.span.as_ref().map_or(usize::MAX, |span| span.start));
-        let list = without_echoes(list).into_iter().map(|found| found.fault).collect();
+        let list = without_consequences(list).into_iter().map(|found| found.fault).collect();
         Err(Faults { file: file.to_owned(), list, files: self.files.into_inner() })
     }
 }
 
-/// Removes the errors that follow from a syntax error, because the parser only guesses the rest of the
-/// file. Otherwise they would hide the cause, or quote a secret that was taken for another value.
-/// Syntax errors on consecutive lines count as one.
-fn without_echoes(list: Vec<Found>) -> Vec<Found> {
+/// Removes errors that follow from a syntax error, because the parser only guesses the rest of the file.
+/// Otherwise they would hide the cause, or show a secret that was read as another value. Syntax errors
+/// on consecutive lines count as one.
+fn without_consequences(list: Vec<Found>) -> Vec<Found> {
     let line = |found: &Found| found.fault.place.map_or(usize::MAX, |(line, _)| line);
     let Some(broken) = list.iter().filter(|found| found.kind == Kind::Syntax).map(line).min() else {
         return list;
     };
     let mut last = None;
-    let is_own = |found: &Found| match found.kind {
+    let is_cause = |found: &Found| match found.kind {
         Kind::Absent => false,
         Kind::Value => line(found) < broken && found.span.as_ref().is_some_and(|span| !span.is_empty()),
         Kind::Syntax => {
-            let echo = last.is_some_and(|last: usize| line(found) <= last.saturating_add(1));
+            let is_consequence = last.is_some_and(|last: usize| line(found) <= last.saturating_add(1));
             last = Some(line(found));
-            !echo
+            !is_consequence
         }
     };
-    list.into_iter().filter(is_own).collect()
+    list.into_iter().filter(is_cause).collect()
 }
 
 fn position(text: &str, offset: usize) -> (usize, usize) {

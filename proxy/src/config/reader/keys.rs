@@ -1,51 +1,54 @@
-//! Which keys there are: the reader's own questions are the list. It names what is unknown, and keeps
-//! `conf/README.md` and the schema for editors complete.
+//! The known keys, collected as the reader reads them, and the unknown keys of a file. Tests compare the
+//! known keys with `conf/README.md` and the schema for editors.
 
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
 use shared::tool::{Tool, edit_distance};
 
-/// Every key that was asked for while one file was read, and every key that nobody asked for.
+/// The known and unknown keys of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    asked: RefCell<BTreeSet<String>>,
-    unknown: RefCell<Vec<Unknown>>,
+    known: RefCell<BTreeSet<String>>,
+    unknown: RefCell<Vec<UnknownKey>>,
 }
 
-/// A key of the file that nobody asked for.
+/// A key of the file that the reader does not know.
 #[derive(Debug)]
-pub(crate) struct Unknown {
-    /// Where it stands.
+pub(crate) struct UnknownKey {
+    /// The position in the file.
     pub(crate) span: Range<usize>,
-    /// Its whole path.
+    /// The full path.
     pub(crate) path: String,
-    /// Its own name.
+    /// The last part of the path.
     pub(crate) name: String,
-    /// The keys that its section has.
+    /// The known keys of its section.
     pub(crate) siblings: Vec<&'static str>,
 }
 
 impl Keys {
-    pub(crate) fn asked(&self, path: &str) {
-        self.asked.borrow_mut().insert(general(path));
+    /// Adds a key that the reader reads.
+    pub(super) fn add_known(&self, path: &str) {
+        self.known.borrow_mut().insert(general(path));
     }
 
-    pub(crate) fn unknown(&self, key: Unknown) {
+    /// Adds a key of the file that was not read.
+    pub(super) fn add_unknown(&self, key: UnknownKey) {
         self.unknown.borrow_mut().push(key);
     }
 
-    /// Every key, in its general form: `pools.{tool}.upstreams`.
-    pub(crate) fn into_asked(self) -> BTreeSet<String> {
-        self.asked.into_inner()
+    /// Returns every known key in its general form, such as `pools.{tool}.upstreams`.
+    pub(crate) fn into_known(self) -> BTreeSet<String> {
+        self.known.into_inner()
     }
 
-    /// The unknown keys, each with what was probably meant. Only at the end of the file all keys are known.
-    pub(crate) fn explain(&self) -> Vec<(Unknown, String)> {
+    /// Returns the unknown keys with error messages that suggest a known key. Must be called when the
+    /// whole file was read.
+    pub(super) fn explain(&self) -> Vec<(UnknownKey, String)> {
         let unknown = self.unknown.take();
-        unknown.into_iter().map(|key| (self.meant(&key), key)).map(|(meant, key)| (key, meant)).collect()
+        unknown.into_iter().map(|key| (self.hint(&key), key)).map(|(hint, key)| (key, hint)).collect()
     }
 
-    fn meant(&self, key: &Unknown) -> String {
+    fn hint(&self, key: &UnknownKey) -> String {
         let nearest = key.siblings.iter().min_by_key(|sibling| edit_distance(sibling, &key.name));
         if let Some(sibling) = nearest.filter(|sibling| is_near(sibling, &key.name)) {
             return format!("unknown key `{}`; did you mean `{sibling}`?", key.name);
@@ -59,12 +62,12 @@ impl Keys {
         }
     }
 
-    /// The section that has a key of this name: one below the key's own before any other.
-    fn elsewhere(&self, key: &Unknown) -> Option<String> {
+    /// Returns a section that has a key of this name, preferably one below the section of the key.
+    fn elsewhere(&self, key: &UnknownKey) -> Option<String> {
         let own = key.path.strip_suffix(&key.name).unwrap_or("");
         let below = general(own);
-        let asked = self.asked.borrow();
-        let sections = asked.iter().filter_map(|path| {
+        let known = self.known.borrow();
+        let sections = known.iter().filter_map(|path| {
             let section = path.strip_suffix(&key.name)?;
             (section.is_empty() || section.ends_with('.')).then_some(section)
         });
@@ -77,20 +80,20 @@ impl Keys {
     }
 }
 
-/// One letter in three is wrong, or letters have changed places.
-fn is_near(known: &str, written: &str) -> bool {
+/// Returns true if at most one letter in three differs, or if letters are only swapped.
+fn is_near(known: &str, found: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters: Vec<_> = text.chars().collect();
         letters.sort_unstable();
         letters
     };
-    edit_distance(known, written) * 3 <= known.len().max(written.len()) || sorted(known) == sorted(written)
+    edit_distance(known, found) * 3 <= known.len().max(found.len()) || sorted(known) == sorted(found)
 }
 
-/// A path without the tool and the place in an array that it happens to name.
+/// Returns the general form of a path: `{tool}` in place of a tool, `[]` in place of an index.
 fn general(path: &str) -> String {
     let parts = path.split('.').enumerate().map(|(depth, part)| match part.split_once('[') {
-        Some((name, _place)) => format!("{name}[]"),
+        Some((name, _index)) => format!("{name}[]"),
         None if depth == 1 && Tool::parse(part).is_some() && path.starts_with("pools.") => {
             "{tool}".to_owned()
         }

@@ -1,0 +1,58 @@
+//! The settings' own types in TOML notation: those that are one of several words, and others.
+
+use shared::{headers::PassedHeaders, key::KeyEnv};
+
+use super::{
+    AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind,
+    reader::{
+        choice::choices,
+        effective::{ToToml, quoted},
+    },
+};
+use transport::tls::{Authorities, MinVersion};
+
+choices! {
+    AccessTarget: "access log target" { "stdout" => Self::Stdout, "off" => Self::Off }
+    AccessDetail: "detail" {
+        "failures" => Self::Failures,
+        "calls" => Self::Calls,
+        "timings" => Self::Timings,
+    }
+    Balance: "balance" {
+        "round-robin" => Self::RoundRobin,
+        "least-connections" => Self::LeastConnections,
+        "key-hash" => Self::KeyHash,
+    }
+    ProbeKind: "probe kind" { "http" => Self::Http, "tcp" => Self::Tcp }
+    MinVersion: "TLS version" { "1.2" => Self::Tls12, "1.3" => Self::Tls13 }
+    KeyEnv: "environment" { "live" => Self::Live, "test" => Self::Test }
+}
+
+impl ToToml for log::LevelFilter {
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.as_str().to_lowercase()))
+    }
+}
+
+impl ToToml for DisabledUntil {
+    fn to_toml(&self) -> Option<String> {
+        Some(match self {
+            Self::Moment(moment) => quoted(&moment.to_rfc3339()),
+            Self::FurtherNotice => quoted("further-notice"),
+        })
+    }
+}
+
+impl ToToml for PassedHeaders {
+    fn to_toml(&self) -> Option<String> {
+        let passed = Self::withheld().iter().filter(|name| self.allows(name));
+        passed.map(|name| (*name).to_owned()).collect::<Vec<_>>().to_toml()
+    }
+}
+
+/// The public certificate authorities are the default and have no file.
+impl ToToml for Authorities {
+    fn to_toml(&self) -> Option<String> {
+        None
+    }
+}
