@@ -32,7 +32,7 @@ use transport::{
         AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases,
         Request, RequestAction, UpstreamRequest, UpstreamResponse,
     },
-    http2::End,
+    http2::CloseReason,
     response::Response,
     tls::{Handshake, ServerTls},
 };
@@ -75,12 +75,12 @@ impl Listener for Gateway {
                     metrics.hit(Bound::HeaderTimeout);
                 }
             }
-            Event::Http2Closed(end) => {
-                metrics.http2_ended(end);
-                match end {
-                    End::Timeout => metrics.hit(Bound::HeaderTimeout),
-                    End::Idle => metrics.hit(Bound::IdleTimeout),
-                    End::Closed | End::Done | End::Broken | End::Flood => {}
+            Event::Http2Closed(reason) => {
+                metrics.http2_closed(reason);
+                match reason {
+                    CloseReason::Timeout => metrics.hit(Bound::HeaderTimeout),
+                    CloseReason::Idle => metrics.hit(Bound::IdleTimeout),
+                    CloseReason::Closed | CloseReason::Done | CloseReason::Broken | CloseReason::Flood => {}
                 }
             }
             Event::LimitExceeded(limit) => metrics.hit(Bound::from(limit)),

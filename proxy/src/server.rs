@@ -72,7 +72,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     let downstream = Downstream::new(&server.configuration, gateway, idle_connections);
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
-    server.add_service(admin.lasting(state.drain.left()));
+    server.add_service(admin.lasting(state.drain.handed_over()));
     server.add_service(background_service("names", Resolver::new(Arc::clone(&state))));
     server.add_service(background_service("probes", Prober(Arc::clone(&state))));
     server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));

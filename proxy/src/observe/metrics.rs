@@ -29,7 +29,7 @@ use crate::{
     upstreams::{Pools, STATUS_CLASSES},
     version,
 };
-use transport::{http2::End, tls::Handshake};
+use transport::{http2::CloseReason, tls::Handshake};
 
 /// Every metric of the proxy.
 pub struct Metrics {
@@ -178,9 +178,9 @@ impl Metrics {
         self.tls.handshake(outcome);
     }
 
-    /// Counts a connection in HTTP/2 that came to its end.
-    pub fn http2_ended(&self, end: End) {
-        self.tls.http2_ended(end);
+    /// Counts an HTTP/2 connection that was closed.
+    pub fn http2_closed(&self, reason: CloseReason) {
+        self.tls.http2_closed(reason);
     }
 
     /// Everything, in Prometheus' text format.
@@ -199,7 +199,7 @@ impl Metrics {
         self.pools.look(&state.pools.load());
         self.tls.look(state.config.load().server.tls.as_ref());
         self.configuration.look(&state.report.load());
-        self.requests.set(signed(state.drain.under_way()));
+        self.requests.set(signed(state.drain.requests()));
         self.remembered.set(signed(state.replay.len()));
         let capacity = match &state.config.load().callers {
             Callers::Edge(grants) => grants.replay_capacity,

@@ -120,7 +120,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
             _ = ending.changed() => return,
         }
         let shutdown = self.lasting.clone().unwrap_or(shutdown);
-        let _listening = self.drain.listen();
+        let _listening = self.drain.track_listener();
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }
 

@@ -38,11 +38,11 @@ pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<
     let deadline = || begun + state.config.load().server.grace;
     if reason == ShutdownReason::Upgraded {
         // Until the sockets are closed here, connections are still accepted, and counted a moment later.
-        if wait_until(|| state.drain.sockets() == 0, deadline(), next) {
+        if wait_until(|| state.drain.listeners() == 0, deadline(), next) {
             let settled = Instant::now() + SETTLE;
             // Each open connection may send one more request and is closed after its response. Closing
             // it earlier could drop a request that is already in transit.
-            let is_idle = || state.drain.under_way() == 0 && state.drain.connections() == 0;
+            let is_idle = || state.drain.requests() == 0 && state.drain.connections() == 0;
             let _idle = wait_until(|| Instant::now() >= settled && is_idle(), deadline(), next);
         }
         state.drain.begin();
@@ -50,7 +50,7 @@ pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<
     let settled = Instant::now() + SETTLE;
     let is_done = || Instant::now() >= settled && state.drain.is_done();
     if !wait_until(is_done, deadline().max(settled), next) {
-        log::warn!("requests aborted at exit: requests_in_flight={}", state.drain.under_way());
+        log::warn!("requests aborted at exit: requests_in_flight={}", state.drain.requests());
     }
 }
 
@@ -117,7 +117,7 @@ impl ShutdownSignalWatch for SignalWatch {
         }
         let mut phase = self.state.drain.phase();
         // This cannot fail, because `state` holds the sender.
-        let _begun = phase.wait_for(|phase| *phase >= Phase::Leaving).await;
+        let _begun = phase.wait_for(|phase| *phase >= Phase::Draining).await;
         ShutdownSignal::GracefulTerminate
     }
 }
@@ -167,7 +167,7 @@ async fn delay_drain(state: &State, next_signal: impl Future<Output = ()>) -> De
     tokio::select! {
         () = sleep(delay) => DelayEnd::Elapsed,
         () = next_signal => DelayEnd::Interrupted,
-        _ = phase.wait_for(|phase| *phase >= Phase::Leaving) => DelayEnd::Superseded,
+        _ = phase.wait_for(|phase| *phase >= Phase::Draining) => DelayEnd::Superseded,
     }
 }
 
@@ -176,7 +176,7 @@ fn begin_drain(state: &State) {
     log::info!(
         "draining: connections={} requests_in_flight={} grace_ms={}",
         state.drain.connections(),
-        state.drain.under_way(),
+        state.drain.requests(),
         millis(grace)
     );
     state.drain.begin();

@@ -23,7 +23,7 @@ use crate::{
     server::{listener::Socket, shutdown::ShutdownReason},
     state::State,
 };
-use transport::drain::{Phase, UnderWay};
+use transport::drain::{InFlightGuard, Phase};
 
 /// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
 pub(crate) struct Successors {
@@ -46,7 +46,7 @@ struct Successor {
     /// What is made here.
     made: mpsc::Receiver<Word>,
     /// Keeps this process from its end until it has said all of that.
-    untold: UnderWay,
+    untold: InFlightGuard,
 }
 
 /// A new process is ready once it has probed its upstreams, or something is wrong with it.
@@ -84,7 +84,7 @@ impl BackgroundService for Successors {
         let successor = tokio::select! {
             successor = parts.run(&self.state) => successor,
             // The sockets are closed with it: a process that ends takes no connections.
-            _ = phase.wait_for(|phase| *phase == Phase::Ending) => None,
+            _ = phase.wait_for(|phase| *phase == Phase::Closing) => None,
         };
         // What is done until the end is told too, so that this does not end with the phase.
         if let Some(successor) = successor {
@@ -168,7 +168,7 @@ impl Parts {
             state.tell(None);
             return Err(error);
         }
-        let successor = Successor { stream, made, untold: state.drain.sending() };
+        let successor = Successor { stream, made, untold: state.drain.track_sending() };
         self.leave(state);
         Ok(successor)
     }
@@ -178,9 +178,9 @@ impl Parts {
         log::info!(
             "sockets handed over: connections={} requests_in_flight={}",
             state.drain.connections(),
-            state.drain.under_way()
+            state.drain.requests()
         );
-        state.drain.leave();
+        state.drain.hand_over();
         self.door.leave();
         self.sockets.clear();
         // Nobody listens only when the process is ending already.
@@ -214,8 +214,8 @@ async fn last_call(state: &State) {
     const LOOK_EVERY: Duration = Duration::from_millis(10);
     let mut phase = state.drain.phase();
     // It cannot fail: the state has the other end.
-    drop(phase.wait_for(|phase| *phase == Phase::Ending).await);
-    while state.drain.under_way() > 0 {
+    drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
+    while state.drain.requests() > 0 {
         sleep(LOOK_EVERY).await;
     }
 }

@@ -71,7 +71,8 @@ async fn what_is_no_tls_is_cut_and_counted() {
     let gone = Client::connect(proxy.listen).await;
     drop(gone);
     counted(&proxy, "closed", 1.0).await;
-    until("the log says why", || async { proxy.output().contains("a TLS handshake failed: not-tls") }).await;
+    until("the log says why", || async { proxy.output().contains("tls handshake failed: outcome=not-tls") })
+        .await;
 }
 
 #[tokio::test]

@@ -1,199 +1,199 @@
-//! A connection from a client: what has come of its requests, and by when something has to happen.
+//! The connection from a client: its buffered bytes, and the deadline of the client.
 
-mod arrival;
 mod deadline;
-mod exchange;
-mod known;
+mod head;
+mod relayed;
 
 use std::{
     io,
     mem::MaybeUninit,
     net::{IpAddr, SocketAddr},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use pingora_core::protocols::{Stream, UniqueID};
+use async_trait::async_trait;
+use pingora_core::protocols::{
+    Shutdown, Ssl, Stream, UniqueID as _,
+    tls::{ALPN, SslDigest},
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use self::deadline::{Deadline, Pace};
-pub use self::{arrival::RequestHead, deadline::Awaited};
-use crate::{http2::Http2Stream, limits::ClientOptions};
+use self::deadline::ClientDeadline;
+pub(crate) use self::{
+    deadline::{ClientTimeout, Direction},
+    head::HeadRead,
+};
+use crate::{
+    delegate::delegate_connection,
+    http2::Http2Stream,
+    limits::ClientOptions,
+    timer::{Pace, Timer},
+};
 
-/// The connection. What was read with a request's head is played back to whoever reads its body.
+/// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
+/// replayed to the reader of its body.
 pub struct ClientStream {
     inner: Stream,
-    /// The head of the request and what came with it.
-    bytes: Vec<u8>,
+    /// The head of the request, and the bytes that were read with it.
+    buffer: Vec<u8>,
     head_length: usize,
-    played: usize,
-    deadline: Deadline,
+    /// The number of buffered bytes that were replayed.
+    replayed: usize,
+    deadline: ClientDeadline,
     options: ClientOptions,
     /// Whether the connection is encrypted with TLS.
     is_tls: bool,
     /// Whether a request was read on this connection before.
-    used: bool,
-    /// Whether the client has closed its half of the connection: it sends no more, and may still read.
-    half_closed: bool,
+    is_reused: bool,
+    /// Whether the client has closed its half of the connection. It may still receive.
+    is_half_closed: bool,
 }
 
-/// Who is at the other end of a connection.
-#[must_use]
-pub fn address(stream: &Stream) -> Option<IpAddr> {
+/// Returns the address of the peer of a connection.
+pub(crate) fn address(stream: &Stream) -> Option<IpAddr> {
     let digest = stream.get_socket_digest()?;
     digest.peer_addr()?.as_inet().map(SocketAddr::ip)
 }
 
 impl ClientStream {
-    /// Returns a connection that has just been accepted, and whose handshake is over if it `is_tls`.
-    #[must_use]
-    pub fn new(inner: Stream, is_tls: bool, options: ClientOptions) -> Self {
-        Self::begun(inner, Vec::new(), is_tls, options)
+    /// Returns a connection that was just accepted. `is_tls` means that its TLS handshake is
+    /// complete.
+    pub(crate) fn new(inner: Stream, is_tls: bool, options: ClientOptions) -> Self {
+        Self::with_buffered(inner, Vec::new(), is_tls, options)
     }
 
-    /// Returns a connection of which these bytes were read already.
-    #[must_use]
-    pub fn begun(inner: Stream, bytes: Vec<u8>, is_tls: bool, options: ClientOptions) -> Self {
+    /// Returns a connection of which these bytes were already read.
+    pub(crate) fn with_buffered(
+        inner: Stream,
+        buffer: Vec<u8>,
+        is_tls: bool,
+        options: ClientOptions,
+    ) -> Self {
         Self {
             inner,
-            bytes,
+            buffer,
             head_length: 0,
-            played: 0,
-            deadline: Deadline::new(),
+            replayed: 0,
+            deadline: ClientDeadline::new(),
             options,
             is_tls,
-            used: false,
-            half_closed: false,
+            is_reused: false,
+            is_half_closed: false,
         }
     }
 
     /// Returns true if the connection is encrypted with TLS.
-    #[must_use]
-    pub const fn is_tls(&self) -> bool {
+    pub(crate) const fn is_tls(&self) -> bool {
         self.is_tls
     }
 
     /// Returns the maximum number of bytes of a body.
-    #[must_use]
-    pub const fn max_body(&self) -> u64 {
+    pub(crate) const fn max_body(&self) -> u64 {
         self.options.max_body
     }
 
-    /// The head of the request as the client sent it, with its empty line.
-    #[must_use]
-    pub fn head(&self) -> &[u8] {
-        self.bytes.get(..self.head_length).unwrap_or_default()
+    /// Returns the minimum rate of uploads in bytes a second, or 0 without a minimum.
+    pub(crate) const fn min_upload_rate(&self) -> u64 {
+        self.options.min_upload_rate
     }
 
-    /// Takes the head of the request. What was read beyond it stays.
-    pub fn take_head(&mut self) -> Vec<u8> {
-        let rest = match self.bytes.len() > self.head_length {
-            true => self.bytes.split_off(self.head_length),
+    /// Sets the limits of the next request.
+    pub(crate) const fn set_options(&mut self, options: ClientOptions) {
+        self.options = options;
+    }
+
+    /// Returns true if this is a stream of an HTTP/2 connection.
+    pub(crate) fn is_http2_stream(&self) -> bool {
+        self.http2().is_some()
+    }
+
+    fn http2(&self) -> Option<&Http2Stream> {
+        (*self.inner).as_any().downcast_ref()
+    }
+
+    /// Takes the head of the request. The bytes after it stay buffered.
+    pub(crate) fn take_head(&mut self) -> Vec<u8> {
+        let rest = match self.buffer.len() > self.head_length {
+            true => self.buffer.split_off(self.head_length),
             false => Vec::new(),
         };
-        self.played = self.played.saturating_sub(self.head_length);
+        self.replayed = self.replayed.saturating_sub(self.head_length);
         self.head_length = 0;
-        std::mem::replace(&mut self.bytes, rest)
+        std::mem::replace(&mut self.buffer, rest)
     }
 
-    /// Notes that the head of the request is not held any more.
-    pub fn release_head(&mut self) {
+    /// Frees the head of the request.
+    pub(crate) fn release_head(&mut self) {
         drop(self.take_head());
         if let Some(stream) = self.http2() {
             stream.release_head();
         }
     }
 
-    /// Whether this is a stream of HTTP/2.
-    #[must_use]
-    pub fn is_http2_stream(&self) -> bool {
-        self.http2().is_some()
+    /// Arms the deadline of a client that sends anything, which any byte restarts.
+    pub(crate) fn arm(&mut self, time: Duration) {
+        self.deadline.arm(time);
     }
 
-    /// The stream of HTTP/2 that this is, if it is one.
-    fn http2(&self) -> Option<&Http2Stream> {
-        (*self.inner).as_any().downcast_ref()
-    }
-
-    /// From now on this is waited for, so long; each call replaces the one before.
-    pub fn wait_for(&self, awaited: Awaited, time: Duration) {
-        self.deadline.wait_for(awaited, time);
-    }
-
-    /// From now on the client is to send more of its request, at the minimum rate.
-    pub fn wait_for_more(&self) {
+    /// Arms the deadline of a client that sends its body at the minimum rate.
+    pub(crate) fn arm_upload(&mut self) {
         let pace = Pace { pause: self.options.idle_timeout, rate: self.options.min_upload_rate };
-        self.deadline.wait_at_pace(Awaited::Request, pace);
+        self.deadline.arm_paced(Direction::Upload, pace);
     }
 
-    /// From now on the client is to take what is there for it, at the minimum rate.
-    pub fn wait_for_taking(&self) {
+    /// Arms the deadline of a client that receives a response at the minimum rate.
+    pub(crate) fn arm_download(&mut self) {
         let pace = Pace { pause: self.options.idle_timeout, rate: self.options.min_download_rate };
-        self.deadline.wait_at_pace(Awaited::Taking, pace);
+        self.deadline.arm_paced(Direction::Download, pace);
     }
 
-    /// From now on the tool is to go on with its response, with pauses of at most this length. A body that is still
-    /// coming earns it time at the minimum rate of uploads: the tool may be reading it.
-    pub fn wait_for_rest(&self, pause: Duration) {
-        let pace = Pace { pause, rate: self.options.min_upload_rate };
-        self.deadline.wait_at_pace(Awaited::RestOfResponse, pace);
+    /// Disarms the deadline while the client is not awaited.
+    pub(crate) fn disarm(&mut self) {
+        self.deadline.disarm();
     }
 
-    /// The minimum rate of uploads, in bytes a second.
-    #[must_use]
-    pub const fn upload_rate(&self) -> u64 {
-        self.options.min_upload_rate
+    /// Returns the timeout of the client, if its deadline has expired.
+    pub(crate) const fn timeout(&self) -> Option<ClientTimeout> {
+        self.deadline.timeout()
     }
 
-    /// Whether what is overdue came, but more slowly than its minimum rate.
-    #[must_use]
-    pub fn is_too_slow(&self) -> bool {
-        self.deadline.is_too_slow()
+    /// Returns the timer of the connection. Only a countdown that replaces the disarmed deadline
+    /// may use it.
+    pub(crate) const fn timer(&mut self) -> &mut Timer {
+        self.deadline.timer()
     }
 
-    /// What was waited for too long.
-    #[must_use]
-    pub fn overdue(&self) -> Option<Awaited> {
-        self.deadline.overdue()
+    /// Completes once when the deadline of the client expires.
+    pub(crate) fn poll_timeout(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        self.deadline.poll(context)
     }
 
-    /// Sets the limits of the next request.
-    pub const fn set_options(&mut self, options: ClientOptions) {
-        self.options = options;
-    }
-
-    /// Reads once, through a buffer that is gone when there is nothing to read.
+    /// Reads once. The space for it is on the stack, so that a waiting connection holds none.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut space = [const { MaybeUninit::uninit() }; 4096];
         let mut buffer = ReadBuf::uninit(&mut space);
         ready!(self.poll_inner(context, &mut buffer))?;
-        self.bytes.extend_from_slice(buffer.filled());
+        self.buffer.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Reads, or fails when whoever is waited for is overdue.
+    /// Reads from the connection. Fails if the deadline expires.
     fn poll_inner(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match Pin::new(&mut self.inner).poll_read(context, buffer) {
-            Poll::Pending => self.poll_overdue(context).map(Err),
+            Poll::Pending => self.poll_timeout(context).map(Err),
             read @ Poll::Ready(_) => read,
         }
     }
 
-    fn note_received(&self, bytes: usize) {
-        self.deadline.progress(Awaited::Request, bytes);
-        self.deadline.progress(Awaited::RestOfResponse, bytes);
+    fn record_received(&mut self, bytes: usize) {
+        self.deadline.record_progress(Direction::Upload, bytes);
     }
 
-    /// Any byte of a response that passes is a sign of life of its tool.
-    fn note_sent(&self, bytes: usize) {
-        self.deadline.progress(Awaited::Taking, bytes);
-        self.deadline.progress(Awaited::RestOfResponse, usize::MAX);
-    }
-
-    /// Ready once what is waited for is overdue.
-    pub(crate) fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        self.deadline.poll(context)
+    fn record_sent(&mut self, bytes: usize) {
+        self.deadline.record_progress(Direction::Download, bytes);
     }
 }
 
@@ -204,16 +204,16 @@ impl AsyncRead for ClientStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let unplayed = this.bytes.get(this.played..).unwrap_or_default();
-        if !unplayed.is_empty() {
-            let (now, _) = unplayed.split_at(unplayed.len().min(buffer.remaining()));
+        let buffered = this.buffer.get(this.replayed..).unwrap_or_default();
+        if !buffered.is_empty() {
+            let (now, _) = buffered.split_at(buffered.len().min(buffer.remaining()));
             buffer.put_slice(now);
-            this.played += now.len();
+            this.replayed += now.len();
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         ready!(this.poll_inner(context, buffer))?;
-        this.note_received(buffer.filled().len() - before);
+        this.record_received(buffer.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -225,7 +225,7 @@ impl AsyncWrite for ClientStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
-        self.note_sent(written);
+        self.record_sent(written);
         Poll::Ready(Ok(written))
     }
 
@@ -243,7 +243,7 @@ impl AsyncWrite for ClientStream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write_vectored(context, pieces))?;
-        self.note_sent(written);
+        self.record_sent(written);
         Poll::Ready(Ok(written))
     }
 
@@ -252,8 +252,27 @@ impl AsyncWrite for ClientStream {
     }
 }
 
+#[async_trait]
+impl Shutdown for ClientStream {
+    async fn shutdown(&mut self) {
+        Shutdown::shutdown(&mut *self.inner).await;
+    }
+}
+
+impl Ssl for ClientStream {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.inner.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.inner.selected_alpn_proto()
+    }
+}
+
+delegate_connection!(ClientStream, |this| this.inner);
+
 impl std::fmt::Debug for ClientStream {
-    /// Without the bytes: they hold keys.
+    /// Omits the buffered bytes, because they contain keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientStream").field("id", &self.id()).finish_non_exhaustive()
     }

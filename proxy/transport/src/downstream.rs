@@ -15,10 +15,10 @@ use shared::problem::{Code, Problem};
 use tokio::sync::watch;
 
 use crate::{
-    client::{self, ClientStream, RequestHead},
+    client::{self, ClientStream, HeadRead},
     drain::Phase,
     hooks::{ConnectionAction, Event, Limit, Phases},
-    http2::{self, End, Http2Stream},
+    http2::{self, CloseReason, Http2Stream},
     linger::LingeringClose,
     relay::{Next, Relay, refuse_unread},
     tls::Handshake,
@@ -62,7 +62,7 @@ impl<P: Phases> Downstream<P> {
         let made = tokio::select! {
             biased;
             made = handshake => made,
-            _ = phase.wait_for(|phase| *phase == Phase::Ending) => return None,
+            _ = phase.wait_for(|phase| *phase == Phase::Closing) => return None,
         };
         let outcome = made.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
         self.phases.record(Event::Handshake(outcome));
@@ -80,7 +80,7 @@ impl<P: Phases> Downstream<P> {
         phase: &mut watch::Receiver<Phase>,
     ) -> Option<Box<ClientStream>> {
         // One for all requests: to begin to listen costs each of them more than to go on.
-        let mut ending = pin!(phase.wait_for(|phase| *phase == Phase::Ending));
+        let mut ending = pin!(phase.wait_for(|phase| *phase == Phase::Closing));
         loop {
             match self.await_request(&mut client, ending.as_mut()).await? {
                 Protocol::Http1 => {}
@@ -118,15 +118,15 @@ impl<P: Phases> Downstream<P> {
             pingora_runtime::current_handle().spawn(async move {
                 let mut phase = this.phases.drain().phase();
                 let options = this.phases.client_options();
-                let client = ClientStream::begun(Box::new(stream), head, is_tls, options);
+                let client = ClientStream::with_buffered(Box::new(stream), head, is_tls, options);
                 let _ended = this.serve_http1(Box::new(client), 0, &mut phase).await;
             });
         };
         let this = Arc::clone(self);
         let exceeded = move |limit| this.phases.record(Event::LimitExceeded(limit));
-        let end = http2::serve(stream, &options, self.phases.drain(), serve, exceeded).await;
-        self.phases.record(Event::Http2Closed(end));
-        if end == End::Flood {
+        let reason = http2::serve(stream, &options, self.phases.drain(), serve, exceeded).await;
+        self.phases.record(Event::Http2Closed(reason));
+        if reason == CloseReason::Flood {
             log::warn!("http2 connection closed: reason=\"too many streams reset by the client\"");
         }
     }
@@ -142,12 +142,12 @@ impl<P: Phases> Downstream<P> {
             // What has come already is served, also at the end.
             biased;
             head = client.read_head() => head,
-            _ = ending => RequestHead::Closed,
+            _ = ending => HeadRead::Closed,
         };
         match head {
-            RequestHead::Complete => Some(Protocol::Http1),
-            RequestHead::Http2 => Some(Protocol::Http2),
-            RequestHead::Refused(problem) => {
+            HeadRead::Complete => Some(Protocol::Http1),
+            HeadRead::Http2 => Some(Protocol::Http2),
+            HeadRead::Refused(problem) => {
                 let linger = match problem.code() {
                     Code::RequestTimeout => {
                         self.phases.record(Event::LimitExceeded(Limit::HeaderTimeout));
@@ -158,11 +158,11 @@ impl<P: Phases> Downstream<P> {
                 self.refuse(client, &problem, linger).await;
                 None
             }
-            RequestHead::TimedOut(limit) => {
+            HeadRead::TimedOut(limit) => {
                 self.phases.record(Event::LimitExceeded(limit));
                 None
             }
-            RequestHead::Closed => None,
+            HeadRead::Closed => None,
         }
     }
 
@@ -193,7 +193,7 @@ impl<P: Phases> Downstream<P> {
 #[async_trait]
 impl<P: Phases> ServerApp for Downstream<P> {
     async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
-        let _open = self.phases.drain().connect();
+        let _open = self.phases.drain().track_connection();
         let (stream, _permit) = self.filter(stream).await?;
         let mut phase = self.phases.drain().phase();
         let Ready { stream, protocol, is_tls } = self.handshake(stream, &mut phase).await?;

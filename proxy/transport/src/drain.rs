@@ -1,5 +1,5 @@
-//! Counts what is under way, and knows how far the process is on its way to its end, so that it ends when all is done and
-//! not a grace period later.
+//! Graceful shutdown: counts what is in flight, so that the process exits when all of it is done
+//! and not only when the grace period ends.
 
 use std::sync::{
     Arc,
@@ -8,89 +8,91 @@ use std::sync::{
 
 use tokio::sync::watch;
 
-/// What is under way, and whether the process was told to end.
+/// The work in flight, and the phase of the shutdown.
 #[derive(Debug, Default)]
 pub struct Drain {
-    sockets: AtomicUsize,
+    listeners: AtomicUsize,
     requests: AtomicUsize,
     connections: AtomicUsize,
     sending: AtomicUsize,
-    /// Whether the process drains: the phase is [`Phase::Leaving`] or [`Phase::Ending`]. Calls ask for nothing else.
+    /// Whether the phase is [`Phase::Draining`] or [`Phase::Closing`]. Requests check only this.
     begun: AtomicBool,
     phase: watch::Sender<Phase>,
-    /// Whether the sockets are another process's, in the form that Pingora takes.
-    left: watch::Sender<bool>,
+    /// Whether another process accepts the connections, in the form that Pingora expects.
+    handed_over: watch::Sender<bool>,
 }
 
-/// How far the process is.
+/// The phase of a graceful shutdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It takes connections.
+    /// The process accepts connections.
     #[default]
     Serving,
-    /// It takes connections as before, and is not ready any more: load balancers are to notice before it drains.
+    /// The process accepts connections but is not ready, so that load balancers stop using it
+    /// before it drains.
     Delaying,
-    /// Another process does; connections that are open are served once more each, and told to come anew.
-    Leaving,
+    /// Another process accepts connections. Open connections are closed after their next response.
+    Draining,
     /// Connections without a request are closed.
-    Ending,
+    Closing,
 }
 
-/// Something under way: a socket that is listened at, a request, a connection, or what one has to send. It ends when this is dropped, also by a panic.
+/// A guard that counts work as in flight: a listener, a request, a connection, or data to send.
+/// Dropping it ends the work.
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct InFlightGuard {
     drain: Arc<Drain>,
-    what: What,
+    kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
-    Socket,
+enum Kind {
+    Listener,
     Request,
     Connection,
     Sending,
 }
 
 impl Drain {
-    /// Counts a socket whose connections are accepted, until the result is dropped.
+    /// Counts a listener that accepts connections. Dropping the guard ends it.
     #[must_use]
-    pub fn listen(self: &Arc<Self>) -> UnderWay {
-        self.count(What::Socket)
+    pub fn track_listener(self: &Arc<Self>) -> InFlightGuard {
+        self.track(Kind::Listener)
     }
 
-    /// Counts a request until the result is dropped.
+    /// Counts a request. Dropping the guard ends it.
     #[must_use]
-    pub fn enter(self: &Arc<Self>) -> UnderWay {
-        self.count(What::Request)
+    pub fn track_request(self: &Arc<Self>) -> InFlightGuard {
+        self.track(Kind::Request)
     }
 
-    /// Counts a connection until the result is dropped.
+    /// Counts a connection. Dropping the guard ends it.
     #[must_use]
-    pub fn connect(self: &Arc<Self>) -> UnderWay {
-        self.count(What::Connection)
+    pub fn track_connection(self: &Arc<Self>) -> InFlightGuard {
+        self.track(Kind::Connection)
     }
 
-    /// Counts what somebody still has to be sent and nobody else waits for, until the result is dropped.
+    /// Counts data that must be sent although no request waits for it. Dropping the guard ends it.
     #[must_use]
-    pub fn sending(self: &Arc<Self>) -> UnderWay {
-        self.count(What::Sending)
+    pub fn track_sending(self: &Arc<Self>) -> InFlightGuard {
+        self.track(Kind::Sending)
     }
 
-    fn count(self: &Arc<Self>, what: What) -> UnderWay {
-        self.counter(what).fetch_add(1, Ordering::Relaxed);
-        UnderWay { drain: Arc::clone(self), what }
+    fn track(self: &Arc<Self>, kind: Kind) -> InFlightGuard {
+        self.counter(kind).fetch_add(1, Ordering::Relaxed);
+        InFlightGuard { drain: Arc::clone(self), kind }
     }
 
-    const fn counter(&self, what: What) -> &AtomicUsize {
-        match what {
-            What::Socket => &self.sockets,
-            What::Request => &self.requests,
-            What::Connection => &self.connections,
-            What::Sending => &self.sending,
+    const fn counter(&self, kind: Kind) -> &AtomicUsize {
+        match kind {
+            Kind::Listener => &self.listeners,
+            Kind::Request => &self.requests,
+            Kind::Connection => &self.connections,
+            Kind::Sending => &self.sending,
         }
     }
 
-    /// From now on the process is not ready any more, and serves as before.
+    /// Makes a serving process not ready. It still accepts connections.
     pub fn delay(&self) {
         self.phase.send_if_modified(|phase| {
             let serving = *phase == Phase::Serving;
@@ -101,73 +103,75 @@ impl Drain {
         });
     }
 
-    /// From now on the process is ending.
+    /// Starts to close connections: the process is shutting down.
     pub fn begin(&self) {
-        self.go_on_to(Phase::Ending);
+        self.enter(Phase::Closing);
     }
 
-    /// From now on another process takes the connections.
-    pub fn leave(&self) {
-        self.go_on_to(Phase::Leaving);
-        self.left.send_replace(true);
+    /// Starts to drain: another process accepts the connections.
+    pub fn hand_over(&self) {
+        self.enter(Phase::Draining);
+        self.handed_over.send_replace(true);
     }
 
-    fn go_on_to(&self, phase: Phase) {
+    fn enter(&self, phase: Phase) {
         self.begun.store(true, Ordering::Release);
         self.phase.send_replace(phase);
     }
 
-    /// Whether the process is ending, or another one takes the connections: answers say that theirs is closed.
+    /// Returns true if responses must close their connections, because the process drains.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// Whether the process was told to end, or another one takes the connections: it is not ready.
+    /// Returns true if the process is not ready, because a shutdown or an upgrade has been
+    /// requested.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         *self.phase.borrow() != Phase::Serving
     }
 
-    /// How far it is, from now on.
+    /// Subscribes to the phase.
     #[must_use]
     pub fn phase(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
     }
 
-    /// Turns true once another process has the sockets.
+    /// Subscribes to the hand-over. The value turns true when another process accepts the
+    /// connections.
     #[must_use]
-    pub fn left(&self) -> watch::Receiver<bool> {
-        self.left.subscribe()
+    pub fn handed_over(&self) -> watch::Receiver<bool> {
+        self.handed_over.subscribe()
     }
 
-    /// Whether no request is under way, and nothing is left to be sent.
+    /// Returns true if no request is in flight and no data must be sent.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.under_way() == 0 && self.sending.load(Ordering::Relaxed) == 0
+        self.requests() == 0 && self.sending.load(Ordering::Relaxed) == 0
     }
 
-    /// Sockets whose connections are accepted.
+    /// Returns the number of listeners that accept connections.
     #[must_use]
-    pub fn sockets(&self) -> usize {
-        self.sockets.load(Ordering::Relaxed)
+    pub fn listeners(&self) -> usize {
+        self.listeners.load(Ordering::Relaxed)
     }
 
-    /// Requests under way.
+    /// Returns the number of requests in flight.
     #[must_use]
-    pub fn under_way(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.drain.counter(self.what).fetch_sub(1, Ordering::Relaxed);
+        self.drain.counter(self.kind).fetch_sub(1, Ordering::Relaxed);
     }
 }

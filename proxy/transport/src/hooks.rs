@@ -10,7 +10,7 @@ use shared::{problem::Problem, request::Head};
 use crate::{
     connect::ConnectTarget,
     drain::Drain,
-    http2::End,
+    http2::CloseReason,
     record::Record,
     relay::Incoming,
     response::Response,
@@ -62,7 +62,7 @@ pub enum Event {
     /// A TLS handshake ended.
     Handshake(Handshake),
     /// An HTTP/2 connection was closed.
-    Http2Closed(End),
+    Http2Closed(CloseReason),
     /// A limit was exceeded.
     LimitExceeded(Limit),
 }

@@ -4,10 +4,11 @@
 //! implements the traits in [`hooks`]. Dispatch is static.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-pub mod client;
+mod client;
 pub mod clock;
 pub mod connect;
 pub mod connection_limit;
+mod delegate;
 pub mod downstream;
 pub mod drain;
 pub mod failure;
@@ -20,6 +21,8 @@ pub mod linger;
 pub mod record;
 pub mod relay;
 pub mod response;
+mod response_deadline;
 pub mod thread;
+mod timer;
 pub mod tls;
 pub mod wire;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::{io::AsyncWriteExt, time::sleep};
 
 use crate::{
-    client::{Awaited, ClientStream},
+    client::ClientStream,
     drain::{Drain, Phase},
 };
 
@@ -38,15 +38,15 @@ impl LingeringClose {
         };
         let drained = async {
             if AsyncWriteExt::shutdown(client).await.is_ok() {
-                client.wait_for(Awaited::Request, pause);
+                client.arm(pause);
                 // Whatever it comes to, the connection ends.
-                let _dropped = client.drop_body(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
+                let _dropped = client.discard_body(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
             }
         };
         let mut phase = drain.phase();
         // A graceful shutdown does not wait for clients that only send what is dropped.
         let ending = async {
-            drop(phase.wait_for(|phase| *phase == Phase::Ending).await);
+            drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
             sleep(BRIEF).await;
         };
         tokio::select! { () = drained => (), () = sleep(time) => (), () = ending => () }

@@ -42,6 +42,7 @@ use crate::{
     linger::LingeringClose,
     record::Record,
     response::Response,
+    response_deadline::ResponseDeadline,
     wire::WireHead,
 };
 
@@ -100,7 +101,7 @@ impl Relay {
 
     /// Serves the request whose head the client has sent. `last` says that the connection must serve no other.
     pub async fn serve<P: Phases>(&self, phases: &P, client: &mut ClientStream, last: bool) -> Next {
-        let in_flight = phases.drain().enter();
+        let in_flight = phases.drain().track_request();
         let max_body = client.max_body();
         let mut record = Record::new(phases.new_log(client.is_tls()), max_body);
         client.begin_body();
@@ -184,7 +185,7 @@ impl Relay {
                 return Ended::client_left();
             }
             // Whatever was waited for before: now it is the body.
-            client.wait_for_more();
+            client.arm_upload();
             let head = head::address_request(head, &attempt.target.authority);
             let up = begin_upload(client, &request, head, upload.take());
             record.sent_at = Some(Instant::now());
@@ -195,6 +196,7 @@ impl Relay {
                 client: &mut *client,
                 upstream: &mut stream,
                 timeouts: attempt.timeouts,
+                deadline: ResponseDeadline::new(),
                 shared,
                 is_idempotent: request.is_idempotent,
                 up,
@@ -346,7 +348,7 @@ async fn handle<P: Phases>(
     let mut incoming = Incoming::new(client, request);
     let response = handler.respond(phases, &mut incoming, record).await;
     let request = incoming.rest();
-    if client.overdue().is_some() {
+    if client.timeout().is_some() {
         Broken::of(client).record(phases);
     }
     client.release_head();

@@ -4,7 +4,7 @@ use prometheus::{Error, IntCounter, IntGauge};
 
 use super::register::Register;
 use transport::{
-    http2::End,
+    http2::CloseReason,
     tls::{Handshake, ServerTls},
 };
 
@@ -12,7 +12,7 @@ use transport::{
 pub(super) struct TlsMetrics {
     handshakes: [(Handshake, IntCounter); Handshake::ALL.len()],
     expires: IntGauge,
-    http2: [(End, IntCounter); End::ALL.len()],
+    http2: [(CloseReason, IntCounter); CloseReason::ALL.len()],
 }
 
 impl TlsMetrics {
@@ -29,7 +29,7 @@ impl TlsMetrics {
             &["reason"],
         )?;
         Ok(Self {
-            http2: End::ALL.map(|end| (end, http2.with_label_values(&[end.as_str()]))),
+            http2: CloseReason::ALL.map(|end| (end, http2.with_label_values(&[end.as_str()]))),
             handshakes: Handshake::ALL
                 .map(|outcome| (outcome, handshakes.with_label_values(&[outcome.as_str()]))),
             expires: register.gauge(
@@ -45,8 +45,8 @@ impl TlsMetrics {
         }
     }
 
-    pub(super) fn http2_ended(&self, end: End) {
-        if let Some((_, counter)) = self.http2.iter().find(|(other, _)| *other == end) {
+    pub(super) fn http2_closed(&self, reason: CloseReason) {
+        if let Some((_, counter)) = self.http2.iter().find(|(other, _)| *other == reason) {
             counter.inc();
         }
     }

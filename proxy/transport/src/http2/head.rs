@@ -1,16 +1,16 @@
-//! Heads of HTTP/1.1 in the terms of HTTP/2, and the other way round.
+//! Parses HTTP/1.1 heads that are sent as HTTP/2.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::sending::Framing;
 
-/// No head of ours is longer: requests and answers are held to 64 KiB of headers.
+/// Maximum length of a head. Requests and responses have at most 64 KiB of headers.
 pub(super) const MAX_HEAD: usize = 128 << 10;
 
-/// What a head ends with.
+/// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
-/// Adds bytes up to the end of the head, if it is among them; how many.
+/// Appends bytes up to the end of the head. Returns their number.
 pub(super) fn take(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     let before = head.len();
     head.extend_from_slice(bytes);
@@ -22,19 +22,19 @@ pub(super) fn take(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     head.len() - before
 }
 
-/// Whether the head is there up to its end.
+/// Returns true if the head is complete.
 pub(super) fn is_complete(head: &[u8]) -> bool {
     head.ends_with(END)
 }
 
-/// The first line of a head, and the other ones.
+/// Returns the first line of a head, and its header lines.
 pub(super) fn lines(head: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
     let line = |line| <[u8]>::strip_suffix(line, b"\r").unwrap_or(line);
     let mut lines = head.strip_suffix(END)?.split(|byte| *byte == b'\n').map(line);
     Some((lines.next()?, lines))
 }
 
-/// The headers without what is of HTTP/1.1 alone, and how they tell the body's end.
+/// Parses header lines. Returns them without hop-by-hop headers, and the framing of the body.
 pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderMap, Framing)> {
     let (mut headers, mut length, mut chunks) = (HeaderMap::new(), None, false);
     for line in lines {
@@ -48,7 +48,7 @@ pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderM
         if name == header::CONTENT_LENGTH {
             length = value.to_str().ok()?.parse().ok();
         }
-        if !is_of_one_hop(&name) {
+        if !is_hop_by_hop(&name) {
             headers.append(name, value);
         }
     }
@@ -60,8 +60,8 @@ pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderM
     Some((headers, framing))
 }
 
-/// Headers that HTTP/2 forbids (RFC 9113, section 8.2.2).
-fn is_of_one_hop(name: &HeaderName) -> bool {
+/// Returns true for headers that HTTP/2 forbids (RFC 9113, section 8.2.2).
+fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(*name, header::CONNECTION | header::TRANSFER_ENCODING | header::UPGRADE | header::TE)
         || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_taken_up_to_its_end_in_whatever_pieces_it_comes() {
+    fn head_in_pieces_is_taken_up_to_its_end() {
         let whole = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody";
         for size in 1..whole.len() {
             let (mut head, mut taken) = (Vec::new(), 0);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_one_hop_alone_is_left_out() {
+    fn hop_by_hop_headers_are_dropped() {
         let head =
             b"HTTP/1.1 200 OK\r\nConnection: close\r\nX-A: b\r\nTE: trailers\r\nx-a: c\r\nTransfer-Encoding: chunked\r\n\r\n";
         let (first, lines) = lines(head).unwrap();

@@ -1,4 +1,4 @@
-//! A message that comes in HTTP/2 and is read in HTTP/1.1.
+//! Reads an HTTP/2 message as HTTP/1.1.
 
 use std::{
     collections::VecDeque,
@@ -10,48 +10,48 @@ use bytes::{Buf, Bytes};
 use h2::RecvStream;
 use tokio::io::ReadBuf;
 
-/// The message as it is read: its head, then its body.
+/// A message that is received as HTTP/2 and read as HTTP/1.1.
 #[derive(Debug)]
 pub(super) struct Receiving {
     body: RecvStream,
     framing: Framing,
-    /// What can be read at once.
+    /// The bytes that can be read without waiting.
     pieces: VecDeque<Bytes>,
 }
 
-/// How the body's end is told.
+/// The framing of the body in HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// By its length, which was stated and the library holds the other end to: so many bytes are to come.
+    /// A content length, of which so many bytes are left. h2 enforces it.
     Length(u64),
-    /// By its chunks.
+    /// Chunks.
     Chunks,
-    /// All of it has come, if there was one.
+    /// None: the body is complete.
     Over,
 }
 
 impl Receiving {
-    /// A message with this head.
+    /// Returns a message with this head.
     pub(super) fn new(head: Vec<u8>, body: RecvStream, framing: Framing) -> Self {
         Self { body, framing, pieces: VecDeque::from([Bytes::from(head)]) }
     }
 
-    /// The body of a message whose head is held elsewhere.
+    /// Returns the body of a message whose head is read separately.
     pub(super) fn body(body: RecvStream, framing: Framing) -> Self {
         Self { body, framing, pieces: VecDeque::new() }
     }
 
-    /// Whether nothing more is to be read.
+    /// Returns true if the message was read completely.
     pub(super) fn is_over(&self) -> bool {
         self.framing == Framing::Over && self.pieces.is_empty()
     }
 
-    /// Whether all of it was read save its end, which says nothing new.
+    /// Returns true if everything was read except the end of the stream.
     pub(super) fn lacks_only_its_end(&self) -> bool {
         self.framing == Framing::Length(0) && self.pieces.is_empty()
     }
 
-    /// Reads some bytes, or none when it turns out that there are no more; it breaks off when that fails.
+    /// Reads some bytes, or none at the end of the message.
     pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -71,7 +71,7 @@ impl Receiving {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits for the end of what was read whole.
+    /// Completes at the end of the stream.
     pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while self.framing != Framing::Over {
             if ready!(self.poll_more(context)).is_err() {
@@ -86,7 +86,7 @@ impl Receiving {
         match ready!(Pin::new(&mut self.body).poll_data(context)).transpose()? {
             Some(data) if data.is_empty() => {}
             Some(data) => {
-                // It is on its way further: the other end may send as much again.
+                // The bytes are forwarded, so the peer may send as many again.
                 self.body.flow_control().release_capacity(data.len())?;
                 if let Framing::Length(left) = &mut self.framing {
                     *left = left.saturating_sub(data.len() as u64);

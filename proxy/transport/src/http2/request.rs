@@ -1,5 +1,5 @@
-//! A request of HTTP/2 in the words of HTTP/1.1. Nothing is repaired here: what contradicts itself is written down as it
-//! is, for the one reader of heads to refuse.
+//! Writes the head of an HTTP/2 request as HTTP/1.1. Nothing is repaired: contradictions are kept,
+//! so that the parser of request heads refuses them.
 
 use h2::RecvStream;
 use http::{Method, header, request::Parts};
@@ -7,12 +7,12 @@ use http::{Method, header, request::Parts};
 use super::receiving::Framing;
 use crate::headers::Headers as _;
 
-/// Returns how the end of the request's body is recognized.
+/// Returns the framing of the request's body.
 pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
     let length = head.headers.get(header::CONTENT_LENGTH);
     match length {
         _ if body.is_end_stream() => Framing::Over,
-        // One that is no number is refused with the head.
+        // A length that is not a number is refused with the head.
         Some(length) => {
             let length = length.to_str().ok().and_then(|length| length.parse().ok());
             Framing::Length(length.unwrap_or(u64::MAX))
@@ -21,7 +21,7 @@ pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
     }
 }
 
-/// Returns the number of bytes that the head needs in HTTP/1.1, or a few more.
+/// Returns the number of bytes of the head as HTTP/1.1, or a few more.
 pub(super) fn length(head: &Parts) -> usize {
     const FIXED: usize = " HTTP/1.1\r\ntransfer-encoding: chunked\r\nhost: \r\n\r\n".len() + 1;
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
@@ -30,8 +30,8 @@ pub(super) fn length(head: &Parts) -> usize {
     FIXED + head.method.as_str().len() + target + 2 * authority + lines.sum::<usize>()
 }
 
-/// The head with its empty line. `:authority` is the Host; a Host beside it stays when it says something else, and is
-/// then one too many.
+/// Returns the head with its empty line. `:authority` becomes `Host`. A different `Host` is kept as
+/// well, and is then refused as a duplicate.
 pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
     let mut text = Vec::with_capacity(length(head));
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
@@ -41,7 +41,8 @@ pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
     };
     text.extend_from_slice(head.method.as_str().as_bytes());
     text.push(b' ');
-    // A line end in a target would begin a header of the client's making. As a NUL it is refused like any control.
+    // A line end in a target would inject a header. It becomes a NUL, which is refused as a control
+    // character.
     text.extend(target.bytes().map(|byte| if byte.is_ascii_control() { 0 } else { byte }));
     text.extend_from_slice(b" HTTP/1.1\r\n");
     if let Some(authority) = authority {
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_written_with_its_authority_as_host() {
+    fn authority_is_written_as_host() {
         let request = http::Request::post("https://a.test:8443/v1/qr/x?b=c")
             .header("x-a", "b")
             .header("host", "a.test:8443");
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_left_for_the_reader_to_refuse() {
+    fn contradictions_are_kept_for_the_parser() {
         let request = http::Request::get("https://a.test/").header("host", "b.test");
         assert_eq!(written(request, false), "GET / HTTP/1.1\r\nhost: a.test\r\nhost: b.test\r\n\r\n");
         let request = http::Request::connect("a.test:443");

@@ -1,4 +1,4 @@
-//! A body that is written in HTTP/1.1 and sent in HTTP/2. It is our own side's, so that it is well-formed.
+//! Sends an HTTP/1.1 body as HTTP/2. The proxy writes it itself, so its framing is not checked.
 
 use std::{
     io,
@@ -8,45 +8,46 @@ use std::{
 use bytes::Bytes;
 use h2::{Reason, SendStream};
 
-/// How the end of a body is told in HTTP/1.1.
+/// The framing of an HTTP/1.1 body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// By its length.
+    /// A content length.
     Length(u64),
-    /// By its last chunk.
+    /// Chunks.
     Chunks,
-    /// By the end of the connection.
+    /// The end of the connection.
     Rest,
 }
 
-/// The body, as far as it was written.
+/// A body that is written as HTTP/1.1 and sent as HTTP/2.
 #[derive(Debug)]
 pub(super) struct Sending {
     send: SendStream<Bytes>,
     next: Next,
-    /// Whether the other end took nothing when it was last asked to.
+    /// Whether the last write was blocked by flow control.
     stuck: bool,
 }
 
-/// What comes next.
+/// The next part of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// So many bytes.
+    /// So many bytes of the body.
     Length(u64),
-    /// The rest of a line with a chunk's length, which is so far this. Digits after a semicolon do not count.
+    /// The rest of a line with the size of a chunk, the size so far, and whether its digits have
+    /// ended.
     Size(u64, bool),
-    /// So many bytes of a chunk, then its line end.
+    /// So many bytes of a chunk, including its line end.
     Chunk(u64),
-    /// The lines after the last chunk; so many bytes of an empty line were there.
+    /// The lines after the last chunk, with the number of bytes of an empty line so far.
     Trailers(usize),
-    /// Bytes until the end of the connection.
+    /// All bytes until the end of the connection.
     Rest,
-    /// Nothing: all of it was sent.
+    /// None: the body is complete.
     Nothing,
 }
 
 impl Sending {
-    /// A body of which nothing was written. One without any bytes was ended with the head.
+    /// Returns a body that has not started. An empty body has ended with its head.
     pub(super) const fn new(send: SendStream<Bytes>, framing: Framing) -> Self {
         let next = match framing {
             Framing::Length(0) => Next::Nothing,
@@ -57,22 +58,22 @@ impl Sending {
         Self { send, next, stuck: false }
     }
 
-    /// Whether all of it was sent.
+    /// Returns true if the body is complete.
     pub(super) fn is_done(&self) -> bool {
         self.next == Next::Nothing
     }
 
-    /// Whether the other end took nothing when it was last asked to.
+    /// Returns true if the last write was blocked by flow control.
     pub(super) const fn is_stuck(&self) -> bool {
         self.stuck
     }
 
-    /// Whether so many bytes are all that the body lacks.
-    pub(super) fn lacks(&self, bytes: usize) -> bool {
+    /// Returns true if exactly so many bytes complete the body.
+    pub(super) fn remaining_is(&self, bytes: usize) -> bool {
         self.next == Next::Length(bytes as u64)
     }
 
-    /// Takes some of the bytes. How many, at least one.
+    /// Sends some of the bytes. Returns their number, which is at least one.
     pub(super) fn poll_take(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let taken = self.poll_next(context, bytes);
         self.stuck = taken.is_pending();
@@ -91,7 +92,7 @@ impl Sending {
                 Poll::Ready(Ok(sent))
             }
             Next::Chunk(left) => {
-                // What is left counts the line end of the chunk, which is not sent.
+                // The count includes the line end of the chunk, which is not sent.
                 let sent = match *left {
                     0..=2 => bytes.len().min(usize::try_from(*left).unwrap_or(0)),
                     _ => ready!(poll_send(&mut self.send, context, bytes, *left - 2, false))?,
@@ -115,7 +116,7 @@ impl Sending {
                 match (first, *empty) {
                     (b'\r', 0) => *empty = 1,
                     (b'\n', 1) => self.end()?,
-                    // A trailer: it is left out until its line ends.
+                    // A trailer is dropped up to the end of its line.
                     (b'\n', _) => *empty = 0,
                     _ => *empty = 2,
                 }
@@ -129,7 +130,7 @@ impl Sending {
         }
     }
 
-    /// The end of what is written: a body without another end is complete now.
+    /// Ends a body that is delimited by the end of the connection.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         if self.next == Next::Rest { self.end() } else { Ok(()) }
     }
@@ -140,18 +141,19 @@ impl Sending {
         Ok(())
     }
 
-    /// Waits until the other end wants nothing more of it.
+    /// Completes when the peer resets the stream.
     pub(super) fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.send.poll_reset(context).map(|_reason| ())
     }
 
-    /// Takes the message back, and with it what was not sent yet.
+    /// Resets the stream and drops the data that was not sent.
     pub(super) fn reset(&mut self, reason: Reason) {
         self.send.send_reset(reason);
     }
 }
 
-/// Sends as many of the bytes as the other end takes, of at most `left`, which are the last ones if `ends`.
+/// Sends as many bytes as flow control allows, up to `left`. `ends` means that the body ends after
+/// `left` bytes.
 fn poll_send(
     send: &mut SendStream<Bytes>,
     context: &mut Context<'_>,

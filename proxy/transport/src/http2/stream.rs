@@ -1,4 +1,4 @@
-//! One stream of a connection that speaks HTTP/2, as Pingora knows connections.
+//! One stream of an HTTP/2 connection as Pingora's connection.
 
 use std::{
     io,
@@ -22,26 +22,26 @@ use pingora_core::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
-    answer::Answer,
     receiving::{Framing, Receiving},
-    request,
-    streams::{Begun, Streams},
-    waiting,
+    refusal, request,
+    response::ResponseSender,
+    streams::{StreamSlot, Streams},
 };
 
-/// The body of a request and its answer, in HTTP/1.1, for which there is only one of each. Dropped before the answer is
-/// complete, it resets the stream.
+/// One request and its response, as a connection with one HTTP/1.1 request. Dropping it before the
+/// response is complete resets the stream.
 #[derive(Debug)]
-pub struct Http2Stream {
+pub(crate) struct Http2Stream {
     request: Receiving,
-    answer: Answer,
+    response: ResponseSender,
     peer: Arc<Peer>,
-    begun: Begun,
-    /// In how many milliseconds the client must take what is written now. Zero if whoever writes waits for it.
+    slot: StreamSlot,
+    /// Maximum number of milliseconds in which the client receives the refusal that is written, or
+    /// 0 if the response is not a refusal.
     refusal_timeout: AtomicU32,
 }
 
-/// Who is at the other end, which is the same for all streams of a connection.
+/// The identity of a connection, which its streams share.
 #[derive(Debug)]
 pub(super) struct Peer {
     id: UniqueIDType,
@@ -60,62 +60,63 @@ impl Peer {
 }
 
 impl Http2Stream {
-    /// Begins a request: its head in HTTP/1.1, and all the rest. Returns `None`, after telling the client that the request
-    /// was not processed, if the connection must not hold as much.
-    pub(super) fn begin(
+    /// Opens the stream of a request. Returns the head of the request as HTTP/1.1, and the stream.
+    /// Refuses the stream and returns `None` if the connection would hold too many bytes.
+    pub(super) fn open(
         request: http::Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         peer: &Arc<Peer>,
         streams: &Arc<Streams>,
     ) -> Option<(Vec<u8>, Self)> {
         let (head, body) = request.into_parts();
-        let Some(begun) = streams.begin(request::length(&head)) else {
+        let Some(slot) = streams.open(request::length(&head)) else {
             respond.send_reset(Reason::REFUSED_STREAM);
             return None;
         };
         let framing = request::framing(&head, &body);
         let stream = Self {
             request: Receiving::body(body, framing),
-            answer: Answer::new(respond, head.method == Method::HEAD),
+            response: ResponseSender::new(respond, head.method == Method::HEAD),
             peer: Arc::clone(peer),
-            begun,
+            slot,
             refusal_timeout: AtomicU32::new(0),
         };
         Some((request::write(&head, framing == Framing::Chunks), stream))
     }
 
-    /// Records that the request has a valid key or grant, so that its connection may hold more.
-    pub fn verified(&self) {
-        self.begun.verified();
+    /// Records that the request has a valid key or grant. The connection may hold more bytes then.
+    pub(crate) fn accept(&self) {
+        self.slot.accept();
     }
 
-    /// Records that the head of the request is not held any more.
-    pub fn release_head(&self) {
-        self.begun.release();
+    /// Records that the head of the request was freed.
+    pub(crate) fn release_head(&self) {
+        self.slot.release();
     }
 
-    /// Makes the stream take a refusal as soon as it is written. If the client does not take it in this time, the stream is
-    /// reset.
-    pub fn begin_refusal(&self, timeout: Duration) {
+    /// Makes writes of a refusal complete at once. The stream is reset if the client does not
+    /// receive it in this time.
+    pub(crate) fn begin_refusal(&self, timeout: Duration) {
         let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.refusal_timeout.store(timeout, Ordering::Relaxed);
     }
 
-    /// What becomes of bytes that the client does not take now.
-    fn wait(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.begun.try_wait(bytes.len()) {
-            self.answer.reset(Reason::ENHANCE_YOUR_CALM);
+    /// Handles bytes that the client does not receive now: they wait, or are sent by a task of
+    /// their own.
+    fn hold(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if !self.slot.try_hold_response(bytes.len()) {
+            self.response.reset(Reason::ENHANCE_YOUR_CALM);
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }
         let timeout = self.refusal_timeout.load(Ordering::Relaxed);
         if timeout == 0 {
             return Poll::Pending;
         }
-        let Some(sending) = self.answer.take_last(bytes.len()) else { return Poll::Pending };
-        // In a task of its own, which takes a tenth of what serves the request.
+        let Some(sending) = self.response.take_last(bytes.len()) else { return Poll::Pending };
+        // A task of its own takes a tenth of the memory of the one that serves the request.
         let rest = Bytes::copy_from_slice(bytes);
         let timeout = Duration::from_millis(timeout.into());
-        tokio::spawn(waiting::send(sending, rest, timeout, self.begun.split()));
+        tokio::spawn(refusal::send(sending, rest, timeout, self.slot.detach_response()));
         Poll::Ready(Ok(bytes.len()))
     }
 }
@@ -130,19 +131,19 @@ impl AsyncRead for Http2Stream {
         if !this.request.is_over() {
             let before = buffer.filled().len();
             if ready!(this.request.poll_read(context, buffer)).is_err() {
-                this.begun.taken_back();
+                this.slot.record_reset();
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
             }
             if buffer.filled().len() > before {
                 return Poll::Ready(Ok(()));
             }
         }
-        // There is no other request to come: after the answer this is the end, before it only the client's giving up is.
-        if this.answer.is_done() {
+        // No other request follows: this is the end after the response. Before it, only a reset is.
+        if this.response.is_done() {
             return Poll::Ready(Ok(()));
         }
-        this.answer.poll_taken_back(context).map(|()| {
-            this.begun.taken_back();
+        this.response.poll_reset(context).map(|()| {
+            this.slot.record_reset();
             Err(io::ErrorKind::ConnectionReset.into())
         })
     }
@@ -154,19 +155,19 @@ impl AsyncWrite for Http2Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.answer.poll_write(context, bytes) {
-            Poll::Pending => self.wait(bytes),
+        match self.response.poll_write(context, bytes) {
+            Poll::Pending => self.hold(bytes),
             written @ Poll::Ready(_) => written,
         }
     }
 
-    /// What was written is sent by the connection, without being asked to.
+    /// Does nothing: the connection sends what was written.
     fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.answer.finish();
+        self.response.finish();
         Poll::Ready(Ok(()))
     }
 }
@@ -174,7 +175,7 @@ impl AsyncWrite for Http2Stream {
 #[async_trait]
 impl Shutdown for Http2Stream {
     async fn shutdown(&mut self) {
-        self.answer.finish();
+        self.response.finish();
     }
 }
 
@@ -185,7 +186,7 @@ impl UniqueID for Http2Stream {
 }
 
 impl Ssl for Http2Stream {
-    /// Of a connection without TLS it is none.
+    /// Returns `None` without TLS.
     fn selected_alpn_proto(&self) -> Option<ALPN> {
         self.peer.protocol.clone()
     }

@@ -1,4 +1,4 @@
-//! What is known of the requests of one connection together.
+//! The streams of one connection: their number, their resets, and the bytes that they hold.
 
 use std::{
     fmt,
@@ -13,56 +13,58 @@ use tokio::{sync::Notify, task::yield_now, time::sleep};
 
 use crate::limits::Limit;
 
-/// The requests of one connection.
+/// The streams of one connection.
 pub(super) struct Streams {
-    begun: AtomicU32,
-    under_way: AtomicU32,
-    /// Those that the client took back before they were answered.
-    taken_back: AtomicU32,
-    unused: Notify,
-    /// Bytes that are held of all requests and responses of an unverified connection.
+    opened: AtomicU32,
+    in_flight: AtomicU32,
+    /// The number of streams that the client has reset before the response was complete.
+    reset: AtomicU32,
+    idle: Notify,
+    /// The bytes of requests and responses that an unverified connection holds.
     held: AtomicUsize,
-    /// Whether one of its requests had a valid key or grant.
+    /// Whether a request had a valid key or grant.
     verified: AtomicBool,
     verification: Notify,
     exceeded: Box<dyn Fn(Limit) + Send + Sync>,
 }
 
-/// One request, until this is dropped.
+/// The slot of one stream. Dropping it releases the slot and its bytes.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct StreamSlot {
     in_flight: InFlight,
-    taken_back: AtomicBool,
-    /// Its share of [`Streams::held`].
+    is_reset: AtomicBool,
+    /// The stream's share of [`Streams::held`].
     held: AtomicUsize,
 }
 
-/// A place among the requests in flight of one connection. Dropping it releases the place.
+/// A guard that counts a stream as in flight.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<Streams>);
 
-/// So many requests may be taken back; of more than that, as many as were not. People leave pages, and proxies give up,
-/// but neither does so most of the time.
-const TAKEN_BACK: u32 = 100;
-/// Maximum number of bytes that are held of requests and responses on a connection that has not sent a valid key or
-/// grant. With the bodies, which the window of such a connection limits, it is 1 MiB.
+/// The number of resets that is always allowed. Beyond it, half of all streams may be reset: users
+/// leave pages and proxies time out, but not most of the time.
+const FREE_RESETS: u32 = 100;
+/// Maximum number of bytes of requests and responses that a connection without a valid key or grant
+/// holds. Together with the bodies, which the window of such a connection limits, it is 1 MiB.
 const UNVERIFIED_BYTES: usize = 768 << 10;
-/// Beyond this other tasks go on before the next request is begun: requests are decided without waiting, and hold nothing
-/// after that. The responses that wait for their client stay below it.
+/// Number of held bytes beyond which other tasks run before the next request is started. Requests
+/// are decided without waiting and hold nothing after that. Responses that wait for their client
+/// stay below it.
 const CROWDED: usize = UNVERIFIED_BYTES / 3;
-/// How often they do. A task on another thread may take longer.
+/// Maximum number of yields. A task of another thread can take longer.
 const YIELDS: usize = 32;
-/// What a response that waits for its client takes beside its bytes. Measured: 1.2 KiB.
+/// Memory of a response that waits for its client, besides its bytes. Measured: 1.2 KiB.
 const WAITING_RESPONSE: usize = 1 << 10;
 
 impl Streams {
-    /// No requests yet. `exceeded` is called for each limit that they run into.
+    /// Returns the streams of a new connection. `exceeded` is called for each limit that a stream
+    /// exceeds.
     pub(super) fn new(exceeded: impl Fn(Limit) + Send + Sync + 'static) -> Self {
         Self {
-            begun: AtomicU32::new(0),
-            under_way: AtomicU32::new(0),
-            taken_back: AtomicU32::new(0),
-            unused: Notify::new(),
+            opened: AtomicU32::new(0),
+            in_flight: AtomicU32::new(0),
+            reset: AtomicU32::new(0),
+            idle: Notify::new(),
             held: AtomicUsize::new(0),
             verified: AtomicBool::new(false),
             verification: Notify::new(),
@@ -70,41 +72,44 @@ impl Streams {
         }
     }
 
-    /// Counts a request, of which so many bytes are held. Returns `None` if the connection must not hold more.
-    pub(super) fn begin(self: &Arc<Self>, bytes: usize) -> Option<Begun> {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        let begun = Begun {
+    /// Opens a stream that holds so many bytes. Returns `None` if the connection would hold too
+    /// many.
+    pub(super) fn open(self: &Arc<Self>, bytes: usize) -> Option<StreamSlot> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let slot = StreamSlot {
             in_flight: InFlight::new(self),
-            taken_back: AtomicBool::new(false),
+            is_reset: AtomicBool::new(false),
             held: AtomicUsize::new(0),
         };
-        begun.try_hold(bytes).then_some(begun)
+        slot.try_hold(bytes).then_some(slot)
     }
 
-    pub(super) fn begun(&self) -> u32 {
-        self.begun.load(Ordering::Relaxed)
+    /// Returns the number of streams that were opened.
+    pub(super) fn opened(&self) -> u32 {
+        self.opened.load(Ordering::Relaxed)
     }
 
-    /// Whether requests are made to be taken back: each costs us more than the client.
+    /// Returns true if the client opens streams only to reset them, which costs the proxy more than
+    /// the client.
     pub(super) fn is_flood(&self) -> bool {
-        let taken_back = self.taken_back.load(Ordering::Relaxed);
-        taken_back > TAKEN_BACK && taken_back > self.begun() / 2
+        let reset = self.reset.load(Ordering::Relaxed);
+        reset > FREE_RESETS && reset > self.opened() / 2
     }
 
-    /// Waits until no request was under way for so long.
-    pub(super) async fn unused_for(&self, time: Duration) {
+    /// Waits until no stream has been in flight for so long.
+    pub(super) async fn idle_for(&self, time: Duration) {
         loop {
-            let unused = self.unused.notified();
-            if self.under_way.load(Ordering::Acquire) == 0 {
+            let idle = self.idle.notified();
+            if self.in_flight.load(Ordering::Acquire) == 0 {
                 break;
             }
-            unused.await;
+            idle.await;
         }
         sleep(time).await;
     }
 
-    /// Lets other tasks go on for a while if much is held of an unverified connection.
-    pub(super) async fn make_room(&self) {
+    /// Lets other tasks run for a while if an unverified connection holds many bytes.
+    pub(super) async fn yield_while_crowded(&self) {
         for _ in 0..YIELDS {
             if self.verified.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) < CROWDED {
                 break;
@@ -113,21 +118,21 @@ impl Streams {
         }
     }
 
-    /// Waits until a request had a valid key or grant. Only one task may wait.
+    /// Waits for a request with a valid key or grant. Only one task may wait.
     pub(super) async fn verified(&self) {
         while !self.verified.load(Ordering::Acquire) {
             self.verification.notified().await;
         }
     }
 
-    /// Adds to the bytes that are held, unless they are too many then.
+    /// Adds to the held bytes. Returns false if they would exceed the limit.
     fn try_add(&self, bytes: usize) -> bool {
-        let most = match self.verified.load(Ordering::Relaxed) {
-            // From here on the limits of the key hold.
+        let max = match self.verified.load(Ordering::Relaxed) {
+            // The limits of the key apply.
             true => usize::MAX,
             false => UNVERIFIED_BYTES,
         };
-        let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= most);
+        let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= max);
         let added = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         if !added {
             self.record_exceeded(Limit::Http2HeldBytes);
@@ -141,16 +146,16 @@ impl Streams {
     }
 }
 
-impl Begun {
-    /// The client took it back.
-    pub(super) fn taken_back(&self) {
-        if !self.taken_back.swap(true, Ordering::Relaxed) {
-            self.streams().taken_back.fetch_add(1, Ordering::Relaxed);
+impl StreamSlot {
+    /// Records that the client has reset the stream.
+    pub(super) fn record_reset(&self) {
+        if !self.is_reset.swap(true, Ordering::Relaxed) {
+            self.streams().reset.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Records that the request had a valid key or grant.
-    pub(super) fn verified(&self) {
+    /// Records that the request has a valid key or grant.
+    pub(super) fn accept(&self) {
         let streams = self.streams();
         if !streams.verified.load(Ordering::Relaxed) {
             streams.verified.store(true, Ordering::Release);
@@ -158,17 +163,17 @@ impl Begun {
         }
     }
 
-    /// Records that nothing is held of the request.
+    /// Releases the bytes that the stream holds.
     pub(super) fn release(&self) {
-        // Without a write where there is nothing to release: this is asked for each piece of a response.
+        // Reads first, because this is called for each piece of a response.
         if self.held.load(Ordering::Relaxed) > 0 {
             self.streams().held.fetch_sub(self.held.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// Records that so many bytes of its response wait for the client, and nothing else is held. Returns false if the
-    /// connection must not hold as much.
-    pub(super) fn try_wait(&self, bytes: usize) -> bool {
+    /// Replaces the held bytes by those of a response that waits for the client. Returns false if
+    /// the connection would hold too many.
+    pub(super) fn try_hold_response(&self, bytes: usize) -> bool {
         let wanted = bytes + WAITING_RESPONSE;
         if self.streams().verified.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) == wanted {
             return true;
@@ -177,11 +182,12 @@ impl Begun {
         self.try_hold(wanted)
     }
 
-    /// The rest of its response, which waits for the client when the request itself is over.
-    pub(super) fn split(&self) -> Self {
+    /// Returns a slot for the rest of the response, which outlives this one and takes over its
+    /// bytes.
+    pub(super) fn detach_response(&self) -> Self {
         Self {
             in_flight: InFlight::new(self.streams()),
-            taken_back: AtomicBool::new(true),
+            is_reset: AtomicBool::new(true),
             held: AtomicUsize::new(self.held.swap(0, Ordering::Relaxed)),
         }
     }
@@ -204,7 +210,7 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.release();
     }
@@ -212,15 +218,15 @@ impl Drop for Begun {
 
 impl InFlight {
     fn new(streams: &Arc<Streams>) -> Self {
-        streams.under_way.fetch_add(1, Ordering::Relaxed);
+        streams.in_flight.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(streams))
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if self.0.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.unused.notify_one();
+        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_one();
         }
     }
 }
@@ -228,7 +234,7 @@ impl Drop for InFlight {
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streams")
-            .field("begun", &self.begun)
+            .field("opened", &self.opened)
             .field("held", &self.held)
             .finish_non_exhaustive()
     }
@@ -249,33 +255,33 @@ mod tests {
     }
 
     #[test]
-    fn unverified_connection_holds_so_many_bytes_and_no_more() {
+    fn unverified_connection_holds_a_limited_number_of_bytes() {
         let (streams, exceeded) = streams();
-        let mut held: Vec<_> = std::iter::from_fn(|| streams.begin(64 << 10)).collect();
+        let mut held: Vec<_> = std::iter::from_fn(|| streams.open(64 << 10)).collect();
         assert_eq!((held.len(), exceeded.load(Ordering::Relaxed)), (12, 1));
         held.pop();
-        assert!(streams.begin(64 << 10).is_some(), "a request that is over makes room");
-        for begun in &held {
-            begun.release();
+        assert!(streams.open(64 << 10).is_some(), "a dropped slot releases its bytes");
+        for slot in &held {
+            slot.release();
         }
         assert_eq!(streams.held.load(Ordering::Relaxed), 0);
-        assert!(held.iter().all(|begun| begun.try_wait(600) && begun.try_wait(600)));
+        assert!(held.iter().all(|slot| slot.try_hold_response(600) && slot.try_hold_response(600)));
         assert_eq!(streams.held.load(Ordering::Relaxed), 11 * (600 + WAITING_RESPONSE));
-        let waiting: Vec<_> = held.iter().map(Begun::split).collect();
+        let waiting: Vec<_> = held.iter().map(StreamSlot::detach_response).collect();
         drop(held);
         assert_eq!(streams.held.load(Ordering::Relaxed), 11 * (600 + WAITING_RESPONSE));
         drop(waiting);
         assert_eq!(streams.held.load(Ordering::Relaxed), 0);
-        assert_eq!(streams.under_way.load(Ordering::Relaxed), 0);
+        assert_eq!(streams.in_flight.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn verified_connection_holds_more() {
         let (streams, exceeded) = streams();
-        let first = streams.begin(UNVERIFIED_BYTES).unwrap();
-        assert!(streams.begin(1).is_none());
-        first.verified();
-        let others: Vec<_> = (0..STREAMS).filter_map(|_| streams.begin(64 << 10)).collect();
+        let first = streams.open(UNVERIFIED_BYTES).unwrap();
+        assert!(streams.open(1).is_none());
+        first.accept();
+        let others: Vec<_> = (0..STREAMS).filter_map(|_| streams.open(64 << 10)).collect();
         assert_eq!((others.len(), exceeded.load(Ordering::Relaxed)), (STREAMS, 1));
         drop((first, others));
         assert_eq!(streams.held.load(Ordering::Relaxed), 0);

@@ -1,5 +1,6 @@
-//! HTTP/2 towards tools. Connections are shared by many calls; each call has a part of one, which is to the relay as a
-//! connection in HTTP/1.1 that serves once. So retries, deadlines, framing and failures are what they are for any other.
+//! HTTP/2 towards tools. Connections are shared by many calls; each call has a part of one, which
+//! is to the relay as a connection in HTTP/1.1 that serves once. So retries, deadlines, framing and
+//! failures are what they are for any other.
 
 mod answer;
 mod connection;

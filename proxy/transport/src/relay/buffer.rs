@@ -62,7 +62,7 @@ pub(super) async fn buffer(
     check: impl Fn(u64) -> Result<(), Box<Problem>>,
 ) -> Result<(), Broken> {
     let mut scan = Scan::new(body);
-    client.wait_for_more();
+    client.arm_upload();
     loop {
         let is_complete = scan.look(client.buffered()).map_err(|_| Broken::ClientMalformed)?;
         check(scan.length).map_err(Broken::BodyRefused)?;

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::{
     connect::ConnectTarget,
     http2::tools::{self, Made, Unfriendly},
-    tls::{Connector, Distrust, Secured},
+    tls::{Connector, HandshakeError, SecureStream},
 };
 
 /// What makes connections.
@@ -67,11 +67,11 @@ impl Dialer {
 
 async fn secure(stream: Stream, connector: &Connector, time: Duration) -> Result<Stream> {
     let failed = match timeout(time, connector.secure(stream)).await {
-        Ok(Ok(stream)) => return Ok(Box::new(Secured::new(stream.into()))),
-        Ok(Err(error)) => match Distrust::of(&error) {
-            Distrust::Certificate => ErrorType::InvalidCert,
-            Distrust::Protocol => ErrorType::TLSHandshakeFailure,
-            Distrust::Closed => ErrorType::ConnectionClosed,
+        Ok(Ok(stream)) => return Ok(Box::new(SecureStream::new(stream.into()))),
+        Ok(Err(error)) => match HandshakeError::of(&error) {
+            HandshakeError::Certificate => ErrorType::InvalidCert,
+            HandshakeError::Protocol => ErrorType::TLSHandshakeFailure,
+            HandshakeError::Closed => ErrorType::ConnectionClosed,
         },
         Err(_elapsed) => ErrorType::TLSHandshakeTimedout,
     };

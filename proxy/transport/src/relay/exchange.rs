@@ -5,16 +5,17 @@ mod down;
 mod timeouts;
 mod up;
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use pingora_core::protocols::Stream;
 use shared::problem::Problem;
 
 pub(super) use self::{down::Download, up::Upload};
 use crate::{
-    client::{Awaited, ClientStream},
+    client::{ClientStream, ClientTimeout},
     hooks::{Cause, Event, Limit, Phases, Timeouts},
     record::Record,
+    response_deadline::{ResponseDeadline, ResponseTimeout},
 };
 
 /// A call in flight.
@@ -25,6 +26,7 @@ pub(super) struct Exchange<'a, P: Phases> {
     pub(super) client: &'a mut ClientStream,
     pub(super) upstream: &'a mut Stream,
     pub(super) timeouts: Timeouts,
+    pub(super) deadline: ResponseDeadline,
     /// Whether the upstream can say that it has not processed the request, which can then be sent again.
     pub(super) shared: bool,
     /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).
@@ -50,34 +52,20 @@ pub(super) enum Broken {
     ClientMalformed,
     /// The client's body is refused.
     BodyRefused(Box<Problem>),
-    /// A timeout.
-    Overdue(Awaited),
-    /// The client was slower than its minimum rate.
-    TooSlow(Slow),
+    /// The client was too slow.
+    ClientTimedOut(ClientTimeout),
+    /// The upstream was too slow.
+    UpstreamTimedOut(ResponseTimeout),
     /// The upstream failed; whether anything had come from it.
     Upstream(Cause, bool),
     /// The upstream has not processed the request, and says so.
     Unprocessed,
 }
 
-/// What a client does too slowly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slow {
-    /// Sending its body.
-    Upload,
-    /// Taking its response.
-    Download,
-}
-
 impl Broken {
     /// Returns why nothing more comes from the client, or goes to it.
     pub(super) fn of(client: &ClientStream) -> Self {
-        match client.overdue() {
-            None => Self::ClientLeft,
-            Some(Awaited::Request) if client.is_too_slow() => Self::TooSlow(Slow::Upload),
-            Some(Awaited::Taking) if client.is_too_slow() => Self::TooSlow(Slow::Download),
-            Some(awaited) => Self::Overdue(awaited),
-        }
+        client.timeout().map_or(Self::ClientLeft, Self::ClientTimedOut)
     }
 }
 
@@ -103,18 +91,19 @@ impl<P: Phases> Exchange<'_, P> {
         }
         // While the body comes, whoever reads it notices when the client leaves.
         let left = match self.up.stage {
-            Stage::InFlight => self.client.poll_overdue(context),
-            Stage::Over | Stage::GivenUp => self.client.poll_left(context),
+            Stage::InFlight => self.client.poll_timeout(context),
+            Stage::Over | Stage::GivenUp => self.client.poll_closed(context),
         };
-        if left.is_pending() {
-            return Poll::Pending;
+        if left.is_ready() {
+            return Poll::Ready(Err(self.client_broke()));
         }
-        if self.client.overdue() == Some(Awaited::Attempt) && !self.phases.can_retry(self.call) {
+        let mut timeout = ready!(self.deadline.poll(self.client, context));
+        if timeout == ResponseTimeout::Attempt && !self.phases.can_retry(self.call) {
             self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
             self.arm_response();
-            return self.client.poll_overdue(context).map(|_| Err(self.client_broke()));
+            timeout = ready!(self.deadline.poll(self.client, context));
         }
-        Poll::Ready(Err(self.client_broke()))
+        Poll::Ready(Err(Broken::UpstreamTimedOut(timeout)))
     }
 
     fn client_broke(&self) -> Broken {

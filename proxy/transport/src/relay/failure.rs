@@ -5,11 +5,12 @@ use shared::{
     request::{stalled, too_slow},
 };
 
-use super::exchange::{Broken, Slow};
+use super::exchange::Broken;
 use crate::{
-    client::{Awaited, ClientStream},
+    client::{ClientStream, ClientTimeout, Direction},
     hooks::{AfterFailure, Attempt, Cause, Event, Failure, FailureKind, Limit, Phases},
     record::{Aborted, Record},
+    response_deadline::ResponseTimeout,
 };
 
 /// What to do about a call that broke off before its response began.
@@ -26,12 +27,12 @@ impl Broken {
     /// Returns the limit that was exceeded, if one was.
     const fn limit(&self) -> Option<Limit> {
         match self {
-            Self::TooSlow(Slow::Upload) => Some(Limit::MinUploadRate),
-            Self::TooSlow(Slow::Download) => Some(Limit::MinDownloadRate),
-            Self::Overdue(Awaited::Request | Awaited::Taking) => Some(Limit::IdleTimeout),
-            Self::Overdue(Awaited::Response) => Some(Limit::ResponseTimeout),
-            Self::Overdue(Awaited::Attempt) => Some(Limit::AttemptTimeout),
-            Self::Overdue(Awaited::RestOfResponse) => Some(Limit::PauseTimeout),
+            Self::ClientTimedOut(ClientTimeout::TooSlow(Direction::Upload)) => Some(Limit::MinUploadRate),
+            Self::ClientTimedOut(ClientTimeout::TooSlow(Direction::Download)) => Some(Limit::MinDownloadRate),
+            Self::ClientTimedOut(ClientTimeout::Idle(_)) => Some(Limit::IdleTimeout),
+            Self::UpstreamTimedOut(ResponseTimeout::Response) => Some(Limit::ResponseTimeout),
+            Self::UpstreamTimedOut(ResponseTimeout::Attempt) => Some(Limit::AttemptTimeout),
+            Self::UpstreamTimedOut(ResponseTimeout::Pause) => Some(Limit::PauseTimeout),
             Self::ClientLeft
             | Self::ClientMalformed
             | Self::BodyRefused(_)
@@ -55,11 +56,13 @@ pub(super) fn of_client(client: &ClientStream, broken: Broken) -> Option<Box<Pro
             Some(Problem::new(Code::HeaderMalformed, "the body's framing is broken").into())
         }
         Broken::BodyRefused(problem) => Some(problem),
-        Broken::Overdue(Awaited::Request) => Some(stalled().into()),
-        Broken::TooSlow(Slow::Upload) => Some(too_slow(client.upload_rate()).into()),
+        Broken::ClientTimedOut(ClientTimeout::Idle(Direction::Upload)) => Some(stalled().into()),
+        Broken::ClientTimedOut(ClientTimeout::TooSlow(Direction::Upload)) => {
+            Some(too_slow(client.min_upload_rate()).into())
+        }
         Broken::ClientLeft
-        | Broken::TooSlow(Slow::Download)
-        | Broken::Overdue(_)
+        | Broken::ClientTimedOut(_)
+        | Broken::UpstreamTimedOut(_)
         | Broken::Upstream(..)
         | Broken::Unprocessed => None,
     }
@@ -76,9 +79,7 @@ pub(super) fn recover<P: Phases>(
     (was_idle, is_replayable): (bool, bool),
 ) -> Recovery {
     let (cause, kind) = match broken {
-        Broken::Overdue(Awaited::Response | Awaited::RestOfResponse | Awaited::Attempt) => {
-            (Cause::Timeout, FailureKind::Failed)
-        }
+        Broken::UpstreamTimedOut(_) => (Cause::Timeout, FailureKind::Failed),
         Broken::Upstream(cause, heard) if was_idle && !heard && cause == Cause::Terminated => {
             (cause, FailureKind::Stale)
         }

@@ -10,7 +10,7 @@ use std::{
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::{framing::Framing, request::Framed};
-use crate::client::{Awaited, ClientStream};
+use crate::client::{ClientStream, ClientTimeout, Direction};
 
 /// A request whose body was not read yet.
 pub struct Incoming<'a> {
@@ -58,7 +58,7 @@ impl<'a> Incoming<'a> {
             // If the client has left, its body does not come either.
             let _sent = self.client.send_continue().await;
         }
-        self.client.wait_for_more();
+        self.client.arm_upload();
         let read = self.read(most).await;
         self.broken = read.is_err();
         read
@@ -92,12 +92,12 @@ impl<'a> Incoming<'a> {
             Poll::Ready(std::io::Result::Ok(buffer.filled().len()))
         })
         .await;
-        match (read, self.client.overdue()) {
+        match (read, self.client.timeout()) {
             (Ok(read), _) if read > 0 => held.extend_from_slice(buffer.filled()),
-            (_, Some(Awaited::Request)) if self.client.is_too_slow() => {
-                return Err(BodyFault::TooSlow(self.client.upload_rate()));
+            (_, Some(ClientTimeout::TooSlow(Direction::Upload))) => {
+                return Err(BodyFault::TooSlow(self.client.min_upload_rate()));
             }
-            (_, Some(Awaited::Request)) => return Err(BodyFault::Stalled),
+            (_, Some(ClientTimeout::Idle(Direction::Upload))) => return Err(BodyFault::Stalled),
             _ => return Err(BodyFault::Broken),
         }
         Ok(())

@@ -83,7 +83,7 @@ async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_conti
         // A stream serves no other request, so that its client need not wait.
         _ if client.is_http2_stream() => false,
         Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
-            let dropped = timeout(BRIEF, client.drop_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            let dropped = timeout(BRIEF, client.discard_body(usize::try_from(length).unwrap_or(usize::MAX)));
             dropped.await.is_ok_and(|dropped| dropped.is_ok())
         }
         Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,

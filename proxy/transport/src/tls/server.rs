@@ -1,91 +1,154 @@
-//! What the proxy shows to clients and asks of them.
+//! TLS towards clients: the settings and the handshake.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
-use tokio_rustls::rustls::{
-    Error, RootCertStore, ServerConfig, SupportedProtocolVersion,
-    crypto::ring,
-    pki_types::{CertificateDer, PrivateKeyDer},
-    server::WebPkiClientVerifier,
-    sign::{CertifiedKey, SingleCertAndKey},
-    version::{TLS12, TLS13},
+use pingora_core::protocols::Stream;
+use tokio::time::timeout;
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        CertificateError, Error, RootCertStore, ServerConfig, SupportedProtocolVersion,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer},
+        server::WebPkiClientVerifier,
+        sign::{CertifiedKey, SingleCertAndKey},
+        version::{TLS12, TLS13},
+    },
 };
 use x509_parser::parse_x509_certificate;
 
-/// A certificate with its key, ready to be used.
+use super::{
+    Handshake, SecureStream, TlsError,
+    protocol::{HTTP1, HTTP2},
+};
+
+/// The TLS settings of a listener: a certificate with its key, and the clients that are accepted.
 #[derive(Clone)]
 pub struct ServerTls {
-    pub(super) config: Arc<ServerConfig>,
-    pub(super) starts_at: i64,
-    pub(super) expires_at: i64,
+    config: Arc<ServerConfig>,
+    starts_at: i64,
+    expires_at: i64,
 }
 
-/// The oldest version of TLS that clients may use.
+/// The minimum version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MinVersion {
-    /// 1.2.
+    /// TLS 1.2.
     Tls12,
-    /// 1.3.
+    /// TLS 1.3.
     Tls13,
 }
 
-/// HTTP/2 as it is called in a handshake (RFC 7301).
-pub(super) const HTTP2: &[u8] = b"h2";
-pub(super) const HTTP1: &[u8] = b"http/1.1";
 const TLS12_UP: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 const TLS13_UP: &[&SupportedProtocolVersion] = &[&TLS13];
 
 impl ServerTls {
-    /// A server with this chain, its own certificate first. With `clients` only those get in that have a certificate
-    /// of one of these authorities. With `http2` they may choose it.
+    /// Returns the settings of a server with this chain, whose first certificate is its own. If
+    /// `client_ca` is set, clients need a certificate of one of these authorities. `http2` offers
+    /// HTTP/2 to clients.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Returns an error if the certificate and the key cannot be used together.
     pub fn new(
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
-        clients: Option<RootCertStore>,
+        client_ca: Option<RootCertStore>,
         min_version: MinVersion,
         http2: bool,
-    ) -> Result<Self, String> {
-        let own = chain.first().ok_or("there is no certificate")?;
+    ) -> Result<Self, TlsError> {
+        let own = chain.first().ok_or(TlsError::EmptyChain)?;
         let (starts_at, expires_at) = parse_x509_certificate(own)
             .map(|(_, certificate)| certificate.validity().clone())
             .map(|validity| (validity.not_before.timestamp(), validity.not_after.timestamp()))
-            .map_err(|_| "the certificate is not X.509".to_owned())?;
+            .map_err(|_| TlsError::NotX509)?;
         let provider = Arc::new(ring::default_provider());
         let versions = match min_version {
             MinVersion::Tls12 => TLS12_UP,
             MinVersion::Tls13 => TLS13_UP,
         };
         let identity = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
-            Error::InconsistentKeys(_) => "the key does not belong to the certificate".to_owned(),
-            _ => "the key is of no kind that can be used; take ECDSA P-256, Ed25519 or RSA".to_owned(),
+            Error::InconsistentKeys(_) => TlsError::KeyMismatch,
+            _ => TlsError::UnsupportedKey,
         })?;
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(versions)
-            .map_err(|error| error.to_string())?;
-        let builder = match clients {
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
+        let builder = match client_ca {
             None => builder.with_no_client_auth(),
             Some(roots) => builder.with_client_cert_verifier(
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                    .build()
-                    .map_err(|error| error.to_string())?,
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build()?,
             ),
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
         let protocols = if http2 { [HTTP2, HTTP1].as_slice() } else { &[HTTP1] };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        // Clients come back without a whole handshake, and nothing is kept for them. The keys are this configuration's
-        // own: who was let in under another one has to prove itself anew.
-        config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+        // Clients resume sessions with tickets, so that the proxy stores nothing for them. The
+        // ticket keys belong to this configuration: a client that another configuration accepted
+        // must present its certificate again.
+        config.ticketer = ring::Ticketer::new()?;
         Ok(Self { config: Arc::new(config), starts_at, expires_at })
+    }
+
+    /// Returns the end of the certificate's validity, in seconds since 1970.
+    #[must_use]
+    pub const fn expires_at(&self) -> i64 {
+        self.expires_at
+    }
+
+    /// Returns the start of the certificate's validity, in seconds since 1970.
+    #[must_use]
+    pub const fn starts_at(&self) -> i64 {
+        self.starts_at
+    }
+
+    /// Does the handshake of a connection.
+    ///
+    /// # Errors
+    /// Returns the outcome if the handshake fails or takes longer than `time`. The client has
+    /// received an alert, if TLS has one for the error.
+    pub(crate) async fn accept(
+        &self,
+        stream: Stream,
+        time: Duration,
+    ) -> Result<Box<SecureStream>, Handshake> {
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
+        match timeout(time, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => Ok(Box::new(SecureStream::new(stream.into()))),
+            Ok(Err(error)) => {
+                let outcome = Handshake::of(&error);
+                match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+                    // The client controls the text of its certificate, so it is not logged.
+                    Some(Error::InvalidCertificate(fault)) => {
+                        let reason = certificate_fault(fault);
+                        log::info!("tls handshake failed: outcome={} reason=\"{reason}\"", outcome.as_str());
+                    }
+                    _ => log::info!("tls handshake failed: outcome={}", outcome.as_str()),
+                }
+                Err(outcome)
+            }
+            Err(_elapsed) => {
+                log::info!("tls handshake failed: outcome=timeout limit_ms={}", time.as_millis());
+                Err(Handshake::Timeout)
+            }
+        }
     }
 }
 
 impl fmt::Debug for ServerTls {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerTls").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+const fn certificate_fault(fault: &CertificateError) -> &'static str {
+    match fault {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "not valid yet",
+        CertificateError::UnknownIssuer => "issuer not in client_ca",
+        CertificateError::BadSignature => "invalid signature",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "not a client certificate"
+        }
+        _ => "malformed",
     }
 }

@@ -1,4 +1,4 @@
-//! TLS towards upstreams: whose certificates are good, and for which name.
+//! TLS towards upstreams: trusted authorities, and the name that a certificate must be valid for.
 
 use std::{
     fmt,
@@ -17,69 +17,68 @@ use tokio_rustls::{
 };
 
 use super::{
-    pem,
-    server::{HTTP1, HTTP2},
+    TlsError, pem,
+    protocol::{HTTP1, HTTP2},
 };
 
-/// Authorities whose certificates upstreams may have.
+/// The authorities that upstreams' certificates must be of.
 #[derive(Clone)]
 pub struct Authorities {
     client: Arc<ClientConfig>,
-    /// The same, for servers that may choose HTTP/2.
+    /// The same settings with HTTP/2 offered.
     http2: Arc<ClientConfig>,
-    /// Tells these from others.
+    /// A hash of the authorities.
     identity: u64,
 }
 
-/// What connections to an upstream are made safe with.
+/// The TLS settings of connections to one upstream.
 #[derive(Clone, Debug, Hash)]
 pub struct Connector {
     name: ServerName<'static>,
     authorities: Authorities,
-    /// Whether the server may choose HTTP/2.
+    /// Whether HTTP/2 is offered.
     http2: bool,
 }
 
-/// Why a connection to an upstream could not be made safe.
+/// The error of a TLS handshake with an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distrust {
-    /// It could not prove that it is who it should be.
+pub(crate) enum HandshakeError {
+    /// The certificate of the upstream is invalid.
     Certificate,
-    /// It speaks no TLS, or none that we do.
+    /// The upstream does not speak TLS, or no version of it in common.
     Protocol,
-    /// It went away.
+    /// The upstream closed the connection.
     Closed,
 }
 
-/// Those that browsers trust, as they were when the proxy was built.
-static PUBLIC: Lazy<Result<Authorities, String>> =
+/// The authorities that browsers trust, as of the build.
+static PUBLIC: Lazy<Result<Authorities, Error>> =
     Lazy::new(|| Authorities::new(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()));
 
 impl Authorities {
-    /// Those that browsers trust.
+    /// Returns the authorities that browsers trust.
     ///
     /// # Errors
-    /// When TLS cannot be had at all, which a test excludes.
-    pub fn public() -> Result<Self, String> {
-        PUBLIC.clone()
+    /// Returns an error if the TLS library cannot be set up.
+    pub fn public() -> Result<Self, TlsError> {
+        PUBLIC.clone().map_err(TlsError::Setup)
     }
 
-    /// Those of a PEM file.
+    /// Reads the authorities of a PEM file.
     ///
     /// # Errors
-    /// When the file cannot be read, or has something else in it.
-    pub fn of_file(path: &Path) -> Result<Self, String> {
-        Self::new(pem::authorities(path)?)
+    /// Returns an error if the file cannot be read, or contains anything else.
+    pub fn of_file(path: &Path) -> Result<Self, TlsError> {
+        Ok(Self::new(pem::authorities(path)?)?)
     }
 
-    fn new(roots: RootCertStore) -> Result<Self, String> {
+    fn new(roots: RootCertStore) -> Result<Self, Error> {
         let mut hasher = DefaultHasher::new();
         for authority in &roots.roots {
             (authority.subject.as_ref(), authority.subject_public_key_info.as_ref()).hash(&mut hasher);
         }
         let mut client = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
+            .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
             .with_no_client_auth();
         client.alpn_protocols = vec![HTTP1.to_vec()];
@@ -102,16 +101,17 @@ impl fmt::Debug for Authorities {
 }
 
 impl Connector {
-    /// For a server of this name, which may choose HTTP/2 or not; `None` when no certificate could have that name.
+    /// Returns the settings for a server of this name. `http2` offers HTTP/2. Returns `None` if the
+    /// name cannot be that of a certificate.
     #[must_use]
     pub fn new(name: &str, authorities: Authorities, http2: bool) -> Option<Self> {
         Some(Self { name: ServerName::try_from(name.to_owned()).ok()?, authorities, http2 })
     }
 
-    /// Encrypts a connection.
+    /// Does the handshake of a connection.
     ///
     /// # Errors
-    /// When the handshake fails, or the server has no certificate that is trusted.
+    /// Returns an error if the handshake fails, or the certificate of the server is not trusted.
     pub async fn secure<T: AsyncRead + AsyncWrite + Unpin>(&self, stream: T) -> io::Result<TlsStream<T>> {
         let Authorities { client, http2, .. } = &self.authorities;
         let connector = TlsConnector::from(Arc::clone(if self.http2 { http2 } else { client }));
@@ -119,10 +119,9 @@ impl Connector {
     }
 }
 
-impl Distrust {
-    /// What a failed handshake says of an upstream.
-    #[must_use]
-    pub fn of(error: &io::Error) -> Self {
+impl HandshakeError {
+    /// Returns the kind of an error of [`Connector::secure`].
+    pub(crate) fn of(error: &io::Error) -> Self {
         match error.get_ref().and_then(|cause| cause.downcast_ref()) {
             Some(Error::InvalidCertificate(_)) => Self::Certificate,
             Some(_) => Self::Protocol,

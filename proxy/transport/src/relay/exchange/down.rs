@@ -70,9 +70,12 @@ impl Download {
 impl<P: Phases> Exchange<'_, P> {
     pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let polled = self.poll_down_either(context);
+        if self.down.unsent.has_moved() {
+            self.deadline.record_sent();
+        }
         let blocked = polled.is_pending() && self.down.unsent.is_stuck();
         if blocked && !self.down.blocked {
-            self.client.wait_for_taking();
+            self.arm_download();
         } else if self.down.blocked && !blocked && polled.is_pending() {
             self.arm_pause();
         }
@@ -160,12 +163,12 @@ impl<P: Phases> Exchange<'_, P> {
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
         // A response before the end of the body leaves a rest that is not read.
         let last = self.up.stage != Stage::Over || self.phases.drain().has_begun();
-        let Self { phases, call, record, client, timeouts, .. } = self;
+        let Self { phases, call, record, client, timeouts, deadline, .. } = self;
         let found = head::read_response(read, &mut unsent.bytes, |out, head, response, nominated| {
             *delimiter = head.delimiter(*is_http10);
             *close |= last || *delimiter == BodyDelimiter::Close;
             record.responded_at = Some(Instant::now());
-            client.wait_for_rest(timeouts.pause);
+            deadline.arm_pause(client, timeouts.pause);
             head::write_response(out, response, nominated, (*delimiter, *close), |lines| {
                 phases.upstream_response_filter(call, record, head.status, lines);
             });

@@ -1,9 +1,9 @@
-//! How long the two ends of an exchange may take. One of them is waited for at a time.
+//! The timeouts of an exchange. Either the client or the upstream is awaited.
 
 use std::time::Instant;
 
 use super::Exchange;
-use crate::{client::Awaited, hooks::Phases};
+use crate::{hooks::Phases, response_deadline::ResponseTimeout};
 
 impl<P: Phases> Exchange<'_, P> {
     /// Records that the whole request was sent, and arms the timeout of the response.
@@ -14,40 +14,49 @@ impl<P: Phases> Exchange<'_, P> {
             return self.arm_pause();
         }
         let left = self.timeouts.response.saturating_sub(now.duration_since(completed));
-        match self.timeouts.attempt {
+        let (timeout, time) = match self.timeouts.attempt {
             Some(attempt) if attempt < left && self.is_idempotent && self.up.again.is_some() => {
-                self.client.wait_for(Awaited::Attempt, attempt);
+                (ResponseTimeout::Attempt, attempt)
             }
-            Some(_) | None => self.client.wait_for(Awaited::Response, left),
-        }
+            Some(_) | None => (ResponseTimeout::Response, left),
+        };
+        self.deadline.arm(self.client, timeout, time);
     }
 
-    /// Arms the timeout of the response again, after the time of this attempt was over.
-    pub(super) fn arm_response(&self) {
+    /// Arms the timeout of the response again, after the attempt timed out.
+    pub(super) fn arm_response(&mut self) {
         let waited = self.record.completed_at.map(|completed| completed.elapsed()).unwrap_or_default();
-        self.client.wait_for(Awaited::Response, self.timeouts.response.saturating_sub(waited));
+        let left = self.timeouts.response.saturating_sub(waited);
+        self.deadline.arm(self.client, ResponseTimeout::Response, left);
     }
 
-    /// Arms the timeout of an upstream that takes nothing of the body: it has as long as for a response.
-    pub(super) fn arm_upstream(&self) {
+    /// Arms the timeout of an upstream that does not read the body. It is that of the response.
+    pub(super) fn arm_upstream(&mut self) {
         if self.record.responded_at.is_some() {
             self.arm_pause();
         } else {
-            self.client.wait_for(Awaited::Response, self.timeouts.response);
+            self.deadline.arm(self.client, ResponseTimeout::Response, self.timeouts.response);
         }
     }
 
-    /// Arms the timeout of a client whose body is read, unless the response has begun.
-    pub(super) fn arm_client(&self) {
+    /// Arms the timeout of a client that sends its body, unless the response has started.
+    pub(super) fn arm_upload(&mut self) {
         if self.record.responded_at.is_some() {
             self.arm_pause();
         } else {
-            self.client.wait_for_more();
+            self.deadline.disarm();
+            self.client.arm_upload();
         }
+    }
+
+    /// Arms the timeout of a client that receives the response.
+    pub(super) fn arm_download(&mut self) {
+        self.deadline.disarm();
+        self.client.arm_download();
     }
 
     /// Arms the timeout of the next piece of the response.
-    pub(super) fn arm_pause(&self) {
-        self.client.wait_for_rest(self.timeouts.pause);
+    pub(super) fn arm_pause(&mut self) {
+        self.deadline.arm_pause(self.client, self.timeouts.pause);
     }
 }

@@ -90,7 +90,7 @@ impl<P: Phases> Exchange<'_, P> {
         if blocked && (moved || !self.up.blocked) {
             self.arm_upstream();
         } else if self.up.blocked && !blocked && polled.is_pending() {
-            self.arm_client();
+            self.arm_upload();
         }
         self.up.blocked = blocked;
         polled
@@ -110,7 +110,7 @@ impl<P: Phases> Exchange<'_, P> {
             self.up.read.reserve(READ_MUCH);
             match ready!(poll_read_buf(Pin::new(&mut *self.client), context, &mut self.up.read)) {
                 Ok(0) | Err(_) => return Poll::Ready(Err(self.client_broke())),
-                Ok(_) => {}
+                Ok(read) => self.deadline.record_received(read),
             }
             if let Err(broken) = self.take_body() {
                 return Poll::Ready(Err(broken));

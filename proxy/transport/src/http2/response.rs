@@ -1,4 +1,4 @@
-//! Our own side's answer in HTTP/1.1, sent as HTTP/2. It is well-formed; where it is not, the stream is reset.
+//! Sends an HTTP/1.1 response as HTTP/2. A response that is malformed resets the stream.
 
 use std::{
     io,
@@ -14,28 +14,28 @@ use super::{
     sending::{Framing, Sending},
 };
 
-/// The answer as it is written.
+/// A response that is written as HTTP/1.1 and sent as HTTP/2.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// Whether the request asks for no body, whatever the answer says of its length.
+pub(super) struct ResponseSender {
+    /// Whether the response has no body, whatever its headers say, because the request is HEAD.
     head_only: bool,
     state: State,
 }
 
-/// What comes next.
+/// The next part of the response.
 #[derive(Debug)]
 enum State {
     /// The rest of a head.
     Head(SendResponse<Bytes>, Vec<u8>),
     /// The rest of the body.
     Body(Sending),
-    /// Nothing: all of it was sent.
+    /// None: the response is complete.
     Done,
-    /// Nothing: it could not be sent.
+    /// None: sending failed.
     Failed,
 }
 
-impl Answer {
+impl ResponseSender {
     pub(super) const fn new(respond: SendResponse<Bytes>, head_only: bool) -> Self {
         Self { head_only, state: State::Head(respond, Vec::new()) }
     }
@@ -44,8 +44,8 @@ impl Answer {
         matches!(self.state, State::Done)
     }
 
-    /// Waits until the client takes the request back.
-    pub(super) fn poll_taken_back(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    /// Completes when the client resets the stream.
+    pub(super) fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
             State::Head(respond, _) => respond.poll_reset(context).map(|_reason| ()),
             State::Body(sending) => sending.poll_reset(context),
@@ -53,7 +53,7 @@ impl Answer {
         }
     }
 
-    /// Takes some bytes of the answer. How many, at least one.
+    /// Sends some bytes of the response. Returns their number, which is at least one.
     pub(super) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
@@ -69,10 +69,10 @@ impl Answer {
         Poll::Ready(Ok(taken))
     }
 
-    /// Moves the body out if these bytes are all that it lacks. The answer is done then.
+    /// Takes the body out if so many bytes complete it. The response is complete then.
     pub(super) fn take_last(&mut self, bytes: usize) -> Option<Sending> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Body(sending) if sending.lacks(bytes) => Some(sending),
+            State::Body(sending) if sending.remaining_is(bytes) => Some(sending),
             other => {
                 self.state = other;
                 None
@@ -88,7 +88,7 @@ impl Answer {
         self.state = State::Failed;
     }
 
-    /// The end of what is written: an answer without another end is complete now.
+    /// Ends the response. A body that is delimited by the end of the connection is complete then.
     pub(super) fn finish(&mut self) {
         if let State::Body(sending) = &mut self.state {
             match sending.finish() {
@@ -106,7 +106,7 @@ impl Answer {
                 if head::is_complete(head) {
                     self.send_head()?;
                 } else if head.len() > head::MAX_HEAD {
-                    return Poll::Ready(Err(broken("its head does not end")));
+                    return Poll::Ready(Err(malformed("the head of the response is too large")));
                 }
                 Poll::Ready(Ok(taken))
             }
@@ -117,17 +117,18 @@ impl Answer {
                 }
                 Poll::Ready(Ok(taken))
             }
-            State::Done => Poll::Ready(Err(broken("it goes on after its end"))),
+            State::Done => Poll::Ready(Err(malformed("the response continues after its end"))),
             State::Failed => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }
     }
 
-    /// Sends the head that was gathered.
+    /// Sends the head.
     fn send_head(&mut self) -> io::Result<()> {
         let State::Head(mut respond, head) = std::mem::replace(&mut self.state, State::Failed) else {
             return Ok(());
         };
-        let (response, framing) = read(&head).ok_or_else(|| broken("its head cannot be read"))?;
+        let (response, framing) =
+            read(&head).ok_or_else(|| malformed("the head of the response is malformed"))?;
         if response.status().is_informational() {
             respond.send_informational(response).map_err(io::Error::other)?;
             self.state = State::Head(respond, Vec::new());
@@ -143,9 +144,9 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
-    /// The library resets the stream of an answer that is not complete, after what was written of it. A client that takes
-    /// nothing would never get to a reset behind it.
+impl Drop for ResponseSender {
+    /// Resets the stream of a response that is not complete. h2 would send the reset after the
+    /// buffered data, where a client that receives nothing would never see it.
     fn drop(&mut self) {
         if let State::Body(sending) = &mut self.state
             && sending.is_stuck()
@@ -155,7 +156,7 @@ impl Drop for Answer {
     }
 }
 
-/// The head without what is of HTTP/1.1 alone, and how its body's end is told.
+/// Parses a head. Returns it without hop-by-hop headers, and the framing of the body.
 fn read(head: &[u8]) -> Option<(Response<()>, Framing)> {
     let (first, lines) = head::lines(head)?;
     let (headers, framing) = head::read(lines)?;
@@ -165,6 +166,6 @@ fn read(head: &[u8]) -> Option<(Response<()>, Framing)> {
     Some((response, framing))
 }
 
-fn broken(what: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
+fn malformed(reason: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }

@@ -1,4 +1,4 @@
-//! A refusal that waits for its client after its request is over.
+//! Sends the rest of a refusal after its request has ended.
 
 use std::{future::poll_fn, io, task::Poll, time::Duration};
 
@@ -6,12 +6,11 @@ use bytes::{Buf as _, Bytes};
 use h2::Reason;
 use tokio::time::timeout;
 
+use super::{sending::Sending, streams::StreamSlot};
 use crate::limits::Limit;
 
-use super::{sending::Sending, streams::Begun};
-
-/// Sends the rest of a body. If the client does not take all of it in time, the stream is reset.
-pub(super) async fn send(mut sending: Sending, mut rest: Bytes, time: Duration, begun: Begun) {
+/// Sends the rest of a body. Resets the stream if the client does not receive all of it in time.
+pub(super) async fn send(mut sending: Sending, mut rest: Bytes, time: Duration, slot: StreamSlot) {
     let all = poll_fn(|context| {
         while !rest.is_empty() {
             match sending.poll_take(context, &rest) {
@@ -22,9 +21,9 @@ pub(super) async fn send(mut sending: Sending, mut rest: Bytes, time: Duration, 
         }
         Poll::Ready(Ok(()))
     });
-    // A client that takes the request back, or leaves, has ended the stream itself.
+    // A client that resets the stream or disconnects has ended the stream itself.
     if timeout(time, all).await.is_err() {
         sending.reset(Reason::CANCEL);
-        begun.record_exceeded(Limit::RefusalTimeout);
+        slot.record_exceeded(Limit::RefusalTimeout);
     }
 }

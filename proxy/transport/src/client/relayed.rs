@@ -1,0 +1,170 @@
+//! The client connection after the head of a request: its body, responses of the proxy, and the
+//! detection of a client that disconnects while it waits.
+
+use std::{
+    io,
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::BufMut as _;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::timeout,
+};
+use tokio_util::io::poll_read_buf;
+
+use super::ClientStream;
+
+/// Maximum number of buffered bytes of pipelined requests.
+const MAX_PIPELINED: usize = 64 << 10;
+/// Maximum space that is reserved for one read of a body.
+const READ_SIZE: usize = 16 << 10;
+/// Maximum length of a buffer that is kept while its call is in flight.
+const MAX_KEPT: usize = 4 << 10;
+/// Maximum time in which a client receives a refusal.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl ClientStream {
+    /// Returns the address of the client.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        super::address(&self.inner)
+    }
+
+    /// Records that the request is an accepted call. An HTTP/2 connection may buffer more after
+    /// that.
+    pub(crate) fn accept_request(&self) {
+        if let Some(stream) = self.http2() {
+            stream.accept();
+        }
+    }
+
+    /// Starts the body of a request: reads return its bytes from now on.
+    pub(crate) fn begin_body(&mut self) {
+        self.replayed = self.head_length;
+        self.deadline.begin_request();
+    }
+
+    /// Returns the buffered bytes of the body.
+    pub(crate) fn buffered(&self) -> &[u8] {
+        self.buffer.get(self.replayed..).unwrap_or_default()
+    }
+
+    /// Takes the buffered bytes of the body, without reading.
+    pub(crate) fn take_buffered(&mut self) -> Vec<u8> {
+        if self.replayed == 0 {
+            return std::mem::take(&mut self.buffer);
+        }
+        let buffered = self.buffered().to_vec();
+        self.buffer.truncate(self.replayed);
+        if buffered.len() > MAX_KEPT {
+            // A call can take long, and does not need this memory.
+            self.buffer.shrink_to_fit();
+        }
+        buffered
+    }
+
+    /// Reads up to `max` more bytes of the body into the buffer. Returns their number, or 0 at the
+    /// end of the connection.
+    pub(crate) async fn buffer_more(&mut self, max: usize) -> io::Result<usize> {
+        std::future::poll_fn(|context| {
+            self.buffer.reserve(max.min(READ_SIZE));
+            let mut space = (&mut self.buffer).limit(max);
+            match poll_read_buf(Pin::new(&mut self.inner), context, &mut space) {
+                Poll::Pending => self.poll_timeout(context).map(Err),
+                Poll::Ready(read) => {
+                    let read = read?;
+                    self.record_received(read);
+                    Poll::Ready(Ok(read))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Returns bytes that were read beyond the end of the body to the buffer, for the next request.
+    pub(crate) fn unread(&mut self, bytes: &[u8]) {
+        let head = self.buffer.len().min(self.head_length);
+        let unread = self.buffer.split_off(self.replayed.clamp(head, self.buffer.len()));
+        self.buffer.truncate(head);
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(&unread);
+        self.replayed = head;
+    }
+
+    /// Completes when the client resets the connection or its deadline expires. Buffers what it
+    /// sends for the next request.
+    ///
+    /// A client that closes its half of the connection may still receive its response (RFC 9293,
+    /// section 3.6), so it is served. A client that has closed both halves looks the same until
+    /// something is written to it.
+    pub(crate) fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        while !self.is_half_closed && self.buffer.len().saturating_sub(self.replayed) < MAX_PIPELINED {
+            match ready!(self.poll_more(context)) {
+                Ok(0) => self.is_half_closed = true,
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(error),
+            }
+        }
+        self.poll_timeout(context)
+    }
+
+    /// Reads and discards so many bytes of a body. Bytes after them stay.
+    pub(crate) async fn discard_body(&mut self, length: usize) -> io::Result<()> {
+        let mut left = length;
+        std::future::poll_fn(|context| {
+            while left > 0 {
+                let mut space = [0; 4096];
+                let (space, _) = space.split_at_mut(left.min(4096));
+                let mut buffer = ReadBuf::new(space);
+                ready!(Pin::new(&mut *self).poll_read(context, &mut buffer))?;
+                match buffer.filled().len() {
+                    0 => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                    read => left -= read,
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Sends `100 Continue`, and arms the deadline of the body.
+    pub(crate) async fn send_continue(&mut self) -> io::Result<()> {
+        let sent = self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        self.arm_upload();
+        sent
+    }
+
+    /// Sends a refusal. Returns an error if the client does not receive it in time. An HTTP/2
+    /// stream buffers it and is reset if the client does not receive it in time, so that nothing
+    /// else of the request is held meanwhile.
+    pub(crate) async fn send_refusal(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(stream) = self.http2() {
+            stream.begin_refusal(REFUSAL_TIMEOUT);
+        }
+        timeout(REFUSAL_TIMEOUT, self.send(bytes)).await?
+    }
+
+    /// Sends all of these bytes. Returns an error if the client receives them too slowly.
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.arm_download();
+        let mut sent = 0;
+        std::future::poll_fn(|context| {
+            while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+                match Pin::new(&mut *self).poll_write(context, rest) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(written)) => sent += written,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return self.poll_timeout(context).map(Err),
+                }
+            }
+            match Pin::new(&mut *self).poll_flush(context) {
+                Poll::Pending => self.poll_timeout(context).map(Err),
+                flushed @ Poll::Ready(_) => flushed,
+            }
+        })
+        .await
+    }
+}

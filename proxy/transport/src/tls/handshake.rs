@@ -1,0 +1,71 @@
+//! Outcomes of TLS handshakes.
+
+use std::io;
+
+use tokio_rustls::rustls::Error;
+
+/// The outcome of a TLS handshake with a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// The connection is encrypted.
+    Done,
+    /// The handshake was not complete in time.
+    Timeout,
+    /// The client closed the connection.
+    Closed,
+    /// The bytes of the client are not TLS.
+    NotTls,
+    /// Client and proxy have no version or cipher in common.
+    Incompatible,
+    /// The client sent no certificate, which is required.
+    NoCertificate,
+    /// The client's certificate is invalid: of another authority, expired, or not the client's.
+    BadCertificate,
+    /// The client sent an alert, for example because it does not trust the proxy.
+    ClientRefused,
+    /// Any other error.
+    Broken,
+}
+
+impl Handshake {
+    /// All outcomes.
+    pub const ALL: [Self; 9] = [
+        Self::Done,
+        Self::Timeout,
+        Self::Closed,
+        Self::NotTls,
+        Self::Incompatible,
+        Self::NoCertificate,
+        Self::BadCertificate,
+        Self::ClientRefused,
+        Self::Broken,
+    ];
+
+    /// Returns the outcome's name in metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Timeout => "timeout",
+            Self::Closed => "closed",
+            Self::NotTls => "not-tls",
+            Self::Incompatible => "incompatible",
+            Self::NoCertificate => "no-certificate",
+            Self::BadCertificate => "bad-certificate",
+            Self::ClientRefused => "client-refused",
+            Self::Broken => "broken",
+        }
+    }
+
+    pub(super) fn of(error: &io::Error) -> Self {
+        match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+            None => Self::Closed,
+            Some(Error::InvalidMessage(_)) => Self::NotTls,
+            Some(Error::PeerIncompatible(_) | Error::NoApplicationProtocol) => Self::Incompatible,
+            Some(Error::NoCertificatesPresented) => Self::NoCertificate,
+            Some(Error::InvalidCertificate(_)) => Self::BadCertificate,
+            Some(Error::AlertReceived(_)) => Self::ClientRefused,
+            Some(_) => Self::Broken,
+        }
+    }
+}
