@@ -1,7 +1,7 @@
 //! The CPU time of one call, part by part: `cargo bench -p shared`.
 //!
-//! A machine's speed is not ours to promise, so the last table gives ratios to one HMAC-SHA256 over 64 bytes
-//! measured in the same run.
+//! A machine's speed is not ours to promise, so the last table gives ratios to one HMAC-SHA256 over
+//! 64 bytes measured in the same run.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -114,7 +114,8 @@ fn lease_cache(c: &mut Criterion) {
     });
 }
 
-/// Returns the meter of a key with `calls` calls in the last minute, and a request to it as its shell gets it.
+/// Returns the meter of a key with `calls` calls in the last minute, and a request to it as its
+/// shell gets it.
 fn meter_with(calls: u32) -> (Meter, String) {
     let mut meter = Meter::default();
     let plain = MeterRequest {

@@ -1,20 +1,23 @@
-//! The second path segment of a tool call, which the gateway forwards without knowing what it means.
+//! The second path segment of a tool call, which the gateway forwards without knowing what it
+//! means.
 
 use std::fmt;
 
 /// A checked action: 1 to 64 of `[A-Za-z0-9._~-]`, neither `.` nor `..`.
 ///
-/// These are RFC 3986's unreserved characters, so an action needs no percent-encoding and no two parsers can
-/// read it differently.
+/// These are RFC 3986's unreserved characters, so an action needs no percent-encoding and no two
+/// parsers can read it differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Action<'a>(&'a str);
 
 impl<'a> Action<'a> {
     /// The longest action, in characters.
-    pub const MAX_LEN: usize = 64;
+    pub(crate) const MAX_LEN: usize = 64;
 
-    /// What an action looks like, for schemas: neither `.` nor `..`, and without lookahead, which not every engine has.
-    pub const PATTERN: &'static str = r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
+    /// The pattern of an action, for schemas: neither `.` nor `..`, and without lookahead, which
+    /// not every engine has.
+    pub(crate) const PATTERN: &'static str =
+        r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
 
     /// Returns the action a path segment spells, or `None` when the segment is not one.
     #[must_use]

@@ -1,7 +1,9 @@
-//! Bytes as `[0-9A-Za-z]`, in blocks of eight bytes, so that coding needs no big numbers and no allocation.
+//! Bytes as `[0-9A-Za-z]`, in blocks of eight bytes, so that coding needs no big numbers and no
+//! allocation.
 //!
-//! A block of `n` bytes takes the fewest characters that can hold it, most significant first. Decoding accepts
-//! exactly what encoding produces: a block that spells a number too large for its bytes is refused.
+//! A block of `n` bytes takes the fewest characters that can hold it, most significant first.
+//! Decoding accepts exactly what encoding produces: a block that spells a number too large for its
+//! bytes is refused.
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BLOCK: usize = 8;
@@ -40,7 +42,8 @@ pub(crate) fn encode(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Fills `bytes` from `text`; `None` when `text` is not exactly what [`encode`] writes for some such bytes.
+/// Fills `bytes` from `text`; `None` when `text` is not exactly what [`encode`] writes for some
+/// such bytes.
 pub(crate) fn decode(text: &[u8], bytes: &mut [u8]) -> Option<()> {
     if text.len() != encoded_len(bytes.len()) {
         return None;

@@ -1,4 +1,4 @@
-//! Whom attempts are counted against, without keeping who it was.
+//! The client that attempts are counted against, under a pseudonym.
 
 use crate::{
     policy::ADMIN_ATTEMPTS,
@@ -26,8 +26,8 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
     format!("caller_{short:032x}")
 }
 
-/// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address, because one subscriber can
-/// use every address of a /64.
+/// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address,
+/// because one subscriber can use every address of a /64.
 ///
 /// ```
 /// use shared::caller::network;
@@ -62,9 +62,10 @@ pub(crate) fn bearer_token(authorization: Option<&str>) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Decides on an admin secret that a caller has presented, `right` or wrong. Only wrong ones are counted, so that any number
-/// of right ones may come at once. Of a caller who has sent too many wrong ones a right one is refused like any other: it
-/// must not show that a guess was right. A right one that is let pass resets the count.
+/// Decides on an admin secret that a caller has presented, `right` or wrong. Only wrong ones are
+/// counted, so that any number of right ones may come at once. If a caller has sent too many wrong
+/// ones, a right one is refused too, because the response must not show that a guess was right. A
+/// right one that passes resets the count.
 pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     wrong.roll(now);
     match (wrong.free(&ADMIN_ATTEMPTS), right) {

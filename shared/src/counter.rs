@@ -1,9 +1,9 @@
-//! One key's calls, counted where they are made: what a [`Meter`](crate::meter::Meter) counts, for a process that
-//! is asked about every call of the key itself, so that it lends nothing. It decides by the same
-//! [`Counts`] as a meter does, and is small, since such a process has one for each key.
+//! One key's calls, counted where they are made: what a [`Meter`](crate::meter::Meter) counts, for
+//! a process that is asked about every call of the key itself, so that it lends nothing. It decides
+//! by the same [`Counts`] as a meter does, and is small, since such a process has one for each key.
 //!
-//! **Promise.** As [`Usage`](crate::quota::Usage)'s, on the clock of whoever holds the counter: each `now` is read
-//! off one [`Clock`](crate::quota::Clock).
+//! **Promise.** As [`Usage`](crate::quota::Usage)'s, on the clock of the process that holds the
+//! counter: each `now` is read off one [`Clock`](crate::quota::Clock).
 
 mod minute;
 mod stored;
@@ -51,8 +51,8 @@ impl Counter {
         self.spend(now);
     }
 
-    /// Notes how an admitted call ended. `uncharged` is the day it was admitted on if it is given back to that day;
-    /// the minute keeps it: it protects the tools.
+    /// Records the outcome of an admitted call. `uncharged` is the day on which it was admitted, if
+    /// it is refunded to that day. The minute keeps it, because the minute protects the tools.
     pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
         self.roll(now);
         if uncharged.is_some_and(|day| narrow(day) == self.day) {
@@ -62,7 +62,8 @@ impl Counter {
         self.last_used = now;
     }
 
-    /// Everything that is counted of a key, for `GET /v1/keys/me`. The record is the key's, or a provisional one.
+    /// Returns everything that is counted of a key, for `GET /v1/keys/me`. `record` may be
+    /// provisional.
     pub fn read(&mut self, record: KeyRecord, now: UnixMillis) -> MeterSnapshot {
         self.roll(now);
         let quota = Some(self.status(&record.policy(), now));

@@ -1,5 +1,6 @@
-//! `GET /docs` and `GET /problems/{code}`: the reference for people, made from the tables that the gateway works
-//! by. Pages stand alone: no script, nothing fetched from elsewhere. maud escapes what is put into them.
+//! `GET /docs` and `GET /problems/{code}`: the reference for people, made from the tables that the
+//! gateway works by. Pages stand alone: no script, nothing fetched from elsewhere. maud escapes
+//! what is put into them.
 
 mod layout;
 mod problem_page;

@@ -1,4 +1,5 @@
-//! The routes without their parameters: what the log calls them and what the reference is generated from.
+//! The routes without their parameters: what the log calls them and what the reference is generated
+//! from.
 
 use crate::{
     method::Method,

@@ -1,4 +1,5 @@
-//! Reads a JSON body field by field and collects every error, so that a client sees all of them at once.
+//! Reads a JSON body field by field and collects every error, so that a client sees all of them at
+//! once.
 
 use std::fmt;
 
@@ -11,18 +12,19 @@ use crate::{
     tool::edit_distance,
 };
 
-/// The members of one JSON object, taken out one by one. A member that is left at the end is an error.
-pub struct Fields {
+/// The members of one JSON object, taken out one by one. A member that is left at the end is an
+/// error.
+pub(crate) struct Fields {
     members: Map<String, Value>,
     known: Vec<&'static str>,
     errors: Vec<FieldError>,
 }
 
-/// An error of a member that has another JSON type than expected. It never quotes the value, because bodies carry
-/// secrets.
+/// An error of a member that has another JSON type than expected. It never quotes the value,
+/// because bodies carry secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ErrorType)]
 #[error("must be {expected}, not {found}")]
-pub struct TypeError {
+pub(crate) struct TypeError {
     expected: &'static str,
     found: &'static str,
 }
@@ -30,7 +32,7 @@ pub struct TypeError {
 impl TypeError {
     /// Returns the error of a `value` where `expected`, such as "a string", must be.
     #[must_use]
-    pub const fn new(expected: &'static str, value: &Value) -> Self {
+    pub(crate) const fn new(expected: &'static str, value: &Value) -> Self {
         Self { expected, found: kind(value) }
     }
 }
@@ -41,7 +43,7 @@ impl Fields {
     /// # Errors
     /// Returns `body-malformed` if it is not, or when it has a member twice: two readers could pick
     /// different ones.
-    pub fn read(body: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
         match serde_json::from_slice(body) {
             Ok(UniqueMembers(members)) => Ok(Self { members, known: Vec::new(), errors: Vec::new() }),
             Err(error) => Err(Problem::new(
@@ -51,9 +53,9 @@ impl Fields {
         }
     }
 
-    /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it. Returns `None`
-    /// after an error.
-    pub fn required<T, E: fmt::Display>(
+    /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it.
+    /// Returns `None` after an error.
+    pub(crate) fn required<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -69,7 +71,7 @@ impl Fields {
     }
 
     /// Takes a member that may be left out. A `null` is a value like any other.
-    pub fn optional<T, E: fmt::Display>(
+    pub(crate) fn optional<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -79,7 +81,7 @@ impl Fields {
     }
 
     /// Takes a member that may be left out, or `null`, which reads as left out.
-    pub fn nullable<T, E: fmt::Display>(
+    pub(crate) fn nullable<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -90,9 +92,14 @@ impl Fields {
         self.optional(name, parse)
     }
 
-    /// Takes a member that is an object with members of its own, and may be left out, or `null`, which reads as left
-    /// out. Its errors are added to this body's, each with its own pointer: `#/limits/minute`.
-    pub fn nullable_object<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    /// Takes a member that is an object with members of its own, and may be left out, or `null`,
+    /// which reads as left out. Its errors are added to this body's, each with its own pointer:
+    /// `#/limits/minute`.
+    pub(crate) fn nullable_object<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
         let members = self.nullable(name, |value| {
             value.as_object().cloned().ok_or_else(|| TypeError::new("an object", value))
         })?;
@@ -109,18 +116,18 @@ impl Fields {
 
     /// Returns true if the body has the member, and it is `null`.
     #[must_use]
-    pub fn is_null(&self, name: &str) -> bool {
+    pub(crate) fn is_null(&self, name: &str) -> bool {
         self.members.get(name).is_some_and(Value::is_null)
     }
 
     /// Returns true if the body has no member that was not taken yet.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// Adds an error of the object as a whole.
-    pub fn add_object_error(&mut self, detail: impl Into<String>) {
+    pub(crate) fn add_object_error(&mut self, detail: impl Into<String>) {
         self.errors.push(FieldError { pointer: "#".to_owned(), detail: detail.into() });
     }
 
@@ -132,7 +139,7 @@ impl Fields {
     ///
     /// # Errors
     /// Returns `fields-invalid` with every error.
-    pub fn finish(self) -> Result<(), Problem> {
+    pub(crate) fn finish(self) -> Result<(), Problem> {
         let errors = self.into_errors();
         if errors.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&errors)) }
     }
@@ -167,7 +174,7 @@ impl Fields {
 ///
 /// # Errors
 /// Returns an error if it is not a string.
-pub fn text(value: &Value) -> Result<&str, TypeError> {
+pub(crate) fn text(value: &Value) -> Result<&str, TypeError> {
     value.as_str().ok_or_else(|| TypeError::new("a string", value))
 }
 
@@ -183,7 +190,8 @@ const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns `#/name`, with the name escaped as RFC 6901 and RFC 3986 demand, and cut to 64 characters.
+/// Returns `#/name`, with the name escaped as RFC 6901 and RFC 3986 demand, and cut to 64
+/// characters.
 fn pointer(name: &str) -> String {
     let mut pointer = "#/".to_owned();
     for c in name.chars().take(64) {

@@ -1,6 +1,7 @@
 //! The edge's signed permission for a proxy: this key, of this tier, may make this one call now.
 //!
-//! The MAC includes the name of the data center, so that a grant of one is worth nothing in another.
+//! The MAC includes the name of the data center, so that a grant of one is worth nothing in
+//! another.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use thiserror::Error;
@@ -93,7 +94,8 @@ pub enum GrantError {
     /// The clocks disagree, or the grant is old.
     #[error("the grant is {age_ms} ms from this clock; expected at most {VALID_MS} ms")]
     Expired {
-        /// Milliseconds between the grant and the clock, in either direction: more than [`VALID_MS`].
+        /// Milliseconds between the grant and the clock, in either direction: more than
+        /// [`VALID_MS`].
         age_ms: u64,
     },
     /// The request was made before.

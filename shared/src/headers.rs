@@ -1,4 +1,5 @@
-//! The names of the headers that have a meaning to the gateway, in lower case, and the rules of forwarding.
+//! The names of the headers that have a meaning to the gateway, in lower case, and the rules of
+//! forwarding.
 
 mod forwarding;
 mod name_set;
@@ -25,18 +26,20 @@ pub const PROOF: &str = "x-gateway-proof";
 pub const KEY_ID: &str = "x-gateway-key-id";
 /// Carries the key's tier to the tool.
 pub const TIER: &str = "x-gateway-tier";
-/// Marks a problem of the gateway's own; its value is the problem's code. Edge and proxy send it with every problem and
-/// with nothing else, and a tool cannot: see [`reaches_client`]. The edge does not charge for a response that has it.
+/// Marks a problem of the gateway's own; its value is the problem's code. Edge and proxy send it
+/// with every problem and with nothing else, and a tool cannot: see [`reaches_client`]. The edge
+/// does not charge for a response that has it.
 pub const PROBLEM: &str = "x-gateway-problem";
-/// Says that the quota was kept by the local budget because the meter was out of reach; its value is `meter`.
+/// Says that the quota was kept by the local budget because the meter was out of reach; its value
+/// is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";
 /// The gateway's own share of the time (W3C Server Timing).
 pub const SERVER_TIMING: &str = "server-timing";
 
 /// Lists the quotas of a key, on every response to it.
-pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+pub(crate) const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
 /// Shows the rest of each quota.
-pub const RATE_LIMIT: &str = "ratelimit";
+pub(crate) const RATE_LIMIT: &str = "ratelimit";
 
 /// Makes browsers call the gateway over TLS only, for a year (RFC 6797). For responses over TLS.
 pub const HSTS: (&str, &str) = ("strict-transport-security", "max-age=31536000");
@@ -62,7 +65,7 @@ const ALLOWED_HEADERS: &str = "*, Authorization, Content-Type, Idempotency-Key, 
 
 /// Returns the headers of a preflight's 204 (Fetch standard), good for a day. Any method and header
 /// may be sent, so that a page can read why a request was refused. `Allow` names the methods that
-/// the path takes, if it leads somewhere.
+/// the path takes, if it is known.
 #[must_use]
 pub fn preflight(methods: &[Method]) -> Vec<Header> {
     let allow = (!methods.is_empty()).then(|| ("allow", method::allow(methods).into()));

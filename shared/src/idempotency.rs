@@ -1,7 +1,8 @@
-//! The state machine behind `Idempotency-Key`: the first request issues a key, and its retries get the same one.
+//! The state machine behind `Idempotency-Key`: the first request issues a key, and its retries get
+//! the same one.
 //!
-//! A meter keeps it at the edge, and the proxy does in direct mode. The header itself, and what is derived from it, are in
-//! [`keys_api`](crate::keys_api).
+//! A meter keeps it at the edge, and the proxy does in direct mode. The header itself, and what is
+//! derived from it, are in [`keys_api`](crate::keys_api).
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ pub struct IssueAttempt {
 }
 
 impl IssueAttempt {
-    /// Makes an attempt from its nonce, the MAC of the request, and the version of the key that signed it.
+    /// Makes an attempt from its nonce, the MAC of the request, and the version of the key that
+    /// signed it.
     pub(crate) const fn new(nonce: String, fingerprint: String, signing: u8) -> Self {
         Self { nonce, fingerprint, signing }
     }

@@ -1,4 +1,5 @@
-//! Keys: the text that a client holds, the record that is stored about it, and who may use or change it.
+//! Keys: the text that a client holds, the record that is stored about it, and who may use or
+//! change it.
 
 mod api_key;
 mod authenticate;

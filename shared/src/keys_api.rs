@@ -1,6 +1,7 @@
 //! The keys API: what its requests say, and its responses, in JSON.
 //!
-//! [`key`](crate::key) holds what a key is. The shells authenticate the caller, read the body, and store what is decided here.
+//! [`key`](crate::key) holds what a key is. The shells authenticate the caller, read the body, and
+//! store what is decided here.
 
 mod change;
 mod changes;

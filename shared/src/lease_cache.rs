@@ -1,13 +1,15 @@
-//! One isolate's side of a key's [`Meter`](crate::meter): it admits calls without a message to the meter.
+//! One isolate's side of a key's [`Meter`](crate::meter): it admits calls without a message to the
+//! meter.
 //!
-//! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each
-//! call, sends a [`MeterRequest`] to the meter if it must, and passes the response to
-//! [`LeaseCache::handle_response`]. The cache never waits. Each call that needs the meter sends its own
-//! request, and nothing of the cache is borrowed while that is in flight.
+//! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each call,
+//! sends a [`MeterRequest`] to the meter if it must, and passes the response to
+//! [`LeaseCache::handle_response`]. The cache never waits. Each call that needs the meter sends its
+//! own request, and nothing of the cache is borrowed while that is in flight.
 //!
-//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock, where
-//! `sent` was read before the request left. A lease that is returned can no longer be spent when its report
-//! leaves. If the clock goes back, every lease ends, and so do those that are in flight.
+//! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock,
+//! where `sent` was read before the request left. A lease that is returned can no longer be spent
+//! when its report leaves. If the clock goes back, every lease ends, and so do those that are in
+//! flight.
 
 mod admission;
 mod backoff;
@@ -47,9 +49,9 @@ const RENEW_WITHIN_MS: u64 = 2_000;
 /// Shortest time between two renewals, in milliseconds.
 const RENEW_GAP_MS: u64 = 1_000;
 
-/// A clock that goes back by no more than this, in milliseconds, is taken to stand still. Requests may read
-/// the clock in another order than they act, and the margins allow for it. A larger step back ends every
-/// lease.
+/// A clock that goes back by no more than this, in milliseconds, is taken to stand still. Requests
+/// may read the clock in another order than they act, and the margins allow for it. A larger step
+/// back ends every lease.
 const MAX_STEP_BACK_MS: u64 = 200;
 
 /// A cache of one key's leases in one isolate, with the key's record and quota status.
@@ -96,14 +98,14 @@ pub struct LeaseCache {
     backoff: Backoff,
     local_budget: LocalBudget,
     latest: UnixMillis,
-    /// The last request that was sent before the clock went back. Leases of requests up to this one are dropped,
-    /// because their start is not known by this clock.
+    /// The last request that was sent before the clock went back. Leases of requests up to this one
+    /// are dropped, because their start is not known by this clock.
     untrusted_seq: u32,
 }
 
 impl LeaseCache {
-    /// Returns an empty cache. `id` must be random and must not have been used before, in the same isolate either.
-    /// The meter takes requests under a known `id` for retries.
+    /// Returns an empty cache. `id` must be random and must not have been used before, in the same
+    /// isolate either. The meter takes requests under a known `id` for retries.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self {
@@ -158,8 +160,8 @@ impl LeaseCache {
         self.ask_meter(key, now)
     }
 
-    /// Applies the meter's response to `request`, which was sent at `sent` (a retry: when it was sent
-    /// first). Returns the decision on the call, or `None` if no call waited.
+    /// Applies the meter's response to `request`, which was sent at `sent` (a retry: when it was
+    /// sent first). Returns the decision on the call, or `None` if no call waited.
     pub fn handle_response(
         &mut self,
         request: &MeterRequest,
@@ -188,8 +190,8 @@ impl LeaseCache {
         }
     }
 
-    /// Records that `request` failed or got no response in time, and decides without the meter. Returns
-    /// `None` if no call waited.
+    /// Records that `request` failed or got no response in time, and decides without the meter.
+    /// Returns `None` if no call waited.
     pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
         self.backoff.record_failure(now);
@@ -197,8 +199,8 @@ impl LeaseCache {
         request.want.then(spent)?.or_else(|| Some(self.decide_without_meter(&request.key, now)))
     }
 
-    /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not available, or
-    /// the gateway refused the call after it was counted.
+    /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not
+    /// available, or the gateway refused the call after it was counted.
     pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: bool, charge: Charge) {
         self.pending.record_end(tool, status);
         if uncharged {
@@ -212,9 +214,9 @@ impl LeaseCache {
         self.leases.first_end()
     }
 
-    /// Returns the report to send to the meter in the background, or `None` if there is nothing to report. A report
-    /// is due once a lease has ended, or once calls have ended while no lease is held. With `renew`, it also requests
-    /// the next lease of a key that is in use.
+    /// Returns the report to send to the meter in the background, or `None` if there is nothing to
+    /// report. A report is due once a lease has ended, or once calls have ended while no lease is
+    /// held. With `renew`, it also requests the next lease of a key that is in use.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
         let ended = self.leases.first_end().is_some_and(|end| end <= now);
@@ -238,8 +240,8 @@ impl LeaseCache {
         self.leases.is_empty() && self.pending.is_empty()
     }
 
-    /// Returns the current moment. If the clock went back, no `until` can be trusted: every lease is dropped, and
-    /// the meter counts it as spent.
+    /// Returns the current moment. If the clock went back, no `until` can be trusted: every lease
+    /// is dropped, and the meter counts it as spent.
     fn observe(&mut self, now: UnixMillis) -> UnixMillis {
         if self.latest.since(now) > MAX_STEP_BACK_MS {
             self.leases.drop_all();
@@ -337,9 +339,9 @@ impl LeaseCache {
         }
     }
 
-    /// Calls of Free keys fail, because their limit is small and they always need the meter. Paid keys continue on a
-    /// local budget, and the meter counts those calls once it is back. A revoked key stays refused. Any other refusal
-    /// may be out of date, and only the meter knows.
+    /// Calls of Free keys fail, because their limit is small and they always need the meter. Paid
+    /// keys continue on a local budget, and the meter counts those calls once it is back. A revoked
+    /// key stays refused. Any other refusal may be out of date, and only the meter knows.
     fn decide_without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
         let retry_ms = self.backoff.remaining_ms(now);
         let record = self.record_or_provisional(key);

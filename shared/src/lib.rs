@@ -1,7 +1,8 @@
-//! What the gateway decides, without doing anything: keys, tiers, quotas, routes, grants and
+//! The decisions of the gateway, as pure functions: keys, tiers, quotas, routes, grants and
 //! problems.
 //!
-//! The edge worker and the proxy are shells around this crate. They do the I/O and leave every decision to it.
+//! The edge worker and the proxy are shells around this crate. They do the I/O and leave every
+//! decision to it.
 //!
 //! **Invariants.** Nothing in here reads a clock, draws randomness, opens anything, waits, or keeps
 //! a global: `now` and entropy are arguments, and every result is a return value. Status codes,
@@ -16,7 +17,7 @@ pub mod caller;
 pub mod counter;
 pub mod docs;
 pub mod endpoint;
-pub mod fields;
+mod fields;
 pub mod grant;
 pub mod headers;
 pub mod idempotency;

@@ -33,8 +33,8 @@ impl Method {
         }
     }
 
-    /// Returns the method that `token` names, or `None` for one that no route takes. Methods are case-sensitive
-    /// (RFC 9110, section 9.1).
+    /// Returns the method that `token` names, or `None` for one that no route takes. Methods are
+    /// case-sensitive (RFC 9110, section 9.1).
     #[must_use]
     pub fn parse(token: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str() == token)

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the machine-readable description. It is made from the same tables as the router and the
-//! problems, so that it cannot contradict them.
+//! `GET /openapi.json`: the machine-readable description. It is made from the same tables as the
+//! router and the problems, so that it cannot contradict them.
 
 mod keys;
 mod operation;
@@ -23,17 +23,20 @@ use outcome::{ANY, Group, HEADERS, canonical};
 /// The version of the description (spec section 9).
 pub const VERSION: &str = "1.0.0";
 
-/// Stands for the server's address in a description that is made before the address is known.
-pub const SERVER: &str = "https://server.invalid";
+/// A placeholder for the server's address in a description that is made before the address is
+/// known.
+pub(crate) const SERVER: &str = "https://server.invalid";
 
-/// Returns the text of the [`document`] for [`SERVER`], to be kept for [`response`].
+/// Returns the text of the [`document`] with a placeholder for the server, which [`response`]
+/// replaces.
 #[must_use]
 pub fn text() -> String {
     // Plain maps and strings always serialise.
     serde_json::to_string(&RangesLast(&document(SERVER))).unwrap_or_default()
 }
 
-/// Writes `*/*` after the other members of its object: code generators take the first media type of a response.
+/// Writes `*/*` after the other members of its object: code generators take the first media type of
+/// a response.
 struct RangesLast<'a>(&'a Value);
 
 impl Serialize for RangesLast<'_> {

@@ -1,6 +1,8 @@
-//! A proxy's signed word to the edge: this data centre asks, now. The counterpart of [`grant`](crate::grant).
+//! A proxy's signed word to the edge: this data centre asks, now. The counterpart of
+//! [`grant`](crate::grant).
 //!
-//! It lets the proxy read what lies below `/internal`. It names no request, as all it can do is read the same again.
+//! It lets the proxy read what lies below `/internal`. It names no request, as all it can do is
+//! read the same again.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use thiserror::Error;
@@ -45,7 +47,8 @@ pub enum TokenError {
         .age_ms.div_ceil(1_000), VALID_MS / 1_000
     )]
     Expired {
-        /// Milliseconds between the token and the clock, in either direction: more than [`VALID_MS`].
+        /// Milliseconds between the token and the clock, in either direction: more than
+        /// [`VALID_MS`].
         age_ms: u64,
     },
 }

@@ -73,7 +73,7 @@ pub struct LimitOverrides {
 }
 
 /// Wrong admin secrets that one client address may send within a minute and within a day.
-pub const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
+pub(crate) const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
 
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".

@@ -1,4 +1,5 @@
-//! Every error a client can see, as RFC 9457 problem details: one type, one table of codes, one rendering.
+//! Every error a client can see, as RFC 9457 problem details: one type, one table of codes, one
+//! rendering.
 
 mod code;
 
@@ -68,7 +69,7 @@ impl Problem {
 
     /// Returns a 422 that names every error of a body at once.
     #[must_use]
-    pub fn invalid_fields(errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid_fields(errors: &[FieldError]) -> Self {
         let detail = match errors {
             [only] => only.to_string(),
             several => {
@@ -93,7 +94,7 @@ impl Problem {
 
     /// Returns the same problem with an extension member (RFC 9457 section 3.2).
     #[must_use]
-    pub fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {
+    pub(crate) fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {
         self.with_json(name, value.into().to_string())
     }
 
@@ -138,8 +139,8 @@ impl Problem {
             .with_headers([mark].into_iter().chain(challenge).chain(self.headers.iter().cloned()))
     }
 
-    /// Put together from its parts, since refusals come in floods. What comes from the table of codes has nothing in it that
-    /// JSON would escape, as a test finds.
+    /// Put together from its parts, since refusals come in floods. What comes from the table of
+    /// codes has nothing in it that JSON would escape, as a test finds.
     fn body(&self, request_id: &RequestId) -> String {
         let (code, status) = (self.code.as_str(), self.status());
         let mut number = itoa::Buffer::new();

@@ -1,8 +1,10 @@
-//! A proxy's proof to the edge that a response is its own, and not that of another server at its address.
+//! A proxy's proof to the edge that a response is its own, and not that of another server at its
+//! address.
 //!
-//! A grant ends with the first half of an HMAC, and the proxy responds with the second half, which only a holder of the
-//! secret can know. So the proof binds all that the grant does (key, request, target, data center and moment), it
-//! follows the rotation of the secret, and it costs neither side another MAC.
+//! A grant ends with the first half of an HMAC, and the proxy responds with the second half, which
+//! only a holder of the secret can know. So the proof binds all that the grant does (key, request,
+//! target, data center and moment), it follows the rotation of the secret, and it costs neither
+//! side another MAC.
 
 use std::fmt;
 
@@ -28,9 +30,11 @@ impl Proof {
         ([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p], Self(proof))
     }
 
-    /// Signs the response to a request without a grant, such as a health probe. `data_center` is the proxy's own.
+    /// Signs the response to a request without a grant, such as a health probe. `data_center` is
+    /// the proxy's own.
     ///
-    /// It proves nothing about a call, because anybody may ask for it: its MAC has a domain of its own.
+    /// It proves nothing about a call, because anybody may ask for it: its MAC has a domain of its
+    /// own.
     #[must_use]
     pub fn of_probe(id: RequestId, data_center: &str, keys: &MacKeys) -> Self {
         let mac = keys.current().1.sign(&[PROBE_DOMAIN, &id.0, data_center.as_bytes()]);

@@ -1,4 +1,5 @@
-//! Counting calls against a [`Policy`](crate::policy::Policy): a rolling minute and the UTC day, exactly.
+//! Counting calls against a [`Policy`](crate::policy::Policy): a rolling minute and the UTC day,
+//! exactly.
 
 mod charge;
 mod clock;

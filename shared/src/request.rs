@@ -1,4 +1,4 @@
-//! What makes a request's head acceptable at all, before anyone asks what it wants.
+//! The limits and the grammar that the head of every request must meet.
 
 mod host;
 
@@ -7,15 +7,17 @@ use crate::{
     problem::{Code, Problem},
 };
 
-/// Most header lines of a request.
+/// Maximum number of header lines of a request.
 pub const MAX_HEADER_LINES: usize = 128;
-/// Most bytes of a request's header lines together, counted as `name: value` and line end.
+/// Maximum number of bytes of a request's header lines together, counted as `name: value` and line
+/// end.
 pub const MAX_HEADER_BYTES: usize = 65_536;
-/// Most bytes of a body, unless the tool's pool says otherwise: 10 MiB.
+/// Maximum number of bytes of a body, unless the tool's pool sets another: 10 MiB.
 pub const MAX_BODY_BYTES: u64 = 10 * 1024 * 1024;
 /// Idle timeout of a client in the middle of a body, in milliseconds.
 pub const BODY_IDLE_TIMEOUT_MS: u64 = 60_000;
-/// Bytes a second that a client must send of a body, or take of a response, on average, unless the proxy says otherwise.
+/// Bytes a second that a client must send of a body, or take of a response, on average, unless the
+/// proxy says otherwise.
 pub const MIN_BODY_RATE: u64 = 1_024;
 /// Timeout for the head of a tool's response, in milliseconds, unless its pool sets another.
 pub const TOOL_RESPONSE_TIMEOUT_MS: u64 = 35_000;
@@ -141,7 +143,7 @@ impl<'a> Head<'a> {
 pub fn too_slow(least: u64) -> Problem {
     Problem::new(
         Code::RequestTimeout,
-        format!("the body came more slowly than {least} bytes a second; send it faster"),
+        format!("the body arrived more slowly than {least} bytes a second; send it faster"),
     )
 }
 
@@ -149,7 +151,7 @@ pub fn too_slow(least: u64) -> Problem {
 #[must_use]
 pub fn stalled() -> Problem {
     let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
-    Problem::new(Code::RequestTimeout, format!("nothing of the body came for {seconds} seconds"))
+    Problem::new(Code::RequestTimeout, format!("timed out: no body data received for {seconds} seconds"))
 }
 
 /// Returns the refusal of a client that took too long to send a short body.
@@ -162,7 +164,7 @@ pub fn late() -> Problem {
 /// Returns the refusal of a body longer than `limit` bytes, stated or counted.
 #[must_use]
 pub fn too_large(limit: u64) -> Problem {
-    Problem::new(Code::BodyTooLarge, format!("the body may have {limit} bytes"))
+    Problem::new(Code::BodyTooLarge, format!("the body is larger than the limit of {limit} bytes"))
 }
 
 fn in_range(essence: &str, range: &str) -> bool {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// 128 random bits, written as 32 lower-case hexadecimal digits, so that it can serve as a trace id too.
+/// 128 random bits, written as 32 lower-case hexadecimal digits, so that it can serve as a trace id
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(pub [u8; 16]);
 

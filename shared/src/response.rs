@@ -10,7 +10,7 @@ use crate::{
 
 const ETAG: &str = "etag";
 
-/// A text that is ready to be sent. It may hold a key, and is not to be printed.
+/// A response that is ready to be sent. It may hold a key, so it must not be printed.
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
@@ -29,7 +29,7 @@ impl Response {
 
     /// Returns a 201 with the created resource as JSON and its path as `Location`.
     #[must_use]
-    pub fn created(body: String, path: String) -> Self {
+    pub(crate) fn created(body: String, path: String) -> Self {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])
     }
 
@@ -46,8 +46,8 @@ impl Response {
         Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
 
-    /// Returns a text that is the same for every client and may be kept for five minutes. Its entity
-    /// tag is weak, because the sender may compress it.
+    /// Returns a text that is the same for every client and may be kept for five minutes. Its
+    /// entity tag is weak, because the sender may compress it.
     pub(crate) fn public(media_type: &'static str, body: String) -> Self {
         let tag = format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len());
         let response = Self::new(200, media_type, "public, max-age=300", body);
@@ -60,8 +60,8 @@ impl Response {
         self.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
     }
 
-    /// Returns 304 without a body if one of the request's `If-None-Match` values names this text (RFC 9110, section
-    /// 13.1.2), and this text otherwise.
+    /// Returns 304 without a body if one of the request's `If-None-Match` values names this text
+    /// (RFC 9110, section 13.1.2), and this text otherwise.
     #[must_use]
     pub fn if_none_match<'a>(self, values: impl Iterator<Item = &'a [u8]>) -> Self {
         let opaque = |tag: &'a [u8]| tag.strip_prefix(b"W/").unwrap_or(tag);

@@ -99,13 +99,14 @@ pub enum Route<'a> {
     Docs,
     /// `GET /problems/{code}`
     ProblemPage(Code),
-    /// `OPTIONS` on any path: the methods it takes, none if it leads nowhere.
+    /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
     Preflight(&'static [Method]),
 }
 
 impl<'a> Route<'a> {
-    /// Parses the method and the target of a request. Returns its route and its query. An `OPTIONS` is never refused,
-    /// because browsers show a page the response to the actual request only if the preflight has passed.
+    /// Parses the method and the target of a request. Returns its route and its query. An `OPTIONS`
+    /// is never refused, because browsers show a page the response to the actual request only if
+    /// the preflight has passed.
     ///
     /// # Errors
     /// As [`Target::parse`] and [`Route::parse`].
@@ -120,9 +121,9 @@ impl<'a> Route<'a> {
     /// Returns the one route that `method` and `path` name.
     ///
     /// # Errors
-    /// Returns `path-malformed` for a path that two parsers could read differently, `tool-unknown` or
-    /// `route-unknown` for an unknown one, and `method-not-allowed` with `Allow` for a known one with
-    /// another method. An `OPTIONS` is never refused.
+    /// Returns `path-malformed` for a path that two parsers could read differently, `tool-unknown`
+    /// or `route-unknown` for an unknown one, and `method-not-allowed` with `Allow` for a known one
+    /// with another method. An `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         let (place, method) = (Place::parse(path), Method::parse(method));
         if method == Some(Method::Options) {

@@ -41,7 +41,8 @@ impl MacKey {
         }
     }
 
-    /// HMAC-SHA256 over `parts` in order, without separators: callers pass parts of fixed length, save the last.
+    /// HMAC-SHA256 over `parts` in order, without separators: callers pass parts of fixed length,
+    /// save the last.
     #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
         self.run(parts).finalize().into_bytes().into()

@@ -48,8 +48,9 @@ impl StatusReport {
         Self { status, tools }
     }
 
-    /// Reads what a proxy reports; `None` when it is no report. A tool it does not name is not available, and one
-    /// that is not known here is left out: edge and proxy may be of different versions.
+    /// Reads what a proxy reports; `None` when it is no report. A tool it does not name is not
+    /// available, and one that is not known here is left out: edge and proxy may be of different
+    /// versions.
     #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
         let reported: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -74,8 +75,9 @@ impl StatusReport {
 /// The result of a request for a report.
 pub type StatusOutcome = Result<StatusReport, Problem>;
 
-/// The last outcome, kept for a second, so that readers of the public status do not each cost a request to an origin. One
-/// reader asks for the next outcome; until it is there, the others are served the last one for another second.
+/// The last outcome, kept for a second, so that readers of the public status do not each cost a
+/// request to an origin. One reader asks for the next outcome; until it is there, the others are
+/// served the last one for another second.
 #[derive(Debug, Default)]
 pub struct StatusCache {
     last: Option<(UnixMillis, StatusOutcome)>,
@@ -92,8 +94,8 @@ impl StatusCache {
         Self { last: None, asked_at: None }
     }
 
-    /// Returns the outcome to serve. If there is none, the caller must ask an origin and [`store`](Self::store) what
-    /// came of it.
+    /// Returns the outcome to serve. If there is none, the caller must ask an origin and
+    /// [`store`](Self::store) what came of it.
     pub fn get(&mut self, now: UnixMillis) -> Option<StatusOutcome> {
         let asked = self.asked_at.is_some_and(|at| now.since(at) < Self::FRESH_MS);
         let limit = if asked { Self::STALE_MS } else { Self::FRESH_MS };

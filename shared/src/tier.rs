@@ -1,4 +1,4 @@
-//! What a key is paid for (spec section 8). What each tier may do is in [`crate::policy`].
+//! The tiers of keys (spec section 8). The limits of each tier are in [`crate::policy`].
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ impl Tier {
         }
     }
 
-    /// Returns the tier of a [`Tier::code`]; `None` for a byte that is none.
+    /// Returns the tier of a [`Tier::code`]; `None` for any other byte.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.code() == code)

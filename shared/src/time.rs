@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed down.
+/// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed
+/// down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnixMillis(pub u64);
@@ -16,7 +17,7 @@ pub struct UtcDay(pub u64);
 const DAY_MS: u64 = 86_400_000;
 
 impl UnixMillis {
-    /// Whole seconds since the epoch, rounded down.
+    /// Returns the whole seconds since the epoch, rounded down.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
@@ -46,13 +47,13 @@ impl UnixMillis {
         UtcDay(self.0 / DAY_MS)
     }
 
-    /// This moment moved on by `ms`; stays at the end of time rather than wrap.
+    /// Returns the moment `ms` milliseconds later. Saturates instead of wrapping.
     #[must_use]
     pub const fn plus(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// This moment moved back by `ms`; stays at the epoch rather than wrap.
+    /// Returns the moment `ms` milliseconds earlier. Saturates at the epoch.
     #[must_use]
     pub const fn minus(self, ms: u64) -> Self {
         Self(self.0.saturating_sub(ms))

@@ -1,5 +1,5 @@
-//! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names every table
-//! that has to learn of it.
+//! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names
+//! every table that has to learn of it.
 
 use std::fmt;
 
@@ -106,7 +106,7 @@ impl Tool {
         }
     }
 
-    /// Returns the tool of a [`Tool::code`]; `None` for a byte that is none.
+    /// Returns the tool of a [`Tool::code`]; `None` for any other byte.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.code() == code)
@@ -114,7 +114,7 @@ impl Tool {
 
     /// Returns the tool's purpose, in the words of the spec.
     #[must_use]
-    pub const fn purpose(self) -> &'static str {
+    pub(crate) const fn purpose(self) -> &'static str {
         match self {
             Self::Biolink => "bio link page generation",
             Self::Build => "website builder (AI-powered)",
@@ -143,7 +143,8 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.as_str() == segment)
     }
 
-    /// Up to three tools whose names are closest to `segment`, best first, for the caller who mistyped.
+    /// Returns up to three tools whose names are closest to `segment`, best first, for the caller
+    /// who mistyped.
     #[must_use]
     pub fn nearest(segment: &str) -> Vec<Self> {
         let lower: String = segment.chars().take(32).flat_map(char::to_lowercase).collect();
@@ -160,7 +161,8 @@ impl fmt::Display for Tool {
     }
 }
 
-/// Levenshtein distance in characters: how many insertions, deletions and replacements lie between two words.
+/// Levenshtein distance in characters: how many insertions, deletions and replacements lie between
+/// two words.
 #[must_use]
 pub fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();

@@ -46,9 +46,10 @@ impl<'a> Address<'a> {
         self.secure
     }
 
-    /// Returns true if a secret may be taken from the request: it came over TLS, `http_allowed` is set (local development
-    /// behind another name), or the URL names this very machine. A caller must not rely on this if nothing routes by the
-    /// URL's host, because the client can then choose it freely; [`is_confidential`] goes by the peer's address.
+    /// Returns true if a secret may be taken from the request: it came over TLS, `http_allowed` is
+    /// set (local development behind another name), or the URL names this very machine. A caller
+    /// must not rely on this if nothing routes by the URL's host, because the client can then
+    /// choose it freely; [`is_confidential`] goes by the peer's address.
     #[must_use]
     pub fn is_confidential(&self, http_allowed: bool) -> bool {
         self.secure || http_allowed || is_loopback(self.authority)
@@ -63,9 +64,9 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Returns true if a request could not be read on the way: it is `encrypted` with TLS, or comes from a process of this
-/// machine. `peer` is the address of the connection's other end, if it is known. What the request says of itself, such as
-/// its `Host`, decides nothing.
+/// Returns true if a request could not be read on the way: it is `encrypted` with TLS, or comes
+/// from a process of this machine. `peer` is the address of the connection's other end, if it is
+/// known. What the request says of itself, such as its `Host`, decides nothing.
 #[must_use]
 pub fn is_confidential(encrypted: bool, peer: Option<IpAddr>) -> bool {
     encrypted || peer.is_some_and(|peer| peer.to_canonical().is_loopback())
@@ -74,7 +75,8 @@ pub fn is_confidential(encrypted: bool, peer: Option<IpAddr>) -> bool {
 /// Refuses a request that carries a secret and is not `confidential`.
 ///
 /// # Errors
-/// Returns `https-required`. It is not a redirect, because a redirect would hide the mistake until the secret is stolen.
+/// Returns `https-required`. It is not a redirect, because a redirect would hide the mistake until
+/// the secret is stolen.
 pub fn check_confidential(confidential: bool) -> Result<(), Problem> {
     if confidential {
         return Ok(());

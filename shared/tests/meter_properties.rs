@@ -1,4 +1,5 @@
-//! The promises of a [`Meter`], which hold for messages in any order and number, and across restarts.
+//! The promises of a [`Meter`], which hold for messages in any order and number, and across
+//! restarts.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use proptest::{collection::vec, prelude::*};
@@ -127,7 +128,8 @@ struct Caches {
 }
 
 impl Caches {
-    /// Returns the next request: an old one again, or a new one that reports what was spent of the cache's leases.
+    /// Returns the next request: an old one again, or a new one that reports what was spent of the
+    /// cache's leases.
     fn next(&mut self, step: &Step, day: UtcDay) -> MeterRequest {
         if let (Some(again), false) = (&step.repeats, self.sent.is_empty()) {
             return again.get(&self.sent).clone();

@@ -1,4 +1,5 @@
-//! The promises of [`Usage`], for any order of calls, any steps of the clock and any changes of the policy.
+//! The promises of [`Usage`], for any order of calls, any steps of the clock and any changes of the
+//! policy.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, num::NonZeroU32};
@@ -64,7 +65,8 @@ fn policy() -> impl Strategy<Value = Policy> {
     (1u32..20, day).prop_map(|(minute, day)| Policy { minute: NonZeroU32::new(minute).unwrap(), day })
 }
 
-/// Steps of the machine's clock between two calls: mostly time passing, now and then a jump either way.
+/// Steps of the machine's clock between two calls: mostly time passing, now and then a jump either
+/// way.
 fn step() -> impl Strategy<Value = i64> {
     prop_oneof![
         6 => 0i64..300,

@@ -61,7 +61,7 @@ impl Minute {
         }
     }
 
-    /// As [`RollingMinute::freed_at`].
+    /// Returns the same as [`RollingMinute::freed_at`].
     pub(super) fn freed_at(&self, n: u32) -> Option<UnixMillis> {
         match self {
             Self::Few(few) => {

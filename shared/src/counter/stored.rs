@@ -14,8 +14,8 @@ pub struct CounterError {
 }
 
 impl Counter {
-    /// Adds the counter of a key to `out`, if anything of it counts still at `now`: a call of the last minute, or
-    /// of today.
+    /// Adds the counter of a key to `out`, if anything of it counts still at `now`: a call of the
+    /// last minute, or of today.
     pub fn write(&self, id: &KeyId, now: UnixMillis, out: &mut Vec<u8>) {
         let mut current = self.clone();
         current.roll(now);

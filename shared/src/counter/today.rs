@@ -1,4 +1,4 @@
-//! What today's calls of one key were, in few bytes while they are much alike.
+//! Today's calls of one key, in few bytes while they are much alike.
 
 use crate::{meter::Tally, tool::Tool};
 

@@ -1,4 +1,4 @@
-//! What all pages have in common.
+//! The layout that all pages share.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -40,7 +40,8 @@ pub(super) fn page(title: &str, description: &str, content: &Markup) -> Response
     ])
 }
 
-/// Returns the markup of a command or a message. It scrolls rather than wraps, and can be reached by keyboard for that.
+/// Returns the markup of a command or a message. It scrolls rather than wraps, and can be reached
+/// by keyboard for that.
 pub(super) fn sample(label: &str, text: &str) -> Markup {
     html! {
         pre tabindex="0" role="region" aria-label=(label) { code { (text) } }

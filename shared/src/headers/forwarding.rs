@@ -1,4 +1,5 @@
-//! Decides which headers pass through the gateway: from the client to the tool, and from the tool to the client.
+//! Decides which headers pass through the gateway: from the client to the tool, and from the tool
+//! to the client.
 
 use super::{
     RESERVED_PREFIX,
@@ -40,8 +41,8 @@ pub fn reaches_client(name: &str) -> bool {
 pub struct PassedHeaders(u32);
 
 impl PassedHeaders {
-    /// Returns the set with one more header; `None` if `name` is not withheld by default. `name` in any
-    /// case.
+    /// Returns the set with one more header; `None` if `name` is not withheld by default. `name` in
+    /// any case.
     #[must_use]
     pub fn with(self, name: &str) -> Option<Self> {
         ORIGIN_WIDE.place(name).map(|place| Self(self.0 | 1 << place))
@@ -82,7 +83,8 @@ impl<'a> Nominated<'a> {
     }
 }
 
-/// Returns the members of a comma-separated header value (RFC 9110, section 5.6.1), without empty ones.
+/// Returns the members of a comma-separated header value (RFC 9110, section 5.6.1), without empty
+/// ones.
 pub fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }

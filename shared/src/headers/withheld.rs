@@ -3,9 +3,9 @@
 use super::{API_KEY, RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, name_set::NameSet};
 
 /// Client headers that no tool receives, beside those with a prefix of [`TRUSTED_X_PREFIXES`] or
-/// [`TRUSTED_PREFIXES`]. They concern one hop, carry a credential, or say something that applications
-/// believe if a proxy in front of them says it: who the client is, how it is connected, or what it
-/// really asks for.
+/// [`TRUSTED_PREFIXES`]. They concern one hop, carry a credential, or say something that
+/// applications believe if a proxy in front of them says it: who the client is, how it is
+/// connected, or what it really asks for.
 pub(super) static WITHHELD_FROM_TOOLS: NameSet = NameSet::new(&[
     "te",
     "host",
@@ -90,8 +90,8 @@ pub(super) const TRUSTED_X_PREFIXES: [&str; 24] = [
 /// The same for names that do not begin with `x-`.
 pub(super) const TRUSTED_PREFIXES: [&str; 5] = ["cf-", "client-cert", "l5d-", "remote-", "ssl-client-"];
 
-/// Tool headers that no client receives, beside those with [`RESERVED_PREFIX`]: they concern one hop
-/// (RFC 9110, section 7.6.1) or are the gateway's to write.
+/// Tool headers that no client receives, beside those with [`RESERVED_PREFIX`]: they concern one
+/// hop (RFC 9110, section 7.6.1) or are the gateway's to write.
 pub(super) static WITHHELD_FROM_CLIENTS: NameSet = NameSet::new(&[
     "te",
     "trailer",
@@ -105,8 +105,8 @@ pub(super) static WITHHELD_FROM_CLIENTS: NameSet = NameSet::new(&[
     "proxy-authenticate",
 ]);
 
-/// Tool headers that a client receives only if the tool's pool passes them. They change how a browser
-/// treats everything under the gateway's name, or name the tool's software.
+/// Tool headers that a client receives only if the tool's pool passes them. They change how a
+/// browser treats everything under the gateway's name, or name the tool's software.
 pub(super) static ORIGIN_WIDE: NameSet = NameSet::new(&[
     "nel",
     "server",

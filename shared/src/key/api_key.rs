@@ -54,7 +54,8 @@ pub struct KeyEntropy {
     pub secret: [u8; 16],
 }
 
-/// A text that is a key by its public checksum. Nothing in it may be trusted before [`ApiKey::verify`].
+/// A text that is a key by its public checksum. Nothing in it may be trusted before
+/// [`ApiKey::verify`].
 ///
 /// ```
 /// use shared::{

@@ -16,7 +16,8 @@ pub enum KeyError {
     Missing,
     /// Prefix, length, alphabet or checksum is wrong: a typo.
     Malformed,
-    /// Forged, or unknown, or another secret than the key's. Clients must not be able to distinguish these.
+    /// Forged, or unknown, or another secret than the key's. Clients must not be able to
+    /// distinguish these.
     Invalid,
     /// The whole secret is right, but the key has expired.
     Expired,
@@ -27,7 +28,8 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// Returns what is wrong and what to do, as clients see it. Refusals come in floods, so that it is not formatted.
+    /// Returns what is wrong and what to do, as clients see it. Refusals come in floods, so that it
+    /// is not formatted.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "send your API key in the header X-API-Key",

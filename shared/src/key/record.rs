@@ -1,4 +1,4 @@
-//! What is stored about a key. The secret itself is not: only its SHA-256.
+//! The stored record of a key. It holds the SHA-256 of the secret, and never the secret itself.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -100,7 +100,8 @@ pub struct KeyRecord {
     pub expires_at: Option<UnixMillis>,
 }
 
-/// An error of a stored text that is not a key record. It names the place and never quotes the text.
+/// An error of a stored text that is not a key record. It names the place and never quotes the
+/// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("stored key record cannot be read: line {line} column {column}")]
 pub struct RecordError {
@@ -111,8 +112,8 @@ pub struct RecordError {
 }
 
 impl KeyRecord {
-    /// Returns the provisional record of a key whose own cannot be read yet: what its MAC proves, at
-    /// version 0, so that any stored record is newer.
+    /// Returns the provisional record of a key whose own cannot be read yet: what its MAC proves,
+    /// at version 0, so that any stored record is newer.
     #[must_use]
     pub const fn provisional(key: &VerifiedKey) -> Self {
         Self {
@@ -141,15 +142,16 @@ impl KeyRecord {
     /// Returns the record as it is stored.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // A record is plain strings and numbers, which always serialise; an empty text would read as a fault.
+        // A record is plain strings and numbers, which always serialise; an empty text would read
+        // as a fault.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Checks that `key` may be used.
     ///
     /// # Errors
-    /// Returns [`KeyError::Invalid`] for another secret. Only a caller with the whole secret of this
-    /// key learns that it is revoked, disabled or expired.
+    /// Returns [`KeyError::Invalid`] for another secret. Only a caller with the whole secret of
+    /// this key learns that it is revoked, disabled or expired.
     pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyError> {
         let former = self.former.filter(|former| now < former.until);
         let known = self.secret.matches(&key.secret) || former.is_some_and(|f| f.hash.matches(&key.secret));
@@ -174,8 +176,9 @@ impl KeyRecord {
     /// Returns true if this record says anything that a verifier cannot learn from the key's text
     /// alone.
     #[must_use]
-    pub fn says_more_than(&self, key: &VerifiedKey) -> bool {
-        // What a key may do does not depend on these three. Whatever is added to a record counts until it is named here.
+    pub(crate) fn says_more_than(&self, key: &VerifiedKey) -> bool {
+        // The rights of a key do not depend on these three. Whatever is added to a record counts
+        // until it is named here.
         let (version, biolink_plan, issued_at) = (self.version, self.biolink_plan, self.issued_at);
         self.public() != Self { version, biolink_plan, issued_at, ..Self::provisional(key) }
     }

@@ -22,8 +22,8 @@ const DEFAULT_GRACE_S: u64 = 86_400;
 /// `holder`. A `null` takes limits and expiry away and erases the holder.
 ///
 /// # Errors
-/// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is an
-/// error.
+/// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is
+/// an error.
 pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let mut fields = Fields::read(body)?;
     let unlimited = fields.is_null("limits").then(LimitOverrides::default);

@@ -1,16 +1,20 @@
-//! The feed of key changes: `GET /internal/keys/changes?cursor=&limit=`, for proxies that verify keys by themselves.
+//! The feed of key changes: `GET /internal/keys/changes?cursor=&limit=`, for proxies that verify
+//! keys by themselves.
 //!
-//! The feed holds the newest record of each key of which a record says more than the key's own text: of keys that
-//! were changed, and of those issued with limits or an end of their own. Records are without their holders.
+//! The feed holds the newest record of each key of which a record says more than the key's own
+//! text: of keys that were changed, and of those issued with limits or an end of their own. Records
+//! are without their holders.
 //!
-//! **What a reader does.** The first request has no cursor. Each further one has the cursor of the page before, and
-//! follows at once while there are more keys. The reader keeps the record of the highest version of each key,
-//! because a page may repeat what it has, and all records come again when the feed was reset. It judges a key by
-//! [`KeyRecord::check`] of that record, or of [`KeyRecord::provisional`] for a key that the feed does not name.
+//! **What a reader does.** The first request has no cursor. Each further one has the cursor of the
+//! page before, and follows at once while there are more keys. The reader keeps the record of the
+//! highest version of each key, because a page may repeat what it has, and all records come again
+//! when the feed was reset. It judges a key by [`KeyRecord::check`] of that record, or of
+//! [`KeyRecord::provisional`] for a key that the feed does not name.
 //!
-//! Edge and proxy may be of different versions: fields are only ever added, with a default, and an unknown one is
-//! ignored. An unknown *value*, such as a new tier, makes a page unreadable, because a reader that skipped the record
-//! could serve a key that has ended. Proxies must learn new values first.
+//! Edge and proxy may be of different versions: fields are only ever added, with a default, and an
+//! unknown one is ignored. An unknown *value*, such as a new tier, makes a page unreadable, because
+//! a reader that skipped the record could serve a key that has ended. Proxies must learn new values
+//! first.
 
 mod cursor;
 mod request;
@@ -46,7 +50,8 @@ pub enum ChangesError {
         /// Bytes of the response.
         length: usize,
     },
-    /// The page has no keys and says that there are more. A reader would repeat its request for ever.
+    /// The page has no keys and says that there are more. A reader would repeat its request for
+    /// ever.
     #[error("is empty and says that there is more")]
     Endless,
     /// The page is of another version.
@@ -68,7 +73,8 @@ pub enum ChangesError {
 impl ChangesPage {
     /// Maximum number of keys on a page.
     pub const MAX_KEYS: usize = 1_000;
-    /// Maximum length of a page in bytes, enough for [`ChangesPage::MAX_KEYS`] of the longest records.
+    /// Maximum length of a page in bytes, enough for [`ChangesPage::MAX_KEYS`] of the longest
+    /// records.
     pub const MAX_BYTES: usize = 512 * 1024;
 
     /// Returns a page of these records, which are sent without their holders.

@@ -47,7 +47,8 @@ pub struct IssuedKey {
     pub key: ApiKey,
     /// To store.
     pub record: KeyRecord,
-    /// Whether origins that verify keys by their text must know the record before the key is handed out.
+    /// Whether origins that verify keys by their text must know the record before the key is handed
+    /// out.
     pub beyond_text: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Listing keys: `GET /v1/keys?cursor=&limit=&email=&tier=&status=`, and what `GET /v1/keys/{id}?include=` asks for.
+//! Listing keys: `GET /v1/keys?cursor=&limit=&email=&tier=&status=`, and what `GET
+//! /v1/keys/{id}?include=` asks for.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::{
 
 /// Keys on a page when the request does not say.
 const DEFAULT_LIMIT: u32 = 50;
-/// Most keys on a page: as many records as the store reads at once.
+/// Maximum number of keys on a page: as many records as the store reads at once.
 const MAX_LIMIT: u32 = 100;
 const MAX_CURSOR: usize = 2_048;
 
@@ -44,19 +45,19 @@ pub struct KeyFilter {
 pub struct Position {
     /// The store's own cursor of the stretch in which it ended; empty for the first one.
     pub store: String,
-    /// The last key that was looked at, if the stretch goes on behind it.
+    /// The last key that was read, if the stretch continues after it.
     pub after: Option<KeyId>,
 }
 
 impl ListRequest {
     /// The statuses that a key may have.
-    pub const STATUSES: [&'static str; 3] = ["active", "disabled", "revoked"];
+    pub(crate) const STATUSES: [&'static str; 3] = ["active", "disabled", "revoked"];
 
     /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
     ///
     /// # Errors
-    /// Returns `fields-invalid` for a parameter that is unknown or sent twice, a value out of bounds,
-    /// or a cursor that was never handed out.
+    /// Returns `fields-invalid` for a parameter that is unknown or sent twice, a value out of
+    /// bounds, or a cursor that was never handed out.
     pub fn read(query: Option<&str>, keys: &MacKeys) -> Result<Self, Problem> {
         let mut request = Self { from: None, limit: DEFAULT_LIMIT, filter: KeyFilter::default() };
         for (name, value) in parameters(query)? {
@@ -104,7 +105,7 @@ impl Position {
 
     /// Returns the cursor as clients get it: URL-safe, and signed, so that a forged one is refused.
     #[must_use]
-    pub fn to_cursor(&self, keys: &MacKeys) -> String {
+    pub(crate) fn to_cursor(&self, keys: &MacKeys) -> String {
         let after = self.after.map(|id| id.to_string()).unwrap_or_default();
         let payload = format!("{after}.{}", self.store);
         let tag = keys.current().1.sign(&[Self::DOMAIN, payload.as_bytes()]);

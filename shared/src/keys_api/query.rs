@@ -6,7 +6,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::{Code, Problem};
 
-/// Returns the parameters of a query, percent-decoded. A `+` stands for itself, because e-mail addresses have it.
+/// Returns the parameters of a query, percent-decoded. A `+` stands for itself, because e-mail
+/// addresses have it.
 ///
 /// # Errors
 /// Returns `fields-invalid` for a parameter that is sent twice or is not UTF-8.

@@ -27,8 +27,8 @@ pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value
     Some(body)
 }
 
-/// Returns the usage of one window. `held` calls are lent to the gateway's locations, which return what they do not
-/// use within seconds.
+/// Returns the usage of one window. `held` calls are lent to the gateway's locations, which return
+/// what they do not use within seconds.
 fn window(status: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMillis) -> Value {
     json!({
         "limit": status.map(|status| status.limit),

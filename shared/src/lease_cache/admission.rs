@@ -12,7 +12,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
 pub enum Step {
-    /// The call is decided. A request that comes with it renews a lease and is sent in the background.
+    /// The call is decided. A request that comes with it renews a lease and is sent in the
+    /// background.
     Decided(Admission, Option<MeterRequest>),
     /// The request must be sent to the meter, and the call waits for the response.
     Ask(MeterRequest),
@@ -35,7 +36,8 @@ pub enum Admission {
     Deny(Denial, QuotaStatus),
     /// The key may not be used.
     Refuse(KeyError),
-    /// The meter is out of reach, and calls of the tier then wait, because one could exceed the limit.
+    /// The meter is out of reach, and calls of the tier then wait, because one could exceed the
+    /// limit.
     Unavailable {
         /// Milliseconds until the meter is asked again.
         retry_ms: u64,

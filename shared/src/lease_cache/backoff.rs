@@ -2,12 +2,14 @@
 
 use crate::time::UnixMillis;
 
-/// Pause after the first failure, in milliseconds. It is short, because one lost message is no outage.
+/// Pause after the first failure, in milliseconds. It is short, because one lost message is no
+/// outage.
 const FIRST_MS: u64 = 1_000;
 /// Longest pause, in milliseconds.
 const LONGEST_MS: u64 = 5_000;
 
-/// An exponential backoff. Requests that a call would wait for are sent only while it is not active.
+/// An exponential backoff. Requests that a call would wait for are sent only while it is not
+/// active.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     until: UnixMillis,

@@ -2,7 +2,8 @@
 
 use crate::{quota::Denial, time::UnixMillis};
 
-/// Longest time for which a denial is cached, in milliseconds. A key may get a higher limit meanwhile.
+/// Longest time for which a denial is cached, in milliseconds. A key may get a higher limit
+/// meanwhile.
 const MAX_MS: u64 = 30_000;
 
 /// A cache of one denial.
@@ -17,7 +18,8 @@ struct Entry {
 }
 
 impl CachedDenial {
-    /// Caches a denial until a call would pass, or until the meter says that it is worth asking again.
+    /// Caches a denial until a call would pass, or until the meter says that it is worth asking
+    /// again.
     pub(super) fn store(&mut self, denial: Denial, recheck_ms: Option<u64>, now: UnixMillis) {
         let for_ms = recheck_ms.unwrap_or(denial.retry_ms).min(denial.retry_ms).min(MAX_MS);
         self.0 = Some(Entry { denial, at: now, for_ms });

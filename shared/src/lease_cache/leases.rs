@@ -79,8 +79,8 @@ impl Leases {
         self.0.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
     }
 
-    /// Returns the running totals of all leases. Leases that have ended or are used up are returned to the meter
-    /// with this report.
+    /// Returns the running totals of all leases. Leases that have ended or are used up are returned
+    /// to the meter with this report.
     pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
         let reports = self.0.iter().map(|lease| lease.report(now)).collect();
         self.0.retain(|lease| lease.spendable(now));

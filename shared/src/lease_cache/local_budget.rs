@@ -9,7 +9,8 @@ use crate::{
 /// The budget is one part in this many of the key's minute, for each isolate.
 const SHARE: u32 = 4;
 
-/// A sliding window over the calls that one isolate admits without a meter. It has no limit for the day.
+/// A sliding window over the calls that one isolate admits without a meter. It has no limit for the
+/// day.
 #[derive(Debug, Default)]
 pub(super) struct LocalBudget(Usage);
 

@@ -51,8 +51,8 @@ impl Pending {
         Charge(Place::Debt)
     }
 
-    /// Refunds a call to the day it was counted on. A batch holds the refunds of one day, and a day that
-    /// is over takes none. A debt that is in flight already stays.
+    /// Refunds a call to the day it was counted on. A batch holds the refunds of one day, and a day
+    /// that is over takes none. A debt that is in flight already stays.
     pub(super) fn refund(&mut self, charge: Charge) {
         let gathered = &mut self.gathering;
         match charge.0 {

@@ -18,8 +18,8 @@ impl Rate {
         self.current = self.current.saturating_add(1);
     }
 
-    /// Returns the calls per 1,000 seconds over this interval and the one before; a burst counts from
-    /// its first second.
+    /// Returns the calls per 1,000 seconds over this interval and the one before; a burst counts
+    /// from its first second.
     pub(super) fn per_1000_seconds(&mut self, now: UnixMillis) -> u32 {
         self.roll(now);
         let span_ms = if self.previous == 0 { 0 } else { INTERVAL_MS } + now.0 % INTERVAL_MS;

@@ -5,10 +5,12 @@ use crate::{
     time::UnixMillis,
 };
 
-/// Time for which a refusal is cached, in milliseconds. It is short, because a key may be enabled again.
+/// Time for which a refusal is cached, in milliseconds. It is short, because a key may be enabled
+/// again.
 const KEEP_MS: u64 = 5_000;
 
-/// Maximum number of secrets of one key whose refusal is cached: the current one, the former one, and some more.
+/// Maximum number of secrets of one key whose refusal is cached: the current one, the former one,
+/// and some more.
 const MAX_SECRETS: usize = 4;
 
 /// A cache of refused secrets, each with the reason and the end of its entry.

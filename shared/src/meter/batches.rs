@@ -47,6 +47,7 @@ pub(super) enum BatchOutcome {
     New,
     /// It was taken before.
     Duplicate,
-    /// Its holder is not tracked, so it may be a duplicate. Its calls are counted and its refunds are not.
+    /// Its holder is not tracked, so it may be a duplicate. Its calls are counted and its refunds
+    /// are not.
     Untracked,
 }

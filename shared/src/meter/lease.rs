@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::{quota::Usage, time::UnixMillis};
 
 /// Lifetime of a lease, in milliseconds, counted by the meter from its response. It bounds how long
-/// a revoked or downgraded key can go on.
+/// a revoked or downgraded key can continue.
 pub const TTL_MS: u64 = 10_000;
 
 /// Length of the slots in which a cache reports what it spent, in milliseconds from its request.
-pub const SLOT_MS: u64 = 250;
+pub(crate) const SLOT_MS: u64 = 250;
 
 /// The terms of a lease, as the meter grants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,8 +55,8 @@ impl Lease {
 
     /// Counts what `report` adds to what was known.
     ///
-    /// A call spent in slot `s` was spent before `from + (s + 1) * SLOT_MS`, because `from` is later than the
-    /// moment the holder counts from. It is counted at that moment.
+    /// A call spent in slot `s` was spent before `from + (s + 1) * SLOT_MS`, because `from` is
+    /// later than the moment the holder counts from. It is counted at that moment.
     pub(super) fn apply(&mut self, report: &Report, usage: &mut Usage) {
         for &(slot, total) in &report.spent {
             let at = self.from.plus(slot.saturating_add(1).saturating_mul(SLOT_MS)).min(self.until);

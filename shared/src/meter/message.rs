@@ -25,8 +25,8 @@ pub enum Message {
     Ask(MeterRequest),
     /// A lease cache requests the whole state. It is handled like [`Message::Ask`] for no call.
     Read(MeterRequest),
-    /// An administrator or the key's holder changes the record. `record` is what KV holds, for a meter that has
-    /// not met the key yet.
+    /// An administrator or the key's holder changes the record. `record` is what KV holds, for a
+    /// meter that has not met the key yet.
     Change {
         /// The stored record, if there is one.
         #[serde(default)]
@@ -82,7 +82,7 @@ pub struct MeterRequest {
     pub holder: u64,
     /// A sequence number. A retry repeats it and gets the same response.
     pub seq: u32,
-    /// The key, as its MAC vouches for it.
+    /// The key, verified by its MAC.
     pub key: VerifiedKey,
     /// Whether a call waits for the response.
     pub want: bool,
@@ -145,8 +145,8 @@ pub struct MeterResponse {
     /// The meter's day, on which this call and the calls of this lease are counted.
     #[serde(default)]
     pub day: UtcDay,
-    /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may come back then.
-    /// A call is sure to pass only after [`Denial::retry_ms`].
+    /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may
+    /// come back then. A call is sure to pass only after [`Denial::retry_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_ms: Option<u64>,
 }
@@ -243,7 +243,7 @@ impl Change {
     /// Returns true if it changes the holder alone, which can be corrected and erased in every
     /// state of the key.
     #[must_use]
-    pub const fn is_of_holder_alone(&self) -> bool {
+    pub(crate) const fn is_of_holder_alone(&self) -> bool {
         matches!(
             self,
             Self::Patch {

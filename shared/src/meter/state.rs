@@ -122,8 +122,9 @@ impl Meter {
         response
     }
 
-    /// Brings the count up to `now`: what was reported, then what has ended without a report, then what has left
-    /// the window. A lease never outlasts its day, so all of it is counted on the day it was granted.
+    /// Brings the count up to `now`: what was reported, then what has ended without a report, then
+    /// what has left the window. A lease never outlasts its day, so all of it is counted on the day
+    /// it was granted.
     fn settle(&mut self, request: &MeterRequest, now: UnixMillis) {
         for report in &request.reports {
             if let Some(lease) = self.leases.iter_mut().find(|lease| lease.id == report.lease) {
@@ -214,7 +215,8 @@ impl Meter {
         self.record.as_ref().map(|record| self.assumed().status(&record.policy(), now))
     }
 
-    /// Returns a response that decides nothing. It acknowledges the request's batch, which was taken now or before.
+    /// Returns a response that decides nothing. It acknowledges the request's batch, which was
+    /// taken now or before.
     fn response(&self, request: &MeterRequest) -> MeterResponse {
         let batch = request.batch.as_ref().map_or(0, |batch| batch.number);
         let version = self.record.as_ref().map_or(0, |record| record.version);

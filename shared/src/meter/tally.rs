@@ -1,4 +1,4 @@
-//! What today's calls were, for the holder of the key to read. Nothing is decided by it.
+//! Today's calls by tool and status, for the holder of the key to read. Nothing is decided by it.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl Tally {
     /// Maximum number of distinct statuses: tools choose their statuses, and state is bounded.
     const MAX_STATUSES: usize = 64;
 
-    /// Begins anew when the day is another.
+    /// Resets the counts if the day has changed.
     pub fn roll(&mut self, day: UtcDay) {
         if self.day != day {
             *self = Self { day, ..Self::default() };
@@ -39,8 +39,8 @@ impl Tally {
     }
 }
 
-/// Skips unknown tools: one that only another version of the worker knows must not make a key's whole state
-/// unreadable.
+/// Skips unknown tools: one that only another version of the worker knows must not make a key's
+/// whole state unreadable.
 fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u32>, D::Error> {
     let named = BTreeMap::<String, u32>::deserialize(stored)?;
     Ok(named.into_iter().filter_map(|(name, calls)| Tool::parse(&name).map(|tool| (tool, calls))).collect())

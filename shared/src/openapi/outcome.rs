@@ -1,4 +1,4 @@
-//! What may come of a call: the problems, grouped as operations share them, and the headers of
+//! The outcomes of a call: the problems, grouped as operations share them, and the headers of
 //! responses.
 
 use crate::problem::Code;
@@ -16,7 +16,7 @@ pub(super) fn of_a_tool() -> Map<String, Value> {
         .collect()
 }
 
-/// Problems of one status that come together.
+/// A group of problems with one status, which operations share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Malformed,

@@ -1,4 +1,5 @@
-//! Calls to an origin that failed: whether they may be retried, and the problem that the client gets.
+//! Calls to an origin that failed: whether they may be retried, and the problem that the client
+//! gets.
 
 use thiserror::Error;
 
@@ -38,8 +39,8 @@ pub enum Execution {
     Possible,
 }
 
-/// Returns the detail of a failed call: the tool, what happened and, for a POST, whether the tool may have executed it, so
-/// that the client knows whether it may send it again.
+/// Returns the detail of a failed call: the tool, what happened and, for a POST, whether the tool
+/// may have executed it, so that the client knows whether it may send it again.
 #[must_use]
 pub fn failure_detail(tool: Tool, method: CallMethod, execution: Execution, what: &str) -> String {
     match (method, execution) {
@@ -50,12 +51,12 @@ pub fn failure_detail(tool: Tool, method: CallMethod, execution: Execution, what
 }
 
 impl OriginError {
-    /// Returns what a response means that carries no [`Proof`](crate::proof::Proof). The platform responds with 521 to 530
-    /// itself if it cannot connect, and with 524 if a response is late. Anything else is of some other server, whatever
-    /// its status.
+    /// Returns what a response means that carries no [`Proof`](crate::proof::Proof). The platform
+    /// responds with 521 to 530 itself if it cannot connect, and with 524 if a response is late.
+    /// Anything else is of some other server, whatever its status.
     ///
-    /// A POST may then have been executed all the same: a load balancer in front of the proxy may have passed it on
-    /// before it responded itself.
+    /// A POST may then have been executed all the same: a load balancer in front of the proxy may
+    /// have passed it on before it responded itself.
     #[must_use]
     pub const fn of_unproven_response(status: u16) -> Self {
         match status {
@@ -65,18 +66,19 @@ impl OriginError {
         }
     }
 
-    /// Returns true if the origin itself is out of reach, and not just this one call's connection. A proxy
-    /// that is alive responds before a call can be [`OriginError::TimedOut`].
+    /// Returns true if the origin itself is out of reach, and not just this one call's connection.
+    /// A proxy that is alive responds before a call can be [`OriginError::TimedOut`].
     #[must_use]
-    pub const fn is_unreachable(self) -> bool {
+    pub(crate) const fn is_unreachable(self) -> bool {
         match self {
             Self::Refused | Self::TimedOut | Self::Rejected | Self::Foreign => true,
             Self::Lost => false,
         }
     }
 
-    /// Returns true if the call may be sent to another origin: not if an origin may have executed it, unless it only
-    /// reads. A late response is no reason: the tool is slow, not the origin dead.
+    /// Returns true if the call may be sent to another origin: not if an origin may have executed
+    /// it, unless it only reads. A late response is no reason: the tool is slow, not the origin
+    /// dead.
     #[must_use]
     pub const fn is_retryable(self, method: CallMethod) -> bool {
         match (self, method) {

@@ -1,4 +1,4 @@
-//! Which origins responded lately.
+//! An isolate's memory of the origins that responded lately.
 
 use super::{AVOID_MS, CONFIRMED_MS, OriginError, Origins};
 use crate::time::UnixMillis;
@@ -19,8 +19,8 @@ impl Reachability {
         self.set(index, LastSeen::Reached(now));
     }
 
-    /// Records a failed call. If the failure does not show that the origin is out of reach, the origin only has to be
-    /// probed before the next POST.
+    /// Records a failed call. If the failure does not show that the origin is out of reach, the
+    /// origin only has to be probed before the next POST.
     pub fn record_failure(&mut self, index: usize, error: OriginError, now: UnixMillis) {
         if error.is_unreachable() {
             self.set(index, LastSeen::Unreached(now));
@@ -29,7 +29,8 @@ impl Reachability {
         }
     }
 
-    /// Returns true if the origin responded within the last [`CONFIRMED_MS`] and no call to it has failed since.
+    /// Returns true if the origin responded within the last [`CONFIRMED_MS`] and no call to it has
+    /// failed since.
     #[must_use]
     pub fn is_confirmed(&self, index: usize, now: UnixMillis) -> bool {
         let confirms =
@@ -37,9 +38,9 @@ impl Reachability {
         self.0.iter().any(|(other, seen)| *other == index && confirms(seen))
     }
 
-    /// Returns the indexes of `origins` in the order to ask them: best first, those that were lately out of reach last.
-    /// All are in it, since the memory may be wrong; a single one is in it twice, since a connection kept open may
-    /// have been closed just before it was used.
+    /// Returns the indexes of `origins` in the order to ask them: best first, those that were
+    /// lately out of reach last. All are in it, since the memory may be wrong; a single one is in
+    /// it twice, since a connection kept open may have been closed just before it was used.
     #[must_use]
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
         let avoids = |seen: &LastSeen| matches!(seen, LastSeen::Unreached(at) if now.since(*at) < AVOID_MS);

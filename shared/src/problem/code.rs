@@ -126,7 +126,7 @@ impl Code {
     /// Returns the problem's `type` up to its name: our own pages, relative to the address that was
     /// called, or IANA's types where one is registered (draft-ietf-httpapi-ratelimit-headers).
     #[must_use]
-    pub const fn type_base(self) -> &'static str {
+    pub(crate) const fn type_base(self) -> &'static str {
         match self {
             Self::QuotaExceeded => "https://iana.org/assignments/http-problem-types#",
             _ => "/problems/",
@@ -140,10 +140,10 @@ impl Code {
         matches!(self, Self::GrantInvalid | Self::KeyMissing | Self::KeyMalformed | Self::KeyInvalid)
     }
 
-    /// Returns the value of `WWW-Authenticate` for a 401, which RFC 9110, section 11.6.1, demands. Returns `None` for
-    /// any other status.
+    /// Returns the value of `WWW-Authenticate` for a 401, which RFC 9110, section 11.6.1, demands.
+    /// Returns `None` for any other status.
     #[must_use]
-    pub fn challenge(self) -> Option<Cow<'static, str>> {
+    pub(crate) fn challenge(self) -> Option<Cow<'static, str>> {
         match (self.status(), self) {
             (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.into()),
             (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.into()),

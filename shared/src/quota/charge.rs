@@ -1,9 +1,9 @@
-//! Which calls count against the day.
+//! The rule for calls that do not count against the day.
 
 use crate::problem::Code;
 
-/// Returns true if a call that ended with `status` is refunded to its day: the gateway `refused` it after it was counted, or
-/// the tool was not available.
+/// Returns true if a call that ended with `status` is refunded to its day: the gateway `refused` it
+/// after it was counted, or the tool was not available.
 ///
 /// ```
 /// use shared::quota::is_uncharged;

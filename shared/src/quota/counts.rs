@@ -1,4 +1,4 @@
-//! What follows from what is counted, in whatever form it is kept.
+//! The decisions that follow from the counts of a key, in whatever form they are kept.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +8,8 @@ use crate::{
     time::UnixMillis,
 };
 
-/// The calls of one key that count now: what no longer counts must have been forgotten before anything is asked.
+/// The calls of one key that count now: what no longer counts must have been forgotten before
+/// anything is asked.
 pub trait Counts {
     /// Returns the calls counted in the last minute.
     fn in_minute(&self) -> u32;

@@ -52,7 +52,7 @@ impl QuotaStatus {
 
     /// Returns the status for a cache that holds `held` calls beside what is free.
     #[must_use]
-    pub fn with_held(self, held: u32) -> Self {
+    pub(crate) fn with_held(self, held: u32) -> Self {
         let more = |own: WindowStatus| WindowStatus {
             remaining: own.remaining.saturating_add(held).min(own.limit),
             ..own
@@ -60,7 +60,8 @@ impl QuotaStatus {
         Self { minute: more(self.minute), day: self.day.map(more) }
     }
 
-    /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota without limit is left out.
+    /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota
+    /// without limit is left out.
     #[must_use]
     pub fn headers(&self) -> [Header; 2] {
         let policy =

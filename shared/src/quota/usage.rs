@@ -8,9 +8,9 @@ use crate::{
     time::{UnixMillis, UtcDay},
 };
 
-/// Any 60 seconds, in quarters of a second. A count stays 300 ms longer than it must: that much may lie between the
-/// moment a call is counted and the moment it is let through, or be hidden by a small step of a clock. What can be
-/// sustained is 0.7 % below the limit.
+/// Any 60 seconds, in quarters of a second. A count stays 300 ms longer than it must: that much may
+/// lie between the moment a call is counted and the moment it is let through, or be hidden by a
+/// small step of a clock. What can be sustained is 0.7 % below the limit.
 pub type RollingMinute = Rolling<250, 60_300>;
 
 /// The calls of one key that count now.
@@ -34,9 +34,9 @@ pub type RollingMinute = Rolling<250, 60_300>;
 /// assert!(matches!(usage.admit(&policy, now.plus(denial.retry_ms)), Decision::Allow(_)));
 /// ```
 ///
-/// **Promise.** On the key's own [`Clock`], no interval of 60 seconds, both its ends included, and no UTC day holds
-/// more calls admitted here than the policy allowed at the last of them, whatever the order of `now`. What is
-/// refunded does not count towards its day.
+/// **Promise.** On the key's own [`Clock`], no interval of 60 seconds, both its ends included, and
+/// no UTC day holds more calls admitted here than the policy allowed at the last of them, whatever
+/// the order of `now`. What is refunded does not count towards its day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     clock: Clock,
@@ -68,7 +68,7 @@ impl Usage {
     }
 
     /// Returns the moment on the key's own clock, which the other calls take.
-    pub fn read_clock(&mut self, now: UnixMillis) -> UnixMillis {
+    pub(crate) fn read_clock(&mut self, now: UnixMillis) -> UnixMillis {
         self.clock.read(now)
     }
 
@@ -87,7 +87,8 @@ impl Usage {
         self.day_used = self.day_used.saturating_add(n);
     }
 
-    /// Gives `n` calls of `day` back to the day's quota. The minute keeps them: it protects the tools.
+    /// Gives `n` calls of `day` back to the day's quota. The minute keeps them: it protects the
+    /// tools.
     pub fn refund(&mut self, day: UtcDay, n: u32) {
         if day == self.day {
             self.day_used = self.day_used.saturating_sub(n);

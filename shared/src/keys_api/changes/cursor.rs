@@ -28,8 +28,8 @@ impl Cursor {
         Self(format!("{}-{number}", begun.0))
     }
 
-    /// Reads the cursor of a page. Returns `None` for an empty text, more than 64 characters, or others than letters,
-    /// digits, `-` and `_`.
+    /// Reads the cursor of a page. Returns `None` for an empty text, more than 64 characters, or
+    /// others than letters, digits, `-` and `_`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -37,7 +37,7 @@ impl Cursor {
         well_formed.then(|| Self(text.to_owned()))
     }
 
-    /// Returns the number after which to go on in the feed that began at `begun` and has come to
+    /// Returns the number after which to continue in the feed that began at `begun` and has come to
     /// `last`. It is 0, the very beginning, for a cursor from another feed or from further on: the
     /// feed was lost, or set back, since then.
     #[must_use]

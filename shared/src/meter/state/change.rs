@@ -7,8 +7,9 @@ use crate::{
     time::UnixMillis,
 };
 
-/// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an hour. KV may
-/// not show a record for a minute or more after it was written. Later than that, no record means no key.
+/// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an
+/// hour. KV may not show a record for a minute or more after it was written. Later than that, no
+/// record means no key.
 const PROVISIONAL_MS: u64 = 3_600_000;
 
 /// The version after the one that issuing writes.
@@ -51,7 +52,8 @@ impl Meter {
             (change, KeyStatus::Revoked { .. }, _) if !change.is_of_holder_alone() => {
                 return ChangeOutcome::Revoked;
             }
-            // What a provisional record lacks must not be written over the stored one; only an end may come first.
+            // What a provisional record lacks must not be written over the stored one; only an end
+            // may come first.
             (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return ChangeOutcome::Unknown,
             (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
                 let before = record.clone();

@@ -1,4 +1,4 @@
-//! How many calls a meter lends to a lease cache.
+//! The number of calls that a meter lends to a lease cache.
 
 use super::Meter;
 use crate::{
@@ -12,14 +12,15 @@ use crate::{
 /// The smallest lease that is granted. Less than that is better left for all.
 const MIN_LEASE: u32 = 2;
 
-/// The shortest lease that is granted, in milliseconds: the last of a day are too short to be of use.
+/// The shortest lease that is granted, in milliseconds: the last of a day are too short to be of
+/// use.
 const MIN_TTL_MS: u64 = 2_000;
 
 impl Meter {
-    /// Grants a lease of the calls that the cache will use before the lease ends, and a little for chance, less what
-    /// it will have used of other leases by then. If that is too little, the cache renews early. A lease is at most
-    /// the cache's share of half of what is free, or an eighth if many caches share, so that one that goes quiet
-    /// blocks little.
+    /// Grants a lease of the calls that the cache will use before the lease ends, and a little for
+    /// chance, less what it will have used of other leases by then. If that is too little, the
+    /// cache renews early. A lease is at most the cache's share of half of what is free, or an
+    /// eighth if many caches share, so that one that goes quiet blocks little.
     pub(super) fn lend(
         &mut self,
         request: &MeterRequest,

@@ -17,8 +17,9 @@ const CAPACITY: usize = 16;
 #[serde(transparent)]
 pub(super) struct ResponseCache(Vec<CachedResponse>);
 
-/// The part of a response that a retry gets again. A denial is kept too: the lease cache may have it already when the
-/// same request is repeated, and a lease that came with a second response would be lost.
+/// The part of a response that a retry gets again. A denial is kept too: the lease cache may have
+/// it already when the same request is repeated, and a lease that came with a second response would
+/// be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CachedResponse {
     at: UnixMillis,
