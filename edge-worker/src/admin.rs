@@ -2,7 +2,7 @@
 
 use shared::{caller, meter::Attempt, problem::Problem};
 
-use crate::{edge::Edge, meter};
+use crate::{context::RequestContext, meter_client};
 
 const CLIENT_ADDRESS: &str = "cf-connecting-ip";
 
@@ -10,10 +10,10 @@ const CLIENT_ADDRESS: &str = "cf-connecting-ip";
 ///
 /// # Errors
 /// `https-required`, `admin-required`, or as [`check`].
-pub(crate) async fn authorize(edge: &Edge<'_>) -> Result<(), Problem> {
-    let secret = caller::bearer(edge.incoming.header("authorization"))?;
-    edge.address.check_confidential(edge.bindings.http_allowed)?;
-    check(edge, secret).await
+pub(crate) async fn authorize(context: &RequestContext<'_>) -> Result<(), Problem> {
+    let secret = caller::bearer(context.incoming.header("authorization"))?;
+    context.address.check_confidential(context.bindings.http_allowed)?;
+    check(context, secret).await
 }
 
 /// Checks an admin secret. The meter of the client's address counts wrong attempts: after too many, the
@@ -21,9 +21,9 @@ pub(crate) async fn authorize(edge: &Edge<'_>) -> Result<(), Problem> {
 ///
 /// # Errors
 /// `admin-secret-invalid`, `attempts-exceeded`, `meter-unavailable`.
-pub(crate) async fn check(edge: &Edge<'_>, secret: &str) -> Result<(), Problem> {
-    let caller = caller::name(edge.incoming.header(CLIENT_ADDRESS), &edge.bindings.signing);
-    let right = edge.bindings.admin.matches(secret);
+pub(crate) async fn check(context: &RequestContext<'_>, secret: &str) -> Result<(), Problem> {
+    let caller = caller::name(context.incoming.header(CLIENT_ADDRESS), &context.bindings.signing);
+    let right = context.bindings.admin.matches(secret);
     let attempt = if right { Attempt::Right } else { Attempt::Wrong };
-    caller::admitted(&meter::attempt(edge, &caller, attempt).await?, right)
+    caller::admitted(&meter_client::attempt(context, &caller, attempt).await?, right)
 }

@@ -13,7 +13,7 @@ use worker::{Context, Env};
 
 use crate::{
     bindings::Bindings,
-    edge::Edge,
+    context::RequestContext,
     handlers::{call_tool, change_key, issue_key, key_changes, list_keys, pages, read_own_key, status},
     incoming::Incoming,
     log::Line,
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) async fn dispatch(
     incoming: &Incoming,
     env: &Env,
-    ctx: &Context,
+    execution: &Context,
     line: &mut Line,
 ) -> Result<Answer, Problem> {
     let address = Address::parse(&incoming.url).ok_or_else(unreadable)?;
@@ -35,25 +35,25 @@ pub(crate) async fn dispatch(
     }
     let head = Head::read(incoming.lines())?;
     let bindings = Bindings::from_env(env)?;
-    let edge = Edge { incoming, address, head, bindings: &bindings, ctx };
+    let context = RequestContext { incoming, address, head, bindings: &bindings, execution };
     let response = match route {
-        Route::CallTool(call) => return call_tool::handle(&edge, &call, line).await,
-        Route::IssueKey => issue_key::handle(&edge, line).await,
-        Route::ReadOwnKey => read_own_key::handle(&edge, line).await,
+        Route::CallTool(call) => return call_tool::handle(&context, &call, line).await,
+        Route::IssueKey => issue_key::handle(&context, line).await,
+        Route::ReadOwnKey => read_own_key::handle(&context, line).await,
         Route::Health => Ok(Response::health()),
-        Route::Status => status::tools(&edge).await,
-        Route::OpenApi => Ok(pages::openapi(&edge)),
-        Route::Docs => Ok(pages::docs(&edge)),
+        Route::Status => status::tools(&context).await,
+        Route::OpenApi => Ok(pages::openapi(&context)),
+        Route::Docs => Ok(pages::docs(&context)),
         Route::ProblemPage(code) => Ok(docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
-        Route::RotateOwnKey => change_key::rotate_own(&edge, line).await,
-        Route::RevokeOwnKey => change_key::revoke_own(&edge, line).await,
-        Route::ListKeys => list_keys::handle(&edge, query).await,
-        Route::ReadKey(id) => change_key::read(&edge, &id, query, line).await,
-        Route::ChangeKey(id) => change_key::patch(&edge, &id, line).await,
-        Route::RevokeKey(id) => change_key::revoke(&edge, &id, line).await,
-        Route::RotateKey(id) => change_key::rotate(&edge, &id, line).await,
-        Route::KeyChanges => key_changes::handle(&edge, query, line).await,
+        Route::RotateOwnKey => change_key::rotate_own(&context, line).await,
+        Route::RevokeOwnKey => change_key::revoke_own(&context, line).await,
+        Route::ListKeys => list_keys::handle(&context, query).await,
+        Route::ReadKey(id) => change_key::read(&context, &id, query, line).await,
+        Route::ChangeKey(id) => change_key::patch(&context, &id, line).await,
+        Route::RevokeKey(id) => change_key::revoke(&context, &id, line).await,
+        Route::RotateKey(id) => change_key::rotate(&context, &id, line).await,
+        Route::KeyChanges => key_changes::handle(&context, query, line).await,
     };
     let known = incoming.header("if-none-match").map(str::as_bytes);
     response.map(|response| Answer::Own(response.if_none_match(known.into_iter())))

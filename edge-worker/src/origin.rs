@@ -18,7 +18,7 @@ use shared::{
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{js_sys, web_sys};
 
-use crate::{bindings::Bindings, clock, edge::Edge, log, log::Line, promise};
+use crate::{bindings::Bindings, clock, context::RequestContext, log, log::Line, promise};
 use attempt::{Attempt, Undelivered};
 use upload::Upload;
 
@@ -28,7 +28,7 @@ thread_local! {
 
 /// An admitted call.
 pub(crate) struct Passage<'a> {
-    pub(crate) edge: &'a Edge<'a>,
+    pub(crate) context: &'a RequestContext<'a>,
     pub(crate) call: &'a ToolCall<'a>,
     /// Returns the grant for the call, issued at the time of sending.
     pub(crate) grant: &'a dyn Fn(UnixMillis) -> Grant,
@@ -43,7 +43,7 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
     let upload = Upload::receive(passage).await;
     line.client_ms = clock::now().since(began);
     let upload = upload?;
-    let origins = &passage.edge.bindings.origins;
+    let origins = &passage.context.bindings.origins;
     let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
     let mut failure = OriginError::Refused;
     for (nth, &index) in order.iter().enumerate() {
@@ -70,28 +70,28 @@ pub(crate) async fn forward(passage: &Passage<'_>, line: &mut Line) -> Result<we
 }
 
 /// Returns the status report of the first origin that responds, or `None`.
-pub(crate) async fn status(edge: &Edge<'_>) -> Option<StatusReport> {
-    let order = REACHABILITY.with_borrow(|seen| seen.order(&edge.bindings.origins, clock::now()));
+pub(crate) async fn status(context: &RequestContext<'_>) -> Option<StatusReport> {
+    let order = REACHABILITY.with_borrow(|seen| seen.order(&context.bindings.origins, clock::now()));
     for place in order {
-        let Some(origin) = edge.bindings.origins.all().get(place) else { continue };
-        let report = promise::within(CONNECT_TIMEOUT_MS, read_status(edge, origin)).await;
+        let Some(origin) = context.bindings.origins.all().get(place) else { continue };
+        let report = promise::within(CONNECT_TIMEOUT_MS, read_status(context, origin)).await;
         if let Some(Ok(Some(report))) = report {
             return Some(report);
         }
-        log::cause("origin status failed", Some(edge.incoming), &origin.name);
+        log::cause("origin status failed", Some(context.incoming), &origin.name);
     }
     None
 }
 
-async fn read_status(edge: &Edge<'_>, origin: &Origin) -> Result<Option<StatusReport>, JsValue> {
-    let Some(response) = probe(edge, origin, "/v1/status").await? else { return Ok(None) };
+async fn read_status(context: &RequestContext<'_>, origin: &Origin) -> Result<Option<StatusReport>, JsValue> {
+    let Some(response) = probe(context, origin, "/v1/status").await? else { return Ok(None) };
     let text = promise::settled(response.text()?).await?;
     Ok(text.as_string().and_then(|text| StatusReport::from_json(&text)))
 }
 
 /// Returns true if our proxy responds at this origin.
-async fn is_there(edge: &Edge<'_>, origin: &Origin) -> bool {
-    match promise::within(CONNECT_TIMEOUT_MS, probe(edge, origin, "/healthz")).await {
+async fn is_there(context: &RequestContext<'_>, origin: &Origin) -> bool {
+    match promise::within(CONNECT_TIMEOUT_MS, probe(context, origin, "/healthz")).await {
         Some(Ok(Some(response))) => {
             discard(&response);
             true
@@ -101,21 +101,25 @@ async fn is_there(edge: &Edge<'_>, origin: &Origin) -> bool {
 }
 
 /// Sends a request that needs no grant to an origin. Returns `None` if the response has no valid proof.
-async fn probe(edge: &Edge<'_>, origin: &Origin, path: &str) -> Result<Option<web_sys::Response>, JsValue> {
+async fn probe(
+    context: &RequestContext<'_>,
+    origin: &Origin,
+    path: &str,
+) -> Result<Option<web_sys::Response>, JsValue> {
     let init = web_sys::RequestInit::new();
     init.set_cache(web_sys::RequestCache::NoStore);
     init.set_redirect(web_sys::RequestRedirect::Manual);
     let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", origin.base), &init)?;
-    let id = edge.incoming.id;
+    let id = context.incoming.id;
     request.headers().set(headers::REQUEST_ID, &id.to_string())?;
-    let response = fetch(edge.bindings, &request).await?;
+    let response = fetch(context.bindings, &request).await?;
     let proof = response.headers().get(headers::PROOF)?.unwrap_or_default();
-    if Proof::verify_probe(&proof, id, &origin.name, &edge.bindings.grants) {
+    if Proof::verify_probe(&proof, id, &origin.name, &context.bindings.grants) {
         return Ok(Some(response));
     }
     discard(&response);
     let cause = format!("{} responded {} to a probe without proof", origin.name, response.status());
-    log::cause("origin probe failed", Some(edge.incoming), cause);
+    log::cause("origin probe failed", Some(context.incoming), cause);
     Ok(None)
 }
 

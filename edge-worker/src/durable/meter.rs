@@ -17,7 +17,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use crate::{bindings, clock, key_changes, key_store, log};
+use crate::{bindings, clock, key_change_feed, key_store, log};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
@@ -126,7 +126,7 @@ impl Meter {
 
     async fn note(&self, record: &KeyRecord) -> Result<()> {
         if record.version > self.noted.get() {
-            key_changes::note(&bindings::key_changes(&self.env)?, record).await?;
+            key_change_feed::note(&bindings::key_changes(&self.env)?, record).await?;
             self.noted.set(record.version);
         }
         Ok(())

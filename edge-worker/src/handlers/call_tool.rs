@@ -14,30 +14,35 @@ use worker::web_sys;
 
 use crate::{
     authenticate::authenticate,
-    edge::Edge,
-    holders,
+    context::RequestContext,
+    lease_caches,
     log::Line,
-    meter::{self, End},
+    meter_client::{self, End},
     origin::{self, Passage},
     respond::Answer,
 };
 
-pub(crate) async fn handle(edge: &Edge<'_>, call: &ToolCall<'_>, line: &mut Line) -> Result<Answer, Problem> {
-    let key = authenticate(&edge.head, &edge.address, edge.bindings)?;
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
+    let key = authenticate(&context.head, &context.address, context.bindings)?;
     line.key_id = Some(key.id);
-    edge.head.check_length(edge.bindings.max_body)?;
-    let admission = meter::admit(edge, &key).await?;
-    let tier = tier_of(&key, edge);
+    context.head.check_length(context.bindings.max_body)?;
+    let admission = meter_client::admit(context, &key).await?;
+    let tier = tier_of(&key, context);
     line.tier = Some(tier);
     let mut told: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             line.degraded = degraded;
             told.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
-            let grant = |issued_at| Grant { key_id: key.id, tier, request_id: edge.incoming.id, issued_at };
-            let outcome = origin::forward(&Passage { edge, call, grant: &grant }, line).await;
+            let grant =
+                |issued_at| Grant { key_id: key.id, tier, request_id: context.incoming.id, issued_at };
+            let outcome = origin::forward(&Passage { context, call, grant: &grant }, line).await;
             let refusal = outcome.as_ref().ok().and_then(refused_by_proxy);
-            meter::ended(edge, &key, call.tool, end(&outcome, refusal.as_deref(), line), charge);
+            meter_client::ended(context, &key, call.tool, end(&outcome, refusal.as_deref(), line), charge);
             told.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
             outcome
         }
@@ -74,7 +79,8 @@ fn end(outcome: &Result<web_sys::Response, Problem>, refusal: Option<&str>, line
 }
 
 /// The tier that the key's record says, or the one it was issued with while no record is to be seen.
-fn tier_of(key: &VerifiedKey, edge: &Edge<'_>) -> Tier {
-    let known = holders::with(&key.id, edge.incoming.now, |holder| holder.record().map(|record| record.tier));
+fn tier_of(key: &VerifiedKey, context: &RequestContext<'_>) -> Tier {
+    let known =
+        lease_caches::with(&key.id, context.incoming.now, |holder| holder.record().map(|record| record.tier));
     known.ok().flatten().unwrap_or(key.issued_tier)
 }

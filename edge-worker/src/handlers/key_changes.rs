@@ -2,17 +2,17 @@
 
 use shared::{keys_api::ChangesRequest, origin_token::OriginToken, problem::Problem, response::Response};
 
-use crate::{edge::Edge, key_changes, log::Line};
+use crate::{context::RequestContext, key_change_feed, log::Line};
 
 pub(crate) async fn handle(
-    edge: &Edge<'_>,
+    context: &RequestContext<'_>,
     query: Option<&str>,
     line: &mut Line,
 ) -> Result<Response, Problem> {
-    edge.address.check_confidential(edge.bindings.http_allowed)?;
-    let header = edge.incoming.header("authorization");
-    let token = OriginToken::verify(header, &edge.bindings.grants, edge.incoming.now)?;
+    context.address.check_confidential(context.bindings.http_allowed)?;
+    let header = context.incoming.header("authorization");
+    let token = OriginToken::verify(header, &context.bindings.grants, context.incoming.now)?;
     line.origin = Some(token.data_centre);
     let asked = ChangesRequest::read(query)?;
-    Ok(Response::json(key_changes::read(edge, asked).await?))
+    Ok(Response::json(key_change_feed::read(context, asked).await?))
 }

@@ -6,12 +6,12 @@ use shared::{
     response::Response,
 };
 
-use crate::{admin, edge::Edge, key_store};
+use crate::{admin, context::RequestContext, key_store};
 
-pub(crate) async fn handle(edge: &Edge<'_>, query: Option<&str>) -> Result<Response, Problem> {
-    admin::authorize(edge).await?;
-    let signing = &edge.bindings.signing;
+pub(crate) async fn handle(context: &RequestContext<'_>, query: Option<&str>) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    let signing = &context.bindings.signing;
     let asked = ListRequest::read(query, signing)?;
-    let (records, next) = key_store::list(&edge.bindings.keys, &asked, edge.incoming).await?;
+    let (records, next) = key_store::list(&context.bindings.keys, &asked, context.incoming).await?;
     Ok(Response::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }

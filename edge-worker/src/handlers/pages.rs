@@ -2,17 +2,17 @@
 
 use shared::{docs, openapi, response::Response};
 
-use crate::edge::Edge;
+use crate::context::RequestContext;
 
 /// Made by `build.rs`.
 const DESCRIPTION: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
 /// `GET /openapi.json`
-pub(crate) fn openapi(edge: &Edge<'_>) -> Response {
-    openapi::response(DESCRIPTION, edge.public_url())
+pub(crate) fn openapi(context: &RequestContext<'_>) -> Response {
+    openapi::response(DESCRIPTION, context.public_url())
 }
 
 /// `GET /docs`
-pub(crate) fn docs(edge: &Edge<'_>) -> Response {
-    docs::reference(edge.public_url())
+pub(crate) fn docs(context: &RequestContext<'_>) -> Response {
+    docs::reference(context.public_url())
 }

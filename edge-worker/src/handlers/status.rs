@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use shared::{origin::OriginError, problem::Problem, response::Response, status::StatusCache};
 
-use crate::{clock, edge::Edge, origin};
+use crate::{clock, context::RequestContext, origin};
 
 thread_local! {
     static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
@@ -14,12 +14,13 @@ thread_local! {
 ///
 /// # Errors
 /// `tool-unavailable` if none does: then nothing is known.
-pub(crate) async fn tools(edge: &Edge<'_>) -> Result<Response, Problem> {
-    let cached = CACHE.with_borrow_mut(|cache| cache.get(edge.incoming.now));
+pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Problem> {
+    let cached = CACHE.with_borrow_mut(|cache| cache.get(context.incoming.now));
     let outcome = match cached {
         Some(outcome) => outcome,
         None => {
-            let asked = origin::status(edge).await.ok_or_else(|| OriginError::Refused.problem_without_call());
+            let asked =
+                origin::status(context).await.ok_or_else(|| OriginError::Refused.problem_without_call());
             CACHE.with_borrow_mut(|cache| cache.store(asked.clone(), clock::now()));
             asked
         }

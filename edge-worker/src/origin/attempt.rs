@@ -52,7 +52,7 @@ impl Attempt<'_> {
     pub(super) async fn run(&self, upload: &Upload) -> Delivered {
         let method = self.passage.call.method;
         let needs_probe = method == CallMethod::Post && self.another && !self.confirmed;
-        if needs_probe && !is_there(self.passage.edge, self.origin).await {
+        if needs_probe && !is_there(self.passage.context, self.origin).await {
             return Err(self.failed(OriginError::Refused, "does not respond to a probe as our proxy"));
         }
         let controller = web_sys::AbortController::new().map_err(|fault| self.lost(&fault))?;
@@ -77,7 +77,7 @@ impl Attempt<'_> {
     }
 
     fn fetch(&self, request: &web_sys::Request) -> impl Future<Output = Fetched> {
-        fetch(self.passage.edge.bindings, request)
+        fetch(self.passage.context.bindings, request)
     }
 
     /// Sends a call that only reads. It can be repeated, so what its failure meant may be found out afterwards.
@@ -86,11 +86,11 @@ impl Attempt<'_> {
         let patience = if self.another { CONNECT_TIMEOUT_MS } else { RESPONSE_TIMEOUT_MS };
         match promise::within(patience, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
-            Some(Err(_)) if !is_there(self.passage.edge, self.origin).await => {
+            Some(Err(_)) if !is_there(self.passage.context, self.origin).await => {
                 Err(self.failed(OriginError::Refused, "takes no connection"))
             }
             Some(Err(fault)) => Err(self.lost(&fault)),
-            None if self.another && !is_there(self.passage.edge, self.origin).await => {
+            None if self.another && !is_there(self.passage.context, self.origin).await => {
                 Err(self.failed(OriginError::Refused, "is silent"))
             }
             None => self.await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(patience)).await,
@@ -119,7 +119,7 @@ impl Attempt<'_> {
                 }
                 Some(Either::Right((Err(fault), _))) => return Err(self.lost(&fault)),
                 // The client may take its time, but an origin that no longer takes anything would hold the call forever.
-                None if is_there(self.passage.edge, self.origin).await => {}
+                None if is_there(self.passage.context, self.origin).await => {}
                 None => return Err(self.failed(OriginError::TimedOut, "stopped in the middle of an upload")),
             }
         }
@@ -136,7 +136,7 @@ impl Attempt<'_> {
     /// Continues an upload after its response. If the client breaks it off, it is aborted at the origin too.
     fn finish_upload(&self, finished: Promise, controller: &web_sys::AbortController) {
         let controller = controller.clone();
-        self.passage.edge.ctx.wait_until(async move {
+        self.passage.context.execution.wait_until(async move {
             if promise::settled(finished).await.is_err() {
                 controller.abort();
             }
@@ -157,10 +157,10 @@ impl Attempt<'_> {
         body: Option<&JsValue>,
         signal: &web_sys::AbortSignal,
     ) -> Result<(web_sys::Request, Proof), JsValue> {
-        let edge = self.passage.edge;
-        let kept = web_sys::Headers::new_with_headers(&edge.incoming.request.headers())?;
-        let nominated = Nominated::of(edge.incoming.header("connection").map(str::as_bytes).into_iter());
-        for (name, _) in &edge.incoming.headers {
+        let context = self.passage.context;
+        let kept = web_sys::Headers::new_with_headers(&context.incoming.request.headers())?;
+        let nominated = Nominated::of(context.incoming.header("connection").map(str::as_bytes).into_iter());
+        for (name, _) in &context.incoming.headers {
             // The runtime writes the framing of what it sends.
             let framing = matches!(name.as_str(), "content-length" | "transfer-encoding");
             if framing || !headers::reaches_tool(name) || nominated.holds(name) {
@@ -177,12 +177,12 @@ impl Attempt<'_> {
         if let Some(body) = body {
             init.set_body(body);
         }
-        let url = format!("{}{}", self.origin.base, edge.address.target);
+        let url = format!("{}{}", self.origin.base, context.address.target);
         let request = web_sys::Request::new_with_str_and_init(&url, &init)?;
         let sent_url = request.url();
-        let target = Address::parse(&sent_url).map_or(edge.address.target, |address| address.target);
+        let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
         let grant = (self.passage.grant)(clock::now());
-        let signed = grant.sign(self.passage.call, target, &self.origin.name, &edge.bindings.grants);
+        let signed = grant.sign(self.passage.call, target, &self.origin.name, &context.bindings.grants);
         request.headers().set(headers::GRANT, &signed.text)?;
         Ok((request, signed.proof))
     }
@@ -218,7 +218,7 @@ impl Attempt<'_> {
 
     fn failed(&self, failure: OriginError, cause: &str) -> Undelivered {
         let cause = format!("{} {cause} ({failure:?})", self.origin.name);
-        log::cause("origin call failed", Some(self.passage.edge.incoming), cause);
+        log::cause("origin call failed", Some(self.passage.context.incoming), cause);
         Undelivered::ByOrigin(failure)
     }
 }

@@ -43,7 +43,7 @@ impl Upload {
     /// # Errors
     /// `request-timeout` or `body-malformed`, of a short body.
     pub(super) async fn receive(passage: &Passage<'_>) -> Result<Self, Problem> {
-        let (incoming, length) = (passage.edge.incoming, passage.edge.head.content_length);
+        let (incoming, length) = (passage.context.incoming, passage.context.head.content_length);
         match (passage.call.method, incoming.request.body()) {
             (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= MAX_BUFFERED_BODY_BYTES) => {
                 let held = body::receive(incoming).await?;

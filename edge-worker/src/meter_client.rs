@@ -23,7 +23,7 @@ use shared::{
 };
 use worker::{Delay, ObjectNamespace, js_sys};
 
-use crate::{clock, edge::Edge, holders, key_store, log, object, promise};
+use crate::{clock, context::RequestContext, durable_rpc, key_store, lease_caches, log, promise};
 
 /// How long after a call its end is reported, in milliseconds, if no ask takes it along before.
 const REPORT_AFTER_MS: u64 = 1_000;
@@ -47,56 +47,57 @@ pub(crate) struct End {
 ///
 /// # Errors
 /// `key-store-unavailable` when neither KV nor the meter can tell the key.
-pub(crate) async fn admit(edge: &Edge<'_>, key: &VerifiedKey) -> Result<Admission, Problem> {
+pub(crate) async fn admit(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<Admission, Problem> {
     match with(key, |holder, now| holder.call(key, now))? {
         Step::Decided(admission, renewal) => {
             if let Some(ask) = renewal {
-                let reporter = Reporter::of(edge, key);
-                edge.ctx.wait_until(async move { reporter.carry(ask).await });
+                let reporter = Reporter::of(context, key);
+                context.execution.wait_until(async move { reporter.carry(ask).await });
             }
             Ok(admission)
         }
-        Step::Ask(ask) => admit_by_meter(edge, key, ask).await,
+        Step::Ask(ask) => admit_by_meter(context, key, ask).await,
     }
 }
 
 async fn admit_by_meter(
-    edge: &Edge<'_>,
+    context: &RequestContext<'_>,
     key: &VerifiedKey,
     mut ask: MeterRequest,
 ) -> Result<Admission, Problem> {
-    let introduced = introduce(edge, key, &mut ask).await;
+    let introduced = introduce(context, key, &mut ask).await;
     let sent = clock::now();
-    let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Ask(ask.clone())).await;
+    let reply = ask_meter(&context.bindings.meter, &key.id.to_string(), &Message::Ask(ask.clone())).await;
     let Ok(Reply::Ask(answer)) = reply else {
-        log_silence(edge, reply);
-        return with(key, |holder, now| holder.handle_failure(&ask, now))?.ok_or_else(|| inconsistent(edge));
+        log_silence(context, reply);
+        return with(key, |holder, now| holder.handle_failure(&ask, now))?
+            .ok_or_else(|| inconsistent(context));
     };
     let admission = with(key, |holder, now| holder.handle_response(&ask, sent, &answer, now))?;
-    schedule_report(edge, key);
+    schedule_report(context, key);
     if unknown_for_want_of_kv(&introduced, &answer) {
-        holders::forget(&key.id);
+        lease_caches::forget(&key.id);
         return introduced.map(|()| Admission::Refuse(KeyError::Invalid));
     }
-    admission.ok_or_else(|| inconsistent(edge))
+    admission.ok_or_else(|| inconsistent(context))
 }
 
 /// Reads the whole state of a key's meter, at no charge.
 ///
 /// # Errors
 /// What is wrong with the key, `meter-unavailable`, or `key-store-unavailable`.
-pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
+pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
     let mut ask = with(key, |holder, now| holder.read(key, now))?;
-    let introduced = introduce(edge, key, &mut ask).await;
+    let introduced = introduce(context, key, &mut ask).await;
     let sent = clock::now();
-    let reply = ask_meter(&edge.bindings.meter, &key.id.to_string(), &Message::Read(ask.clone())).await;
+    let reply = ask_meter(&context.bindings.meter, &key.id.to_string(), &Message::Read(ask.clone())).await;
     let Ok(Reply::Read(reading)) = reply else {
-        log_silence(edge, reply);
+        log_silence(context, reply);
         return Err(unavailable());
     };
     with(key, |holder, now| holder.handle_response(&ask, sent, &reading.response, now))?;
     if unknown_for_want_of_kv(&introduced, &reading.response) {
-        holders::forget(&key.id);
+        lease_caches::forget(&key.id);
         introduced?;
     }
     match reading.response.verdict {
@@ -106,10 +107,10 @@ pub(crate) async fn read(edge: &Edge<'_>, key: &VerifiedKey) -> Result<MeterSnap
 }
 
 /// Notes how a call of `tool` ended that was admitted with `charge`; the meter learns of it in the background.
-pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, charge: Charge) {
+pub(crate) fn ended(context: &RequestContext<'_>, key: &VerifiedKey, tool: Tool, end: End, charge: Charge) {
     let noted = with(key, |holder, _| holder.record_outcome(tool, end.status, end.uncharged, charge));
     if noted.is_ok() {
-        schedule_report(edge, key);
+        schedule_report(context, key);
     }
 }
 
@@ -119,19 +120,19 @@ pub(crate) fn ended(edge: &Edge<'_>, key: &VerifiedKey, tool: Tool, end: End, ch
 /// As [`changed`](shared::keys_api::changed), `meter-unavailable`, or `key-store-unavailable` when the meter does not
 /// know the key and the store cannot be asked, or does not show a young key yet.
 pub(crate) async fn change(
-    edge: &Edge<'_>,
+    context: &RequestContext<'_>,
     subject: Subject<'_>,
     change: Change,
 ) -> Result<KeyRecord, Problem> {
-    let stored = key_store::find(&edge.bindings.keys, subject.id(), edge.incoming).await;
+    let stored = key_store::find(&context.bindings.keys, subject.id(), context.incoming).await;
     let (record, store) = match stored {
         Ok(record) => (record, Ok(())),
         Err(problem) => (None, Err(problem)),
     };
     let message = Message::Change { record, by: subject.by(), change };
-    let reply = ask_meter(&edge.bindings.meter, &subject.id().to_string(), &message).await;
+    let reply = ask_meter(&context.bindings.meter, &subject.id().to_string(), &message).await;
     let Ok(Reply::Change(outcome)) = reply else {
-        log_silence(edge, reply);
+        log_silence(context, reply);
         return Err(unavailable());
     };
     match (&outcome, subject.by()) {
@@ -141,7 +142,7 @@ pub(crate) async fn change(
         _ => {}
     }
     let record = changed(outcome)?;
-    holders::learn(&record);
+    lease_caches::learn(&record);
     Ok(record)
 }
 
@@ -149,12 +150,16 @@ pub(crate) async fn change(
 ///
 /// # Errors
 /// `meter-unavailable`: attempts that cannot be counted are not taken.
-pub(crate) async fn attempt(edge: &Edge<'_>, caller: &str, attempt: Attempt) -> Result<Decision, Problem> {
-    let reply = ask_meter(&edge.bindings.meter, caller, &Message::Attempt(attempt)).await;
+pub(crate) async fn attempt(
+    context: &RequestContext<'_>,
+    caller: &str,
+    attempt: Attempt,
+) -> Result<Decision, Problem> {
+    let reply = ask_meter(&context.bindings.meter, caller, &Message::Attempt(attempt)).await;
     match reply {
         Ok(Reply::Attempt(decision)) => Ok(decision),
         other => {
-            log_silence(edge, other);
+            log_silence(context, other);
             Err(unavailable())
         }
     }
@@ -164,12 +169,16 @@ pub(crate) async fn attempt(edge: &Edge<'_>, caller: &str, attempt: Attempt) -> 
 ///
 /// # Errors
 /// `meter-unavailable`.
-pub(crate) async fn issue(edge: &Edge<'_>, name: &str, step: IssueStep) -> Result<IssueTurn, Problem> {
-    let reply = ask_meter(&edge.bindings.meter, name, &Message::Issue(step)).await;
+pub(crate) async fn issue(
+    context: &RequestContext<'_>,
+    name: &str,
+    step: IssueStep,
+) -> Result<IssueTurn, Problem> {
+    let reply = ask_meter(&context.bindings.meter, name, &Message::Issue(step)).await;
     match reply {
         Ok(Reply::Issue(turn)) => Ok(turn),
         other => {
-            log_silence(edge, other);
+            log_silence(context, other);
             Err(unavailable())
         }
     }
@@ -180,17 +189,17 @@ pub(crate) async fn issue(edge: &Edge<'_>, name: &str, step: IssueStep) -> Resul
 /// # Errors
 /// `key-unknown`, `meter-unavailable`, or `key-store-unavailable` when the meter does not know the key and the store
 /// cannot be asked.
-pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<MeterSnapshot, Problem> {
-    let (record, store) = match key_store::find(&edge.bindings.keys, id, edge.incoming).await {
+pub(crate) async fn show(context: &RequestContext<'_>, id: &KeyId) -> Result<MeterSnapshot, Problem> {
+    let (record, store) = match key_store::find(&context.bindings.keys, id, context.incoming).await {
         Ok(record) => (record, Ok(())),
         Err(problem) => (None, Err(problem)),
     };
-    let reply = ask_meter(&edge.bindings.meter, &id.to_string(), &Message::Show { record }).await;
+    let reply = ask_meter(&context.bindings.meter, &id.to_string(), &Message::Show { record }).await;
     match reply {
         Ok(Reply::Show(Some(reading))) => Ok(reading),
         Ok(Reply::Show(None)) => store.and_then(|()| Err(key_unknown())),
         other => {
-            log_silence(edge, other);
+            log_silence(context, other);
             Err(unavailable())
         }
     }
@@ -198,11 +207,15 @@ pub(crate) async fn show(edge: &Edge<'_>, id: &KeyId) -> Result<MeterSnapshot, P
 
 /// Shows the meter what KV holds of a key that this isolate does not know. A store that fails is no reason to
 /// refuse: the meter may know the key itself.
-async fn introduce(edge: &Edge<'_>, key: &VerifiedKey, ask: &mut MeterRequest) -> Result<(), Problem> {
+async fn introduce(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    ask: &mut MeterRequest,
+) -> Result<(), Problem> {
     if ask.record.is_some() || ask.version > 0 {
         return Ok(());
     }
-    if let Some(record) = key_store::find(&edge.bindings.keys, &key.id, edge.incoming).await? {
+    if let Some(record) = key_store::find(&context.bindings.keys, &key.id, context.incoming).await? {
         with(key, |holder, _| holder.learn(record.clone()))?;
         ask.version = record.version;
         ask.record = Some(record);
@@ -217,17 +230,17 @@ fn unknown_for_want_of_kv(introduced: &Result<(), Problem>, answer: &MeterRespon
 
 fn with<T>(key: &VerifiedKey, step: impl FnOnce(&mut LeaseCache, UnixMillis) -> T) -> Result<T, Problem> {
     let now = clock::now();
-    holders::with(&key.id, now, |holder| step(holder, now)).map_err(|fault| {
+    lease_caches::with(&key.id, now, |holder| step(holder, now)).map_err(|fault| {
         log::cause("drawing the isolate's name", None, fault);
         Problem::new(Code::Internal, "the gateway has no randomness")
     })
 }
 
 /// Sees to it that what is held and what has ended is reported, by one request in the background at a time.
-fn schedule_report(edge: &Edge<'_>, key: &VerifiedKey) {
-    let reporter = Reporter::of(edge, key);
+fn schedule_report(context: &RequestContext<'_>, key: &VerifiedKey) {
+    let reporter = Reporter::of(context, key);
     if let Some(wait) = reporter.take_on() {
-        edge.ctx.wait_until(async move { reporter.run(wait).await });
+        context.execution.wait_until(async move { reporter.run(wait).await });
     }
 }
 
@@ -238,8 +251,8 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn of(edge: &Edge<'_>, key: &VerifiedKey) -> Self {
-        Self { meter: edge.bindings.meter.clone(), key: *key }
+    fn of(context: &RequestContext<'_>, key: &VerifiedKey) -> Self {
+        Self { meter: context.bindings.meter.clone(), key: *key }
     }
 
     /// How long to wait, if there is something to report that nobody else will.
@@ -250,7 +263,7 @@ impl Reporter {
             None => (!holder.is_idle()).then(|| now.plus(REPORT_AFTER_MS)),
         });
         let due = due.ok().flatten()?;
-        holders::take_on_report(&self.key.id, due, now).then(|| due.since(now))
+        lease_caches::take_on_report(&self.key.id, due, now).then(|| due.since(now))
     }
 
     /// Reports until nothing is left. A lease is renewed by the way while its key is in use, so this ends with the
@@ -322,7 +335,7 @@ async fn ask_meter(meter: &ObjectNamespace, name: &str, message: &Message) -> Re
 }
 
 async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> worker::Result<Reply> {
-    let reply = object::ask(meter, name, &serde_json::to_string(message)?).await?;
+    let reply = durable_rpc::ask(meter, name, &serde_json::to_string(message)?).await?;
     Ok(serde_json::from_str(&reply)?)
 }
 
@@ -330,20 +343,20 @@ fn is_overloaded(fault: &worker::Error) -> bool {
     js_sys::Reflect::get(&fault.to_js_value(), &"overloaded".into()).is_ok_and(|flag| flag.is_truthy())
 }
 
-fn log_silence(edge: &Edge<'_>, reply: Result<Reply, Silence>) {
+fn log_silence(context: &RequestContext<'_>, reply: Result<Reply, Silence>) {
     let cause = match reply {
         Err(Silence::Late) => format!("no answer within {METER_TIMEOUT_MS} ms"),
         Err(Silence::Failed(fault)) => fault.to_string(),
         Ok(_) => "an answer to something else".to_owned(),
     };
-    log::cause("asking a meter", Some(edge.incoming), cause);
+    log::cause("asking a meter", Some(context.incoming), cause);
 }
 
 fn unavailable() -> Problem {
     Problem::new(Code::MeterUnavailable, "the meter does not answer; nothing was counted").retry_after(1)
 }
 
-fn inconsistent(edge: &Edge<'_>) -> Problem {
-    log::cause("asking a meter", Some(edge.incoming), json!("an answer that decides nothing"));
+fn inconsistent(context: &RequestContext<'_>) -> Problem {
+    log::cause("asking a meter", Some(context.incoming), json!("an answer that decides nothing"));
     unavailable()
 }

@@ -10,7 +10,7 @@ use shared::{
 };
 use worker::ObjectNamespace;
 
-use crate::{edge::Edge, incoming::Incoming, log, object, promise};
+use crate::{context::RequestContext, durable_rpc, incoming::Incoming, log, promise};
 
 /// The name of the only object.
 const NAME: &str = "all";
@@ -29,23 +29,23 @@ pub(crate) async fn note(feed: &ObjectNamespace, record: &KeyRecord) -> worker::
 ///
 /// # Errors
 /// `key-store-unavailable`: the key must not be issued then, as some origins would not see what is special about it.
-pub(crate) async fn note_issued(edge: &Edge<'_>, record: &KeyRecord) -> Result<(), Problem> {
-    let noted = note(&edge.bindings.key_changes, record).await;
-    noted.map_err(|fault| unavailable("noting an issued key", fault, edge.incoming))
+pub(crate) async fn note_issued(context: &RequestContext<'_>, record: &KeyRecord) -> Result<(), Problem> {
+    let noted = note(&context.bindings.key_changes, record).await;
+    noted.map_err(|fault| unavailable("noting an issued key", fault, context.incoming))
 }
 
 /// A page, as JSON.
 ///
 /// # Errors
 /// `key-store-unavailable`.
-pub(crate) async fn read(edge: &Edge<'_>, asked: ChangesRequest) -> Result<String, Problem> {
-    let page = ask(&edge.bindings.key_changes, &ChangesMessage::Read(asked)).await;
-    page.map_err(|fault| unavailable("reading key changes", fault, edge.incoming))
+pub(crate) async fn read(context: &RequestContext<'_>, asked: ChangesRequest) -> Result<String, Problem> {
+    let page = ask(&context.bindings.key_changes, &ChangesMessage::Read(asked)).await;
+    page.map_err(|fault| unavailable("reading key changes", fault, context.incoming))
 }
 
 async fn ask(feed: &ObjectNamespace, message: &ChangesMessage) -> worker::Result<String> {
     let message = serde_json::to_string(message)?;
-    match promise::within(WITHIN_MS, object::ask(feed, NAME, &message)).await {
+    match promise::within(WITHIN_MS, durable_rpc::ask(feed, NAME, &message)).await {
         Some(answer) => answer,
         None => Err(format!("no answer within {WITHIN_MS} ms").into()),
     }

@@ -6,15 +6,15 @@ use worker::Context;
 use crate::{bindings::Bindings, incoming::Incoming};
 
 /// A parsed request with the bindings of the worker.
-pub(crate) struct Edge<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) incoming: &'a Incoming,
     pub(crate) address: Address<'a>,
     pub(crate) head: Head<'a>,
     pub(crate) bindings: &'a Bindings,
-    pub(crate) ctx: &'a Context,
+    pub(crate) execution: &'a Context,
 }
 
-impl Edge<'_> {
+impl RequestContext<'_> {
     /// Returns the base URL for clients: the configured one, or the one of this request. Returns an empty
     /// string, so that paths are relative, if the latter contains characters that need escaping.
     pub(crate) fn public_url(&self) -> &str {
