@@ -1,4 +1,5 @@
-//! Writes the API's description once, while building: what makes it weighs ten times what it makes.
+//! Writes the OpenAPI description at build time, because the code that generates it is ten times
+//! its size.
 
 use std::{env, fs, path::Path};
 

@@ -1,17 +1,14 @@
 //! Authentication by the key's text alone. The key's record and its meter decide the rest.
 
-use shared::{key, key::VerifiedKey, problem::Problem, request::Head, transport::Address};
+use shared::{key, key::VerifiedKey, problem::Problem};
 
-use crate::bindings::Bindings;
+use crate::context::RequestContext;
 
 /// Verifies the key of a request: see [`key::authenticate`].
 ///
 /// # Errors
 /// As [`key::authenticate`].
-pub(crate) fn authenticate(
-    head: &Head<'_>,
-    address: &Address<'_>,
-    bindings: &Bindings,
-) -> Result<VerifiedKey, Problem> {
-    key::authenticate(head.api_key, address.is_confidential(bindings.http_allowed), &bindings.signing)
+pub(crate) fn authenticate(context: &RequestContext<'_>) -> Result<VerifiedKey, Problem> {
+    let is_confidential = context.address.is_confidential(context.bindings.http_allowed);
+    key::authenticate(context.head.api_key, is_confidential, &context.bindings.signing)
 }

@@ -2,10 +2,10 @@
 
 use shared::{
     key::KeyEnv,
-    origin::Origins,
+    origin::{Origins, OriginsError},
     problem::{Code, Problem},
     request::MAX_BODY_BYTES,
-    secret::{AdminSecret, MacKeys},
+    secret::{AdminSecret, MacKeys, SecretError},
 };
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::{
@@ -18,8 +18,8 @@ use crate::log;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which every
-    /// call would have to convert back.
+    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which
+    /// every call would have to convert back.
     pub(crate) type OriginFetcher;
 
     #[wasm_bindgen(method, catch)]
@@ -32,7 +32,7 @@ pub(crate) struct Bindings {
     pub(crate) keys: KvStore,
     /// Durable Objects `METER`, one per key, named by its id.
     pub(crate) meter: ObjectNamespace,
-    /// Durable Object `KEY_CHANGES`, one for all keys: the feed of key changes.
+    /// Durable Object `KEY_CHANGES`, one for all keys: the key-change feed.
     pub(crate) key_changes: ObjectNamespace,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
@@ -42,21 +42,23 @@ pub(crate) struct Bindings {
     pub(crate) admin: AdminSecret,
     /// Variable `ORIGIN_URLS`: the proxies, best first.
     pub(crate) origins: Origins,
-    /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it presents
-    /// the edge's client certificate and the global fetch cannot.
+    /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it
+    /// presents the edge's client certificate and the global fetch cannot.
     pub(crate) origin_cert: Option<OriginFetcher>,
     /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
     pub(crate) key_env: KeyEnv,
-    /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default the
-    /// request's own.
+    /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
+    /// the request's own.
     pub(crate) public_url: Option<String>,
-    /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host name.
+    /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
+    /// name.
     pub(crate) http_allowed: bool,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
 }
 
 const KEYS: &str = "KEYS";
+const METER: &str = "METER";
 const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
 
@@ -68,7 +70,7 @@ pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
     env.kv(KEYS)
 }
 
-/// Returns the feed of key changes alone, for the Durable Objects.
+/// Returns the key-change feed alone, for the Durable Objects.
 ///
 /// # Errors
 /// If it is not bound.
@@ -82,44 +84,58 @@ pub(crate) fn max_body(env: &Env) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
 }
 
+/// An error in one binding. It never contains a secret.
+#[derive(Debug, thiserror::Error)]
+enum BindingError {
+    #[error("{name}: {error}")]
+    Unavailable { name: &'static str, error: worker::Error },
+    #[error("{name} is not a certificate binding")]
+    NoFetcher { name: &'static str },
+    #[error("{name} {reason}")]
+    Secret { name: &'static str, reason: SecretError },
+    #[error("{name} {reason}")]
+    Origins { name: &'static str, reason: OriginsError },
+    #[error("{name} must be {expected}, not `{value}`")]
+    Value { name: &'static str, expected: &'static str, value: String },
+}
+
 impl Bindings {
     /// Reads and checks all of them.
     ///
     /// # Errors
-    /// `internal`, with one log line that names every fault and contains no secret.
+    /// `internal`, with one log line for each error.
     pub(crate) fn from_env(env: &Env) -> Result<Self, Problem> {
-        let mut faults = Vec::new();
-        match Self::read(env, &mut faults) {
-            Some(bindings) if faults.is_empty() => Ok(bindings),
+        let mut reader = Reader { env, errors: Vec::new() };
+        match Self::read(&mut reader) {
+            Some(bindings) if reader.errors.is_empty() => Ok(bindings),
             _ => {
-                log::misconfigured(&faults);
+                for error in &reader.errors {
+                    log::error("invalid configuration", None, &[("error", error)]);
+                }
                 Err(Problem::new(Code::Internal, "the gateway is not configured correctly"))
             }
         }
     }
 
-    fn read(env: &Env, faults: &mut Vec<String>) -> Option<Self> {
-        let mut read = Reader { env, faults };
-        let keys = read.binding(KEYS, |env, _| key_store(env).map_err(|fault| fault.to_string()));
-        let meter =
-            read.binding("METER", |env, name| env.durable_object(name).map_err(|fault| fault.to_string()));
-        let key_changes =
-            read.binding(KEY_CHANGES, |env, _| key_changes(env).map_err(|fault| fault.to_string()));
-        let signing = read.parsed("KEY_SIGNING_SECRET", MacKeys::parse);
-        let grants = read.parsed("GRANT_SECRET", MacKeys::parse);
-        let admin = read.parsed("ADMIN_SECRET", AdminSecret::new);
-        let origins = read.parsed("ORIGIN_URLS", Origins::parse);
-        let origin_cert = read.fetcher("ORIGIN_CERT");
-        let key_env = read.optional("KEY_ENV", |text| match text {
-            "live" => Ok(KeyEnv::Live),
-            "test" => Ok(KeyEnv::Test),
-            _ => Err("must be live or test"),
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let keys = reader.binding(KEYS, key_store);
+        let meter = reader.binding(METER, |env| env.durable_object(METER));
+        let key_changes = reader.binding(KEY_CHANGES, key_changes);
+        let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
+        let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
+        let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
+        let origins = reader.origins("ORIGIN_URLS");
+        let origin_cert = reader.fetcher("ORIGIN_CERT");
+        let key_env = reader.optional("KEY_ENV", "live or test", |text| match text {
+            "live" => Some(KeyEnv::Live),
+            "test" => Some(KeyEnv::Test),
+            _ => None,
         });
-        let max_body = read.optional(MAX_BODY, |text| text.parse().or(Err("is not a number of bytes")));
-        let http_allowed = read.optional("ALLOW_HTTP", |text| match text {
-            "1" => Ok(true),
-            "0" => Ok(false),
-            _ => Err("must be 1 or 0"),
+        let max_body = reader.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
+        let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", |text| match text {
+            "1" => Some(true),
+            "0" => Some(false),
+            _ => None,
         });
         Some(Self {
             keys: keys?,
@@ -131,16 +147,17 @@ impl Bindings {
             origins: origins?,
             origin_cert,
             key_env: key_env.unwrap_or(KeyEnv::Live),
-            public_url: read.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned()),
+            public_url: reader.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned()),
             http_allowed: http_allowed.unwrap_or(false),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
         })
     }
 }
 
+/// A reader of the environment that collects errors.
 struct Reader<'a> {
     env: &'a Env,
-    faults: &'a mut Vec<String>,
+    errors: Vec<BindingError>,
 }
 
 impl Reader<'_> {
@@ -149,27 +166,46 @@ impl Reader<'_> {
         self.env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
     }
 
-    fn binding<T>(&mut self, name: &str, find: impl FnOnce(&Env, &str) -> Result<T, String>) -> Option<T> {
-        find(self.env, name).map_err(|fault| self.faults.push(format!("{name}: {fault}"))).ok()
+    fn binding<T>(&mut self, name: &'static str, find: impl FnOnce(&Env) -> worker::Result<T>) -> Option<T> {
+        let found = find(self.env).map_err(|error| BindingError::Unavailable { name, error });
+        self.keep(found)
     }
 
     /// Returns the binding of this name if it has a `fetch` of its own.
-    fn fetcher(&mut self, name: &str) -> Option<OriginFetcher> {
+    fn fetcher(&mut self, name: &'static str) -> Option<OriginFetcher> {
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
-        if Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function()) {
-            return Some(bound.unchecked_into());
-        }
-        self.faults.push(format!("{name} is not a certificate binding"));
-        None
+        let has_fetch = Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function());
+        self.keep(if has_fetch { Ok(bound.unchecked_into()) } else { Err(BindingError::NoFetcher { name }) })
     }
 
-    fn parsed<T, E: ToString>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
-        let text = self.text(name).unwrap_or_default();
-        parse(&text).map_err(|fault| self.faults.push(format!("{name} {}", fault.to_string()))).ok()
+    fn secret<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, SecretError>,
+    ) -> Option<T> {
+        let parsed = parse(&self.text(name).unwrap_or_default());
+        self.keep(parsed.map_err(|reason| BindingError::Secret { name, reason }))
     }
 
-    fn optional<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Option<T> {
+    fn origins(&mut self, name: &'static str) -> Option<Origins> {
+        let parsed = Origins::parse(&self.text(name).unwrap_or_default());
+        self.keep(parsed.map_err(|reason| BindingError::Origins { name, reason }))
+    }
+
+    fn optional<T>(
+        &mut self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
         let text = self.text(name)?;
-        parse(text.trim()).map_err(|fault| self.faults.push(format!("{name} {fault}"))).ok()
+        let value = text.trim();
+        let error = || BindingError::Value { name, expected, value: value.to_owned() };
+        self.keep(parse(value).ok_or_else(error))
+    }
+
+    /// Returns the value, or keeps the error and returns `None`.
+    fn keep<T>(&mut self, read: Result<T, BindingError>) -> Option<T> {
+        read.map_err(|error| self.errors.push(error)).ok()
     }
 }

@@ -3,20 +3,22 @@
 use shared::{request::Head, transport::Address};
 use worker::Context;
 
-use crate::{bindings::Bindings, incoming::Incoming};
+use crate::{bindings::Bindings, client_request::ClientRequest};
 
 /// A parsed request with the bindings of the worker.
 pub(crate) struct RequestContext<'a> {
-    pub(crate) incoming: &'a Incoming,
+    pub(crate) request: &'a ClientRequest,
     pub(crate) address: Address<'a>,
     pub(crate) head: Head<'a>,
     pub(crate) bindings: &'a Bindings,
+    /// The runtime's execution context, which keeps background work alive.
     pub(crate) execution: &'a Context,
 }
 
 impl RequestContext<'_> {
-    /// Returns the base URL for clients: the configured one, or the one of this request. Returns an empty
-    /// string, so that paths are relative, if the latter contains characters that need escaping.
+    /// Returns the base URL for clients: the configured one, or the one of this request. Returns an
+    /// empty string, so that paths are relative, if the latter contains characters that need
+    /// escaping.
     pub(crate) fn public_url(&self) -> &str {
         let called = self.address.is_plain().then_some(self.address.base);
         self.bindings.public_url.as_deref().or(called).unwrap_or("")

@@ -12,53 +12,53 @@ use shared::{
 use worker::{Context, Env};
 
 use crate::{
+    access_log::AccessRecord,
     bindings::Bindings,
+    client_request::ClientRequest,
     context::RequestContext,
     handlers::{call_tool, change_key, issue_key, key_changes, list_keys, pages, read_own_key, status},
-    incoming::Incoming,
-    log::Line,
-    respond::Answer,
+    respond::ClientResponse,
 };
 
-/// Answers one request.
+/// Handles one request.
 pub(crate) async fn dispatch(
-    incoming: &Incoming,
+    request: &ClientRequest,
     env: &Env,
     execution: &Context,
-    line: &mut Line,
-) -> Result<Answer, Problem> {
-    let address = Address::parse(&incoming.url).ok_or_else(unreadable)?;
-    let (route, query) = Route::read(&incoming.method, address.target)?;
-    line.endpoint = Some(Endpoint::of(&route));
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
+    let (route, query) = Route::read(&request.method, address.target)?;
+    access.endpoint = Some(Endpoint::of(&route));
     if let Route::CallTool(call) = &route {
-        line.action = Some(call.action.as_str().to_owned());
+        access.action = Some(call.action.as_str().to_owned());
     }
-    let head = Head::read(incoming.lines())?;
+    let head = Head::read(request.lines())?;
     let bindings = Bindings::from_env(env)?;
-    let context = RequestContext { incoming, address, head, bindings: &bindings, execution };
+    let context = RequestContext { request, address, head, bindings: &bindings, execution };
     let response = match route {
-        Route::CallTool(call) => return call_tool::handle(&context, &call, line).await,
-        Route::IssueKey => issue_key::handle(&context, line).await,
-        Route::ReadOwnKey => read_own_key::handle(&context, line).await,
+        Route::CallTool(call) => return call_tool::handle(&context, &call, access).await,
+        Route::IssueKey => issue_key::handle(&context, access).await,
+        Route::ReadOwnKey => read_own_key::handle(&context, access).await,
         Route::Health => Ok(Response::health()),
         Route::Status => status::tools(&context).await,
         Route::OpenApi => Ok(pages::openapi(&context)),
         Route::Docs => Ok(pages::docs(&context)),
         Route::ProblemPage(code) => Ok(docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
-        Route::RotateOwnKey => change_key::rotate_own(&context, line).await,
-        Route::RevokeOwnKey => change_key::revoke_own(&context, line).await,
+        Route::RotateOwnKey => change_key::rotate_own(&context, access).await,
+        Route::RevokeOwnKey => change_key::revoke_own(&context, access).await,
         Route::ListKeys => list_keys::handle(&context, query).await,
-        Route::ReadKey(id) => change_key::read(&context, &id, query, line).await,
-        Route::ChangeKey(id) => change_key::patch(&context, &id, line).await,
-        Route::RevokeKey(id) => change_key::revoke(&context, &id, line).await,
-        Route::RotateKey(id) => change_key::rotate(&context, &id, line).await,
-        Route::KeyChanges => key_changes::handle(&context, query, line).await,
+        Route::ReadKey(id) => change_key::read(&context, &id, query, access).await,
+        Route::ChangeKey(id) => change_key::patch(&context, &id, access).await,
+        Route::RevokeKey(id) => change_key::revoke(&context, &id, access).await,
+        Route::RotateKey(id) => change_key::rotate(&context, &id, access).await,
+        Route::KeyChanges => key_changes::handle(&context, query, access).await,
     };
-    let known = incoming.header("if-none-match").map(str::as_bytes);
-    response.map(|response| Answer::Own(response.if_none_match(known.into_iter())))
+    let etags = request.header("if-none-match").map(str::as_bytes);
+    response.map(|response| ClientResponse::Own(response.if_none_match(etags.into_iter())))
 }
 
-fn unreadable() -> Problem {
-    Problem::new(Code::PathMalformed, "the request's address cannot be read")
+fn malformed_url() -> Problem {
+    Problem::new(Code::PathMalformed, "the URL of the request is malformed")
 }

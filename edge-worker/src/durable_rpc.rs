@@ -1,24 +1,68 @@
-//! Requests to Durable Objects: a JSON message out, a text back.
+//! Requests to Durable Objects: a JSON message out, a JSON text back.
 
-use worker::{ObjectNamespace, Stub, web_sys};
+use worker::{ObjectNamespace, Stub, js_sys::Reflect, web_sys};
+
+use crate::promise;
 
 /// A placeholder: objects have no address of their own, and the runtime requires a URL.
 const URL: &str = "https://object/";
+
+/// A failed request to a Durable Object.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RpcError {
+    /// The runtime failed to deliver the request, or the object threw.
+    #[error(transparent)]
+    Runtime(#[from] worker::Error),
+    #[error("the object responded with status {0}")]
+    Status(u16),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+    #[error("invalid message: {0}")]
+    Message(#[from] serde_json::Error),
+    #[error("the response does not match the request")]
+    UnexpectedReply,
+}
+
+impl RpcError {
+    /// Returns true if the object is overloaded, so that a retry would make it worse.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        let Self::Runtime(error) = self else { return false };
+        Reflect::get(&error.to_js_value(), &"overloaded".into()).is_ok_and(|flag| flag.is_truthy())
+    }
+}
+
+impl From<RpcError> for worker::Error {
+    fn from(error: RpcError) -> Self {
+        Self::RustError(error.to_string())
+    }
+}
 
 /// Sends `message` to the object of this name. Returns the body of its response.
 ///
 /// # Errors
 /// If the request fails or the response is not 200.
-pub(crate) async fn ask(namespace: &ObjectNamespace, name: &str, message: &str) -> worker::Result<String> {
-    let stub: Stub = namespace.get_by_name(name)?;
+pub(crate) async fn call(namespace: &ObjectNamespace, name: &str, message: &str) -> Result<String, RpcError> {
+    let mut response = post(namespace.get_by_name(name)?, message).await?;
+    let text = response.text().await?;
+    match response.status_code() {
+        200 => Ok(text),
+        status => Err(RpcError::Status(status)),
+    }
+}
+
+/// Returns the output of a call, or [`RpcError::TimedOut`] after `ms` milliseconds. The object may
+/// have taken the message even so.
+pub(crate) async fn timeout<T>(
+    ms: u64,
+    call: impl Future<Output = Result<T, RpcError>>,
+) -> Result<T, RpcError> {
+    promise::timeout(ms, call).await.unwrap_or(Err(RpcError::TimedOut { ms }))
+}
+
+async fn post(stub: Stub, message: &str) -> worker::Result<worker::Response> {
     let init = web_sys::RequestInit::new();
     init.set_method("POST");
     init.set_body(&message.into());
     let request = web_sys::Request::new_with_str_and_init(URL, &init)?;
-    let mut response = stub.fetch_with_request(request.into()).await?;
-    let text = response.text().await?;
-    match response.status_code() {
-        200 => Ok(text),
-        status => Err(format!("the object responded {status}").into()),
-    }
+    stub.fetch_with_request(request.into()).await
 }

@@ -1,12 +1,37 @@
 //! Randomness: the runtime's `crypto.getRandomValues`, which works inside a handler only.
 
+use shared::{
+    key::KeyEntropy,
+    problem::{Code, Problem},
+    request_id::RequestId,
+};
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
 
+use crate::log;
+
 /// Returns `N` random bytes of cryptographic quality.
+///
+/// # Errors
+/// If the runtime has none.
 pub(crate) fn random<const N: usize>() -> worker::Result<[u8; N]> {
     let mut bytes = [0; N];
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     scope.crypto()?.get_random_values_with_u8_array(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Draws the id and the secret of a new key.
+///
+/// # Errors
+/// `internal` if the runtime has no randomness.
+pub(crate) fn draw_key(id: RequestId) -> Result<KeyEntropy, Problem> {
+    let drawn = random().and_then(|key_id| Ok(KeyEntropy { id: key_id, secret: random()? }));
+    drawn.map_err(|error| unavailable(&error, Some(id)))
+}
+
+/// Logs that the runtime has no randomness. Returns the problem for the client.
+pub(crate) fn unavailable(error: &worker::Error, id: Option<RequestId>) -> Problem {
+    log::error("random number generator failed", id, &[("error", error)]);
+    Problem::new(Code::Internal, "the system random number generator failed")
 }

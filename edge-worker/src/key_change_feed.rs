@@ -1,58 +1,62 @@
-//! The feed of key changes, as those see it who tell it of a change, and those who read it. One object keeps it.
+//! The client of the key-change feed, which one Durable Object keeps for all keys.
 //!
-//! No call of a tool ever waits for it: the meters tell it from their alarms, and only a key that begins with limits
-//! or an end of its own waits for it, while it is issued.
+//! No tool call waits for it. Meters append to it from their alarms. Only issuing a key with limits
+//! or an expiry of its own waits for it.
 
 use shared::{
     key::KeyRecord,
     keys_api::{ChangesMessage, ChangesRequest},
     problem::{Code, Problem},
+    request_id::RequestId,
 };
 use worker::ObjectNamespace;
 
-use crate::{context::RequestContext, durable_rpc, incoming::Incoming, log, promise};
+use crate::{
+    context::RequestContext,
+    durable_rpc::{self, RpcError},
+    log,
+};
 
 /// The name of the only object.
 const NAME: &str = "all";
-/// How long the object may take, in milliseconds.
-const WITHIN_MS: u64 = 2_000;
+/// Timeout of a request, in milliseconds.
+const TIMEOUT_MS: u64 = 2_000;
 
-/// Tells the feed of a record. To tell it twice, or late, does no harm.
+/// Appends a record to the feed. Idempotent. An old record changes nothing.
 ///
 /// # Errors
-/// As the runtime says, or when there is no answer in time. The record may have been taken even so.
-pub(crate) async fn note(feed: &ObjectNamespace, record: &KeyRecord) -> worker::Result<()> {
-    ask(feed, &ChangesMessage::note(record)).await.map(drop)
+/// If the object fails or does not respond in time. It may have taken the record even so.
+pub(crate) async fn append(feed: &ObjectNamespace, record: &KeyRecord) -> Result<(), RpcError> {
+    call(feed, &ChangesMessage::note(record)).await.map(drop)
 }
 
-/// Tells the feed of a key that is about to be issued.
+/// Appends the record of a key that is about to be issued.
 ///
 /// # Errors
-/// `key-store-unavailable`: the key must not be issued then, as some origins would not see what is special about it.
-pub(crate) async fn note_issued(context: &RequestContext<'_>, record: &KeyRecord) -> Result<(), Problem> {
-    let noted = note(&context.bindings.key_changes, record).await;
-    noted.map_err(|fault| unavailable("noting an issued key", fault, context.incoming))
+/// `key-store-unavailable`. The key must not be issued then, because origins in direct mode would
+/// not see its limits or expiry.
+pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyRecord) -> Result<(), Problem> {
+    let appended = append(&context.bindings.key_changes, record).await;
+    appended.map_err(|error| unavailable("key-change feed append failed", &error, context.request.id))
 }
 
-/// A page, as JSON.
+/// Returns a page of the feed, as JSON.
 ///
 /// # Errors
 /// `key-store-unavailable`.
-pub(crate) async fn read(context: &RequestContext<'_>, asked: ChangesRequest) -> Result<String, Problem> {
-    let page = ask(&context.bindings.key_changes, &ChangesMessage::Read(asked)).await;
-    page.map_err(|fault| unavailable("reading key changes", fault, context.incoming))
+pub(crate) async fn read(context: &RequestContext<'_>, request: ChangesRequest) -> Result<String, Problem> {
+    let page = call(&context.bindings.key_changes, &ChangesMessage::Read(request)).await;
+    page.map_err(|error| unavailable("key-change feed read failed", &error, context.request.id))
 }
 
-async fn ask(feed: &ObjectNamespace, message: &ChangesMessage) -> worker::Result<String> {
+async fn call(feed: &ObjectNamespace, message: &ChangesMessage) -> Result<String, RpcError> {
     let message = serde_json::to_string(message)?;
-    match promise::within(WITHIN_MS, durable_rpc::ask(feed, NAME, &message)).await {
-        Some(answer) => answer,
-        None => Err(format!("no answer within {WITHIN_MS} ms").into()),
-    }
+    durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(feed, NAME, &message)).await
 }
 
-fn unavailable(what: &str, fault: worker::Error, incoming: &Incoming) -> Problem {
-    log::cause(what, Some(incoming), fault);
-    Problem::new(Code::KeyStoreUnavailable, "the feed of key changes does not answer; nothing was changed")
-        .retry_after(1)
+/// Logs a failure. Returns the problem for the client.
+fn unavailable(event: &str, error: &RpcError, id: RequestId) -> Problem {
+    log::error(event, Some(id), &[("error", error)]);
+    let detail = "the key-change feed does not respond; nothing was changed";
+    Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1)
 }

@@ -1,85 +1,90 @@
 //! Key records in KV.
 //!
-//! KV shows a write everywhere only after a while, and remembers that something was absent. So a record that is
-//! not found proves nothing, and one that is found may be old: the key's meter has the last word on both.
+//! KV is eventually consistent, and caches absence. So a missing record proves nothing, and a found
+//! one may be old: the key's meter is the authority on both.
 
 use std::collections::HashMap;
 
 use shared::{
-    key::{KeyId, KeyRecord},
+    key::{KeyId, KeyRecord, RecordError},
     keys_api::{ListRequest, Position},
     problem::{Code, Problem},
+    request_id::RequestId,
 };
 use worker::{KvError, KvStore};
 
-use crate::{incoming::Incoming, log, promise};
+use crate::{log, promise};
 
 const PREFIX: &str = "key:";
-/// How long a location may answer from its own copy, in seconds.
+/// Time for which a location may respond from its own copy, in seconds.
 const CACHE_S: u64 = 60;
-/// How long KV may take, in milliseconds, before the key is treated as unreadable.
-const WITHIN_MS: u64 = 2_000;
-/// Records that are looked through at once for those that match: as many as KV reads in bulk.
-const STRETCH: u64 = 100;
-/// Most stretches that one request looks through. Each takes two calls of the fifty that a request may make.
-const MOST_STRETCHES: usize = 10;
+/// Timeout of a read, in milliseconds.
+const READ_TIMEOUT_MS: u64 = 2_000;
+/// Number of records that a filter reads at once: the maximum of a bulk read.
+const BATCH_RECORDS: u64 = 100;
+/// Maximum number of batches for one request. Each takes two of the 50 subrequests that the
+/// platform allows.
+const MAX_BATCHES: usize = 10;
 
-/// The stored record of a key, if the store shows one.
-///
-/// # Errors
-/// `key-store-unavailable` when the store fails, is silent, or holds something else than a record.
-pub(crate) async fn find(
-    store: &KvStore,
-    id: &KeyId,
-    incoming: &Incoming,
-) -> Result<Option<KeyRecord>, Problem> {
-    let name = format!("{PREFIX}{id}");
-    let fault = match promise::within(WITHIN_MS, store.get(&name).cache_ttl(CACHE_S).text()).await {
-        Some(Ok(None)) => return Ok(None),
-        Some(Ok(Some(text))) => match KeyRecord::from_json(&text) {
-            Ok(record) => return Ok(Some(record)),
-            Err(fault) => fault.to_string(),
-        },
-        Some(Err(fault)) => fault.to_string(),
-        None => format!("no answer within {WITHIN_MS} ms"),
-    };
-    log::cause("reading a key record", Some(incoming), fault);
-    Err(unavailable())
+/// A failure of the key store.
+#[derive(Debug, thiserror::Error)]
+enum KeyStoreError {
+    #[error(transparent)]
+    Kv(#[from] KvError),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+    #[error(transparent)]
+    Record(#[from] RecordError),
 }
 
-/// A page of records, and where the next one begins.
+/// Returns the stored record of a key, or `None` if KV shows none.
+///
+/// # Errors
+/// `key-store-unavailable` if KV fails, does not respond in time, or holds something other than a
+/// record.
+pub(crate) async fn find(store: &KvStore, key: &KeyId, id: RequestId) -> Result<Option<KeyRecord>, Problem> {
+    read(store, key).await.map_err(|error| failed("key record read failed", &error, id))
+}
+
+async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
+    let name = format!("{PREFIX}{key}");
+    let read = store.get(&name).cache_ttl(CACHE_S).text();
+    let timed_out = KeyStoreError::TimedOut { ms: READ_TIMEOUT_MS };
+    let text = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
+    Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
+}
+
+/// Returns a page of records, and the position of the next page if there is one.
 ///
 /// # Errors
 /// `key-store-unavailable`.
 pub(crate) async fn list(
     store: &KvStore,
-    asked: &ListRequest,
-    incoming: &Incoming,
+    request: &ListRequest,
+    id: RequestId,
 ) -> Result<(Vec<KeyRecord>, Option<Position>), Problem> {
-    page(store, asked).await.map_err(|fault| {
-        log::cause("listing key records", Some(incoming), fault);
-        unavailable()
-    })
+    page(store, request).await.map_err(|error| failed("key list failed", &error, id))
 }
 
-type Fault = Box<dyn std::error::Error>;
-
-/// Looks through stretches of the store until the page is full. A page of few matches may end before it is full, so that
-/// one request reads no more than [`MOST_STRETCHES`].
-async fn page(store: &KvStore, asked: &ListRequest) -> Result<(Vec<KeyRecord>, Option<Position>), Fault> {
-    let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
-    let length = if asked.filter.is_empty() { asked.limit.into() } else { STRETCH };
-    let mut at = asked.from.clone().unwrap_or_default();
+/// Reads batches until the page is full. A page of few matches may end before it is full, so that
+/// one request reads at most [`MAX_BATCHES`].
+async fn page(
+    store: &KvStore,
+    request: &ListRequest,
+) -> Result<(Vec<KeyRecord>, Option<Position>), KeyStoreError> {
+    let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
+    let length = if request.filter.is_empty() { request.limit.into() } else { BATCH_RECORDS };
+    let mut at = request.from.clone().unwrap_or_default();
     let mut found = Vec::new();
-    for _ in 0..MOST_STRETCHES {
-        let (records, next) = stretch(store, &at.store, length).await?;
+    for _ in 0..MAX_BATCHES {
+        let (records, next) = batch(store, &at.store, length).await?;
         let seen = at.after.take();
         for record in records.into_iter().filter(|record| seen.is_none_or(|seen| record.id > seen)) {
             if found.len() == limit {
                 return Ok((found, Some(at)));
             }
             at.after = Some(record.id);
-            if asked.filter.matches(&record) {
+            if request.filter.matches(&record) {
                 found.push(record);
             }
         }
@@ -94,12 +99,12 @@ async fn page(store: &KvStore, asked: &ListRequest) -> Result<(Vec<KeyRecord>, O
     Ok((found, Some(at)))
 }
 
-/// Records from the store's own cursor on, by id, and the cursor behind them.
-async fn stretch(
+/// Returns the records from KV's cursor on, ordered by id, and the cursor after them.
+async fn batch(
     store: &KvStore,
     cursor: &str,
     length: u64,
-) -> Result<(Vec<KeyRecord>, Option<String>), Fault> {
+) -> Result<(Vec<KeyRecord>, Option<String>), KeyStoreError> {
     let mut request = store.list().prefix(PREFIX.to_owned()).limit(length);
     if !cursor.is_empty() {
         request = request.cursor(cursor.to_owned());
@@ -110,37 +115,37 @@ async fn stretch(
         true => HashMap::new(),
         false => store.get_bulk(&names).text().await?,
     };
-    // A record that is listed and not shown was written a moment ago; the next listing has it.
+    // A record that is listed and cannot be read was written a moment ago. The next list has it.
     let found = names.iter().filter_map(|name| texts.remove(*name).flatten());
-    let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>();
+    let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>()?;
     let next = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
-    Ok((records.map_err(|fault| fault.to_string())?, next))
+    Ok((records, next))
 }
 
-/// Writes a record in place of what was there.
+/// Writes a record, for a client that waits.
 ///
 /// # Errors
 /// `key-store-unavailable`.
-pub(crate) async fn store(store: &KvStore, record: &KeyRecord, incoming: &Incoming) -> Result<(), Problem> {
-    put(store, record).await.map_err(|fault| {
-        log::cause("writing a key record", Some(incoming), fault);
-        unavailable()
-    })
+pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) -> Result<(), Problem> {
+    put(store, record).await.map_err(|error| failed("key record write failed", &error.into(), id))
 }
 
-/// Writes a record, for the one who is neither asked nor answers for it.
+/// Writes a record, in the background.
 ///
 /// # Errors
-/// As the store says.
+/// If KV fails.
 pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvError> {
     store.put(&format!("{PREFIX}{}", record.id), record.to_json())?.execute().await
 }
 
-/// The refusal of a key that cannot be read at the moment.
+/// Logs a failure. Returns the problem for the client.
+fn failed(event: &str, error: &KeyStoreError, id: RequestId) -> Problem {
+    log::error(event, Some(id), &[("error", error)]);
+    unavailable()
+}
+
+/// Returns the problem for a key whose record cannot be read at the moment.
 pub(crate) fn unavailable() -> Problem {
-    Problem::new(
-        Code::KeyStoreUnavailable,
-        "the store of keys does not answer; this says nothing about your key",
-    )
-    .retry_after(1)
+    let detail = "the key store does not respond; this says nothing about your key";
+    Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1)
 }

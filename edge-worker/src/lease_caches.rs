@@ -1,99 +1,114 @@
-//! The isolate's memory of keys: a holder for each key in use. It may be lost at any moment, and is bounded.
+//! The isolate's table of lease caches: one for each key in use. It has a maximum size, and is lost
+//! with the isolate.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, btree_map},
+};
 
 use shared::{
-    key::{KeyId, KeyRecord},
+    key::{KeyId, KeyRecord, VerifiedKey},
     lease_cache::LeaseCache,
+    problem::Problem,
     time::UnixMillis,
 };
 
-use crate::entropy;
+use crate::{clock, entropy};
 
-/// Most keys that are remembered at once.
-const MOST: usize = 4_096;
+/// Maximum number of caches.
+const MAX_CACHES: usize = 4_096;
 
 thread_local! {
-    static HOLDERS: RefCell<Holders> = const { RefCell::new(Holders { keys: BTreeMap::new() }) };
+    static CACHES: RefCell<CacheTable> = const { RefCell::new(CacheTable(BTreeMap::new())) };
 }
 
-struct Holders {
-    keys: BTreeMap<KeyId, Remembered>,
-}
+struct CacheTable(BTreeMap<KeyId, Entry>);
 
-struct Remembered {
-    holder: LeaseCache,
-    used: UnixMillis,
-    /// When a request that is already waiting in the background will report.
+struct Entry {
+    cache: LeaseCache,
+    used_at: UnixMillis,
+    /// When a background report that is in flight will be sent.
     report_due: Option<UnixMillis>,
 }
 
-/// Runs `step` on the key's holder. `step` cannot wait, so nothing is borrowed while anyone does.
+/// Runs `step` on the key's cache, which is created if there is none. `step` is synchronous, so
+/// that no borrow lasts across an `await`.
+///
+/// # Errors
+/// `internal` if the runtime has no randomness for the id of a new cache.
 pub(crate) fn with<T>(
-    key: &KeyId,
-    now: UnixMillis,
-    step: impl FnOnce(&mut LeaseCache) -> T,
-) -> worker::Result<T> {
+    key: &VerifiedKey,
+    step: impl FnOnce(&mut LeaseCache, UnixMillis) -> T,
+) -> Result<T, Problem> {
+    let now = clock::now();
     let id = || Ok(u64::from_be_bytes(entropy::random()?));
-    HOLDERS.with_borrow_mut(|holders| Ok(step(&mut holders.of(key, now, id)?.holder)))
-}
-
-/// Takes on the duty to report at `due`, unless somebody will have done so by then.
-pub(crate) fn take_on_report(key: &KeyId, due: UnixMillis, now: UnixMillis) -> bool {
-    HOLDERS.with_borrow_mut(|holders| {
-        let Some(remembered) = holders.keys.get_mut(key) else { return false };
-        // Who was to report before now and has not is gone: its request was cancelled.
-        let taken = remembered.report_due.is_some_and(|other| now < other && other <= due);
-        if !taken {
-            remembered.report_due = Some(due);
-        }
-        !taken
+    CACHES.with_borrow_mut(|table| match table.entry(&key.id, now, id) {
+        Ok(entry) => Ok(step(&mut entry.cache, now)),
+        Err(error) => Err(entropy::unavailable(&error, None)),
     })
 }
 
-/// Tells the key's holder, if it has one here, of a change.
+/// Claims the background report that is due at `due`. Returns false if another one in flight will
+/// be sent by then.
+pub(crate) fn claim_report(key: &KeyId, due: UnixMillis, now: UnixMillis) -> bool {
+    CACHES.with_borrow_mut(|table| {
+        let Some(entry) = table.0.get_mut(key) else { return false };
+        // A report that was due before now and is not sent was cancelled with its request.
+        let is_claimed = entry.report_due.is_some_and(|other| now < other && other <= due);
+        if !is_claimed {
+            entry.report_due = Some(due);
+        }
+        !is_claimed
+    })
+}
+
+/// Stores a changed record in the key's cache, if there is one.
 pub(crate) fn learn(record: &KeyRecord) {
-    HOLDERS.with_borrow_mut(|holders| {
-        if let Some(remembered) = holders.keys.get_mut(&record.id) {
-            remembered.holder.learn(record.clone());
+    CACHES.with_borrow_mut(|table| {
+        if let Some(entry) = table.0.get_mut(&record.id) {
+            entry.cache.learn(record.clone());
         }
     });
 }
 
-/// Drops what is known of a key.
-pub(crate) fn forget(key: &KeyId) {
-    HOLDERS.with_borrow_mut(|holders| holders.keys.remove(key));
+/// Removes a key's cache.
+pub(crate) fn remove(key: &KeyId) {
+    CACHES.with_borrow_mut(|table| table.0.remove(key));
 }
 
-impl Holders {
-    /// The key's holder, with a name of its own if it is new: a meter takes what one holder asks or reports once,
-    /// and one that was forgotten begins to count anew.
-    fn of(
+impl CacheTable {
+    /// Returns the key's entry. A new cache gets an id of its own: a meter takes each sequence
+    /// number of an id once, and a new cache starts to count again.
+    fn entry(
         &mut self,
         key: &KeyId,
         now: UnixMillis,
         id: impl FnOnce() -> worker::Result<u64>,
-    ) -> worker::Result<&mut Remembered> {
-        if !self.keys.contains_key(key) {
-            self.make_room();
-            let new = Remembered { holder: LeaseCache::new(id()?), used: now, report_due: None };
-            self.keys.insert(*key, new);
+    ) -> worker::Result<&mut Entry> {
+        if !self.0.contains_key(key) {
+            self.evict();
         }
-        let remembered = self.keys.get_mut(key).ok_or("a holder was lost")?;
-        remembered.used = now;
-        Ok(remembered)
+        let entry = match self.0.entry(*key) {
+            btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            btree_map::Entry::Vacant(place) => {
+                place.insert(Entry { cache: LeaseCache::new(id()?), used_at: now, report_due: None })
+            }
+        };
+        entry.used_at = now;
+        Ok(entry)
     }
 
-    /// Forgets the half that was used longest ago, once there are too many: the idle ones first, and when none
-    /// are idle any, whose leases then count as spent.
-    fn make_room(&mut self) {
-        if self.keys.len() < MOST {
+    /// Evicts the least recently used half if the table is full. Idle caches go first. The leases
+    /// of any other evicted cache count as spent.
+    fn evict(&mut self) {
+        if self.0.len() < MAX_CACHES {
             return;
         }
-        let mut ages: Vec<_> = self.keys.iter().map(|(key, r)| (!r.holder.is_idle(), r.used, *key)).collect();
+        let mut ages: Vec<_> =
+            self.0.iter().map(|(key, entry)| (!entry.cache.is_idle(), entry.used_at, *key)).collect();
         ages.sort_unstable();
-        for (_, _, key) in ages.into_iter().take(MOST / 2) {
-            self.keys.remove(&key);
+        for (_, _, key) in ages.into_iter().take(MAX_CACHES / 2) {
+            self.0.remove(&key);
         }
     }
 }
@@ -108,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded_and_keeps_what_was_used_last() {
-        let mut holders = Holders { keys: BTreeMap::new() };
-        let most = u32::try_from(MOST).unwrap();
-        for n in 0..most + 1 {
-            holders.of(&key(n), UnixMillis(n.into()), || Ok(n.into())).unwrap();
+    fn full_table_evicts_the_least_recently_used_half() {
+        let mut table = CacheTable(BTreeMap::new());
+        let max = u32::try_from(MAX_CACHES).unwrap();
+        for n in 0..max + 1 {
+            table.entry(&key(n), UnixMillis(n.into()), || Ok(n.into())).unwrap();
         }
-        assert_eq!(holders.keys.len(), MOST / 2 + 1);
-        assert!(!holders.keys.contains_key(&key(0)) && holders.keys.contains_key(&key(most)));
+        assert_eq!(table.0.len(), MAX_CACHES / 2 + 1);
+        assert!(!table.0.contains_key(&key(0)) && table.0.contains_key(&key(max)));
     }
 }

@@ -1,84 +1,59 @@
-//! Log lines in JSON: one for each request, and one for each internal error. They never contain a key,
-//! a secret, a query, an address or a user agent. Field names are those of the proxy's access log.
+//! Diagnostic log lines: an event, then `key=value` fields. They never contain a key, a secret, a
+//! query, an address or a user agent.
 
-use serde_json::{Map, Value, json};
-use shared::{endpoint::Endpoint, key::KeyId, method::Method, tier::Tier, time::UnixMillis, trace::trace_id};
-use worker::{console_error, console_log};
+use std::fmt::{Display, Write};
 
-use crate::incoming::Incoming;
+use shared::request_id::RequestId;
+use worker::console_error;
 
-/// The fields of one request's line.
-#[derive(Default)]
-pub(crate) struct Line {
-    pub(crate) endpoint: Option<Endpoint>,
-    pub(crate) action: Option<String>,
-    pub(crate) key_id: Option<KeyId>,
-    pub(crate) tier: Option<Tier>,
-    pub(crate) degraded: bool,
-    /// The data center that responded, or that polled for key changes.
-    pub(crate) origin: Option<String>,
-    /// Milliseconds spent waiting for the client's body.
-    pub(crate) client_ms: u64,
-    /// When the call was sent to an origin, and when the headers of its response arrived.
-    pub(crate) handed_over: Option<(UnixMillis, UnixMillis)>,
-    pub(crate) status: u16,
-    pub(crate) code: Option<&'static str>,
+/// A field of a log line.
+pub(crate) type Field<'a> = (&'a str, &'a dyn Display);
+
+/// Logs an internal error, of which the client sees only the outcome.
+pub(crate) fn error(event: &str, id: Option<RequestId>, fields: &[Field<'_>]) {
+    let id = id.as_ref().map(|id| ("request_id", id as &dyn Display));
+    console_error!("{}", format(event, id.into_iter().chain(fields.iter().copied())));
 }
 
-impl Line {
-    /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent there.
-    pub(crate) fn times(&self, incoming: &Incoming, now: UnixMillis) -> (u64, Option<u64>) {
-        let total = now.since(incoming.now);
-        let origin = self.handed_over.map(|(sent, answered)| answered.since(sent));
-        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.client_ms), origin)
-    }
-
-    pub(crate) fn write(&self, incoming: &Incoming, now: UnixMillis) {
-        let (overhead_ms, origin_ms) = self.times(incoming, now);
-        let mut line = Map::new();
-        let mut add = |name: &str, value: Value| {
-            if !value.is_null() {
-                line.insert(name.to_owned(), value);
-            }
+/// Returns `event: key=value key="another value"`.
+fn format<'a>(event: &str, fields: impl Iterator<Item = Field<'a>>) -> String {
+    let mut line = event.to_owned();
+    for (nth, (key, value)) in fields.enumerate() {
+        let value = value.to_string();
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'=';
+        line.push_str(if nth == 0 { ": " } else { " " });
+        // Writing to a `String` cannot fail.
+        let _written = if !value.is_empty() && value.bytes().all(is_plain) {
+            write!(line, "{key}={value}")
+        } else {
+            write!(line, "{key}={value:?}")
         };
-        add("time", json!(incoming.now.to_rfc3339()));
-        add("request_id", json!(incoming.id.to_string()));
-        add("trace_id", json!(incoming.header("traceparent").and_then(trace_id)));
-        // An unknown method is arbitrary text of the client.
-        add("method", json!(Method::parse(&incoming.method).map_or("other", Method::as_str)));
-        add("route", json!(self.endpoint.map(Endpoint::path)));
-        if let Some(Endpoint::CallTool(tool, _)) = self.endpoint {
-            add("tool", json!(tool));
-        }
-        add("action", json!(self.action));
-        add("key_id", json!(self.key_id));
-        add("tier", json!(self.tier));
-        add("status", json!(self.status));
-        add("code", json!(self.code));
-        add("origin", json!(self.origin));
-        add("duration_ms", json!(now.since(incoming.now)));
-        add("overhead_ms", json!(overhead_ms));
-        add("origin_ms", json!(origin_ms));
-        if self.degraded {
-            add("degraded", json!(true));
-        }
-        console_log!("{}", Value::from(line));
     }
+    line
 }
 
-/// Logs an internal error, of which the client sees only the outcome. `cause` is the runtime's text.
-pub(crate) fn cause(what: &str, incoming: Option<&Incoming>, cause: impl ToString) {
-    let request_id = incoming.map(|incoming| incoming.id.to_string());
-    console_error!(
-        "{}",
-        json!({ "level": "error", "what": what, "cause": cause.to_string(), "request_id": request_id })
-    );
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Logs every fault of the configuration.
-pub(crate) fn misconfigured(faults: &[String]) {
-    console_error!(
-        "{}",
-        json!({ "level": "error", "what": "the worker is not configured", "faults": faults })
-    );
+    fn line(fields: &[Field<'_>]) -> String {
+        format("origin call failed", fields.iter().copied())
+    }
+
+    #[test]
+    fn line_is_an_event_with_fields() {
+        assert_eq!(line(&[]), "origin call failed");
+        assert_eq!(
+            line(&[("origin", &"fra"), ("status", &502), ("error", &"no response within 300 ms")]),
+            r#"origin call failed: origin=fra status=502 error="no response within 300 ms""#
+        );
+    }
+
+    #[test]
+    fn value_cannot_forge_a_field_or_a_line() {
+        assert_eq!(
+            line(&[("error", &"a\" origin=b\nc"), ("name", &""), ("pair", &"a=b")]),
+            r#"origin call failed: error="a\" origin=b\nc" name="" pair="a=b""#
+        );
+    }
 }

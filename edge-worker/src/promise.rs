@@ -10,8 +10,9 @@ use worker::{
     wasm_bindgen_futures::spawn_local,
 };
 
-/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side effects.
-pub(crate) async fn within<F: Future>(ms: u64, future: F) -> Option<F::Output> {
+/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side
+/// effects.
+pub(crate) async fn timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> {
     match select(pin!(future), pin!(Delay::from(Duration::from_millis(ms)))).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(((), _)) => None,
@@ -24,7 +25,7 @@ pub(crate) async fn settled(promise: Promise) -> Result<JsValue, JsValue> {
 }
 
 /// Detaches a promise. Ignores a rejection, which the runtime would otherwise report as unhandled.
-pub(crate) fn let_go(promise: Promise) {
+pub(crate) fn detach(promise: Promise) {
     spawn_local(async {
         if settled(promise).await.is_err() {
             // The other end of the stream reports the error.

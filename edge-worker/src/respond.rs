@@ -8,66 +8,69 @@ use shared::{
 };
 use worker::web_sys;
 
-use crate::{clock, incoming::Incoming, log::Line};
+use crate::{access_log::AccessRecord, client_request::ClientRequest, clock};
 
-/// What a client is answered.
-pub(crate) enum Answer {
-    /// A text of the gateway's own.
+/// A response for a client.
+pub(crate) enum ClientResponse {
+    /// A response of the gateway itself.
     Own(Response),
-    /// A tool's answer: its body is handed on as the stream it is.
-    Passed { response: web_sys::Response, headers: Vec<Header> },
+    /// A tool's response, whose body is streamed, and the headers to set on it.
+    FromTool { response: web_sys::Response, headers: Vec<Header> },
 }
 
-/// The response to send. It fails only if the runtime refuses to build it.
+/// Returns the response to send.
+///
+/// # Errors
+/// If the runtime refuses to build it.
 pub(crate) fn render(
-    outcome: Result<Answer, Problem>,
-    incoming: &Incoming,
-    line: &mut Line,
+    outcome: Result<ClientResponse, Problem>,
+    request: &ClientRequest,
+    access: &mut AccessRecord,
 ) -> worker::Result<web_sys::Response> {
-    let answer = outcome.unwrap_or_else(|problem| {
-        line.code = Some(problem.code().as_str());
-        Answer::Own(problem.render(&incoming.id))
+    let response = outcome.unwrap_or_else(|problem| {
+        access.code = Some(problem.code().as_str());
+        ClientResponse::Own(problem.render(&request.id))
     });
-    let response = match answer {
-        Answer::Own(text) => own(&text)?,
-        Answer::Passed { response, headers } => passed(&response, &headers)?,
+    let response = match response {
+        ClientResponse::Own(own) => render_own(&own)?,
+        ClientResponse::FromTool { response, headers } => render_from_tool(&response, &headers)?,
     };
-    line.status = response.status();
+    access.status = response.status();
     let headers = response.headers();
     for (name, value) in headers::CORS {
         headers.set(name, value)?;
     }
     let (hsts, age) = headers::HSTS;
-    if Address::parse(&incoming.url).is_some_and(|address| address.is_secure()) && !headers.has(hsts)? {
+    if Address::parse(&request.url).is_some_and(|address| address.is_secure()) && !headers.has(hsts)? {
         headers.set(hsts, age)?;
     }
-    headers.set(headers::REQUEST_ID, &incoming.id.to_string())?;
-    headers.append(headers::SERVER_TIMING, &server_timing(incoming, line))?;
+    headers.set(headers::REQUEST_ID, &request.id.to_string())?;
+    headers.append(headers::SERVER_TIMING, &server_timing(request, access))?;
     Ok(response)
 }
 
-fn own(text: &Response) -> worker::Result<web_sys::Response> {
+fn render_own(own: &Response) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
-    init.set_status(text.status);
+    init.set_status(own.status);
     // A 204 has no body, not even an empty one.
-    let body = (!text.body.is_empty()).then_some(text.body.as_str());
+    let body = (!own.body.is_empty()).then_some(own.body.as_str());
     let response = web_sys::Response::new_with_opt_str_and_init(body, &init)?;
     response.headers().set("x-content-type-options", "nosniff")?;
-    set_all(&response, &text.headers)?;
+    set_all(&response, &own.headers)?;
     Ok(response)
 }
 
-/// The tool's status, headers and body, less what may not reach the client.
-fn passed(answer: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
+/// Returns the tool's status, body and headers, without headers that must not reach the client.
+fn render_from_tool(tool: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
-    init.set_status(answer.status());
-    init.set_status_text(&answer.status_text());
-    let kept = web_sys::Headers::new_with_headers(&answer.headers())?;
-    for name in worker::Headers(answer.headers()).keys().filter(|name| !headers::reaches_client(name)) {
+    init.set_status(tool.status());
+    init.set_status_text(&tool.status_text());
+    let kept = web_sys::Headers::new_with_headers(&tool.headers())?;
+    for name in worker::Headers(tool.headers()).keys().filter(|name| !headers::reaches_client(name)) {
         kept.delete(&name)?;
     }
     init.set_headers(&kept);
-    let response = web_sys::Response::new_with_opt_readable_stream_and_init(answer.body().as_ref(), &init)?;
+    let response = web_sys::Response::new_with_opt_readable_stream_and_init(tool.body().as_ref(), &init)?;
     set_all(&response, headers)?;
     Ok(response)
 }
@@ -76,8 +79,8 @@ fn set_all(response: &web_sys::Response, headers: &[Header]) -> worker::Result<(
     headers.iter().try_for_each(|(name, value)| Ok(response.headers().set(name, value)?))
 }
 
-fn server_timing(incoming: &Incoming, line: &Line) -> String {
-    let (edge_ms, origin_ms) = line.times(incoming, clock::now());
+fn server_timing(request: &ClientRequest, access: &AccessRecord) -> String {
+    let (edge_ms, origin_ms) = access.durations(request, clock::now());
     match origin_ms {
         Some(origin_ms) => format!("edge;dur={edge_ms}, origin;dur={origin_ms}"),
         None => format!("edge;dur={edge_ms}"),

@@ -1,6 +1,6 @@
-//! The object that keeps the feed of key changes: the newest record of each changed key, in the order in which they
-//! were changed last. There is one for all keys. It is told of changes, which are rare, and read by proxies, a page at
-//! a time; no call of a tool waits for it.
+//! The object that keeps the key-change feed: the newest record of each changed key, ordered by
+//! the last change. There is one object for all keys. Meters append changes, which are rare, and
+//! proxies in direct mode read them in pages. No tool call waits for it.
 
 use std::cell::Cell;
 
@@ -16,40 +16,41 @@ use worker::{
 
 use crate::{clock, log};
 
-/// When the feed began tells it from another that was lost: a reader's cursor means nothing in this one then.
-const BEGIN: &str =
+/// The feed's start time identifies it: a cursor of a feed that was lost is not valid in a new one.
+const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS feed (k INTEGER PRIMARY KEY CHECK (k = 1), begun INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS changes
         (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, j TEXT NOT NULL);
     INSERT INTO feed (k, begun) VALUES (1, ?) ON CONFLICT (k) DO NOTHING";
-/// A changed key moves to the end; what is known already, or older, changes nothing. The highest number is never
-/// given up but for a higher one, so that no reader is past a change that it has not seen.
-const NOTE: &str = "INSERT INTO changes (number, id, version, j)
+/// Moves a changed key to the end. A known or older record changes nothing. The highest number is
+/// only ever replaced by a higher one, so that no reader skips a change.
+const APPEND: &str = "INSERT INTO changes (number, id, version, j)
     VALUES ((SELECT COALESCE(MAX(number), 0) + 1 FROM changes), ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET number = excluded.number, version = excluded.version, j = excluded.j
     WHERE excluded.version > changes.version";
-const STANDING: &str = "SELECT begun, (SELECT COALESCE(MAX(number), 0) FROM changes) FROM feed";
+const POSITION: &str = "SELECT begun, (SELECT COALESCE(MAX(number), 0) FROM changes) FROM feed";
 const PAGE: &str = "SELECT number, j FROM changes WHERE number > ? ORDER BY number LIMIT ?";
 
-/// The feed.
+/// The key-change feed.
 #[durable_object(fetch)]
 pub struct KeyChanges {
     sql: SqlStorage,
-    begun: Cell<bool>,
+    /// Whether the tables exist.
+    created: Cell<bool>,
 }
 
 impl DurableObject for KeyChanges {
     fn new(object: ObjectState, _env: Env) -> Self {
-        Self { sql: object.storage().sql(), begun: Cell::new(false) }
+        Self { sql: object.storage().sql(), created: Cell::new(false) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let message = serde_json::from_str(&request.text().await?)?;
         match self.handle(message) {
             Ok(reply) => Response::ok(reply),
-            Err(fault) => {
-                log::cause("keeping key changes", None, &fault);
-                Err(fault)
+            Err(error) => {
+                log::error("key-change feed step failed", None, &[("error", &error)]);
+                Err(error)
             }
         }
     }
@@ -57,38 +58,38 @@ impl DurableObject for KeyChanges {
 
 impl KeyChanges {
     fn handle(&self, message: ChangesMessage) -> Result<String> {
-        if !self.begun.get() {
-            self.sql.exec(BEGIN, vec![integer(clock::now().0)?])?;
-            self.begun.set(true);
+        if !self.created.get() {
+            self.sql.exec(CREATE, vec![integer(clock::now().0)?])?;
+            self.created.set(true);
         }
         match message {
-            ChangesMessage::Note(record) => self.note(&record).map(|()| String::new()),
-            ChangesMessage::Read(asked) => self.page(&asked).map(|page| page.to_json()),
+            ChangesMessage::Note(record) => self.append(&record).map(|()| String::new()),
+            ChangesMessage::Read(request) => self.page(&request).map(|page| page.to_json()),
         }
     }
 
-    fn note(&self, record: &KeyRecord) -> Result<()> {
+    fn append(&self, record: &KeyRecord) -> Result<()> {
         let row = vec![record.id.to_string().into(), integer(record.version)?, record.to_json().into()];
-        self.sql.exec(NOTE, row).map(drop)
+        self.sql.exec(APPEND, row).map(drop)
     }
 
-    fn page(&self, asked: &ChangesRequest) -> Result<ChangesPage> {
-        let standing = self.rows(STANDING, Vec::new(), |row| match row {
+    fn page(&self, request: &ChangesRequest) -> Result<ChangesPage> {
+        let position = self.rows(POSITION, Vec::new(), |row| match row {
             [begun, last] => Some((UnixMillis(number(begun)?), number(last)?)),
             _ => None,
         })?;
-        let &[(begun, last)] = standing.as_slice() else { return Err(unreadable()) };
-        let after = asked.cursor.as_ref().map_or(0, |cursor| cursor.number_in(begun, last));
-        // One more than the page holds tells whether there is another.
-        let limit = u64::try_from(asked.limit).unwrap_or(u64::MAX).saturating_add(1);
+        let &[(begun, last)] = position.as_slice() else { return Err(unreadable()) };
+        let after = request.cursor.as_ref().map_or(0, |cursor| cursor.number_in(begun, last));
+        // One record more than the page holds shows whether there is another page.
+        let limit = u64::try_from(request.limit).unwrap_or(u64::MAX).saturating_add(1);
         let mut found = self.rows(PAGE, vec![integer(after)?, integer(limit)?], |row| match row {
             [place, SqlStorageValue::String(text)] => {
                 Some((number(place)?, KeyRecord::from_json(text).ok()?))
             }
             _ => None,
         })?;
-        let more = found.len() > asked.limit;
-        found.truncate(asked.limit);
+        let more = found.len() > request.limit;
+        found.truncate(request.limit);
         let end = found.last().map_or(after, |(number, _)| *number);
         Ok(ChangesPage::new(found.into_iter().map(|(_, record)| record), Cursor::new(begun, end), more))
     }
@@ -103,7 +104,10 @@ impl KeyChanges {
     }
 }
 
-/// A number as SQL takes it, as long as no digit of it is lost.
+/// Returns a number as an SQL integer.
+///
+/// # Errors
+/// If JavaScript cannot represent the number exactly.
 fn integer(number: u64) -> Result<SqlStorageValue> {
     SqlStorageValue::try_from_i64(i64::try_from(number).unwrap_or(i64::MAX))
 }
@@ -116,5 +120,5 @@ fn number(value: &SqlStorageValue) -> Option<u64> {
 }
 
 fn unreadable() -> worker::Error {
-    "a stored row of the feed cannot be read".into()
+    "a stored row of the key-change feed has an unexpected format".into()
 }

@@ -1,8 +1,8 @@
 //! The meter object of one key: loads the state, steps it, and stores it before the reply leaves.
 //!
-//! The state is an outbox for its record. An alarm writes a changed record to KV and to the feed of key
-//! changes: at once, or a second after the previous write. It retries until both succeed. Until KV shows
-//! the change, the responses of the meter do.
+//! The state is an outbox for its record. An alarm writes a changed record to KV and to the
+//! key-change feed: at once, or a second after the previous write. It retries until both succeed.
+//! Until KV shows the change, the responses of the meter do.
 
 use std::cell::{Cell, RefCell};
 
@@ -40,7 +40,7 @@ pub struct Meter {
     /// The record version for which the alarm was last set, and those that KV and the feed have.
     armed: Cell<u64>,
     stored: Cell<u64>,
-    noted: Cell<u64>,
+    appended: Cell<u64>,
     /// `None` until the first message and after a failed write: the row is then read again.
     state: RefCell<Option<State>>,
 }
@@ -56,7 +56,7 @@ impl DurableObject for Meter {
             failures: Cell::default(),
             armed: Cell::default(),
             stored: Cell::default(),
-            noted: Cell::default(),
+            appended: Cell::default(),
             state: RefCell::new(None),
         }
     }
@@ -68,30 +68,30 @@ impl DurableObject for Meter {
                 self.arm().await?;
                 Response::ok(reply)
             }
-            Err(fault) => {
-                log::cause("meter step failed", None, &fault);
-                Err(fault)
+            Err(error) => {
+                log::error("meter step failed", None, &[("error", &error)]);
+                Err(error)
             }
         }
     }
 
-    /// Never returns an error: the platform gives up on an alarm that fails, and the record would stay
-    /// unwritten.
+    /// Never returns an error: the platform gives up on an alarm that fails, and the record would
+    /// stay unwritten.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(fault) = self.write_record().await {
+        if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
-            log::cause("key record write failed", None, fault);
+            log::error("key record write failed", None, &[("error", &error)]);
         }
-        if let Err(fault) = self.arm().await {
-            log::cause("meter alarm failed", None, fault);
+        if let Err(error) = self.arm().await {
+            log::error("meter alarm failed", None, &[("error", &error)]);
         }
         Response::empty()
     }
 }
 
 impl Meter {
-    /// Sets the alarm if the record must be written and no alarm is set. A newer record does not wait for
-    /// the retry of an older one.
+    /// Sets the alarm if the record must be written and no alarm is set. A newer record does not
+    /// wait for the retry of an older one.
     async fn arm(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
         let storage = self.object.storage();
@@ -109,8 +109,8 @@ impl Meter {
     /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.
     async fn write_record(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
-        let (stored, noted) = join(self.store(&record), self.note(&record)).await;
-        stored.and(noted)?;
+        let (stored, appended) = join(self.store(&record), self.append(&record)).await;
+        stored.and(appended)?;
         self.failures.set(0);
         self.step(Message::Stored { version: record.version }).map(drop)
     }
@@ -124,10 +124,10 @@ impl Meter {
         Ok(())
     }
 
-    async fn note(&self, record: &KeyRecord) -> Result<()> {
-        if record.version > self.noted.get() {
-            key_change_feed::note(&bindings::key_changes(&self.env)?, record).await?;
-            self.noted.set(record.version);
+    async fn append(&self, record: &KeyRecord) -> Result<()> {
+        if record.version > self.appended.get() {
+            key_change_feed::append(&bindings::key_changes(&self.env)?, record).await?;
+            self.appended.set(record.version);
         }
         Ok(())
     }
@@ -141,8 +141,8 @@ impl Meter {
         Ok(place.insert(state).unstored().cloned())
     }
 
-    /// Handles a message in one synchronous step, so that no other message sees the state in between.
-    /// Returns the reply as JSON.
+    /// Handles a message in one synchronous step, so that no other message sees the state in
+    /// between. Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {
@@ -155,7 +155,8 @@ impl Meter {
         Ok(reply)
     }
 
-    /// Returns the stored state. An unreadable one is an error, because a new one would give every call back.
+    /// Returns the stored state. An unreadable one is an error, because a new one would give every
+    /// call back.
     fn load(&self) -> Result<State> {
         self.sql.exec(TABLE, None)?;
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;

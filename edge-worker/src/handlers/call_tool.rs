@@ -3,47 +3,48 @@
 use shared::{
     grant::Grant,
     headers,
-    key::VerifiedKey,
     lease_cache::Admission,
     problem::{Code, Problem},
     quota::{QuotaStatus, is_uncharged},
     route::ToolCall,
-    tier::Tier,
 };
 use worker::web_sys;
 
 use crate::{
+    access_log::AccessRecord,
     authenticate::authenticate,
     context::RequestContext,
-    lease_caches,
-    log::Line,
-    meter_client::{self, End},
-    origin::{self, Passage},
-    respond::Answer,
+    meter_client::{self, CallDecision, CallOutcome},
+    origin,
+    respond::ClientResponse,
 };
 
+/// Forwards a call if the key's meter admits it.
+///
+/// # Errors
+/// What is wrong with the key or the request, or that it cannot be forwarded.
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,
-    line: &mut Line,
-) -> Result<Answer, Problem> {
-    let key = authenticate(&context.head, &context.address, context.bindings)?;
-    line.key_id = Some(key.id);
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let key = authenticate(context)?;
+    access.key_id = Some(key.id);
     context.head.check_length(context.bindings.max_body)?;
-    let admission = meter_client::admit(context, &key).await?;
-    let tier = tier_of(&key, context);
-    line.tier = Some(tier);
-    let mut told: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
+    let CallDecision { admission, tier } = meter_client::admit(context, &key).await?;
+    access.tier = Some(tier);
+    let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
-            line.degraded = degraded;
-            told.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
-            let grant =
-                |issued_at| Grant { key_id: key.id, tier, request_id: context.incoming.id, issued_at };
-            let outcome = origin::forward(&Passage { context, call, grant: &grant }, line).await;
-            let refusal = outcome.as_ref().ok().and_then(refused_by_proxy);
-            meter_client::ended(context, &key, call.tool, end(&outcome, refusal.as_deref(), line), charge);
-            told.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
+            access.degraded = degraded;
+            headers.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
+            let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
+            let outcome = origin::forward(context, call, &grant, access).await;
+            let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
+            let (ended, code) = call_outcome(&outcome, refusal.as_deref());
+            access.code = code.map(Code::as_str);
+            meter_client::record_outcome(context, &key, call.tool, &ended, charge);
+            headers.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
             outcome
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
@@ -51,36 +52,32 @@ pub(crate) async fn handle(
         }
     };
     match outcome {
-        Ok(response) => Ok(Answer::Passed { response, headers: told }),
+        Ok(response) => Ok(ClientResponse::FromTool { response, headers }),
         Err(problem) => {
-            Err(told.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
+            Err(headers.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
         }
     }
 }
 
 fn refusal(admission: &Admission) -> Problem {
-    let unknown = || Problem::new(Code::Internal, "the call was neither let pass nor refused");
-    admission.problem().unwrap_or_else(unknown)
+    let undecided = || Problem::new(Code::Internal, "the call was neither admitted nor refused");
+    admission.problem().unwrap_or_else(undecided)
 }
 
-/// Returns the code of the problem with which the proxy refused a call; `None` if the response is the tool's.
-fn refused_by_proxy(response: &web_sys::Response) -> Option<String> {
+/// Returns the code of the problem with which the proxy refused a call, or `None` if the response
+/// is the tool's.
+fn proxy_refusal(response: &web_sys::Response) -> Option<String> {
     response.headers().get(headers::PROBLEM).ok().flatten()
 }
 
-/// How a call ended, and which of the gateway's own problems it ended with.
-fn end(outcome: &Result<web_sys::Response, Problem>, refusal: Option<&str>, line: &mut Line) -> End {
+/// Returns the outcome of a call, and the gateway's own problem if it ended with one.
+fn call_outcome(
+    outcome: &Result<web_sys::Response, Problem>,
+    refusal: Option<&str>,
+) -> (CallOutcome, Option<Code>) {
     let (status, code) = match outcome {
         Ok(response) => (response.status(), refusal),
         Err(problem) => (problem.status(), Some(problem.code().as_str())),
     };
-    line.code = code.and_then(Code::parse).map(Code::as_str);
-    End { status, uncharged: is_uncharged(status, code.is_some()) }
-}
-
-/// The tier that the key's record says, or the one it was issued with while no record is to be seen.
-fn tier_of(key: &VerifiedKey, context: &RequestContext<'_>) -> Tier {
-    let known =
-        lease_caches::with(&key.id, context.incoming.now, |holder| holder.record().map(|record| record.tier));
-    known.ok().flatten().unwrap_or(key.issued_tier)
+    (CallOutcome { status, uncharged: is_uncharged(status, code.is_some()) }, code.and_then(Code::parse))
 }

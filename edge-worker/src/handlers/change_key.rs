@@ -1,7 +1,8 @@
-//! Reading and changing a key: `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the key's holder.
+//! Reading and changing a key: `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the
+//! key's holder.
 //!
-//! The key's meter makes every change, so that two at once do not undo each other, and so that it holds from the
-//! next call on. It brings the store up to date by itself.
+//! The key's meter makes every change. So concurrent changes do not undo each other, and a change
+//! applies from the next call on. The meter updates KV by itself.
 
 use shared::{
     key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject},
@@ -13,28 +14,27 @@ use shared::{
     response::Response,
 };
 
-use super::issue_key::draw;
 use crate::{
-    admin, authenticate::authenticate, body, clock, context::RequestContext, key_store, log::Line,
-    meter_client,
+    access_log::AccessRecord, admin, authenticate::authenticate, body, clock, context::RequestContext,
+    entropy, key_store, meter_client,
 };
 
-/// `GET /v1/keys/{id}`, with its usage on request only, which its meter alone knows.
+/// `GET /v1/keys/{id}`, with the key's usage if the query requests it.
 pub(crate) async fn read(
     context: &RequestContext<'_>,
     id: &KeyId,
     query: Option<&str>,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
     if !includes_usage(query)? {
-        let record = change(context, Subject::Named(id), Change::None, line).await?;
+        let record = change(context, Subject::Named(id), Change::None, access).await?;
         return Ok(Response::json(describe(&record).to_string()));
     }
-    line.key_id = Some(*id);
-    let reading = meter_client::show(context, id).await?;
-    line.tier = reading.record.as_ref().map(|record| record.tier);
-    let usage = describe_usage(&reading, clock::now()).ok_or_else(key_store::unavailable)?;
+    access.key_id = Some(*id);
+    let snapshot = meter_client::read_as_admin(context, id).await?;
+    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;
     Ok(Response::json(usage.to_string()))
 }
 
@@ -42,10 +42,10 @@ pub(crate) async fn read(
 pub(crate) async fn revoke(
     context: &RequestContext<'_>,
     id: &KeyId,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
-    let record = change(context, Subject::Named(id), Change::Revoke, line).await?;
+    let record = change(context, Subject::Named(id), Change::Revoke, access).await?;
     Ok(Response::json(describe(&record).to_string()))
 }
 
@@ -53,12 +53,12 @@ pub(crate) async fn revoke(
 pub(crate) async fn patch(
     context: &RequestContext<'_>,
     id: &KeyId,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
-    let body = body::read(context.incoming, &context.head, MAX_BODY).await?;
-    let wanted = read_change(&body, context.incoming.now)?;
-    let record = change(context, Subject::Named(id), wanted, line).await?;
+    let body = body::read(context.request, &context.head, MAX_BODY).await?;
+    let wanted = read_change(&body, context.request.now)?;
+    let record = change(context, Subject::Named(id), wanted, access).await?;
     Ok(Response::json(describe(&record).to_string()))
 }
 
@@ -66,49 +66,56 @@ pub(crate) async fn patch(
 pub(crate) async fn rotate(
     context: &RequestContext<'_>,
     id: &KeyId,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
-    renew(context, Subject::Named(id), line).await
+    rotate_secret(context, Subject::Named(id), access).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(crate) async fn revoke_own(context: &RequestContext<'_>, line: &mut Line) -> Result<Response, Problem> {
-    let key = authenticate(&context.head, &context.address, context.bindings)?;
-    let record = change(context, Subject::Own(&key), Change::Revoke, line).await?;
+pub(crate) async fn revoke_own(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = authenticate(context)?;
+    let record = change(context, Subject::Own(&key), Change::Revoke, access).await?;
     Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
-pub(crate) async fn rotate_own(context: &RequestContext<'_>, line: &mut Line) -> Result<Response, Problem> {
-    let key = authenticate(&context.head, &context.address, context.bindings)?;
-    renew(context, Subject::Own(&key), line).await
+pub(crate) async fn rotate_own(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = authenticate(context)?;
+    rotate_secret(context, Subject::Own(&key), access).await
 }
 
-/// Puts a new secret in the place of the old one, under the same id. The new text says the tier of today.
-async fn renew(
+/// Replaces the secret under the same id. The new key's text contains the current tier.
+async fn rotate_secret(
     context: &RequestContext<'_>,
     subject: Subject<'_>,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let body = body::read(context.incoming, &context.head, MAX_BODY).await?;
+    let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let grace_ms = read_grace(&body)?;
-    let drawn = draw(context)?.secret;
+    let drawn = entropy::draw_key(context.request.id)?.secret;
     let wanted = Change::Rotate { secret: SecretHash::of(&drawn), grace_ms };
-    let record = change(context, subject, wanted, line).await?;
-    let (bindings, now) = (context.bindings, context.incoming.now);
+    let record = change(context, subject, wanted, access).await?;
+    let (bindings, now) = (context.bindings, context.request.now);
     let (key, _) = ApiKey::mint(bindings.key_env, record.id, record.tier, now, drawn, &bindings.signing);
     Ok(Response::json(describe_rotated(&record, &key).to_string()))
 }
 
+/// Changes the record through the key's meter. Returns the new record.
 async fn change(
     context: &RequestContext<'_>,
     subject: Subject<'_>,
     change: Change,
-    line: &mut Line,
+    access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
-    line.key_id = Some(*subject.id());
+    access.key_id = Some(*subject.id());
     let record = meter_client::change(context, subject, change).await?;
-    line.tier = Some(record.tier);
+    access.tier = Some(record.tier);
     Ok(record)
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/keys`: every key, a page at a time.
+//! `GET /v1/keys`: all keys, in pages.
 
 use shared::{
     keys_api::{ListRequest, describe_page},
@@ -11,7 +11,7 @@ use crate::{admin, context::RequestContext, key_store};
 pub(crate) async fn handle(context: &RequestContext<'_>, query: Option<&str>) -> Result<Response, Problem> {
     admin::authorize(context).await?;
     let signing = &context.bindings.signing;
-    let asked = ListRequest::read(query, signing)?;
-    let (records, next) = key_store::list(&context.bindings.keys, &asked, context.incoming).await?;
+    let request = ListRequest::read(query, signing)?;
+    let (records, next) = key_store::list(&context.bindings.keys, &request, context.request.id).await?;
     Ok(Response::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }

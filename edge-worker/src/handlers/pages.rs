@@ -1,10 +1,10 @@
-//! The description for machines and the reference for people.
+//! The OpenAPI description and the reference page.
 
 use shared::{docs, openapi, response::Response};
 
 use crate::context::RequestContext;
 
-/// Made by `build.rs`.
+/// The OpenAPI description, which `build.rs` writes.
 const DESCRIPTION: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
 /// `GET /openapi.json`

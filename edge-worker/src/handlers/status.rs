@@ -10,19 +10,20 @@ thread_local! {
     static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
 }
 
-/// Returns which tools are available, by the first origin that responds or by its last report.
+/// Returns the availability of the tools, as the first origin that responds reports it. A report is
+/// cached for a second.
 ///
 /// # Errors
-/// `tool-unavailable` if none does: then nothing is known.
+/// `tool-unavailable` if no origin responds.
 pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Problem> {
-    let cached = CACHE.with_borrow_mut(|cache| cache.get(context.incoming.now));
+    let cached = CACHE.with_borrow_mut(|cache| cache.get(context.request.now));
     let outcome = match cached {
         Some(outcome) => outcome,
         None => {
-            let asked =
+            let report =
                 origin::status(context).await.ok_or_else(|| OriginError::Refused.problem_without_call());
-            CACHE.with_borrow_mut(|cache| cache.store(asked.clone(), clock::now()));
-            asked
+            CACHE.with_borrow_mut(|cache| cache.store(report.clone(), clock::now()));
+            report
         }
     };
     Ok(Response::json(outcome?.to_json()))

@@ -1,11 +1,13 @@
 //! The upload of a request body to an origin.
 //!
-//! A short body of declared length is buffered first. If the client breaks it off, no origin sees it, and
-//! it can be sent to a second origin. Any other body stays a stream of the runtime, piped and not copied.
+//! A short body of declared length is buffered first. If the client breaks it off, no origin sees
+//! it, and it can be sent to a second origin. Any other body stays a stream of the runtime, piped
+//! and not copied.
 //!
-//! The client's stream is never passed to the fetch itself. If it breaks, workerd ends a chunked request
-//! as if it were complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside a chunk). A pipe
-//! that leaves the other end open reports the break, and aborting the fetch then cuts the request.
+//! The client's stream is never passed to the fetch itself. If it breaks, workerd ends a chunked
+//! request as if it were complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside
+//! a chunk). A pipe that leaves the other end open reports the break, and aborting the fetch then
+//! cuts the request.
 
 use std::cell::Cell;
 
@@ -16,15 +18,14 @@ use worker::{
     web_sys,
 };
 
-use super::Passage;
-use crate::body;
+use crate::{body, context::RequestContext};
 
 /// A request body to send.
 pub(super) enum Upload {
     /// No body, or an empty one.
     Empty,
     /// A whole body in memory.
-    Held(ArrayBuffer),
+    Buffered(ArrayBuffer),
     /// A body that is still arriving. It can be sent once.
     Streamed { source: web_sys::ReadableStream, length: Option<u64>, is_spent: Cell<bool> },
 }
@@ -42,12 +43,12 @@ impl Upload {
     ///
     /// # Errors
     /// `request-timeout` or `body-malformed`, of a short body.
-    pub(super) async fn receive(passage: &Passage<'_>) -> Result<Self, Problem> {
-        let (incoming, length) = (passage.context.incoming, passage.context.head.content_length);
-        match (passage.call.method, incoming.request.body()) {
+    pub(super) async fn receive(context: &RequestContext<'_>, method: CallMethod) -> Result<Self, Problem> {
+        let length = context.head.content_length;
+        match (method, context.request.raw.body()) {
             (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= MAX_BUFFERED_BODY_BYTES) => {
-                let held = body::receive(incoming).await?;
-                Ok(if held.byte_length() == 0 { Self::Empty } else { Self::Held(held) })
+                let bytes = body::receive(context.request).await?;
+                Ok(if bytes.byte_length() == 0 { Self::Empty } else { Self::Buffered(bytes) })
             }
             (CallMethod::Post, Some(source)) => {
                 Ok(Self::Streamed { source, length, is_spent: Cell::new(false) })
@@ -67,7 +68,7 @@ impl Upload {
     /// Returns true if the body can be sent to another origin.
     pub(super) const fn can_repeat(&self) -> bool {
         match self {
-            Self::Empty | Self::Held(_) => true,
+            Self::Empty | Self::Buffered(_) => true,
             Self::Streamed { is_spent, .. } => !is_spent.get(),
         }
     }

@@ -6,9 +6,10 @@ use worker::{Headers, web_sys};
 use crate::entropy;
 
 /// A client's request as the runtime delivers it.
-pub(crate) struct Incoming {
-    pub(crate) request: web_sys::Request,
+pub(crate) struct ClientRequest {
+    pub(crate) raw: web_sys::Request,
     pub(crate) id: RequestId,
+    /// The arrival time.
     pub(crate) now: UnixMillis,
     /// The method token, unchanged: `worker::Method` reads an unknown one as GET.
     pub(crate) method: String,
@@ -18,15 +19,19 @@ pub(crate) struct Incoming {
     pub(crate) headers: Vec<(String, String)>,
 }
 
-impl Incoming {
-    pub(crate) fn read(request: web_sys::Request, now: UnixMillis) -> worker::Result<Self> {
+impl ClientRequest {
+    /// Reads the request and draws its id.
+    ///
+    /// # Errors
+    /// If the runtime has no randomness.
+    pub(crate) fn read(raw: web_sys::Request, now: UnixMillis) -> worker::Result<Self> {
         Ok(Self {
             id: RequestId(entropy::random()?),
             now,
-            method: request.method(),
-            url: request.url(),
-            headers: Headers(request.headers()).entries().collect(),
-            request,
+            method: raw.method(),
+            url: raw.url(),
+            headers: Headers(raw.headers()).entries().collect(),
+            raw,
         })
     }
 

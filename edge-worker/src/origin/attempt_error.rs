@@ -1,0 +1,53 @@
+//! The reasons why an attempt has no response of the proxy.
+
+use shared::{
+    origin::OriginError,
+    problem::{Code, Problem},
+};
+use wasm_bindgen::JsValue;
+
+/// A reason why an attempt has no response of the proxy.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AttemptError {
+    #[error("no response of our proxy to a probe")]
+    ProbeFailed,
+    /// The runtime's own text, which does not distinguish a refused connection from a lost one.
+    #[error("{0}")]
+    Lost(worker::Error),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+    #[error("no progress of the upload within {ms} ms")]
+    UploadStalled { ms: u64 },
+    #[error("grant rejected: compare GRANT_SECRET, the data center's name and the clocks")]
+    GrantRejected,
+    #[error("calls refused: {}", .0.as_str())]
+    CallRefused(Code),
+    #[error("response {status} without a valid proof of our proxy")]
+    Unproven { status: u16 },
+    /// The client did not send its whole request, or the proxy refused it.
+    #[error("{}", .0.detail())]
+    Client(Problem),
+}
+
+impl AttemptError {
+    /// Returns what the error means for the origin.
+    ///
+    /// # Errors
+    /// The client's problem, if the origin did not fail.
+    pub(super) fn failure(&self) -> Result<OriginError, Problem> {
+        match self {
+            Self::ProbeFailed => Ok(OriginError::Refused),
+            Self::Lost(_) => Ok(OriginError::Lost),
+            Self::TimedOut { .. } | Self::UploadStalled { .. } => Ok(OriginError::TimedOut),
+            Self::GrantRejected | Self::CallRefused(_) => Ok(OriginError::Rejected),
+            Self::Unproven { status } => Ok(OriginError::of_unproven_response(*status)),
+            Self::Client(problem) => Err(problem.clone()),
+        }
+    }
+}
+
+impl From<JsValue> for AttemptError {
+    fn from(thrown: JsValue) -> Self {
+        Self::Lost(thrown.into())
+    }
+}
