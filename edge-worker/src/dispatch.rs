@@ -6,7 +6,7 @@ use shared::{
     problem::{Code, Problem},
     request::Head,
     response::Response,
-    route::Route,
+    route::{GatewayRoute, Route},
     transport::Address,
 };
 use worker::{Context, Env};
@@ -38,21 +38,21 @@ pub(crate) async fn dispatch(
     let context = RequestContext { request, address, head, bindings: &bindings, execution };
     let response = match route {
         Route::CallTool(call) => return call_tool::handle(&context, &call, access).await,
-        Route::IssueKey => issue_key::handle(&context, access).await,
-        Route::ReadOwnKey => read_own_key::handle(&context, access).await,
+        Route::Gateway(GatewayRoute::IssueKey) => issue_key::handle(&context, access).await,
+        Route::Gateway(GatewayRoute::ReadOwnKey) => read_own_key::handle(&context, access).await,
         Route::Health => Ok(Response::health()),
         Route::Status => status::tools(&context).await,
-        Route::OpenApi => Ok(pages::openapi(&context)),
-        Route::Docs => Ok(pages::docs(&context)),
-        Route::ProblemPage(code) => Ok(docs::problem_page(code)),
+        Route::Gateway(GatewayRoute::OpenApi) => Ok(pages::openapi(&context)),
+        Route::Gateway(GatewayRoute::Docs) => Ok(pages::docs(&context)),
+        Route::Gateway(GatewayRoute::ProblemPage(code)) => Ok(docs::problem_page(code)),
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
-        Route::RotateOwnKey => change_key::rotate_own(&context, access).await,
-        Route::RevokeOwnKey => change_key::revoke_own(&context, access).await,
-        Route::ListKeys => list_keys::handle(&context, query).await,
-        Route::ReadKey(id) => change_key::read(&context, &id, query, access).await,
-        Route::ChangeKey(id) => change_key::patch(&context, &id, access).await,
-        Route::RevokeKey(id) => change_key::revoke(&context, &id, access).await,
-        Route::RotateKey(id) => change_key::rotate(&context, &id, access).await,
+        Route::Gateway(GatewayRoute::RotateOwnKey) => change_key::rotate_own(&context, access).await,
+        Route::Gateway(GatewayRoute::RevokeOwnKey) => change_key::revoke_own(&context, access).await,
+        Route::Gateway(GatewayRoute::ListKeys) => list_keys::handle(&context, query).await,
+        Route::Gateway(GatewayRoute::ReadKey(id)) => change_key::read(&context, &id, query, access).await,
+        Route::Gateway(GatewayRoute::ChangeKey(id)) => change_key::patch(&context, &id, access).await,
+        Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
+        Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
         Route::KeyChanges => key_changes::handle(&context, query, access).await,
     };
     let etags = request.header("if-none-match").map(str::as_bytes);

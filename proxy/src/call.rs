@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use pingora_limits::inflight::Guard;
 use shared::{
-    key::KeyId, problem::Code, proof::Proof, quota::QuotaStatus, request_id::RequestId, route::CallMethod,
-    tier::Tier, time::UtcDay, tool::Tool,
+    key::KeyId,
+    problem::Code,
+    proof::Proof,
+    quota::QuotaStatus,
+    request_id::RequestId,
+    route::{CallMethod, Route},
+    tier::Tier,
+    time::UtcDay,
+    tool::Tool,
 };
 
 use crate::{
     direct::response_headers::ResponseInfo,
-    observe::access_log::RefusedCall,
     upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit},
 };
 use transport::record;
@@ -29,17 +35,17 @@ pub struct Call {
     pub pool: Arc<Pool>,
     /// The action that the tool carries out: a checked [`shared::action::Action`].
     pub action: Box<str>,
-    /// Whose call it is.
+    /// The id of the key that the call is made with.
     pub key_id: KeyId,
     /// The tier of the key.
     pub tier: Tier,
     /// The day on which the call is counted, in direct mode.
     pub charged: Option<UtcDay>,
     /// The upstream that is being tried or has responded.
-    pub place: Option<UpstreamIndex>,
+    pub current: Option<UpstreamIndex>,
     /// Upstreams that failed.
     pub tried: TriedSet,
-    /// The number of free retries: those that no upstream was to blame for.
+    /// The number of free retries: those that do not count as a failure of an upstream.
     pub free_retries: u32,
     /// Its slot among the calls of its key.
     pub key_permit: Option<Guard>,
@@ -61,7 +67,7 @@ pub struct RequestLog {
     /// What proves to the edge that the response is ours. None before a grant was verified, and in direct mode.
     pub proof: Option<Proof>,
     /// The quota status of the key, in direct mode.
-    pub standing: Option<QuotaStatus>,
+    pub quota: Option<QuotaStatus>,
     /// The problem that the request was refused with.
     pub refusal: Option<Code>,
     /// The call that was refused before its grant or key was verified.
@@ -84,7 +90,7 @@ impl Call {
             key_id,
             tier,
             charged: None,
-            place: None,
+            current: None,
             tried: TriedSet::default(),
             free_retries: 0,
             key_permit: None,
@@ -93,18 +99,51 @@ impl Call {
         }
     }
 
+    /// Returns true if the method is idempotent (RFC 9110, section 9.2.2).
+    #[must_use]
+    pub const fn is_idempotent(&self) -> bool {
+        match self.method {
+            CallMethod::Get => true,
+            CallMethod::Post => false,
+        }
+    }
+
     /// Returns the upstream that is being tried or has responded.
     #[must_use]
     pub fn upstream(&self) -> Option<&Upstream> {
-        self.place.and_then(|place| self.pool.upstream(place))
+        self.current.and_then(|index| self.pool.upstream(index))
     }
 
     /// Returns the upstreams that must not be tried again: those that failed, and the one that is being tried.
     #[must_use]
     pub fn tried_with_current(&self) -> TriedSet {
         let mut tried = self.tried;
-        self.place.into_iter().for_each(|place| tried.add(place));
+        self.current.into_iter().for_each(|index| tried.add(index));
         tried
+    }
+}
+
+/// A call that was refused before its grant or key was verified: what its request line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCall {
+    /// The operation.
+    pub method: CallMethod,
+    /// The tool.
+    pub tool: Tool,
+    /// The action.
+    pub action: Box<str>,
+}
+
+impl RefusedCall {
+    /// Returns the call that a request line names, or `None` if it names none.
+    #[must_use]
+    pub fn parse(method: &str, target: &str) -> Option<Self> {
+        match Route::read(method, target) {
+            Ok((Route::CallTool(call), _)) => {
+                Some(Self { method: call.method, tool: call.tool, action: call.action.as_str().into() })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -113,7 +152,7 @@ pub(crate) fn response_info(record: &Record) -> ResponseInfo<'_> {
     let tool_time = record.sent_at.zip(record.responded_at);
     ResponseInfo {
         is_tls: record.log.secure,
-        quota: record.log.standing.as_ref(),
+        quota: record.log.quota.as_ref(),
         started: record.started.instant,
         tool_time: tool_time.map(|(sent, responded)| responded.duration_since(sent)),
     }

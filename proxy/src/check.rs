@@ -7,7 +7,7 @@ use shared::{time::UnixMillis, tool::Tool};
 use crate::{
     config::{AdminState, Callers, Config, PoolConfig, ServerConfig, show_duration as show},
     direct,
-    upgrade::Door,
+    upgrade::UpgradeListener,
 };
 
 /// Something that is valid and most likely wrong.
@@ -122,7 +122,7 @@ fn grace(config: &Config) -> Option<String> {
 fn upgrade_socket(server: &ServerConfig) -> Option<String> {
     let place = server.upgrade_socket.as_deref()?;
     // As at a start with --upgrade, so that a process that listens there is no reason to warn.
-    Door::open(place, true).err().map(|error| error.to_string())
+    UpgradeListener::bind(place, true).err().map(|error| error.to_string())
 }
 
 /// The warnings of pools. Those that many pools share are one.

@@ -17,9 +17,13 @@ mod state_saver;
 use std::{
     io,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
+use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use shared::{
     key::{self, KeyId, VerifiedKey},
@@ -35,14 +39,14 @@ use tokio::sync::mpsc;
 
 use crate::{
     config::{Authority, DirectConfig},
-    upgrade::Word,
+    upgrade::record::SyncRecord,
 };
 use admin_attempts::AdminAttempts;
 pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
-pub use handlers::{Operation, ParsedRequest};
+pub use handlers::{Outcome, OwnRequest};
 pub use key_table::{CallDecision, KeyTable};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
@@ -55,6 +59,7 @@ pub struct Direct {
     pub keys: KeyTable,
     /// How current the copy of the edge's key-change feed is.
     pub freshness: Freshness,
+    config: ArcSwap<DirectConfig>,
     files: StateFiles,
     source: Mutex<RecordSource>,
     records_changed: AtomicBool,
@@ -100,6 +105,7 @@ impl Direct {
         Ok(Self {
             keys,
             freshness,
+            config: ArcSwap::from_pointee(config.clone()),
             files,
             source,
             records_changed: AtomicBool::new(false),
@@ -107,6 +113,16 @@ impl Direct {
             attempts: AdminAttempts::default(),
             documents: Documents::default(),
         })
+    }
+
+    /// Returns the active settings.
+    pub fn config(&self) -> Guard<Arc<DirectConfig>> {
+        self.config.load()
+    }
+
+    /// Applies reloaded settings.
+    pub fn configure(&self, config: &DirectConfig) {
+        self.config.store(Arc::new(config.clone()));
     }
 
     /// Decides whether a call is admitted, and counts it if it is.
@@ -146,9 +162,9 @@ impl Direct {
     ///
     /// # Errors
     /// If a file cannot be written. Nothing has changed then.
-    pub fn hand_over(&self, other: mpsc::Sender<Word>, now: UnixMillis) -> io::Result<()> {
+    pub fn hand_over(&self, other: &mpsc::Sender<SyncRecord>, now: UnixMillis) -> io::Result<()> {
         let mut handed_over = self.handed_over.lock();
-        let counters = self.files.save_counters(|out| self.keys.write_and_mirror(now, &other, out));
+        let counters = self.files.save_counters(|out| self.keys.write_and_mirror(now, other, out));
         let records = self.files.save_records(&self.keys, &self.source.lock().clone());
         if counters && records {
             *handed_over = true;
@@ -159,8 +175,8 @@ impl Direct {
     }
 
     /// Loads what the previous process has written last. Logs what cannot be read.
-    pub fn take_over(&self, config: &DirectConfig) {
-        let lost = matches!(config.authority, Authority::Edge(_)).then_some(RECORDS_ARE_FETCHED);
+    pub fn take_over(&self) {
+        let lost = matches!(self.config.load().authority, Authority::Edge(_)).then_some(RECORDS_ARE_FETCHED);
         let counters = self.files.load_counters(&self.keys);
         let records = self.files.load_records(&self.keys, lost);
         for error in [counters.err(), records.err()].into_iter().flatten() {
@@ -170,7 +186,7 @@ impl Direct {
 
     /// Sends everything that is counted from now on to another process. With `None` there is no
     /// other process any more, and this one owns the files again.
-    pub fn mirror_to(&self, other: Option<mpsc::Sender<Word>>) {
+    pub fn mirror_to(&self, other: Option<mpsc::Sender<SyncRecord>>) {
         self.keys.mirror_to(other.as_ref());
         if other.is_none() {
             *self.handed_over.lock() = false;

@@ -1,4 +1,4 @@
-//! Bounds on what one client can put on the machine. They are not the customer's quota: those the meter keeps.
+//! Limits that protect the machine from one client. The quota of a key is the meter's concern.
 
 mod connections;
 
@@ -12,8 +12,8 @@ use std::{
     time::Duration,
 };
 
-use connections::Connections;
-pub use connections::Counted;
+pub use connections::AddressPermit;
+use connections::AddressTable;
 
 use parking_lot::Mutex;
 use pingora_limits::{
@@ -24,30 +24,30 @@ use shared::{caller::network, key::KeyId};
 
 use crate::config::ClientConfig;
 
-/// What each key and each address is doing.
-pub struct Guards {
-    connections: Arc<Connections>,
-    /// Connections that are being told that they are too many.
-    turned_away: Arc<AtomicUsize>,
+/// The connections, calls and refusals of each address and key.
+pub struct ClientLimits {
+    connections: Arc<AddressTable>,
+    /// Number of connections that are receiving a refusal.
+    refusing: Arc<AtomicUsize>,
     keys: Inflight,
     refusals: Vec<Mutex<Rate>>,
     hasher: RandomState,
 }
 
-/// A mutex around each estimator: `Rate` loses its counts, or panics, when two threads end a second at once
-/// (pingora-limits 0.9.1, `maybe_reset`).
+/// Number of rate estimators. Each has a mutex, because `Rate` loses its counts, or panics, if two
+/// threads end a second at once (pingora-limits 0.9.1, `maybe_reset`).
 const SHARDS: usize = 16;
-/// At the library's own size, 1,024 slots, a busy second would refuse those who did nothing.
+/// Slots of an estimator. With the default of 1,024, collisions in a busy second would throttle innocent
+/// addresses.
 const SLOTS: usize = 1 << 14;
 const HASHES: usize = 4;
 
-impl Default for Guards {
-    /// Nobody is doing anything yet.
+impl Default for ClientLimits {
     fn default() -> Self {
         let rate = || Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), HASHES, SLOTS));
         Self {
             connections: Arc::default(),
-            turned_away: Arc::default(),
+            refusing: Arc::default(),
             keys: Inflight::new(),
             refusals: std::iter::repeat_with(rate).take(SHARDS).collect(),
             hasher: RandomState::new(),
@@ -55,44 +55,47 @@ impl Default for Guards {
     }
 }
 
-impl Guards {
-    /// Counts a connection of an address until the result is dropped; `None` when it has as many as it may.
+impl ClientLimits {
+    /// Reserves one of the address's connections. Returns `None` if the address is at its limit. Dropping
+    /// the permit releases it.
     #[must_use]
-    pub fn connect(&self, address: IpAddr, config: &ClientConfig) -> Option<Counted> {
-        self.connections.enter(network(address), config.connections_per_address)
+    pub fn try_connect(&self, address: IpAddr, config: &ClientConfig) -> Option<AddressPermit> {
+        self.connections.try_acquire(network(address), config.connections_per_address)
     }
 
-    /// Takes one of the slots for connections that are told why they are closed. Dropping it gives it back.
+    /// Reserves one of the slots for connections that receive a refusal before they are closed. Returns
+    /// `None` if all are in use. Dropping the permit releases it.
     #[must_use]
-    pub fn turn_away(&self) -> Option<TurnedAway> {
-        const AT_ONCE: usize = 64;
-        let slot = TurnedAway(Arc::clone(&self.turned_away));
-        (self.turned_away.fetch_add(1, Ordering::Relaxed) < AT_ONCE).then_some(slot)
+    pub fn try_refuse(&self) -> Option<RefusalPermit> {
+        const MAX_REFUSING: usize = 64;
+        let permit = RefusalPermit(Arc::clone(&self.refusing));
+        (self.refusing.fetch_add(1, Ordering::Relaxed) < MAX_REFUSING).then_some(permit)
     }
 
-    /// Counts a call of a key as under way until the guard is dropped; `None` when as many are as one key may have.
+    /// Reserves one of the key's slots for calls in flight. Returns `None` if the key is at its limit.
+    /// Dropping the guard releases the slot.
     #[must_use]
-    pub fn enter(&self, key: KeyId, config: &ClientConfig) -> Option<Guard> {
+    pub fn try_enter(&self, key: KeyId, config: &ClientConfig) -> Option<Guard> {
         let (guard, count) = self.keys.incr(key, 1);
         (count <= isize::try_from(config.calls_in_flight_per_key).unwrap_or(isize::MAX)).then_some(guard)
     }
 
-    /// Counts a refused request of an address; whether it has sent more within this second than it may.
+    /// Counts a refused request of an address. Returns true if the address exceeds its rate.
     #[must_use]
-    pub fn is_flood(&self, address: IpAddr, config: &ClientConfig) -> bool {
+    pub fn record_refusal(&self, address: IpAddr, config: &ClientConfig) -> bool {
         let network = network(address);
         let shard = self.hasher.hash_one(network) % SHARDS as u64;
         let rate = usize::try_from(shard).ok().and_then(|shard| self.refusals.get(shard));
-        let most = isize::try_from(config.refusals_per_second).unwrap_or(isize::MAX);
-        rate.is_some_and(|rate| rate.lock().observe(&network, 1) > most)
+        let limit = isize::try_from(config.refusals_per_second).unwrap_or(isize::MAX);
+        rate.is_some_and(|rate| rate.lock().observe(&network, 1) > limit)
     }
 }
 
-/// A connection that is told why it is closed.
+/// The slot of a connection that receives a refusal.
 #[derive(Debug)]
-pub struct TurnedAway(Arc<AtomicUsize>);
+pub struct RefusalPermit(Arc<AtomicUsize>);
 
-impl Drop for TurnedAway {
+impl Drop for RefusalPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -117,21 +120,22 @@ mod tests {
     };
 
     #[test]
-    fn a_key_has_so_many_calls_at_once_and_each_end_makes_room() {
-        let guards = Guards::default();
-        let held: Vec<_> = (0..3).map_while(|_| guards.enter(KeyId::new([1; 12]), &CONFIG)).collect();
+    fn key_at_its_limit_gets_a_slot_when_a_call_ends() {
+        let limits = ClientLimits::default();
+        let held: Vec<_> = (0..3).map_while(|_| limits.try_enter(KeyId::new([1; 12]), &CONFIG)).collect();
         assert_eq!(held.len(), 3);
-        assert!(guards.enter(KeyId::new([1; 12]), &CONFIG).is_none());
-        assert!(guards.enter(KeyId::new([2; 12]), &CONFIG).is_some());
+        assert!(limits.try_enter(KeyId::new([1; 12]), &CONFIG).is_none());
+        assert!(limits.try_enter(KeyId::new([2; 12]), &CONFIG).is_some());
         drop(held);
-        assert!(guards.enter(KeyId::new([1; 12]), &CONFIG).is_some());
+        assert!(limits.try_enter(KeyId::new([1; 12]), &CONFIG).is_some());
     }
 
     #[test]
-    fn an_address_is_stopped_after_its_refusals_and_no_other_with_it() {
-        let guards = Guards::default();
-        let floods = (0..20).filter(|_| guards.is_flood(IpAddr::from([10, 0, 0, 1]), &CONFIG)).count();
-        assert_eq!(floods, 15);
-        assert!(!guards.is_flood(IpAddr::from([10, 0, 0, 2]), &CONFIG));
+    fn refusals_throttle_only_their_address() {
+        let limits = ClientLimits::default();
+        let throttled =
+            (0..20).filter(|_| limits.record_refusal(IpAddr::from([10, 0, 0, 1]), &CONFIG)).count();
+        assert_eq!(throttled, 15);
+        assert!(!limits.record_refusal(IpAddr::from([10, 0, 0, 2]), &CONFIG));
     }
 }

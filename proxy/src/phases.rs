@@ -1,11 +1,14 @@
-//! The product's decisions about a request, one file for each phase. The transport calls them in this order.
+//! The product's decisions about a request, one file for each phase. The transport calls them in the
+//! order of [`Phases`].
 
 mod connection_filter;
-pub mod fail_to_proxy;
+mod fail_to_proxy;
+mod gateway;
 mod logging;
 mod outage;
+mod own_request;
 mod request_body_filter;
-pub mod request_filter;
+mod request_filter;
 mod retry;
 mod upstream_peer;
 mod upstream_request_filter;
@@ -14,16 +17,16 @@ mod upstream_response_filter;
 use std::{net::IpAddr, sync::Arc};
 
 pub use connection_filter::ConnectionPermit;
+pub use gateway::Gateway;
+pub use own_request::OwnHandler;
 
 use pingora_core::ErrorType;
 use shared::problem::Problem;
 
 use crate::{
     call::{Call, Record, RequestLog},
-    direct,
-    observe::metrics::Bound,
+    observe::metrics::LimitKind,
     request_id::random_id,
-    state::State,
 };
 use transport::{
     clock::Monotonic,
@@ -36,15 +39,6 @@ use transport::{
     response::Response,
     tls::{Handshake, ServerTls},
 };
-
-/// The product, as transports call it.
-#[derive(Clone)]
-pub struct Gateway {
-    /// Everything that requests share.
-    pub state: Arc<State>,
-    /// Maximum number of connections, whatever the configuration says.
-    pub max_connections: usize,
-}
 
 impl Listener for Gateway {
     type Permit = ConnectionPermit;
@@ -70,20 +64,20 @@ impl Listener for Gateway {
         let metrics = &self.state.metrics;
         match event {
             Event::Handshake(outcome) => {
-                metrics.handshake(outcome);
+                metrics.record_handshake(outcome);
                 if outcome == Handshake::Timeout {
-                    metrics.hit(Bound::HeaderTimeout);
+                    metrics.record_limit(LimitKind::HeaderTimeout);
                 }
             }
             Event::Http2Closed(reason) => {
-                metrics.http2_closed(reason);
+                metrics.record_http2_close(reason);
                 match reason {
-                    CloseReason::Timeout => metrics.hit(Bound::HeaderTimeout),
-                    CloseReason::Idle => metrics.hit(Bound::IdleTimeout),
+                    CloseReason::Timeout => metrics.record_limit(LimitKind::HeaderTimeout),
+                    CloseReason::Idle => metrics.record_limit(LimitKind::IdleTimeout),
                     CloseReason::Closed | CloseReason::Done | CloseReason::Broken | CloseReason::Flood => {}
                 }
             }
-            Event::LimitExceeded(limit) => metrics.hit(Bound::from(limit)),
+            Event::LimitExceeded(limit) => metrics.record_limit(limit_kind(limit)),
         }
     }
 }
@@ -91,7 +85,7 @@ impl Listener for Gateway {
 impl Phases for Gateway {
     type Call = Call;
     type Log = RequestLog;
-    type Handler<'a> = direct::ParsedRequest<'a>;
+    type Handler<'a> = OwnHandler<'a>;
 
     fn new_log(&self, is_tls: bool) -> RequestLog {
         RequestLog {
@@ -99,7 +93,7 @@ impl Phases for Gateway {
             secure: request_filter::is_secure(&self.state, is_tls),
             trace_id: None,
             proof: None,
-            standing: None,
+            quota: None,
             refusal: None,
             refused_call: None,
         }
@@ -109,7 +103,7 @@ impl Phases for Gateway {
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record,
-    ) -> RequestAction<Call, direct::ParsedRequest<'a>> {
+    ) -> RequestAction<Call, OwnHandler<'a>> {
         request_filter::request_filter(&self.state, request, record)
     }
 
@@ -162,19 +156,18 @@ impl Phases for Gateway {
     }
 }
 
-impl From<Limit> for Bound {
-    fn from(limit: Limit) -> Self {
-        match limit {
-            Limit::HeaderTimeout => Self::HeaderTimeout,
-            Limit::IdleTimeout => Self::IdleTimeout,
-            Limit::MinUploadRate => Self::MinUploadRate,
-            Limit::MinDownloadRate => Self::MinDownloadRate,
-            Limit::ResponseTimeout => Self::AnswerTimeout,
-            Limit::AttemptTimeout => Self::TryTimeout,
-            Limit::RetryBudget => Self::RetryPercent,
-            Limit::PauseTimeout => Self::PauseTimeout,
-            Limit::RefusalTimeout => Self::RefusalTimeout,
-            Limit::Http2HeldBytes => Self::Http2HeldBytes,
-        }
+/// Returns the label of a limit of the transport.
+const fn limit_kind(limit: Limit) -> LimitKind {
+    match limit {
+        Limit::HeaderTimeout => LimitKind::HeaderTimeout,
+        Limit::IdleTimeout => LimitKind::IdleTimeout,
+        Limit::MinUploadRate => LimitKind::MinUploadRate,
+        Limit::MinDownloadRate => LimitKind::MinDownloadRate,
+        Limit::ResponseTimeout => LimitKind::AnswerTimeout,
+        Limit::AttemptTimeout => LimitKind::TryTimeout,
+        Limit::RetryBudget => LimitKind::RetryPercent,
+        Limit::PauseTimeout => LimitKind::PauseTimeout,
+        Limit::RefusalTimeout => LimitKind::RefusalTimeout,
+        Limit::Http2HeldBytes => LimitKind::Http2HeldBytes,
     }
 }

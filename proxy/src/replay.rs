@@ -14,7 +14,7 @@ use shared::{
 };
 use tokio::sync::mpsc;
 
-use crate::upgrade::Word;
+use crate::upgrade::record::SyncRecord;
 
 /// Whether a request may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum FirstUse {
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
     /// Another process that takes requests of the same grants, while there is one.
-    other: ArcSwapOption<mpsc::Sender<Word>>,
+    other: ArcSwapOption<mpsc::Sender<SyncRecord>>,
 }
 
 /// A request that was made: what one process tells another of it.
@@ -91,7 +91,7 @@ impl ReplayCache {
     }
 
     /// From now on another process is told of every request; `None` when there is no other any more.
-    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
+    pub fn tell(&self, other: Option<mpsc::Sender<SyncRecord>>) {
         self.other.store(other.map(Arc::new));
     }
 
@@ -180,7 +180,7 @@ impl Shard {
 
 impl Seen {
     /// So many bytes hold one.
-    pub const BYTES: usize = size_of::<Word>();
+    pub const BYTES: usize = size_of::<SyncRecord>();
 
     /// As bytes, to be told.
     #[must_use]

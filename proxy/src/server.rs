@@ -1,4 +1,4 @@
-//! Puts the proxy together, runs it, and ends it when what was under way is done.
+//! Assembles the proxy, runs it, and shuts it down gracefully.
 
 mod fd_limit;
 pub(crate) mod listener;
@@ -31,61 +31,77 @@ use crate::{
     observe::{access_log, admin::Admin},
     phases::Gateway,
     reload::{self, FileWatch, Reloader},
-    state::State,
-    upgrade::{Door, Predecessor, Successors},
+    state::{InitError, Mode, State},
+    upgrade::{OldProcess, UpgradeError, UpgradeListener, UpgradeService},
     upstreams::{probe::Prober, resolve::Resolver},
     version,
 };
 use transport::{clock, downstream::Downstream};
 
-/// Runs a proxy, whose configuration came from `file` and is read again when that changes, until it was told to end and
-/// has ended. To `upgrade` is to go on where the process at the upgrade socket ends.
+/// An error that prevents the proxy from starting, or of its log writer.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An address cannot be bound.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// The configured address.
+        address: SocketAddr,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// The running process cannot be upgraded.
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
+    /// The state cannot be created.
+    #[error(transparent)]
+    Init(#[from] InitError),
+    /// The operating system reported another error.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The thread that writes the access log panicked.
+    #[error("the thread that writes the access log panicked")]
+    LogWriter,
+}
+
+/// Runs a proxy until it has shut down. `file` is the source of `config`, and is reloaded when it
+/// changes. With `upgrade`, the proxy takes over from the process that listens on the upgrade socket.
 ///
 /// # Errors
-/// When a socket cannot be bound or taken, or the metrics are at odds with themselves.
-pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
+/// Returns an error if the proxy cannot start.
+pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError> {
     log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
     let watch = FileWatch::new(&file, &config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
-    let (mut predecessor, door) = hand_over(&config, upgrade)?;
-    let listen = socket(predecessor.as_mut(), "proxy", config.server.listen)?;
-    let admin = socket(predecessor.as_mut(), "admin", config.server.admin)?;
+    let (mut old, listener) = open_upgrade(&config, upgrade)?;
+    let listen = socket(old.as_mut(), "proxy", config.server.listen)?;
+    let admin = socket(old.as_mut(), "admin", config.server.admin)?;
     let addresses = (listen.address, admin.address);
-    let state = Arc::new(State::new(config).map_err(io::Error::other)?);
+    let state = Arc::new(State::new(config)?);
     let (reasons, reason) = mpsc::channel();
-    let open = watch::Sender::new(door.is_none());
+    let open = watch::Sender::new(listener.is_none());
 
     let mut server = Server::new_with_opt_and_conf(None, conf(&state.config.load()));
-    let successors = door.map(|door| {
-        Successors::new(
-            Arc::clone(&state),
-            predecessor,
-            door,
-            [&listen, &admin],
-            open.clone(),
-            reasons.clone(),
-        )
+    let upgrades = listener.map(|listener| {
+        let (open, reasons) = (open.clone(), reasons.clone());
+        UpgradeService::new(Arc::clone(&state), old, listener, [&listen, &admin], open, reasons)
     });
     let idle_connections = state.config.load().idle_upstream_connections;
-    let gateway = Gateway { state: Arc::clone(&state), max_connections: most_connections(&state) };
+    let gateway = Gateway { state: Arc::clone(&state), max_connections: max_connections(&state) };
     let downstream = Downstream::new(&server.configuration, gateway, idle_connections);
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
-    server.add_service(admin.lasting(state.drain.handed_over()));
-    server.add_service(background_service("names", Resolver::new(Arc::clone(&state))));
-    server.add_service(background_service("probes", Prober(Arc::clone(&state))));
-    server.add_service(background_service("reload", Reloader::new(Arc::clone(&state), file, watch)));
-    if let Some(successors) = successors.transpose()? {
-        server.add_service(background_service("hand-over", successors));
+    server.add_service(admin.until(state.drain.handed_over()));
+    add_background_services(&mut server, &state, file, watch);
+    if let Some(upgrades) = upgrades.transpose()? {
+        server.add_service(background_service("upgrade", upgrades));
     }
     if let Some(manager) = env::var_os("NOTIFY_SOCKET") {
         let (manager, open) = (Manager::at(&manager)?, open.subscribe());
-        server
-            .add_service(background_service("notify", Notifier { state: Arc::clone(&state), manager, open }));
-    }
-    if state.direct.is_some() {
-        server.add_service(background_service("keys", StateSaver(Arc::clone(&state))));
+        server.add_service(background_service(
+            "systemd",
+            Notifier { state: Arc::clone(&state), manager, open },
+        ));
     }
     announce(addresses)?;
 
@@ -100,50 +116,65 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> io::Result<()> {
     if let Ok(first) = reason.recv() {
         shutdown::wait(&state, first, &reason);
     }
-    if let Some(direct) = &state.direct {
+    if let Mode::Direct(direct) = &state.mode {
         direct.close(clock::now());
     }
     state.access_log.close();
-    log.join().map_err(|_panic| io::Error::other("the access log's thread panicked"))
+    log.join().map_err(|_panic| RunError::LogWriter)
 }
 
-/// Half of the files that may be open: a call needs a second one, towards its tool.
-fn most_connections(state: &State) -> usize {
-    let (files, asked) = (fd_limit::most_open(), state.config.load().clients.connections);
-    if asked > files / 2 {
+fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBuf, watch: FileWatch) {
+    server.add_service(background_service("names", Resolver::new(Arc::clone(state))));
+    server.add_service(background_service("probes", Prober(Arc::clone(state))));
+    server.add_service(background_service("reload", Reloader::new(Arc::clone(state), file, watch)));
+    if let Mode::Direct(direct) = &state.mode {
+        let saver = StateSaver { direct: Arc::clone(direct), state: Arc::clone(state) };
+        server.add_service(background_service("keys", saver));
+    }
+}
+
+/// Returns half the limit of open files, because a call needs a second file for its upstream.
+fn max_connections(state: &State) -> usize {
+    let (files, configured) = (fd_limit::raise(), state.config.load().clients.connections);
+    if configured > files / 2 {
         log::warn!(
-            "connections limited by open files (LimitNOFILE): open_files={files} connections={} configured={asked}",
+            "connections limited by open files (LimitNOFILE): open_files={files} connections={} configured={configured}",
             files / 2
         );
     }
     files / 2
 }
 
-/// The process to go on from, if there is one, and where the next one is waited for.
-fn hand_over(config: &Config, upgrade: bool) -> io::Result<(Option<Predecessor>, Option<Door>)> {
-    let Some(place) = &config.server.upgrade_socket else {
+/// Connects to the running process if there is one to upgrade, and binds the upgrade socket for the
+/// next one.
+fn open_upgrade(
+    config: &Config,
+    upgrade: bool,
+) -> Result<(Option<OldProcess>, Option<UpgradeListener>), UpgradeError> {
+    let Some(path) = &config.server.upgrade_socket else {
         if upgrade {
             log::warn!("upgrade not possible: server.upgrade_socket is not set");
         }
         return Ok((None, None));
     };
-    let predecessor =
-        if upgrade { Predecessor::meet(place, matches!(config.callers, Callers::Clients(_)))? } else { None };
-    let door = Door::open(place, predecessor.is_some())?;
-    Ok((predecessor, Some(door)))
+    let is_direct = matches!(config.callers, Callers::Clients(_));
+    let old = if upgrade { OldProcess::connect(path, is_direct)? } else { None };
+    let listener = UpgradeListener::bind(path, old.is_some())?;
+    Ok((old, Some(listener)))
 }
 
-/// The socket of the process before, if it had one there, or a new one.
+/// Takes the socket of the old process, or binds a new one if it has none for this address.
 fn socket(
-    predecessor: Option<&mut Predecessor>,
+    old: Option<&mut OldProcess>,
     service: &'static str,
     address: SocketAddr,
-) -> io::Result<Socket> {
-    let taken = predecessor.map(|predecessor| predecessor.take(service, address)).transpose()?.flatten();
-    taken.map_or_else(|| Socket::bind(service, address), Ok)
+) -> Result<Socket, RunError> {
+    let inherited = old.map(|old| old.take_socket(service, address)).transpose()?.flatten();
+    let bound = inherited.map_or_else(|| Socket::bind(service, address), Ok);
+    bound.map_err(|error| RunError::Listen { address, error })
 }
 
-/// Tells whoever started the process where it listens: one line of JSON, before anything else.
+/// Prints the listening addresses as one line of JSON, before any other output.
 fn announce((listen, admin): (SocketAddr, SocketAddr)) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, r#"{{"listen":"{listen}","admin":"{admin}"}}"#)?;
@@ -151,7 +182,7 @@ fn announce((listen, admin): (SocketAddr, SocketAddr)) -> io::Result<()> {
 }
 
 fn conf(config: &Config) -> ServerConf {
-    /// Ours is what counts: it may be changed while the process runs.
+    /// Longer than any `server.grace`, which a reload can change.
     const LONGEST_GRACE: u64 = 3_600;
     ServerConf {
         threads: config.server.threads,

@@ -1,64 +1,69 @@
-//! Everything the threads share.
+//! The state that all threads share.
 
-use std::{io, sync::Arc};
+mod mode;
+
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use shared::tool::Tool;
-use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+pub use mode::{EdgeMode, Mode};
 
 use crate::{
-    config::{Callers, Config, ReloadReport},
-    direct::Direct,
-    limits::Guards,
-    observe::access_log::AccessLog,
-    observe::metrics::Metrics,
-    replay::{ReplayCache, Seen},
-    upgrade::Word,
+    config::{Config, ReloadReport},
+    direct::StateError,
+    limits::ClientLimits,
+    observe::{access_log::AccessLog, metrics::Metrics},
     upstreams::{Pool, Pools, ResolvedNames},
 };
 use transport::{clock, drain::Drain};
 
-/// One proxy.
+/// The state of one proxy process.
 pub struct State {
-    /// What it was told last.
+    /// The active configuration.
     pub config: ArcSwap<Config>,
-    /// The servers of the tools.
+    /// The pools of upstreams.
     pub pools: ArcSwap<Pools>,
-    /// Told when there are others.
+    /// Notified when the pools were replaced.
     pub pools_changed: Notify,
     /// Held while pools are replaced, by a reload or because names resolve to other addresses.
     pub changing: AsyncMutex<()>,
-    /// What came of reading the configuration.
+    /// The state of the configuration, and the result of the last reload.
     pub report: ArcSwap<ReloadReport>,
-    /// What direct mode keeps; `None` behind an edge.
-    pub direct: Option<Direct>,
-    /// Requests that were made.
-    pub replay: ReplayCache,
-    /// Bounds on clients.
-    pub guards: Guards,
-    /// Counters.
+    /// How calls are authenticated.
+    pub mode: Mode,
+    /// Limits on clients.
+    pub limits: ClientLimits,
+    /// Metrics.
     pub metrics: Metrics,
-    /// One line for each request.
+    /// The access log.
     pub access_log: AccessLog,
-    /// What is under way.
+    /// The connections and requests in flight, and the phase of shutdown.
     pub drain: Arc<Drain>,
 }
 
+/// An error of creating the state.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// The metrics cannot be registered.
+    #[error("metrics cannot be registered: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The state files of direct mode are unusable.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
 impl State {
-    /// A proxy that has not begun.
+    /// Returns the state of a process that has not started yet.
     ///
     /// # Errors
-    /// When two metrics have one name, which a test excludes, or the files of direct mode cannot be relied upon.
-    pub fn new(config: Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    /// Returns an error if the state files of direct mode are unusable.
+    pub fn new(config: Config) -> Result<Self, InitError> {
         let pools = Pools::new(&config, ResolvedNames::default(), None);
-        let (replay_capacity, direct) = match &config.callers {
-            Callers::Edge(grants) => (grants.replay_capacity, None),
-            Callers::Clients(keys) => (0, Some(Direct::open(keys)?)),
-        };
         Ok(Self {
-            direct,
-            replay: ReplayCache::new(replay_capacity),
-            guards: Guards::default(),
+            mode: Mode::new(&config.callers)?,
+            limits: ClientLimits::default(),
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
             drain: Arc::default(),
@@ -70,77 +75,39 @@ impl State {
         })
     }
 
-    /// Replaces the configuration and its pools.
+    /// Applies a reloaded configuration and its pools.
     pub fn set_config(&self, config: Config, pools: Pools) {
-        self.access_log.set(config.log);
+        self.access_log.configure(config.log);
         log::set_max_level(config.log.level);
+        self.mode.configure(&config.callers);
         self.config.store(Arc::new(config));
         self.set_pools(pools);
     }
 
-    /// Replaces the pools of the same configuration.
+    /// Replaces the pools by others of the same configuration.
     pub fn set_pools(&self, pools: Pools) {
         let pools = Arc::new(pools);
-        self.metrics.name_series(&self.pools.load(), &pools);
+        self.metrics.replace_series(&self.pools.load(), &pools);
         self.pools.store(pools);
         self.pools_changed.notify_one();
     }
 
-    /// The pool of a tool.
+    /// Returns the pool of a tool.
     #[must_use]
     pub fn pool(&self, tool: Tool) -> Arc<Pool> {
         Arc::clone(self.pools.load().of(tool))
     }
 
-    /// Whether requests should be sent here: all is known that is needed for them, and the process is not ending.
+    /// Returns true if load balancers should send requests: the process is prepared and not shutting
+    /// down.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_prepared() && !self.drain.is_announced()
     }
 
-    /// Whether every upstream was probed and, in direct mode, it is known which keys were revoked.
+    /// Returns true if every upstream was probed and, in direct mode, the revoked keys are known.
     #[must_use]
     pub fn is_prepared(&self) -> bool {
-        let knows_keys = self.direct.as_ref().is_none_or(|direct| direct.freshness.is_known());
-        self.pools.load().are_known() && knows_keys
-    }
-
-    /// From now on another process is told of what is done here that it has to know; `None` when there is none any more.
-    pub fn tell(&self, other: Option<mpsc::Sender<Word>>) {
-        match &self.direct {
-            Some(direct) => direct.mirror_to(other),
-            None => self.replay.tell(other),
-        }
-    }
-
-    /// Everything that the process which takes over has to know when it begins: as words, or in files that are written
-    /// here. From now on it is told of the rest.
-    ///
-    /// # Errors
-    /// When the files cannot be written.
-    pub fn hand_over(
-        &self,
-        other: mpsc::Sender<Word>,
-    ) -> io::Result<impl Iterator<Item = Vec<Word>> + use<'_>> {
-        match &self.direct {
-            Some(direct) => direct.hand_over(other, clock::now())?,
-            None => self.replay.tell(Some(other)),
-        }
-        Ok(self.replay.remembered().map(|part| part.into_iter().map(Seen::to_bytes).collect()))
-    }
-
-    /// Reads what the process that was taken over from has written.
-    pub fn take_over(&self) {
-        if let (Some(direct), Callers::Clients(config)) = (&self.direct, &self.config.load().callers) {
-            direct.take_over(config);
-        }
-    }
-
-    /// Takes note of what another process has done.
-    pub fn learn(&self, word: Word) {
-        match &self.direct {
-            Some(direct) => direct.keys.apply_event(word, clock::now()),
-            None => self.replay.learn(Seen::from_bytes(word)),
-        }
+        self.pools.load().are_known() && self.mode.is_ready()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     method::Method,
-    route::{CallMethod, Route},
+    route::{CallMethod, GatewayRoute, Route},
     tool::Tool,
 };
 
@@ -36,21 +36,21 @@ impl Endpoint {
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
             Route::CallTool(call) => Self::CallTool(call.tool, call.method),
-            Route::IssueKey => Self::IssueKey,
-            Route::ReadOwnKey => Self::ReadOwnKey,
-            Route::RotateOwnKey => Self::RotateOwnKey,
-            Route::RevokeOwnKey => Self::RevokeOwnKey,
-            Route::ListKeys => Self::ListKeys,
-            Route::ReadKey(_) => Self::ReadKey,
-            Route::ChangeKey(_) => Self::ChangeKey,
-            Route::RevokeKey(_) => Self::RevokeKey,
-            Route::RotateKey(_) => Self::RotateKey,
+            Route::Gateway(GatewayRoute::IssueKey) => Self::IssueKey,
+            Route::Gateway(GatewayRoute::ReadOwnKey) => Self::ReadOwnKey,
+            Route::Gateway(GatewayRoute::RotateOwnKey) => Self::RotateOwnKey,
+            Route::Gateway(GatewayRoute::RevokeOwnKey) => Self::RevokeOwnKey,
+            Route::Gateway(GatewayRoute::ListKeys) => Self::ListKeys,
+            Route::Gateway(GatewayRoute::ReadKey(_)) => Self::ReadKey,
+            Route::Gateway(GatewayRoute::ChangeKey(_)) => Self::ChangeKey,
+            Route::Gateway(GatewayRoute::RevokeKey(_)) => Self::RevokeKey,
+            Route::Gateway(GatewayRoute::RotateKey(_)) => Self::RotateKey,
             Route::KeyChanges => Self::KeyChanges,
             Route::Health => Self::Health,
             Route::Status => Self::Status,
-            Route::OpenApi => Self::OpenApi,
-            Route::Docs => Self::Docs,
-            Route::ProblemPage(_) => Self::ProblemPage,
+            Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
+            Route::Gateway(GatewayRoute::Docs) => Self::Docs,
+            Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
             Route::Preflight(_) => Self::Preflight,
         }
     }

@@ -69,6 +69,21 @@ pub struct ToolCall<'a> {
 pub enum Route<'a> {
     /// `GET|POST /v1/{tool}/{action}`
     CallTool(ToolCall<'a>),
+    /// A request that the gateway serves itself.
+    Gateway(GatewayRoute),
+    /// `GET /internal/keys/changes`
+    KeyChanges,
+    /// `GET /healthz`
+    Health,
+    /// `GET /v1/status`
+    Status,
+    /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
+    Preflight(&'static [Method]),
+}
+
+/// A request for the keys API or the documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayRoute {
     /// `POST /v1/keys/issue`
     IssueKey,
     /// `GET /v1/keys/me`
@@ -87,20 +102,12 @@ pub enum Route<'a> {
     RevokeKey(KeyId),
     /// `POST /v1/keys/{id}/rotate`
     RotateKey(KeyId),
-    /// `GET /internal/keys/changes`
-    KeyChanges,
-    /// `GET /healthz`
-    Health,
-    /// `GET /v1/status`
-    Status,
     /// `GET /openapi.json`
     OpenApi,
     /// `GET /docs`
     Docs,
     /// `GET /problems/{code}`
     ProblemPage(Code),
-    /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
-    Preflight(&'static [Method]),
 }
 
 impl<'a> Route<'a> {
@@ -137,24 +144,25 @@ impl<'a> Route<'a> {
 /// Returns the route of a method on a path, or `None` if the path does not take the method.
 fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
     let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
+    let own = |route| Some(Route::Gateway(route));
     match (place, method) {
         (Place::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
         (Place::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
-        (Place::Own, Method::Get) => Some(Route::ReadOwnKey),
-        (Place::Own, Method::Delete) => Some(Route::RevokeOwnKey),
-        (Place::OwnRotate, Method::Post) => Some(Route::RotateOwnKey),
-        (Place::Keys, Method::Get) => Some(Route::ListKeys),
-        (Place::Issue, Method::Post) => Some(Route::IssueKey),
-        (Place::Key(id), Method::Get) => Some(Route::ReadKey(id)),
-        (Place::Key(id), Method::Patch) => Some(Route::ChangeKey(id)),
-        (Place::KeyRevoke(id), Method::Post) => Some(Route::RevokeKey(id)),
-        (Place::KeyRotate(id), Method::Post) => Some(Route::RotateKey(id)),
+        (Place::Own, Method::Get) => own(GatewayRoute::ReadOwnKey),
+        (Place::Own, Method::Delete) => own(GatewayRoute::RevokeOwnKey),
+        (Place::OwnRotate, Method::Post) => own(GatewayRoute::RotateOwnKey),
+        (Place::Keys, Method::Get) => own(GatewayRoute::ListKeys),
+        (Place::Issue, Method::Post) => own(GatewayRoute::IssueKey),
+        (Place::Key(id), Method::Get) => own(GatewayRoute::ReadKey(id)),
+        (Place::Key(id), Method::Patch) => own(GatewayRoute::ChangeKey(id)),
+        (Place::KeyRevoke(id), Method::Post) => own(GatewayRoute::RevokeKey(id)),
+        (Place::KeyRotate(id), Method::Post) => own(GatewayRoute::RotateKey(id)),
         (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
         (Place::Health, Method::Get | Method::Head) => Some(Route::Health),
         (Place::Status, Method::Get | Method::Head) => Some(Route::Status),
-        (Place::OpenApi, Method::Get | Method::Head) => Some(Route::OpenApi),
-        (Place::Docs, Method::Get | Method::Head) => Some(Route::Docs),
-        (Place::Problem(code), Method::Get | Method::Head) => Some(Route::ProblemPage(code)),
+        (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
+        (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
+        (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         _ => None,
     }
 }
@@ -214,7 +222,7 @@ mod tests {
             assert!(Route::read("GET", target).is_err(), "{target}");
         }
         let (route, query) = Route::read("GET", "/v1/keys?limit=1").unwrap();
-        assert_eq!((route, query), (Route::ListKeys, Some("limit=1")));
+        assert_eq!((route, query), (Route::Gateway(GatewayRoute::ListKeys), Some("limit=1")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use shared::{key::KeyId, tool::Tool};
 
-use crate::upgrade::Word;
+use crate::upgrade::record::SyncRecord;
 
 /// A change of a key's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ const CHARGED: u8 = 1;
 const UNCHARGED: u8 = 2;
 
 impl CounterEvent {
-    /// Encodes the event as a word: the key, the kind, the tool and the status.
-    pub fn to_word(self) -> Word {
+    /// Encodes the event: the key, the kind, the tool and the status.
+    pub fn to_record(self) -> SyncRecord {
         let (id, what, tool, status) = match self {
             Self::Passed(id) => (id, PASSED, 0, 0),
             Self::Ended { id, tool, status, uncharged } => {
@@ -40,9 +40,9 @@ impl CounterEvent {
         [a, b, c, d, e, f, g, h, i, j, k, l, what, tool, high, low]
     }
 
-    /// Decodes a word that [`Self::to_word`] returned. Returns `None` for any other word.
-    pub fn from_word(word: Word) -> Option<Self> {
-        let [id @ .., what, tool, high, low] = word;
+    /// Decodes a record of [`Self::to_record`]. Returns `None` for any other record.
+    pub fn from_record(record: SyncRecord) -> Option<Self> {
+        let [id @ .., what, tool, high, low] = record;
         let (id, status) = (KeyId::new(id), u16::from_be_bytes([high, low]));
         let ended = |uncharged| Some(Self::Ended { id, tool: Tool::from_code(tool)?, status, uncharged });
         match what {
@@ -65,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn word_round_trips_and_unknown_word_is_none() {
+    fn record_round_trips_and_unknown_record_is_none() {
         let id = KeyId::new(*b"abcdefghijkl");
         let ended = |uncharged| CounterEvent::Ended { id, tool: Tool::Yt, status: 503, uncharged };
         for event in [CounterEvent::Passed(id), ended(true), ended(false)] {
-            assert_eq!(CounterEvent::from_word(event.to_word()), Some(event));
+            assert_eq!(CounterEvent::from_record(event.to_record()), Some(event));
         }
-        assert_eq!(CounterEvent::from_word([u8::MAX; 16]), None);
+        assert_eq!(CounterEvent::from_record([u8::MAX; 16]), None);
     }
 }

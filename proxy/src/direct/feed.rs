@@ -13,7 +13,7 @@ use shared::{keys_api::ChangesPage, origin_token::OriginToken, time::UnixMillis}
 use tokio::time::{sleep, timeout};
 
 use super::Direct;
-use crate::config::{Authority, Callers, Config, FeedConfig};
+use crate::config::{Authority, Config, FeedConfig};
 use connection::{Connection, FeedError};
 use transport::clock;
 
@@ -72,9 +72,8 @@ pub(super) async fn follow(config: &ArcSwap<Config>, direct: &Direct) {
     let mut connection = Connection::default();
     let mut failing = false;
     loop {
-        let config = config.load_full();
-        let Callers::Clients(keys) = &config.callers else { return };
-        let Authority::Edge(feed) = &keys.authority else { return };
+        let (settings, config) = (direct.config.load_full(), config.load_full());
+        let Authority::Edge(feed) = &settings.authority else { return };
         let polled = poll(direct, feed, &config.server.data_centre, &mut connection);
         let outcome = timeout(TIMEOUT, polled).await.unwrap_or(Err(FeedError::TimedOut));
         let failed_before = std::mem::replace(&mut failing, outcome.is_err());

@@ -1,42 +1,24 @@
-//! What a gateway answers beside the calls of tools, as the edge does it.
+//! The requests that a proxy in direct mode serves itself, as the edge does: the keys API and the
+//! documentation.
 
 mod keys;
 mod pages;
 
-use std::{sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use shared::{
-    docs,
-    key::KeyId,
-    keys_api::IDEMPOTENCY_KEY,
-    problem::{Code, Problem},
-    request::Head,
-    response::Response as OwnResponse,
-    time::UnixMillis,
+    docs, keys_api::IDEMPOTENCY_KEY, problem::Problem, quota::QuotaStatus, request::Head, response::Response,
+    route::GatewayRoute, time::UnixMillis,
 };
 
 use super::{Direct, Reply, RequestScheme, documents::Document};
-use crate::{
-    call::Record,
-    config::{Callers, DirectConfig},
-    phases::{
-        Gateway,
-        fail_to_proxy::{refuse, respond},
-        request_filter::flood,
-    },
-    state::State,
-};
-use transport::{
-    clock,
-    hooks::{Handler, Request},
-    relay::Incoming,
-    response::Response,
-};
+use crate::config::DirectConfig;
+use transport::{clock, hooks::Request, relay::Incoming};
 
-/// A request that is not a call of a tool, and what its head says.
-#[derive(Debug)]
-pub struct ParsedRequest<'a> {
-    operation: Operation,
+/// A request for the gateway itself, with what its head says.
+pub struct OwnRequest<'a> {
+    direct: Arc<Direct>,
+    route: GatewayRoute,
     head: Head<'a>,
     authorization: Option<&'a str>,
     idempotency_key: Option<&'a str>,
@@ -46,28 +28,9 @@ pub struct ParsedRequest<'a> {
     scheme: RequestScheme<'a>,
 }
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are the routes of the same names")]
-pub enum Operation {
-    OpenApi,
-    Docs,
-    ProblemPage(Code),
-    IssueKey,
-    ReadOwnKey,
-    RotateOwnKey,
-    RevokeOwnKey,
-    ListKeys,
-    ReadKey(KeyId),
-    ChangeKey(KeyId),
-    RevokeKey(KeyId),
-    RotateKey(KeyId),
-}
-
 /// A request while it is handled.
-struct OwnRequest<'a> {
-    state: &'a Arc<State>,
-    direct: &'a Direct,
+struct Context<'a> {
+    direct: &'a Arc<Direct>,
     config: &'a DirectConfig,
     head: &'a Head<'a>,
     authorization: Option<&'a str>,
@@ -78,13 +41,22 @@ struct OwnRequest<'a> {
     now: UnixMillis,
 }
 
-impl<'a> ParsedRequest<'a> {
-    /// Returns the request, with what its head says.
+/// The outcome of a request, and the quota of the key that it was about.
+pub struct Outcome {
+    /// The response, or the problem to respond with.
+    pub reply: Result<Reply, Problem>,
+    /// The quota status of the client's own key, if it was read.
+    pub quota: Option<QuotaStatus>,
+}
+
+impl<'a> OwnRequest<'a> {
+    /// Reads what the head of a request says.
     ///
     /// # Errors
-    /// Returns a problem if the idempotency key is sent twice.
+    /// Returns a problem if the request has two idempotency keys.
     pub fn new(
-        operation: Operation,
+        direct: &Arc<Direct>,
+        route: GatewayRoute,
         request: &Request<'_, 'a>,
         query: Option<&'a str>,
         scheme: RequestScheme<'a>,
@@ -93,7 +65,8 @@ impl<'a> ParsedRequest<'a> {
         let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
         let authorization = wire.all("authorization").next();
         Ok(Self {
-            operation,
+            direct: Arc::clone(direct),
+            route,
             head: request.head.clone(),
             authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
             // Bytes that are not UTF-8 are refused like any other malformed key.
@@ -104,61 +77,55 @@ impl<'a> ParsedRequest<'a> {
             scheme,
         })
     }
-}
 
-impl Handler<Gateway> for ParsedRequest<'_> {
-    async fn respond(self, gateway: &Gateway, incoming: &mut Incoming<'_>, record: &mut Record) -> Response {
-        let state = &gateway.state;
-        match serve(state, &self, incoming, record).await {
-            Ok(reply) => respond(state, None, record, reply),
-            Err(problem) => {
-                let problem = flood(state, || incoming.address(), problem);
-                refuse(state, None, record, &problem)
-            }
-        }
+    /// Serves the request. Reads its body from `incoming` if the route has one.
+    pub async fn serve(self, incoming: &mut Incoming<'_>) -> Outcome {
+        let config = self.direct.config.load_full();
+        let context = Context {
+            direct: &self.direct,
+            config: &config,
+            head: &self.head,
+            authorization: self.authorization,
+            idempotency_key: self.idempotency_key,
+            address: incoming.address().as_ref().map(IpAddr::to_string),
+            query: self.query,
+            scheme: self.scheme,
+            now: clock::now(),
+        };
+        let mut quota = None;
+        let reply = self.reply(&context, incoming, &mut quota).await;
+        Outcome { reply, quota }
     }
-}
 
-async fn serve(
-    state: &Arc<State>,
-    asked: &ParsedRequest<'_>,
-    incoming: &mut Incoming<'_>,
-    record: &mut Record,
-) -> Result<Reply, Problem> {
-    let whole = state.config.load_full();
-    let (Callers::Clients(config), Some(direct)) = (&whole.callers, &state.direct) else {
-        return Err(Problem::new(Code::Internal, "direct mode is not configured"));
-    };
-    let request = OwnRequest {
-        state,
-        direct,
-        config,
-        head: &asked.head,
-        authorization: asked.authorization,
-        idempotency_key: asked.idempotency_key,
-        address: incoming.address().map(|address| address.to_string()),
-        query: asked.query,
-        scheme: asked.scheme,
-        now: clock::now(),
-    };
-    let document = |document, written: OwnResponse| {
-        let written = written.if_none_match(asked.if_none_match.iter().copied());
-        let accepted = asked.accept_encoding.iter().copied();
-        Ok(direct.documents.reply(document, written, accepted, Instant::now()))
-    };
-    let written = match asked.operation {
-        Operation::OpenApi => return document(Document::OpenApi, pages::openapi(&request)),
-        Operation::Docs => return document(Document::Reference, pages::docs(&request)),
-        Operation::ProblemPage(code) => return document(Document::Problem(code), docs::problem_page(code)),
-        Operation::ReadOwnKey => keys::read_own(&request, record),
-        Operation::RotateOwnKey => keys::rotate_own(&request, incoming).await,
-        Operation::RevokeOwnKey => keys::revoke_own(&request).await,
-        Operation::IssueKey => keys::issue(&request, incoming).await,
-        Operation::ListKeys => keys::list(&request),
-        Operation::ReadKey(id) => keys::read(&request, &id),
-        Operation::ChangeKey(id) => keys::patch(&request, &id, incoming).await,
-        Operation::RevokeKey(id) => keys::revoke(&request, &id).await,
-        Operation::RotateKey(id) => keys::rotate(&request, &id, incoming).await,
-    };
-    written.map(Reply::from)
+    async fn reply(
+        &self,
+        context: &Context<'_>,
+        incoming: &mut Incoming<'_>,
+        quota: &mut Option<QuotaStatus>,
+    ) -> Result<Reply, Problem> {
+        let response = match self.route {
+            GatewayRoute::OpenApi => return Ok(self.document(Document::OpenApi, pages::openapi(context))),
+            GatewayRoute::Docs => return Ok(self.document(Document::Reference, pages::docs(context))),
+            GatewayRoute::ProblemPage(code) => {
+                return Ok(self.document(Document::Problem(code), docs::problem_page(code)));
+            }
+            GatewayRoute::ReadOwnKey => keys::read_own(context, quota),
+            GatewayRoute::RotateOwnKey => keys::rotate_own(context, incoming).await,
+            GatewayRoute::RevokeOwnKey => keys::revoke_own(context).await,
+            GatewayRoute::IssueKey => keys::issue(context, incoming).await,
+            GatewayRoute::ListKeys => keys::list(context),
+            GatewayRoute::ReadKey(id) => keys::read(context, &id),
+            GatewayRoute::ChangeKey(id) => keys::patch(context, &id, incoming).await,
+            GatewayRoute::RevokeKey(id) => keys::revoke(context, &id).await,
+            GatewayRoute::RotateKey(id) => keys::rotate(context, &id, incoming).await,
+        };
+        response.map(Reply::from)
+    }
+
+    /// Returns a document with regard to the conditional and content-coding headers of the request.
+    fn document(&self, document: Document, response: Response) -> Reply {
+        let response = response.if_none_match(self.if_none_match.iter().copied());
+        let accepted = self.accept_encoding.iter().copied();
+        self.direct.documents.reply(document, response, accepted, Instant::now())
+    }
 }

@@ -20,7 +20,7 @@ use shared::{
 use tokio::sync::mpsc;
 
 use super::{counter_event::CounterEvent, counter_table::CounterTable};
-use crate::upgrade::Word;
+use crate::upgrade::record::SyncRecord;
 
 /// A sharded table of counters and records by key. With a million keys, one takes about 100 bytes.
 pub struct KeyTable {
@@ -48,7 +48,7 @@ struct Shard {
     records: HashMap<KeyId, KeyRecord>,
     changed: bool,
     /// The other process during an upgrade, which gets each counter event.
-    other: Option<mpsc::Sender<Word>>,
+    other: Option<mpsc::Sender<SyncRecord>>,
 }
 
 impl Default for KeyTable {
@@ -94,9 +94,9 @@ impl KeyTable {
         });
     }
 
-    /// Applies a counter event of another process. Ignores a word that is not one.
-    pub fn apply_event(&self, word: Word, now: UnixMillis) {
-        let Some(event) = CounterEvent::from_word(word) else { return };
+    /// Applies a counter event of another process. Ignores a record that is not one.
+    pub fn apply_event(&self, record: SyncRecord, now: UnixMillis) {
+        let Some(event) = CounterEvent::from_record(record) else { return };
         self.with(event.id(), |shard| {
             let now = shard.clock.read(now);
             shard.counters.with(event.id(), |counter| match event {
@@ -110,7 +110,7 @@ impl KeyTable {
     }
 
     /// Sends each later counter event to another process, or stops with `None`.
-    pub fn mirror_to(&self, other: Option<&mpsc::Sender<Word>>) {
+    pub fn mirror_to(&self, other: Option<&mpsc::Sender<SyncRecord>>) {
         self.shards.iter().for_each(|shard| shard.lock().other = other.cloned());
     }
 
@@ -215,7 +215,7 @@ impl KeyTable {
     pub fn write_and_mirror(
         &self,
         now: UnixMillis,
-        other: &mpsc::Sender<Word>,
+        other: &mpsc::Sender<SyncRecord>,
         out: &mut impl Write,
     ) -> io::Result<()> {
         self.write_and(now, out, |shard| shard.other = Some(other.clone()))
@@ -267,7 +267,7 @@ impl Shard {
     fn mirror(&self, event: CounterEvent) {
         if let Some(other) = &self.other {
             // Never waits: the other process may be slow or gone.
-            let _sent = other.try_send(event.to_word());
+            let _sent = other.try_send(event.to_record());
         }
     }
 

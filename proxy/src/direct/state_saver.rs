@@ -13,8 +13,13 @@ use super::{Direct, feed};
 use crate::state::State;
 use transport::clock;
 
-/// The background service of direct mode. It does nothing behind an edge.
-pub struct StateSaver(pub Arc<State>);
+/// The background service of direct mode.
+pub struct StateSaver {
+    /// The state to save.
+    pub direct: Arc<Direct>,
+    /// The shared state, for the active configuration.
+    pub state: Arc<State>,
+}
 
 /// The interval between two saves. A crash loses what was counted since the last one.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
@@ -25,8 +30,7 @@ const SHARE: u32 = 50;
 #[async_trait]
 impl BackgroundService for StateSaver {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let Some(direct) = &self.0.direct else { return };
-        let work = async { tokio::join!(save(&self.0), feed::follow(&self.0.config, direct)) };
+        let work = async { tokio::join!(save(&self.direct), feed::follow(&self.state.config, &self.direct)) };
         tokio::pin!(work);
         loop {
             tokio::select! {
@@ -38,14 +42,14 @@ impl BackgroundService for StateSaver {
     }
 }
 
-async fn save(state: &Arc<State>) {
+async fn save(direct: &Arc<Direct>) {
     let mut pause = SAVE_EVERY;
     loop {
         sleep(pause).await;
         let begun = Instant::now();
         // On a blocking thread: a slow disk must not delay the polling of the feed.
-        let state = Arc::clone(state);
-        let saved = spawn_blocking(move || state.direct.as_ref().map(save_changed)).await;
+        let direct = Arc::clone(direct);
+        let saved = spawn_blocking(move || save_changed(&direct)).await;
         if saved.is_err() {
             log::error!("saving state failed: error=\"the task panicked\"");
         }

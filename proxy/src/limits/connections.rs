@@ -1,4 +1,4 @@
-//! How many connections each address has open: exact, since one that is refused wrongly is a client that gets nothing.
+//! The number of open connections per address. It is exact, because a wrong refusal shuts a client out.
 
 use std::{
     collections::HashMap,
@@ -8,52 +8,52 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The connections of every address that has one.
+/// A sharded table of connection counts by network.
 #[derive(Debug)]
-pub(super) struct Connections {
-    /// Counts of networks, in parts that are locked each for itself. None is 0.
-    parts: Vec<Mutex<HashMap<u128, u32>>>,
+pub(super) struct AddressTable {
+    /// No count is 0.
+    shards: Vec<Mutex<HashMap<u128, u32>>>,
     hasher: RandomState,
 }
 
-/// A connection that is counted until this is dropped, also by a panic.
+/// One connection of an address. Dropping it releases the slot.
 #[derive(Debug)]
-pub struct Counted {
-    connections: Arc<Connections>,
+pub struct AddressPermit {
+    table: Arc<AddressTable>,
     network: u128,
 }
 
-const PARTS: usize = 16;
+const SHARDS: usize = 16;
 
-impl Default for Connections {
+impl Default for AddressTable {
     fn default() -> Self {
         Self {
-            parts: std::iter::repeat_with(Mutex::default).take(PARTS).collect(),
+            shards: std::iter::repeat_with(Mutex::default).take(SHARDS).collect(),
             hasher: RandomState::new(),
         }
     }
 }
 
-impl Connections {
-    /// Counts one more; `None` when the network has `most` already.
-    pub(super) fn enter(self: &Arc<Self>, network: u128, most: u32) -> Option<Counted> {
-        let mut counts = self.part(network)?.lock();
+impl AddressTable {
+    /// Reserves a connection. Returns `None` if the network has `limit` already.
+    pub(super) fn try_acquire(self: &Arc<Self>, network: u128, limit: u32) -> Option<AddressPermit> {
+        let mut counts = self.shard(network)?.lock();
         let count = counts.entry(network).or_default();
-        if *count >= most {
+        if *count >= limit {
             return None;
         }
         *count += 1;
-        Some(Counted { connections: Arc::clone(self), network })
+        Some(AddressPermit { table: Arc::clone(self), network })
     }
 
-    fn part(&self, network: u128) -> Option<&Mutex<HashMap<u128, u32>>> {
-        let part = self.hasher.hash_one(network) % PARTS as u64;
-        usize::try_from(part).ok().and_then(|part| self.parts.get(part))
+    fn shard(&self, network: u128) -> Option<&Mutex<HashMap<u128, u32>>> {
+        let shard = self.hasher.hash_one(network) % SHARDS as u64;
+        usize::try_from(shard).ok().and_then(|shard| self.shards.get(shard))
     }
 
-    fn leave(&self, network: u128) {
-        let Some(part) = self.part(network) else { return };
-        let mut counts = part.lock();
+    fn release(&self, network: u128) {
+        let Some(shard) = self.shard(network) else { return };
+        let mut counts = shard.lock();
         match counts.get_mut(&network) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(counts.remove(&network)),
@@ -61,9 +61,9 @@ impl Connections {
     }
 }
 
-impl Drop for Counted {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
-        self.connections.leave(self.network);
+        self.table.release(self.network);
     }
 }
 
@@ -73,36 +73,36 @@ mod tests {
 
     use super::*;
 
-    fn held(connections: &Connections) -> usize {
-        connections.parts.iter().map(|part| part.lock().len()).sum()
+    fn held(table: &AddressTable) -> usize {
+        table.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     #[test]
-    fn an_address_has_so_many_connections_and_each_end_makes_room() {
-        let connections = Arc::new(Connections::default());
-        let mut open: Vec<_> = (0..5).map_while(|_| connections.enter(1, 3)).collect();
+    fn address_at_its_limit_gets_a_slot_when_a_connection_closes() {
+        let table = Arc::new(AddressTable::default());
+        let mut open: Vec<_> = (0..5).map_while(|_| table.try_acquire(1, 3)).collect();
         assert_eq!(open.len(), 3);
-        assert!(connections.enter(2, 3).is_some());
+        assert!(table.try_acquire(2, 3).is_some());
         open.pop();
-        open.extend(connections.enter(1, 3));
+        open.extend(table.try_acquire(1, 3));
         assert_eq!(open.len(), 3);
-        assert!(connections.enter(1, 3).is_none());
+        assert!(table.try_acquire(1, 3).is_none());
         drop(open);
-        assert_eq!(held(&connections), 0, "who has left is forgotten");
+        assert_eq!(held(&table), 0, "an address without a connection is removed");
     }
 
     #[test]
-    fn the_count_is_exact_however_many_come_at_once() {
-        let connections = Arc::new(Connections::default());
-        let come_and_go = || {
+    fn count_is_exact_under_concurrency() {
+        let table = Arc::new(AddressTable::default());
+        let open_and_close = || {
             for _ in 0..1_000 {
-                let open: Vec<_> = (0..5).map_while(|_| connections.enter(1, 10)).collect();
+                let open: Vec<_> = (0..5).map_while(|_| table.try_acquire(1, 10)).collect();
                 assert!(open.len() <= 5);
             }
         };
-        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(come_and_go))));
-        assert_eq!(held(&connections), 0);
-        let open: Vec<_> = (0..20).map_while(|_| connections.enter(1, 10)).collect();
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(open_and_close))));
+        assert_eq!(held(&table), 0);
+        let open: Vec<_> = (0..20).map_while(|_| table.try_acquire(1, 10)).collect();
         assert_eq!(open.len(), 10);
     }
 }

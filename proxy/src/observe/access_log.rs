@@ -1,5 +1,5 @@
-//! One JSON line for each request. Requests append to a buffer in memory and never wait for the reader of the log:
-//! when it does not keep up, lines are dropped and counted.
+//! The access log: one line of JSON per request. Requests append to a buffer in memory and never wait for
+//! the reader of the log. If it does not keep up, lines are dropped and counted.
 
 mod line;
 
@@ -18,42 +18,42 @@ use shared::problem::Code;
 
 use crate::config::{AccessDetail, AccessTarget, LogConfig};
 
-pub use line::{Line, RefusedCall, Timings};
+pub use line::{Line, Timings};
 
-/// Lines that wait to be written.
+/// The buffers of lines to write.
 #[derive(Debug)]
 pub struct AccessLog {
-    /// How much is written: one of the numbers below, so that requests read it without a lock.
-    written: AtomicU8,
+    /// One of the levels below, so that requests read it without a lock.
+    level: AtomicU8,
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
-    /// Who writes the lines, once there is somebody.
+    /// The writing thread, once it has started.
     writer: OnceLock<Thread>,
 }
 
 type Buffer = Vec<u8>;
 
-const NOTHING: u8 = 0;
+const OFF: u8 = 0;
 const FAILURES: u8 = 1;
 const CALLS: u8 = 2;
 const TIMINGS: u8 = 3;
 
-/// Threads write to different buffers, so that they do not meet at one lock.
+/// Number of buffers. Threads append to different ones, so that they do not contend for one lock.
 const BUFFERS: usize = 16;
-/// What one buffer holds before lines are dropped.
+/// Capacity of a buffer in bytes. Beyond it, lines are dropped.
 const BUFFER_BYTES: usize = 1 << 20;
-/// At so much a buffer is written before its time: what is written while it is in the processor's cache is in nobody's way.
+/// Size at which a buffer is written early, while it is still in the processor's cache.
 const WRITE_AT: usize = 64 << 10;
-/// How long a line waits at most before it is written.
+/// Maximum time before a line is written.
 pub const WRITE_EVERY: Duration = Duration::from_millis(50);
 
 impl AccessLog {
-    /// An empty log. Nothing is written before [`Self::write_until_closed`] runs.
+    /// Returns an empty log. [`Self::write_until_closed`] writes it.
     #[must_use]
     pub fn new(config: LogConfig) -> Self {
         Self {
-            written: AtomicU8::new(written(config)),
+            level: AtomicU8::new(level(config)),
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -61,28 +61,28 @@ impl AccessLog {
         }
     }
 
-    /// From now on this is written.
-    pub fn set(&self, config: LogConfig) {
-        self.written.store(written(config), Ordering::Relaxed);
+    /// Applies a reloaded configuration.
+    pub fn configure(&self, config: LogConfig) {
+        self.level.store(level(config), Ordering::Relaxed);
     }
 
-    /// Whether a request with this outcome gets a line; `status` 0 is no answer.
+    /// Returns true if a request with this outcome is logged. `status` is 0 if it had no response.
     #[must_use]
     pub fn wants(&self, status: u16, refusal: Option<Code>) -> bool {
-        match self.written.load(Ordering::Relaxed) {
-            NOTHING => false,
+        match self.level.load(Ordering::Relaxed) {
+            OFF => false,
             FAILURES => refusal.is_some() || status == 0 || status >= 500,
             _ => true,
         }
     }
 
-    /// Whether lines say where the time went.
+    /// Returns true if lines contain timings.
     #[must_use]
     pub fn wants_timings(&self) -> bool {
-        self.written.load(Ordering::Relaxed) == TIMINGS
+        self.level.load(Ordering::Relaxed) == TIMINGS
     }
 
-    /// Adds a line, or counts it as dropped.
+    /// Appends a line. Drops and counts it if the buffer is full.
     pub fn add(&self, line: &Line<'_>) {
         let Some(buffer) = self.buffers.get(transport::thread::own() % BUFFERS) else { return };
         let mut buffer = buffer.lock();
@@ -99,20 +99,20 @@ impl AccessLog {
         }
     }
 
-    /// Lines that were dropped.
+    /// Returns the number of dropped lines.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Ends the log: what is in it is written, nothing more is taken care of.
+    /// Closes the log. Lines that were added before are still written.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.wake_writer();
     }
 
-    /// Writes lines, at the latest when they have waited for so long, until the log is closed and empty. Meant for a thread
-    /// of its own.
+    /// Writes lines at least once per interval until the log is closed and empty. Blocks, so it needs a
+    /// thread of its own.
     pub fn write_until_closed(&self, every: Duration, out: &mut impl Write) {
         self.writer.get_or_init(thread::current);
         let mut taken = Vec::new();
@@ -120,7 +120,7 @@ impl AccessLog {
             let closed = self.closed.load(Ordering::Acquire);
             for buffer in &self.buffers {
                 std::mem::swap(&mut *buffer.lock(), &mut taken);
-                // Nobody is left to be told that the output is gone; the lines are lost like those dropped.
+                // A failed write cannot be reported anywhere, so its lines count as dropped.
                 if !taken.is_empty() && out.write_all(&taken).is_err() {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                 }
@@ -140,9 +140,9 @@ impl AccessLog {
     }
 }
 
-const fn written(config: LogConfig) -> u8 {
+const fn level(config: LogConfig) -> u8 {
     match (config.access, config.detail) {
-        (AccessTarget::Off, _) => NOTHING,
+        (AccessTarget::Off, _) => OFF,
         (AccessTarget::Stdout, AccessDetail::Failures) => FAILURES,
         (AccessTarget::Stdout, AccessDetail::Calls) => CALLS,
         (AccessTarget::Stdout, AccessDetail::Timings) => TIMINGS,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_of_detail_decides_who_gets_a_line() {
+    fn detail_decides_which_requests_are_logged() {
         let (failures, calls) = (log(AccessDetail::Failures), log(AccessDetail::Calls));
         let wanted = |log: &AccessLog| {
             [(200, None), (404, None), (500, None), (0, None), (401, Some(Code::GrantInvalid))]
@@ -190,12 +190,12 @@ mod tests {
         };
         assert_eq!(wanted(&failures), [false, false, true, true, true]);
         assert_eq!(wanted(&calls), [true; 5]);
-        failures.set(LogConfig { access: AccessTarget::Off, ..config(AccessDetail::Calls) });
+        failures.configure(LogConfig { access: AccessTarget::Off, ..config(AccessDetail::Calls) });
         assert_eq!(wanted(&failures), [false; 5]);
     }
 
     #[test]
-    fn what_comes_quickly_is_written_before_its_time() {
+    fn full_buffer_is_written_early() {
         struct Pipe(mpsc::Sender<usize>);
         impl Write for Pipe {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -210,17 +210,17 @@ mod tests {
         log.add(&line());
         thread::scope(|scope| {
             scope.spawn(|| log.write_until_closed(Duration::from_secs(3_600), &mut Pipe(sender)));
-            // What was there when it began is written; from now on it waits to be told, or for an hour.
+            // The first line is written at once. From now on the writer waits for a wake-up, or an hour.
             let length = receiver.recv().unwrap();
             (0..=WRITE_AT / length).for_each(|_| log.add(&line()));
-            let told = receiver.recv_timeout(Duration::from_secs(20));
+            let woken = receiver.recv_timeout(Duration::from_secs(20));
             log.close();
-            assert!(told.is_ok(), "it waits");
+            assert!(woken.is_ok(), "the writer was not woken");
         });
     }
 
     #[test]
-    fn a_log_that_nobody_reads_drops_lines_instead_of_growing() {
+    fn unread_log_drops_lines_instead_of_growing() {
         let log = log(AccessDetail::Calls);
         (0..20_000).for_each(|_| log.add(&line()));
         let held: usize = log.buffers.iter().map(|buffer| buffer.lock().len()).sum();

@@ -1,4 +1,4 @@
-//! What operators and their tools see: liveness, readiness, metrics and pools. Bound to loopback by default.
+//! The admin server: liveness, readiness, metrics and pools. It listens on loopback by default.
 
 use std::sync::Arc;
 
@@ -7,32 +7,34 @@ use http::{Response, StatusCode, header};
 use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
+use super::metrics::Sources;
 use crate::{
     config::{AdminState, ReloadReport},
-    state::State,
+    state::{Mode, State},
     upstreams::Pool,
 };
 use transport::clock::Monotonic;
 
-/// The admin port.
+/// The HTTP application of the admin listener.
 pub struct Admin(pub Arc<State>);
 
 #[async_trait]
 impl ServeHttp for Admin {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
-        let reading = matches!(request.method, http::Method::GET | http::Method::HEAD);
-        match (request.uri.path(), reading) {
-            ("/healthz", true) => json_answer(StatusCode::OK, &json!({ "status": "ok" })),
+        let is_read = matches!(request.method, http::Method::GET | http::Method::HEAD);
+        match (request.uri.path(), is_read) {
+            ("/healthz", true) => json_response(StatusCode::OK, &json!({ "status": "ok" })),
             ("/readyz", true) => self.readiness(),
             ("/metrics", true) => self.metrics(),
-            ("/pools", true) => json_answer(StatusCode::OK, &self.pools()),
-            ("/healthz" | "/readyz" | "/metrics" | "/pools", false) => {
-                json_answer(StatusCode::METHOD_NOT_ALLOWED, &json!({ "error": "these are read with GET" }))
-            }
-            _ => json_answer(
+            ("/pools", true) => json_response(StatusCode::OK, &self.pools()),
+            ("/healthz" | "/readyz" | "/metrics" | "/pools", false) => json_response(
+                StatusCode::METHOD_NOT_ALLOWED,
+                &json!({ "error": "method not allowed, use GET" }),
+            ),
+            _ => json_response(
                 StatusCode::NOT_FOUND,
-                &json!({ "error": "there are /healthz, /readyz, /metrics and /pools" }),
+                &json!({ "error": "unknown path, expected /healthz, /readyz, /metrics or /pools" }),
             ),
         }
     }
@@ -41,20 +43,40 @@ impl ServeHttp for Admin {
 impl Admin {
     fn readiness(&self) -> Response<Vec<u8>> {
         if self.0.is_ready() {
-            return json_answer(StatusCode::OK, &json!({ "status": "ready" }));
+            return json_response(StatusCode::OK, &json!({ "status": "ready" }));
         }
         let status = if self.0.drain.is_announced() { "draining" } else { "probing" };
-        json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": status }))
+        json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": status }))
     }
 
     fn metrics(&self) -> Response<Vec<u8>> {
-        match self.0.metrics.render(&self.0) {
-            Ok(text) => answer(StatusCode::OK, prometheus::TEXT_FORMAT, text),
+        match self.render() {
+            Ok(text) => response(StatusCode::OK, prometheus::TEXT_FORMAT, text),
             Err(error) => {
                 log::error!("metrics not rendered: error=\"{error}\"");
-                json_answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "error": "see the log" }))
+                json_response(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "error": "see the log" }))
             }
         }
+    }
+
+    fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+        let state = &self.0;
+        let (config, pools) = (state.config.load(), state.pools.load());
+        let (replay, replay_capacity) = match &state.mode {
+            Mode::Edge(edge) => (Some(&edge.replay), edge.config.load().replay_capacity),
+            Mode::Direct(_) => (None, 0),
+        };
+        state.metrics.render(&Sources {
+            pools: &pools,
+            tls: config.server.tls.as_ref(),
+            report: &state.report.load(),
+            requests_in_flight: state.drain.requests(),
+            replay,
+            replay_capacity,
+            direct: state.mode.direct().map(|direct| &**direct),
+            log_dropped: state.access_log.dropped(),
+            is_ready: state.is_ready(),
+        })
     }
 
     fn pools(&self) -> Value {
@@ -105,11 +127,11 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
     })
 }
 
-fn json_answer(status: StatusCode, body: &Value) -> Response<Vec<u8>> {
-    answer(status, "application/json", body.to_string().into_bytes())
+fn json_response(status: StatusCode, body: &Value) -> Response<Vec<u8>> {
+    response(status, "application/json", body.to_string().into_bytes())
 }
 
-fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Response<Vec<u8>> {
+fn response(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Response<Vec<u8>> {
     let length = body.len();
     let mut response = Response::new(body);
     *response.status_mut() = status;

@@ -1,9 +1,9 @@
-//! Counters for operators. Labels come from our own tables and from the configuration, never from a request, so
-//! that nobody outside can add a series.
+//! Metrics for operators. Label values come from the code and the configuration, never from a request,
+//! so that no client can add a series.
 
-mod bounds;
-mod configuration;
+mod config;
 mod keys;
+mod limits;
 mod pool;
 mod register;
 mod tls;
@@ -17,19 +17,27 @@ use prometheus::{
 };
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
-pub use self::bounds::Bound;
 use self::{
-    bounds::BoundMetrics, configuration::ConfigurationMetrics, keys::KeyMetrics, pool::PoolMetrics,
-    register::Register, tls::TlsMetrics,
+    config::ConfigMetrics,
+    keys::KeyMetrics,
+    limits::LimitMetrics,
+    pool::PoolMetrics,
+    register::{Register, signed},
+    tls::TlsMetrics,
 };
+pub use self::{limits::LimitKind, pool::RetryCause};
 use crate::{
-    config::{Callers, ReloadOutcome},
+    config::{ReloadOutcome, ReloadReport},
+    direct::Direct,
     per_tool::PerTool,
-    state::State,
+    replay::ReplayCache,
     upstreams::{Pools, STATUS_CLASSES},
     version,
 };
-use transport::{http2::CloseReason, tls::Handshake};
+use transport::{
+    http2::CloseReason,
+    tls::{Handshake, ServerTls},
+};
 
 /// Every metric of the proxy.
 pub struct Metrics {
@@ -38,26 +46,27 @@ pub struct Metrics {
     refusals: Vec<(Code, IntCounter)>,
     pools: PoolMetrics,
     tls: TlsMetrics,
-    configuration: ConfigurationMetrics,
-    bounds: BoundMetrics,
+    config: ConfigMetrics,
+    limits: LimitMetrics,
     keys: KeyMetrics,
-    gateway_seconds: Histogram,
+    overhead_seconds: Histogram,
     requests: IntGauge,
-    remembered: IntGauge,
-    capacity: IntGauge,
+    replay_entries: IntGauge,
+    replay_capacity: IntGauge,
     log_dropped: IntCounter,
     ready: IntGauge,
-    looking: Mutex<()>,
+    /// Held while counters are raised by a difference.
+    updating: Mutex<()>,
 }
 
-const GATEWAY_SECONDS: [f64; 10] =
+const OVERHEAD_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
 impl Metrics {
-    /// All metrics at zero, with the series of every tool present.
+    /// Registers all metrics, with the series of every tool.
     ///
     /// # Errors
-    /// When two metrics have one name.
+    /// Returns an error if two metrics have the same name.
     pub fn new(pools: &Pools) -> Result<Self, Error> {
         let registry = Registry::new();
         registry.register(Box::new(ProcessCollector::for_self()))?;
@@ -90,18 +99,18 @@ impl Metrics {
             refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
             pools: PoolMetrics::new(&register, pools)?,
             tls: TlsMetrics::new(&register)?,
-            configuration: ConfigurationMetrics::new(&register)?,
-            bounds: BoundMetrics::new(&register)?,
+            config: ConfigMetrics::new(&register)?,
+            limits: LimitMetrics::new(&register)?,
             keys: KeyMetrics::new(&register)?,
-            gateway_seconds: register.histogram(
+            overhead_seconds: register.histogram(
                 "utg_proxy_overhead_seconds",
                 "Time from the end of a request's headers to sending the request to the tool, in seconds.",
-                &GATEWAY_SECONDS,
+                &OVERHEAD_SECONDS,
             )?,
             requests: register
                 .gauge("utg_requests_in_flight", "Requests currently in flight, with and without a grant.")?,
-            remembered: register.gauge("utg_replay_entries", "Request ids held in the replay cache.")?,
-            capacity: register.gauge(
+            replay_entries: register.gauge("utg_replay_entries", "Request ids held in the replay cache.")?,
+            replay_capacity: register.gauge(
                 "utg_replay_capacity",
                 "Maximum number of request ids in the replay cache. If it is full, calls are refused.",
             )?,
@@ -110,13 +119,13 @@ impl Metrics {
                 "Access log lines dropped because the reader of standard output did not keep up.",
             )?,
             ready: register.gauge("utg_ready", "1 if /readyz responds with 200, else 0.")?,
-            looking: Mutex::default(),
+            updating: Mutex::default(),
             registry,
         })
     }
 
-    /// Counts a call that was answered; `status` 0 is none.
-    pub fn answered(&self, tool: Tool, tier: Tier, status: u16) {
+    /// Counts a call. `status` is 0 if it had no response.
+    pub fn record_call(&self, tool: Tool, tier: Tier, status: u16) {
         let classes = self.calls[tool].get(usize::from(tier.code()));
         let class = usize::from(status / 100).min(STATUS_CLASSES.len() - 1);
         if let Some(counter) = classes.and_then(|classes| classes.get(class)) {
@@ -124,96 +133,109 @@ impl Metrics {
         }
     }
 
-    /// Counts an answer of the proxy's own.
-    pub fn refused(&self, code: Code) {
-        self.bounds.refused(code);
+    /// Counts a problem that the proxy responded with.
+    pub fn record_refusal(&self, code: Code) {
+        self.limits.record_refusal(code);
         if let Some((_, counter)) = self.refusals.iter().find(|(other, _)| *other == code) {
             counter.inc();
         }
     }
 
-    /// Counts that a bound was run into.
-    pub fn hit(&self, bound: Bound) {
-        self.bounds.hit(bound);
+    /// Counts that a limit was exceeded.
+    pub fn record_limit(&self, limit: LimitKind) {
+        self.limits.record(limit);
     }
 
-    /// Records how long the proxy itself took until the tool was asked.
-    pub fn timed(&self, gateway: Duration) {
-        self.gateway_seconds.observe(gateway.as_secs_f64());
+    /// Records the time from the end of a request's head to sending the request to the tool.
+    pub fn record_overhead(&self, overhead: Duration) {
+        self.overhead_seconds.observe(overhead.as_secs_f64());
     }
 
-    /// Counts a connection that could not be made.
-    pub fn connect_failed(&self, tool: Tool, upstream: &str) {
-        self.pools.connect_failed(tool, upstream);
+    /// Counts a connection that could not be opened.
+    pub fn record_connect_failure(&self, tool: Tool, upstream: &str) {
+        self.pools.record_connect_failure(tool, upstream);
     }
 
-    /// Counts a lookup of an upstream's name that failed.
-    pub fn resolution_failed(&self) {
-        self.pools.resolution_failed();
+    /// Counts a failed DNS lookup of an upstream name.
+    pub fn record_resolution_failure(&self) {
+        self.pools.record_resolution_failure();
     }
 
-    /// Counts a call that went on to another connection after a failure: `connect`, `stale` or `answer`.
-    pub fn retried(&self, tool: Tool, after: &str) {
-        self.pools.retried(tool, after);
+    /// Counts a retry.
+    pub fn record_retry(&self, tool: Tool, cause: RetryCause) {
+        self.pools.record_retry(tool, cause);
     }
 
-    /// Counts an upstream that was taken out because its calls failed.
-    pub fn ejected(&self, tool: Tool, upstream: &str) {
-        self.pools.ejected(tool, upstream);
+    /// Counts an ejection of an upstream.
+    pub fn record_ejection(&self, tool: Tool, upstream: &str) {
+        self.pools.record_ejection(tool, upstream);
     }
 
-    /// Counts what came of reading the configuration again.
-    pub fn reloaded(&self, outcome: ReloadOutcome) {
-        self.configuration.reloaded(outcome);
+    /// Counts a reload of the configuration.
+    pub fn record_reload(&self, outcome: ReloadOutcome) {
+        self.config.record_reload(outcome);
     }
 
-    /// Lets go of the series of upstreams that are not named any more, and begins those of new ones.
-    pub fn name_series(&self, before: &Pools, after: &Pools) {
-        self.pools.forget(before, after);
-        self.pools.begin(after);
+    /// Removes the series of upstreams that `after` does not contain, and adds those of new ones.
+    pub fn replace_series(&self, before: &Pools, after: &Pools) {
+        self.pools.remove_series(before, after);
+        self.pools.add_series(after);
     }
 
-    /// Counts a handshake with a client.
-    pub fn handshake(&self, outcome: Handshake) {
-        self.tls.handshake(outcome);
+    /// Counts a TLS handshake with a client.
+    pub fn record_handshake(&self, outcome: Handshake) {
+        self.tls.record_handshake(outcome);
     }
 
-    /// Counts an HTTP/2 connection that was closed.
-    pub fn http2_closed(&self, reason: CloseReason) {
-        self.tls.http2_closed(reason);
+    /// Counts a client HTTP/2 connection that was closed.
+    pub fn record_http2_close(&self, reason: CloseReason) {
+        self.tls.record_http2_close(reason);
     }
 
-    /// Everything, in Prometheus' text format.
+    /// Updates the gauges from the state of the process, and returns all metrics in the text format of
+    /// Prometheus.
     ///
     /// # Errors
-    /// When a metric cannot be encoded.
-    pub fn render(&self, state: &State) -> Result<Vec<u8>, Error> {
-        self.look(state);
+    /// Returns an error if a metric cannot be encoded.
+    pub fn render(&self, sources: &Sources<'_>) -> Result<Vec<u8>, Error> {
+        self.update(sources);
         let mut text = Vec::with_capacity(64 << 10);
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(text)
     }
 
-    /// Takes what is known elsewhere.
-    fn look(&self, state: &State) {
-        self.pools.look(&state.pools.load());
-        self.tls.look(state.config.load().server.tls.as_ref());
-        self.configuration.look(&state.report.load());
-        self.requests.set(signed(state.drain.requests()));
-        self.remembered.set(signed(state.replay.len()));
-        let capacity = match &state.config.load().callers {
-            Callers::Edge(grants) => grants.replay_capacity,
-            Callers::Clients(_) => 0,
-        };
-        self.capacity.set(signed(capacity));
-        // What was dropped since it was last looked at; two lookers at once must not both add it.
-        let _one_at_a_time = self.looking.lock();
-        self.keys.look(state.direct.as_ref());
-        self.log_dropped.inc_by(state.access_log.dropped().saturating_sub(self.log_dropped.get()));
-        self.ready.set(i64::from(state.is_ready()));
+    fn update(&self, sources: &Sources<'_>) {
+        self.pools.update(sources.pools);
+        self.tls.update(sources.tls);
+        self.config.update(sources.report);
+        self.requests.set(signed(sources.requests_in_flight));
+        self.replay_entries.set(signed(sources.replay.map_or(0, ReplayCache::len)));
+        self.replay_capacity.set(signed(sources.replay_capacity));
+        let _updating = self.updating.lock();
+        self.keys.update(sources.direct);
+        self.log_dropped.inc_by(sources.log_dropped.saturating_sub(self.log_dropped.get()));
+        self.ready.set(i64::from(sources.is_ready));
     }
 }
 
-fn signed(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+/// The state that gauges show.
+pub struct Sources<'a> {
+    /// The active pools.
+    pub pools: &'a Pools,
+    /// The TLS settings towards clients.
+    pub tls: Option<&'a ServerTls>,
+    /// The state of the configuration.
+    pub report: &'a ReloadReport,
+    /// The number of requests in flight.
+    pub requests_in_flight: usize,
+    /// The replay cache, behind an edge.
+    pub replay: Option<&'a ReplayCache>,
+    /// The capacity of the replay cache, or 0 without one.
+    pub replay_capacity: usize,
+    /// The state of direct mode.
+    pub direct: Option<&'a Direct>,
+    /// The number of dropped access log lines.
+    pub log_dropped: u64,
+    /// Whether the process is ready.
+    pub is_ready: bool,
 }

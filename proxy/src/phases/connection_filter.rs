@@ -1,44 +1,44 @@
-//! Which connections are served.
+//! Limits on connections.
 
 use std::net::IpAddr;
 
 use shared::problem::{Code, Problem};
 
 use crate::{
-    limits::{Counted, TurnedAway},
-    observe::metrics::Bound,
+    limits::{AddressPermit, RefusalPermit},
+    observe::metrics::LimitKind,
     state::State,
 };
 use transport::hooks::ConnectionAction;
 
-/// What an open connection holds.
+/// The slot that an open connection holds.
 #[derive(Debug)]
 pub enum ConnectionPermit {
-    /// Its slot among the connections of its address; `None` if that is not known.
-    Connection(Option<Counted>),
-    /// Its slot among those that are told why they are closed.
-    Refusal(TurnedAway),
+    /// One of its address's connections. `None` if the address is unknown.
+    Connection(Option<AddressPermit>),
+    /// One of the connections that receive a refusal.
+    Refusal(RefusalPermit),
 }
 
 /// Decides whether a connection is served.
 pub(super) fn connection_filter(
     state: &State,
-    most: usize,
+    max_connections: usize,
     address: Option<IpAddr>,
 ) -> ConnectionAction<ConnectionPermit> {
     let clients = &state.config.load().clients;
-    if state.drain.connections() > clients.connections.min(most) {
-        state.metrics.hit(Bound::Connections);
+    if state.drain.connections() > clients.connections.min(max_connections) {
+        state.metrics.record_limit(LimitKind::Connections);
         return ConnectionAction::Close;
     }
     let Some(address) = address else {
         return ConnectionAction::Accept(ConnectionPermit::Connection(None));
     };
-    if let Some(counted) = state.guards.connect(address, clients) {
-        return ConnectionAction::Accept(ConnectionPermit::Connection(Some(counted)));
+    if let Some(permit) = state.limits.try_connect(address, clients) {
+        return ConnectionAction::Accept(ConnectionPermit::Connection(Some(permit)));
     }
-    state.metrics.hit(Bound::ConnectionsPerAddress);
-    match state.guards.turn_away() {
+    state.metrics.record_limit(LimitKind::ConnectionsPerAddress);
+    match state.limits.try_refuse() {
         Some(permit) => {
             let problem = Problem::new(Code::TooManyRequests, "too many connections from this address");
             ConnectionAction::Respond(ConnectionPermit::Refusal(permit), problem.retry_after(1))

@@ -1,4 +1,4 @@
-//! Responses of the gateway's own: the only place that renders problems.
+//! The responses that the gateway generates. Problems are rendered here only.
 
 use shared::{
     headers::{CORS, PROOF, REQUEST_ID},
@@ -21,17 +21,17 @@ pub(super) fn fail_to_proxy(
     problem: &Problem,
 ) -> Response {
     if record.attempts > 0 {
-        log::info!("request {}: {}", record.log.request_id, problem.code().as_str());
+        log::info!("call failed: request_id={} code={}", record.log.request_id, problem.code().as_str());
     }
     refuse(state, call, record, problem)
 }
 
-/// Returns the response that refuses a request.
+/// Returns the response to a refused request, and counts the refusal.
 pub(crate) fn refuse(state: &State, call: Option<&Call>, record: &mut Record, problem: &Problem) -> Response {
     record.log.refusal = Some(problem.code());
-    state.metrics.refused(problem.code());
-    let written = problem.render(&record.log.request_id);
-    respond(state, call, record, written.into())
+    state.metrics.record_refusal(problem.code());
+    let response = problem.render(&record.log.request_id);
+    respond(state, call, record, response.into())
 }
 
 /// Returns a response with the headers that every response has.
@@ -45,7 +45,7 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
             head.write_header(name, value.as_bytes());
         }
         head.write_header_fmt(REQUEST_ID, record.log.request_id);
-        if state.direct.is_some() {
+        if state.mode.is_direct() {
             response_headers::write_own(head, response_info(record));
         }
         if let Some(proof) = record.log.proof {

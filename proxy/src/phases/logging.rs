@@ -1,4 +1,4 @@
-//! The end of a request: counted, and written down in one line.
+//! The end of a request: metrics and the access log.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use transport::record::Aborted;
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
     let (status, log) = (record.status, &record.log);
     if let Some(aborted) = record.aborted {
-        let who = match aborted {
-            Aborted::ByUpstream => "the tool",
-            Aborted::ByClient => "the client, or its patience,",
+        let by = match aborted {
+            Aborted::ByUpstream => "upstream",
+            Aborted::ByClient => "client",
         };
-        log::info!("request {}: {who} ended the answer in its middle", log.request_id);
+        log::info!("response aborted: request_id={} by={by}", log.request_id);
     }
     if let Some(call) = call {
         count(state, call, record);
@@ -43,9 +43,9 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
 }
 
 fn count(state: &State, call: &Call, record: &Record) {
-    state.metrics.answered(call.tool, call.tier, record.status);
+    state.metrics.record_call(call.tool, call.tier, record.status);
     if let (Some(sent), Some(responded)) = (record.sent_at, record.responded_at) {
-        state.metrics.timed(sent.duration_since(record.buffered_at()));
+        state.metrics.record_overhead(sent.duration_since(record.buffered_at()));
         if let Some(upstream) = call.upstream() {
             upstream.record_response(record.status, responded.duration_since(sent));
         }

@@ -1,4 +1,4 @@
-//! The problems of tools that cannot serve: a 503 that says why and until when.
+//! The problems of tools that cannot serve: a 503 with the reason and `Retry-After`.
 
 use shared::{
     origin::{Execution, failure_detail},
@@ -6,7 +6,7 @@ use shared::{
     route::CallMethod,
 };
 
-use crate::{observe::metrics::Bound, state::State, upstreams::Pool};
+use crate::{observe::metrics::LimitKind, state::State, upstreams::Pool};
 use transport::{clock::Monotonic, hooks::Cause};
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the client it is the tool
@@ -18,28 +18,32 @@ pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: E
             (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
         }
         Cause::Refused => {
-            (Code::ToolUnavailable, "connection_refused", "no server of the tool takes connections")
+            (Code::ToolUnavailable, "connection_refused", "the tool's servers refuse connections")
         }
-        Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not answer in time"),
+        Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not respond in time"),
         Cause::Terminated => (
             Code::ToolUnavailable,
             "connection_terminated",
-            "the tool broke the connection off before it answered",
+            "the tool closed the connection before it responded",
         ),
-        Cause::Malformed => (Code::ToolUnavailable, "http_protocol_error", "the tool's answer is not HTTP"),
+        Cause::Malformed => {
+            (Code::ToolUnavailable, "http_protocol_error", "the tool's response is not valid HTTP")
+        }
         Cause::HeadersTooLarge => (
             Code::ToolUnavailable,
             "http_response_header_section_size",
-            "the headers of the tool's answer are too large",
+            "the headers of the tool's response are too large",
         ),
         Cause::NoRoute => {
-            (Code::ToolUnavailable, "destination_ip_unroutable", "no way leads to the tool's servers")
+            (Code::ToolUnavailable, "destination_ip_unroutable", "there is no route to the tool's servers")
         }
-        Cause::Certificate => {
-            (Code::ToolUnavailable, "tls_certificate_error", "the tool's server cannot prove who it is")
-        }
+        Cause::Certificate => (
+            Code::ToolUnavailable,
+            "tls_certificate_error",
+            "the certificate of the tool's server is not valid",
+        ),
         Cause::Tls => {
-            (Code::ToolUnavailable, "tls_protocol_error", "no safe connection to the tool could be made")
+            (Code::ToolUnavailable, "tls_protocol_error", "the TLS handshake with the tool's server failed")
         }
         Cause::Unreachable => {
             (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached")
@@ -58,8 +62,8 @@ pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Proble
 
 /// Records that a limit on concurrent work was exceeded, and returns the problem.
 #[must_use]
-pub(super) fn full(state: &State, bound: Bound, detail: &'static str) -> Problem {
-    state.metrics.hit(bound);
+pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Problem {
+    state.metrics.record_limit(limit);
     overloaded(detail)
 }
 
@@ -77,7 +81,7 @@ fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: String) -> Problem
         .with_header("proxy-status", proxy_status(proxy_error))
 }
 
-/// RFC 9209, section 2.3: who says it, and what went wrong.
+/// Returns the value of `Proxy-Status` for an error type of RFC 9209, section 2.3.
 #[must_use]
 pub(super) fn proxy_status(error: &str) -> String {
     format!("utg-proxy; error={error}")

@@ -1,11 +1,14 @@
-//! The body on its way to the tool: counted, since its length may be unstated.
+//! The size limit of request bodies. The length of a body may be unknown until its end.
 
 use shared::{problem::Problem, request::too_large};
 
 use crate::call::Call;
 
-/// Refuses a body that is longer than its pool allows.
+/// Checks the bytes received so far against the limit of the pool.
+///
+/// # Errors
+/// Returns `body-too-large`.
 pub(super) fn request_body_filter(call: &Call, received: u64) -> Result<(), Box<Problem>> {
-    let most = call.pool.config.settings.max_body;
-    if received > most { Err(too_large(most).into()) } else { Ok(()) }
+    let limit = call.pool.config.settings.max_body;
+    if received > limit { Err(too_large(limit).into()) } else { Ok(()) }
 }

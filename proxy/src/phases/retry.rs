@@ -1,13 +1,12 @@
-//! What becomes of a call whose connection could not be made, or that failed after it was sent: the one place where
-//! retries are decided.
+//! The decision whether a failed call is retried, for all kinds of failure.
 
 use pingora_core::ErrorType;
-use shared::{origin::Execution, route::CallMethod};
+use shared::origin::Execution;
 
 use super::{outage, upstream_peer};
 use crate::{
     call::{Call, Record},
-    observe::metrics::Bound,
+    observe::metrics::{LimitKind, RetryCause},
     state::State,
     upstreams::Evidence,
 };
@@ -19,7 +18,8 @@ use transport::{
 /// Maximum number of free retries of a call.
 const MAX_FREE_RETRIES: u32 = 3;
 
-/// The connection could not be made. Nothing was sent, so that any method may try the next upstream.
+/// Decides about a call whose connection could not be opened. Any method may be retried, because
+/// nothing was sent. `counts` says whether this is the upstream's failure.
 pub(super) fn fail_to_connect(
     state: &State,
     call: &mut Call,
@@ -37,21 +37,21 @@ pub(super) fn fail_to_connect(
     let in_time = record.buffered_at().elapsed() < call.pool.config.settings.answer_timeout;
     match found.filter(|_| in_time) {
         Some(attempt) => {
-            state.metrics.retried(call.tool, "connect");
+            state.metrics.record_retry(call.tool, RetryCause::Connect);
             AfterFailure::Retry(attempt)
         }
         None => give_up(call, Cause::from(error), Execution::None),
     }
 }
 
-/// The call failed after it was sent.
+/// Decides about a call that failed after it was sent.
 pub(super) fn error_while_proxy(
     state: &State,
     call: &mut Call,
     record: &Record,
     failure: Failure,
 ) -> AfterFailure {
-    if !is_free(call, failure.kind) {
+    if !is_free_retry(call, failure.kind) {
         record_outcome(state, call, record, Outcome::Failed, Monotonic::now());
     }
     match plan_retry(state, call, record, failure) {
@@ -66,19 +66,19 @@ pub(super) fn error_while_proxy(
     }
 }
 
-/// Chooses the upstream of a retry: if the request was not processed or its method is idempotent, its response has not
-/// begun, and time and budget allow. Spends the budget.
+/// Chooses the upstream of a retry, and spends the retry budget. Returns `None` unless the request was
+/// not processed or its method is idempotent, its response has not begun, and time and budget allow.
 fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure) -> Option<Attempt> {
-    let is_safe = failure.kind == FailureKind::Unprocessed || is_idempotent(call.method);
+    let is_safe = failure.kind == FailureKind::Unprocessed || call.is_idempotent();
     let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
     let in_time = since.elapsed() < call.pool.config.settings.answer_timeout;
     if !failure.is_replayable || record.responded_at.is_some() || !is_safe || !in_time {
         return None;
     }
     let now = Monotonic::now();
-    if is_free(call, failure.kind) {
+    if is_free_retry(call, failure.kind) {
         call.free_retries += 1;
-        state.metrics.retried(call.tool, name(failure.kind));
+        state.metrics.record_retry(call.tool, retry_cause(failure.kind));
         return upstream_peer::current(call, now);
     }
     let tried = call.tried_with_current();
@@ -86,36 +86,28 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
         return None;
     }
     if !call.pool.try_spend_retry(now) {
-        state.metrics.hit(Bound::RetryPercent);
+        state.metrics.record_limit(LimitKind::RetryPercent);
         return None;
     }
     call.tried = tried;
-    state.metrics.retried(call.tool, name(FailureKind::Failed));
+    state.metrics.record_retry(call.tool, RetryCause::Response);
     upstream_peer::next(call, now)
 }
 
-/// Returns true if the upstream is not to blame, and the call goes to it again at once.
-const fn is_free(call: &Call, kind: FailureKind) -> bool {
+/// Returns true if the failure does not count against the upstream. The call goes to it again at once.
+const fn is_free_retry(call: &Call, kind: FailureKind) -> bool {
     match kind {
         FailureKind::Failed => false,
         FailureKind::Stale | FailureKind::Unprocessed => call.free_retries < MAX_FREE_RETRIES,
     }
 }
 
-/// Returns true if a call can be made twice to the same effect (RFC 9110, section 9.2.2).
-pub(super) const fn is_idempotent(method: CallMethod) -> bool {
-    match method {
-        CallMethod::Get => true,
-        CallMethod::Post => false,
-    }
-}
-
-/// Returns the name of a retry's reason in metrics.
-const fn name(kind: FailureKind) -> &'static str {
+/// Returns the cause of a retry for metrics.
+const fn retry_cause(kind: FailureKind) -> RetryCause {
     match kind {
-        FailureKind::Failed => "answer",
-        FailureKind::Stale => "stale",
-        FailureKind::Unprocessed => "unprocessed",
+        FailureKind::Failed => RetryCause::Response,
+        FailureKind::Stale => RetryCause::Stale,
+        FailureKind::Unprocessed => RetryCause::Unprocessed,
     }
 }
 
@@ -123,10 +115,10 @@ fn give_up(call: &Call, cause: Cause, execution: Execution) -> AfterFailure {
     AfterFailure::GiveUp(Box::new(outage::failed(&call.pool, call.method, cause, execution)))
 }
 
-/// The outcome of a call, as far as it says something of its upstream.
+/// The outcome of a call for outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The upstream responds.
+    /// The upstream responded.
     Responded,
     /// The upstream failed.
     Failed,
@@ -140,9 +132,9 @@ pub(super) fn record_outcome(state: &State, call: &Call, record: &Record, outcom
         upstream.record_failure();
     }
     if call.pool.record_outcome(upstream, failed, now) {
-        state.metrics.ejected(call.tool, &upstream.name);
+        state.metrics.record_ejection(call.tool, &upstream.name);
         log::warn!(
-            "{} {} is out for {} ms: its calls failed",
+            "upstream ejected: tool={} upstream={} for_ms={}",
             call.tool,
             upstream.name,
             upstream.ejected_for(now)
@@ -152,9 +144,9 @@ pub(super) fn record_outcome(state: &State, call: &Call, record: &Record, outcom
 
 fn record_connect_failure(state: &State, call: &Call, error: &ErrorType, now: Monotonic) {
     let Some(upstream) = call.upstream() else { return };
-    state.metrics.connect_failed(call.tool, &upstream.name);
+    state.metrics.record_connect_failure(call.tool, &upstream.name);
     if *error == ErrorType::ConnectTimedout {
-        state.metrics.hit(Bound::ConnectTimeout);
+        state.metrics.record_limit(LimitKind::ConnectTimeout);
     }
     call.pool.record_evidence(upstream, Evidence::ConnectFailed, error.as_str(), now);
 }

@@ -1,15 +1,15 @@
-//! Which upstream serves the call, and how long that may take.
+//! The choice of the upstream, and its timeouts.
 
 use shared::{
     problem::{Code, Problem},
     time::UnixMillis,
 };
 
-use super::{outage, retry::is_idempotent};
+use super::outage;
 use crate::{
     call::{Call, Record},
     config::{DisabledUntil, PoolSettings},
-    observe::metrics::Bound,
+    observe::metrics::LimitKind,
     state::State,
     upstreams::Upstream,
 };
@@ -18,16 +18,15 @@ use transport::{
     hooks::{Attempt, Timeouts},
 };
 
-/// Takes the slot of a call among those of its tool, and chooses its upstream.
+/// Reserves one of the tool's slots for calls in flight, and chooses the upstream.
 pub(super) fn upstream_peer(
     state: &State,
     call: &mut Call,
     record: &Record,
 ) -> Result<Attempt, Box<Problem>> {
-    let permit = call
-        .pool
-        .try_acquire()
-        .ok_or_else(|| outage::full(state, Bound::CallsInFlight, "the tool has too many calls under way"))?;
+    let permit = call.pool.try_acquire().ok_or_else(|| {
+        outage::full(state, LimitKind::CallsInFlight, "the tool has too many calls in flight")
+    })?;
     call.pool_permit = Some(permit);
     match next(call, Monotonic::at(record.started.instant)) {
         Some(attempt) => Ok(attempt),
@@ -37,7 +36,7 @@ pub(super) fn upstream_peer(
 
 /// Chooses an upstream that was not tried. Returns `None` if there is none.
 pub(super) fn next(call: &mut Call, now: Monotonic) -> Option<Attempt> {
-    (call.place, call.upstream_permit) = call.pool.acquire_upstream(call.key_id, call.tried, now).unzip();
+    (call.current, call.upstream_permit) = call.pool.acquire_upstream(call.key_id, call.tried, now).unzip();
     current(call, now)
 }
 
@@ -46,14 +45,13 @@ pub(super) fn current(call: &Call, now: Monotonic) -> Option<Attempt> {
     let settings = &call.pool.config.settings;
     let target = call.upstream().and_then(Upstream::connect_target)?.clone();
     let has_other = || call.pool.has_untried(call.tried_with_current(), now);
-    let attempt =
-        (is_idempotent(call.method) && settings.try_timeout < settings.answer_timeout && has_other())
-            .then_some(settings.try_timeout);
+    let attempt = (call.is_idempotent() && settings.try_timeout < settings.answer_timeout && has_other())
+        .then_some(settings.try_timeout);
     let timeouts = Timeouts { response: settings.answer_timeout, attempt, pause: settings.pause_timeout };
     Some(Attempt { target, timeouts })
 }
 
-/// Returns the refusal of a call that no upstream can take.
+/// Returns the problem of a call that no upstream can take.
 pub(super) fn none(call: &Call) -> Problem {
     outage::unavailable(&call.pool, call.method, "no server of the tool is healthy")
 }
@@ -61,7 +59,7 @@ pub(super) fn none(call: &Call) -> Problem {
 /// Checks that a tool is not disabled.
 ///
 /// # Errors
-/// Returns the refusal, which says until when the tool is disabled if that is known.
+/// Returns a problem, which says until when the tool is disabled if that is known.
 pub(super) fn check_enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> {
     let disabled = |detail: String| {
         Problem::new(Code::ToolDisabled, detail)

@@ -1,11 +1,11 @@
-//! What a tool is sent: its path, and whose call it is.
+//! The request head for the tool: its path, and the headers that name request, key and tier.
 
 use shared::headers::{KEY_ID, REQUEST_ID, TIER};
 
 use crate::call::{Call, Record};
 use transport::hooks::UpstreamRequest;
 
-/// Writes the head of the request.
+/// Writes the request head.
 pub(super) fn upstream_request_filter(call: &Call, record: &Record, head: &mut impl UpstreamRequest) {
     head.begin(&[&call.pool.config.settings.path, "/", &call.action]);
     head.write_header_fmt(REQUEST_ID, record.log.request_id);

@@ -1,4 +1,4 @@
-//! The tool responds: what that says of its upstream, what it costs the key, and what the client gets of the head.
+//! The response head of the tool: outlier detection, the charge of the key, and the headers for the client.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use super::retry::{Outcome, record_outcome};
 use crate::{
     call::{Call, Record, response_info},
     direct::response_headers,
-    state::State,
+    state::{Mode, State},
 };
 use transport::{clock::Monotonic, hooks::UpstreamResponse};
 
@@ -23,7 +23,7 @@ pub(super) fn upstream_response_filter(
     let now = Monotonic::at(record.responded_at.unwrap_or_else(Instant::now));
     record_outcome(state, call, record, Outcome::Responded, now);
     settle(state, call, record, status);
-    let (direct, passed) = (state.direct.is_some(), call.pool.config.settings.passed_headers);
+    let (direct, passed) = (state.mode.is_direct(), call.pool.config.settings.passed_headers);
     let (mut has_cache_control, mut has_hsts) = (false, false);
     head.retain(|name| {
         if !passed.allows(name) || direct && response_headers::is_replaced(name) {
@@ -45,10 +45,10 @@ pub(super) fn upstream_response_filter(
     }
 }
 
-/// Settles what a call costs its key, in direct mode. The next call, which the client may make as soon as it has this
-/// response, finds the key as it then stands.
+/// Charges or refunds a call, in direct mode. This happens before the response is sent, so that the
+/// client's next call sees the new quota.
 pub(super) fn settle(state: &State, call: &Call, record: &Record, status: u16) {
-    if let (Some(direct), Some(day)) = (&state.direct, call.charged) {
+    if let (Mode::Direct(direct), Some(day)) = (&state.mode, call.charged) {
         direct.settle(&call.key_id, call.tool, day, status, record.log.refusal.is_some());
     }
 }

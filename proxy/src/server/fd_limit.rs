@@ -1,14 +1,14 @@
-//! How many files the process may open: every connection is one.
+//! The limit of open files: every connection is one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// As many as may be open at once, after asking for as many as there can be. Many systems give a process few at first,
-/// for the sake of programs that cannot deal with large numbers of files.
+/// Raises the limit of open files to its maximum, and returns it. Many systems start processes with a
+/// low limit, because of programs that use `select`.
 #[must_use]
-pub(super) fn most_open() -> usize {
+pub(super) fn raise() -> usize {
     let limit = getrlimit(Resource::Nofile);
-    let all = Rlimit { current: limit.maximum, ..limit };
-    // Where that is not allowed, the limit stays as it is.
-    let now = if setrlimit(Resource::Nofile, all).is_ok() { all.current } else { limit.current };
-    now.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // If that is not allowed, the limit stays as it is.
+    let current = if setrlimit(Resource::Nofile, raised).is_ok() { raised.current } else { limit.current };
+    current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
 }

@@ -1,5 +1,5 @@
-//! Sockets that are bound before anything else starts, so that a port that is taken is known at once and a port
-//! that the system chose can be told.
+//! Listening sockets. They are bound before anything else starts, so that a port in use is an error at
+//! once, and a port that the system chose can be announced.
 
 use std::{
     io,
@@ -20,15 +20,15 @@ use tokio::sync::watch;
 
 use transport::drain::Drain;
 
-/// A bound socket.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     listener: TcpListener,
-    /// The service that it is for.
+    /// The service that accepts its connections.
     pub(crate) service: &'static str,
-    /// Where it is bound, with the port the system chose for port 0.
+    /// The bound address, with the port that the system chose for port 0.
     pub(crate) address: SocketAddr,
-    /// Where it was told to be.
+    /// The configured address.
     pub(crate) configured: SocketAddr,
 }
 
@@ -36,19 +36,20 @@ impl Socket {
     /// Binds an address for a service.
     ///
     /// # Errors
-    /// When it cannot be bound; the message names it.
+    /// Returns the error of the operating system.
     pub(crate) fn bind(service: &'static str, address: SocketAddr) -> io::Result<Self> {
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"));
-        let listener = TcpListener::bind(address).map_err(named)?;
-        Self::of(service, listener, address).map_err(named)
+        Self::of(service, TcpListener::bind(address)?, address)
     }
 
-    /// The socket of another process, which bound it where it was `configured` to.
+    /// Returns the socket of another process, which was `configured` to this address.
     ///
     /// # Errors
-    /// When it is no socket that listens on an address.
-    pub(crate) fn taken(service: &'static str, socket: OwnedFd, configured: SocketAddr) -> io::Result<Self> {
+    /// Returns an error if it is not a listening TCP socket.
+    pub(crate) fn inherit(
+        service: &'static str,
+        socket: OwnedFd,
+        configured: SocketAddr,
+    ) -> io::Result<Self> {
         Self::of(service, TcpListener::from(socket), configured)
     }
 
@@ -57,26 +58,27 @@ impl Socket {
         Ok(Self { service, address: listener.local_addr()?, configured, listener })
     }
 
-    /// The same socket once more, to be handed to another process.
+    /// Returns a duplicate, for another process.
     ///
     /// # Errors
-    /// When there are no more file descriptors.
-    pub(crate) fn again(&self) -> io::Result<OwnedFd> {
+    /// Returns an error if the process has too many open files.
+    pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         self.listener.try_clone().map(OwnedFd::from)
     }
 }
 
-/// A service that is given its socket instead of binding one.
+/// A Pingora service on a socket that is bound already.
 pub(crate) struct BoundService<A> {
     socket: Option<Socket>,
     service: Listening<A>,
     open: watch::Receiver<bool>,
-    lasting: Option<watch::Receiver<bool>>,
+    shutdown: Option<watch::Receiver<bool>>,
     drain: Arc<Drain>,
 }
 
 impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
-    /// `app` on `socket`, from when `open` is true; `threads` is the server's own number when left out.
+    /// Returns the service of `app`. It accepts connections when `open` is true. `threads` defaults to the
+    /// number of the server.
     #[must_use]
     pub(crate) fn new(
         app: A,
@@ -86,18 +88,18 @@ impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
         threads: Option<usize>,
     ) -> Self {
         let mut service = Listening::new(socket.service.to_owned(), app);
-        // Measured: Pingora's read buffer is 64 KiB for each connection, held also while it is idle, and its write buffer
-        // copies every answer. What reads and writes here brings its own.
+        // Measured: Pingora's read buffer takes 64 KiB per connection, also while it is idle, and its write
+        // buffer copies every response. The transport has its own buffers.
         let buffers = L4BufferSettings::unbuffered();
         service.add_listener(ListenerConfig::tcp(socket.address.to_string()).l4_buffer(buffers));
         service.threads = threads;
-        Self { socket: Some(socket), service, open, lasting: None, drain: Arc::clone(drain) }
+        Self { socket: Some(socket), service, open, shutdown: None, drain: Arc::clone(drain) }
     }
 
-    /// The same service, which goes on through the end of the process until `end` is true.
+    /// Returns the same service, which accepts connections during the shutdown until `end` is true.
     #[must_use]
-    pub(crate) fn lasting(self, end: watch::Receiver<bool>) -> Self {
-        Self { lasting: Some(end), ..self }
+    pub(crate) fn until(self, end: watch::Receiver<bool>) -> Self {
+        Self { shutdown: Some(end), ..self }
     }
 }
 
@@ -109,17 +111,17 @@ impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
         shutdown: ShutdownWatch,
         listeners_per_fd: usize,
     ) {
-        // Pingora takes a socket it finds in this table, as it does with those of a process it replaces.
+        // Pingora uses a socket that it finds in this table, as in its own upgrade.
         if let (Some(fds), Some(socket)) = (&fds, self.socket.take()) {
             fds.lock().add(socket.address.to_string(), socket.listener.into_raw_fd());
         }
         let mut ending = shutdown.clone();
         tokio::select! {
-            // Until then another process takes the connections; when nobody can open it any more, the process is ending.
+            // Until then the old process accepts the connections. A closed channel means shutdown.
             opened = self.open.wait_for(|open| *open) => if opened.is_err() { return },
             _ = ending.changed() => return,
         }
-        let shutdown = self.lasting.clone().unwrap_or(shutdown);
+        let shutdown = self.shutdown.clone().unwrap_or(shutdown);
         let _listening = self.drain.track_listener();
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }

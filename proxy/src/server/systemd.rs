@@ -1,5 +1,4 @@
-//! Tells the service manager when the process serves and when it ends (the protocol of `sd_notify`), so that whoever starts
-//! it knows when calls are taken and whether that came to pass.
+//! Notifies systemd when the process is ready and when it is stopping (`sd_notify(3)`).
 
 use std::{
     ffi::OsStr,
@@ -22,28 +21,28 @@ use tokio::{sync::watch, time::sleep};
 use crate::state::State;
 use transport::drain::Phase;
 
-/// Where the service manager listens.
+/// The notification socket of the service manager.
 #[derive(Debug)]
 pub(super) struct Manager {
     socket: UnixDatagram,
     address: SocketAddr,
 }
 
-/// Tells it.
+/// The background service that sends the notifications.
 pub(super) struct Notifier {
-    /// Whose state is told.
+    /// The state that decides readiness.
     pub(super) state: Arc<State>,
-    /// Who is told.
+    /// The receiver of the notifications.
     pub(super) manager: Manager,
-    /// Whether connections are taken.
+    /// Whether connections are accepted.
     pub(super) open: watch::Receiver<bool>,
 }
 
 impl Manager {
-    /// The one at `name`, which is what the variable `NOTIFY_SOCKET` says: a path, or a name after `@`.
+    /// Returns the socket with the address in `NOTIFY_SOCKET`: a path, or an abstract name after `@`.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Returns an error if the address is neither.
     pub(super) fn at(name: &OsStr) -> io::Result<Self> {
         let address = match name.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
@@ -52,9 +51,9 @@ impl Manager {
         Ok(Self { socket: UnixDatagram::unbound()?, address })
     }
 
-    fn tell(&self, what: &str) {
-        if let Err(error) = self.socket.send_to_addr(what.as_bytes(), &self.address) {
-            log::warn!("service manager not notified: message={what} error=\"{error}\"");
+    fn notify(&self, message: &str) {
+        if let Err(error) = self.socket.send_to_addr(message.as_bytes(), &self.address) {
+            log::warn!("service manager not notified: message={message} error=\"{error}\"");
         }
     }
 }
@@ -64,20 +63,20 @@ impl BackgroundService for Notifier {
     async fn start(&self, _shutdown: ShutdownWatch) {
         let mut phase = self.state.drain.phase();
         tokio::select! {
-            () = serving(&self.state, &self.open) => self.manager.tell("READY=1"),
-            // It ends before it has served.
+            () = serving(&self.state, &self.open) => self.manager.notify("READY=1"),
+            // It shuts down before it was ready.
             _ = phase.wait_for(|phase| *phase != Phase::Serving) => (),
         }
-        // It cannot fail: the state has the other end.
+        // This cannot fail, because `state` holds the sender.
         let _ending = phase.wait_for(|phase| *phase != Phase::Serving).await;
-        self.manager.tell("STOPPING=1");
+        self.manager.notify("STOPPING=1");
     }
 }
 
-/// Waits until calls are taken and can be served.
+/// Waits until connections are accepted and the process is ready.
 async fn serving(state: &State, open: &watch::Receiver<bool>) {
-    const LOOK_EVERY: Duration = Duration::from_millis(10);
+    const POLL_EVERY: Duration = Duration::from_millis(10);
     while !(*open.borrow() && state.is_ready()) {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_EVERY).await;
     }
 }

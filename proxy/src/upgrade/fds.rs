@@ -1,4 +1,4 @@
-//! Open files as part of a message (`SCM_RIGHTS`).
+//! File descriptors passed over a Unix socket (`SCM_RIGHTS`).
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -11,35 +11,35 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// More files than this are never passed at once.
-const MOST: usize = 8;
-/// Longer messages are never sent.
-const LONGEST: usize = 4_096;
+/// Maximum number of file descriptors in a message.
+const MAX_FDS: usize = 8;
+/// Maximum length of a message in bytes.
+const MAX_TEXT: usize = 4_096;
 
-/// Sends a short text and files with it.
-pub(super) fn send(to: impl AsFd, text: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+/// Sends a short text together with file descriptors.
+pub(super) fn send(to: impl AsFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if text.len() > LONGEST || !control.push(SendAncillaryMessage::ScmRights(files)) {
+    if text.len() > MAX_TEXT || !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let sent = sendmsg(to, &[IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL)?;
     if sent < text.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
 }
 
-/// Receives what [`send`] sent.
+/// Receives one message of [`send`].
 pub(super) fn receive(from: impl AsFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut text = vec![0; LONGEST];
+    let mut text = vec![0; MAX_TEXT];
     let received =
         recvmsg(from, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
     text.truncate(received);
-    let mut files = Vec::new();
+    let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(passed) = message {
-            files.extend(passed);
+            fds.extend(passed);
         }
     }
-    Ok((text, files))
+    Ok((text, fds))
 }

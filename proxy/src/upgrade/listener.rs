@@ -1,4 +1,4 @@
-//! Where a new process knocks: a Unix socket that nobody else on the machine can come to.
+//! The upgrade socket: a Unix socket that only this user can reach.
 
 use std::{
     fs, io,
@@ -11,54 +11,57 @@ use std::{
 
 use rustix::process::geteuid;
 
-/// A bound socket that nobody finds until it is put in its place.
+use super::error::{Cause, UpgradeError};
+
+/// A bound upgrade socket. New processes cannot find it until it is published.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct UpgradeListener {
     listener: UnixListener,
-    place: PathBuf,
-    /// Where it lies until then.
-    aside: PathBuf,
-    is_in_place: bool,
+    path: PathBuf,
+    /// Path of the socket until it is published.
+    private_path: PathBuf,
+    is_published: bool,
 }
 
-impl Door {
-    /// Binds a socket that is to be at `place`. Another process that listens there is left alone if it is to be
-    /// `replaced`; a socket that nobody listens at any more is no hindrance.
+impl UpgradeListener {
+    /// Binds a socket for `path`, without publishing it. If `replace` is true, another process may
+    /// listen at `path`, and is not affected. A socket without a listener is replaced in any case.
     ///
     /// # Errors
-    /// When it cannot be bound, others could put their own in its place, or another process listens there; the message
-    /// names the place.
-    pub(crate) fn open(place: &Path, replaced: bool) -> io::Result<Self> {
-        let named = |error: io::Error| named(place, &error);
-        check_directory(place).map_err(named)?;
-        if !replaced && UnixStream::connect(place).is_ok() {
-            return Err(named(io::Error::other(
-                "another proxy listens there; start this one with --upgrade, or end the other",
-            )));
-        }
-        let aside = aside(place);
-        // What lies there was left by a process of the same number that is gone.
-        let _left = fs::remove_file(&aside);
-        let listener = UnixListener::bind(&aside).map_err(named)?;
-        let door = Self { listener, place: place.to_owned(), aside, is_in_place: false };
-        fs::set_permissions(&door.aside, fs::Permissions::from_mode(0o600)).map_err(named)?;
-        door.listener.set_nonblocking(true).map_err(named)?;
-        Ok(door)
+    /// Returns an error if the socket cannot be bound, if other users can write to its directory, or if
+    /// another process listens on it.
+    pub(crate) fn bind(path: &Path, replace: bool) -> Result<Self, UpgradeError> {
+        Self::try_bind(path, replace).map_err(|cause| cause.at(path))
     }
 
-    /// Puts it in its place, and whatever was there is gone.
+    fn try_bind(path: &Path, replace: bool) -> Result<Self, Cause> {
+        check_directory(path)?;
+        if !replace && UnixStream::connect(path).is_ok() {
+            return Err(Cause::InUse);
+        }
+        let private_path = private_path(path);
+        // A leftover of a process with the same id, which has exited.
+        let _removed = fs::remove_file(&private_path);
+        let listener = UnixListener::bind(&private_path)?;
+        let listener = Self { listener, path: path.to_owned(), private_path, is_published: false };
+        fs::set_permissions(&listener.private_path, fs::Permissions::from_mode(0o600))?;
+        listener.listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    /// Moves the socket to its path. Replaces what is there.
     ///
     /// # Errors
-    /// When that fails; the message names the place.
-    pub(crate) fn put_in_place(&mut self) -> io::Result<()> {
-        fs::rename(&self.aside, &self.place).map_err(|error| named(&self.place, &error))?;
-        self.is_in_place = true;
+    /// Returns an error if it cannot be moved.
+    pub(super) fn publish(&mut self) -> Result<(), UpgradeError> {
+        fs::rename(&self.private_path, &self.path).map_err(|error| Cause::Io(error).at(&self.path))?;
+        self.is_published = true;
         Ok(())
     }
 
-    /// Leaves the place to another process's socket.
+    /// Leaves the path to the socket of another process.
     pub(super) const fn leave(&mut self) {
-        self.is_in_place = false;
+        self.is_published = false;
     }
 
     pub(super) const fn listener(&self) -> &UnixListener {
@@ -66,42 +69,36 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for UpgradeListener {
     fn drop(&mut self) {
-        // One that stays is no hindrance to the next.
-        let _removed = fs::remove_file(if self.is_in_place { &self.place } else { &self.aside });
+        // A leftover does not prevent a later process from binding.
+        let _removed = fs::remove_file(if self.is_published { &self.path } else { &self.private_path });
     }
 }
 
-/// Whoever can write to the directory can take a socket's place, and be given ours.
-fn check_directory(place: &Path) -> io::Result<()> {
-    let directory = place.parent().ok_or_else(|| io::Error::other("it is in no directory"))?;
+/// Checks that no other user can write to the directory: they could replace the socket by one of
+/// theirs, and receive our sockets.
+fn check_directory(path: &Path) -> Result<(), Cause> {
+    let directory = path.parent().ok_or(Cause::NoDirectory)?;
     let found = fs::metadata(directory)?;
     let own = found.uid() == geteuid().as_raw() || found.uid() == 0;
     if own && found.mode() & 0o022 == 0 {
         return Ok(());
     }
-    Err(io::Error::other(format!(
-        "others can write to {}; it must belong to this user and have mode 0700",
-        directory.display()
-    )))
+    Err(Cause::WritableByOthers(directory.to_owned()))
 }
 
-/// Whether the socket at `place` is one of this user's own.
-pub(super) fn is_own(place: &Path) -> io::Result<bool> {
-    let owner = fs::metadata(place)?.uid();
+/// Returns true if the socket at `path` belongs to this user or to root.
+pub(super) fn is_own(path: &Path) -> io::Result<bool> {
+    let owner = fs::metadata(path)?.uid();
     Ok(owner == geteuid().as_raw() || owner == 0)
 }
 
-/// Beside the place, so that it can be moved there in one step.
-fn aside(place: &Path) -> PathBuf {
-    let mut name = place.as_os_str().to_owned();
+/// Returns a path in the same directory, so that the socket can be moved atomically.
+fn private_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     PathBuf::from(name)
-}
-
-fn named(place: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("the upgrade socket {}: {error}", place.display()))
 }
 
 #[cfg(test)]
@@ -113,38 +110,39 @@ mod tests {
     }
 
     #[test]
-    fn a_door_is_found_once_it_is_in_its_place_and_by_its_owner_alone() {
+    fn published_socket_is_reachable_by_its_owner_only() {
         let directory = private();
-        let place = directory.path().join("upgrade.sock");
-        let mut door = Door::open(&place, false).unwrap();
-        assert!(UnixStream::connect(&place).is_err());
-        door.put_in_place().unwrap();
-        assert!(UnixStream::connect(&place).is_ok());
-        assert_eq!(fs::metadata(&place).unwrap().mode() & 0o777, 0o600);
-        assert!(is_own(&place).unwrap());
+        let path = directory.path().join("upgrade.sock");
+        let mut listener = UpgradeListener::bind(&path, false).unwrap();
+        assert!(UnixStream::connect(&path).is_err());
+        listener.publish().unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert!(is_own(&path).unwrap());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        drop(door);
+        drop(listener);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn one_that_was_left_behind_is_replaced_and_one_that_is_answered_is_not() {
+    fn stale_socket_is_replaced_and_live_one_is_in_use() {
         let directory = private();
-        let place = directory.path().join("upgrade.sock");
-        drop(UnixListener::bind(&place).unwrap());
-        let mut door = Door::open(&place, false).unwrap();
-        door.put_in_place().unwrap();
-        let refused = Door::open(&place, false).unwrap_err().to_string();
-        assert!(refused.contains("--upgrade") && refused.contains("upgrade.sock"), "{refused}");
-        assert!(Door::open(&place, true).is_ok());
+        let path = directory.path().join("upgrade.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        let mut listener = UpgradeListener::bind(&path, false).unwrap();
+        listener.publish().unwrap();
+        let error = UpgradeListener::bind(&path, false).unwrap_err();
+        assert!(matches!(error.cause(), Cause::InUse), "{error}");
+        assert!(error.to_string().contains("upgrade.sock"), "{error}");
+        assert!(UpgradeListener::bind(&path, true).is_ok());
     }
 
     #[test]
-    fn a_directory_that_others_can_write_to_is_no_place_for_it() {
+    fn directory_writable_by_others_is_refused() {
         let directory = private();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let refused = Door::open(&directory.path().join("upgrade.sock"), false).unwrap_err().to_string();
-        assert!(refused.contains("others can write to"), "{refused}");
-        assert!(Door::open(Path::new("/nowhere/at/all.sock"), false).is_err());
+        let error = UpgradeListener::bind(&directory.path().join("upgrade.sock"), false).unwrap_err();
+        assert!(matches!(error.cause(), Cause::WritableByOthers(_)), "{error}");
+        assert!(UpgradeListener::bind(Path::new("/nowhere/at/all.sock"), false).is_err());
     }
 }

@@ -1,118 +1,122 @@
-//! The new process's side.
+//! The new process's side of an upgrade.
 
 use std::{
     future::pending,
     io,
     net::SocketAddr,
-    os::{fd::OwnedFd, unix::net::UnixStream as Blocking},
+    os::{fd::OwnedFd, unix::net::UnixStream as BlockingStream},
     path::Path,
     time::Duration,
 };
 
 use tokio::{
     io::AsyncWriteExt as _,
-    net::UnixStream,
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
     sync::mpsc,
     time::{sleep, timeout},
 };
 
-use super::{Offer, READY, Role, UNTOLD, fds, learn, listener, tell};
+use super::{
+    error::{Cause, UpgradeError},
+    fds,
+    handoff::{Handoff, READY, SocketRole},
+    listener,
+    record::{self, QUEUE},
+};
 use crate::{server::listener::Socket, state::State};
 
-/// The process whose sockets are taken. It takes the connections until it is told that this one is ready.
+/// The running process, whose sockets this one has received. It accepts connections until this
+/// process is ready.
 #[derive(Debug)]
-pub(crate) struct Predecessor {
+pub(crate) struct OldProcess {
     process: u32,
-    stream: Blocking,
-    sockets: Vec<(Role, OwnedFd)>,
+    stream: BlockingStream,
+    sockets: Vec<(SocketRole, OwnedFd)>,
 }
 
-/// An old process that is well answers at once; one that is busy with another new one does not.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// All that is remembered is said within this, at four million requests and 64 MB.
-const ALL_WITHIN: Duration = Duration::from_secs(30);
+/// Timeout for the first message. Only a process that is busy with another upgrade exceeds it.
+const HANDOFF_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for the whole state: at most four million requests in 64 MB.
+const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Predecessor {
-    /// Asks whoever listens at `place` for the sockets, a process in `direct` mode or not, as this one; `None` when nobody
-    /// does.
+impl OldProcess {
+    /// Receives the sockets of the process that listens on the upgrade socket at `path`. Returns
+    /// `None` if there is no such process.
     ///
     /// # Errors
-    /// When the one who listens there is not of this user, or does not say what this process understands.
-    pub(crate) fn meet(place: &Path, direct: bool) -> io::Result<Option<Self>> {
-        let named = |what: &str| io::Error::other(format!("the upgrade socket {}: {what}", place.display()));
-        let stream = match Blocking::connect(place) {
+    /// Returns an error if the process belongs to another user, is of an incompatible version, or is
+    /// not in `direct` mode exactly if this one is.
+    pub(crate) fn connect(path: &Path, direct: bool) -> Result<Option<Self>, UpgradeError> {
+        Self::try_connect(path, direct).map_err(|cause| cause.at(path))
+    }
+
+    fn try_connect(path: &Path, direct: bool) -> Result<Option<Self>, Cause> {
+        let stream = match BlockingStream::connect(path) {
             Ok(stream) => stream,
-            Err(error) if is_nobody(&error) => return Ok(None),
-            Err(error) => return Err(named(&error.to_string())),
+            Err(error) if has_no_listener(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
-        if !listener::is_own(place)? {
-            return Err(named("it belongs to another user"));
+        if !listener::is_own(path)? {
+            return Err(Cause::ForeignOwner);
         }
-        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+        stream.set_read_timeout(Some(HANDOFF_TIMEOUT))?;
         let (line, sockets) = fds::receive(&stream).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => named(
-                "the process there does not answer; it is still relieving the one before it, or is stuck",
-            ),
-            _ => named(&format!("the process there does not answer: {error}")),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Cause::NoResponse,
+            _ => Cause::Io(error),
         })?;
         if line.is_empty() {
-            return Err(named("the process there is ending; start again when it has ended"));
+            return Err(Cause::Closed);
         }
-        let offer = Offer::parse(&line)
-            .filter(|offer| offer.sockets.len() == sockets.len() && offer.direct == direct);
-        let offer =
-            offer.ok_or_else(|| named("the process there hands over in another way; restart instead"))?;
+        let handoff = Handoff::parse(&line)
+            .filter(|handoff| handoff.sockets.len() == sockets.len() && handoff.direct == direct)
+            .ok_or(Cause::Incompatible)?;
         stream.set_nonblocking(true)?;
-        Ok(Some(Self {
-            process: offer.process,
-            stream,
-            sockets: offer.sockets.into_iter().zip(sockets).collect(),
-        }))
+        let sockets = handoff.sockets.into_iter().zip(sockets).collect();
+        Ok(Some(Self { process: handoff.process, stream, sockets }))
     }
 
-    /// The socket of a service that was configured to be at `address`, if there is one.
+    /// Takes the socket of a service with this configured address, if there is one.
     ///
     /// # Errors
-    /// When it is no socket that listens on an address.
-    pub(crate) fn take(&mut self, service: &'static str, address: SocketAddr) -> io::Result<Option<Socket>> {
-        let is_it = |role: &Role| role.service == service && role.configured == address;
+    /// Returns an error if it is not a listening socket.
+    pub(crate) fn take_socket(
+        &mut self,
+        service: &'static str,
+        address: SocketAddr,
+    ) -> io::Result<Option<Socket>> {
+        let is_it = |role: &SocketRole| role.service == service && role.configured == address;
         let found = self.sockets.iter().position(|(role, _)| is_it(role));
         let taken = found.map(|found| self.sockets.swap_remove(found));
-        taken.map(|(_, socket)| Socket::taken(service, socket, address)).transpose()
+        taken.map(|(_, socket)| Socket::inherit(service, socket, address)).transpose()
     }
 
-    /// Waits until calls could be served here, and learns what the old process has made; then `begin` is called, and both
-    /// tell each other what they make until the old one has ended.
-    pub(super) async fn relieve(self, state: &State, begin: impl FnOnce()) {
-        const LOOK_EVERY: Duration = Duration::from_millis(10);
+    /// Waits until this process is ready, imports the old process's state and calls `begin`. Then
+    /// exchanges records until the old process has exited.
+    pub(super) async fn take_over(self, state: &State, begin: impl FnOnce()) {
+        const POLL_EVERY: Duration = Duration::from_millis(10);
         while !state.is_prepared() {
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_EVERY).await;
         }
-        let (other, made) = mpsc::channel(UNTOLD);
-        state.tell(Some(other));
-        let stream = UnixStream::from_std(self.stream);
-        let met = async {
-            let (mut from, mut to) = stream?.into_split();
-            to.write_all(READY).await?;
-            timeout(ALL_WITHIN, learn(state, &mut from)).await??;
-            state.take_over();
-            io::Result::Ok((from, to))
-        };
-        // One that fails now is gone, or soon will be: it does not keep this one from serving.
-        let met = met.await;
+        let (other, queue) = mpsc::channel(QUEUE);
+        state.mode.mirror_to(Some(other));
+        let imported = import(self.stream, state).await;
+        // An old process that fails now has exited or is about to. This one serves in any case.
         begin();
-        match met {
+        match imported {
             Ok((mut from, mut to)) => {
                 log::info!("upgrade complete: predecessor={}", self.process);
-                let told = async {
-                    // One that hears nothing any more may still have said what is to be learnt.
-                    let _told = tell(made, &mut to, pending()).await;
+                let sent = async {
+                    // If sending fails, records of the old process may still arrive.
+                    let _sent = record::send(queue, &mut to, pending()).await;
                     pending::<()>().await;
                 };
                 tokio::select! {
-                    // It ends with the other process.
-                    _ = learn(state, &mut from) => (),
-                    () = told => (),
+                    // Ends when the old process has exited.
+                    _ = record::receive(&mut from, |record| state.mode.apply(record)) => (),
+                    () = sent => (),
                 }
             }
             Err(error) => log::warn!(
@@ -120,11 +124,20 @@ impl Predecessor {
                 self.process
             ),
         }
-        state.tell(None);
+        state.mode.mirror_to(None);
     }
 }
 
-/// Whether there is no process at the place, be there a socket or not.
-fn is_nobody(error: &io::Error) -> bool {
+/// Reports that this process is ready, and imports the state that the old process sends and writes.
+async fn import(stream: BlockingStream, state: &State) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    let (mut from, mut to) = UnixStream::from_std(stream)?.into_split();
+    to.write_all(READY).await?;
+    timeout(STATE_TIMEOUT, record::receive(&mut from, |record| state.mode.apply(record))).await??;
+    state.mode.import();
+    Ok((from, to))
+}
+
+/// Returns true if no process listens at the path, whether or not there is a socket.
+fn has_no_listener(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -1,4 +1,4 @@
-//! The old process's side, and the service of both.
+//! The old process's side of an upgrade, and the service that runs both sides.
 
 use std::{
     io,
@@ -18,93 +18,100 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Door, END, Offer, Predecessor, READY, Role, UNTOLD, Word, fds, learn, tell};
+use super::{
+    fds,
+    handoff::{Handoff, READY, SocketRole},
+    listener::UpgradeListener,
+    new::OldProcess,
+    record::{self, END, QUEUE, SyncRecord},
+};
 use crate::{
     server::{listener::Socket, shutdown::ShutdownReason},
     state::State,
 };
 use transport::drain::{InFlightGuard, Phase};
 
-/// Relieves the process before this one, if there is one, and then waits for the one that relieves this one.
-pub(crate) struct Successors {
+/// The background service that takes over from the old process, if there is one, and then waits for a
+/// new process.
+pub(crate) struct UpgradeService {
     state: Arc<State>,
+    /// Taken when the service starts.
     parts: Mutex<Option<Parts>>,
 }
 
-/// What is used up once.
 struct Parts {
-    predecessor: Option<Predecessor>,
-    door: Door,
-    sockets: Vec<(Role, OwnedFd)>,
+    old: Option<OldProcess>,
+    listener: UpgradeListener,
+    sockets: Vec<(SocketRole, OwnedFd)>,
     open: watch::Sender<bool>,
-    told: std_mpsc::Sender<ShutdownReason>,
+    reasons: std_mpsc::Sender<ShutdownReason>,
 }
 
-/// The process that takes the connections now.
-struct Successor {
+/// The process that has taken over the sockets.
+struct NewProcess {
     stream: UnixStream,
-    /// What is made here.
-    made: mpsc::Receiver<Word>,
-    /// Keeps this process from its end until it has said all of that.
-    untold: InFlightGuard,
+    /// Records for it.
+    queue: mpsc::Receiver<SyncRecord>,
+    /// Delays the exit until every record has been sent.
+    unsent: InFlightGuard,
 }
 
-/// A new process is ready once it has probed its upstreams, or something is wrong with it.
-const READY_WITHIN: Duration = Duration::from_secs(300);
+/// Timeout for the new process to be ready. It must probe all upstreams first.
+const READY_TIMEOUT: Duration = Duration::from_secs(300);
 
-impl Successors {
-    /// The service of a process with these `sockets`, which are accepted from when it has set `open`. It tells `told` when
-    /// another process has them.
+impl UpgradeService {
+    /// Returns the service of a process with these sockets. It sets `open` when connections are to be
+    /// accepted, and sends a reason to `reasons` when another process has taken over.
     ///
     /// # Errors
-    /// When there are no more file descriptors.
+    /// Returns an error if the sockets cannot be duplicated.
     pub(crate) fn new(
         state: Arc<State>,
-        predecessor: Option<Predecessor>,
-        door: Door,
+        old: Option<OldProcess>,
+        listener: UpgradeListener,
         sockets: [&Socket; 2],
         open: watch::Sender<bool>,
-        told: std_mpsc::Sender<ShutdownReason>,
+        reasons: std_mpsc::Sender<ShutdownReason>,
     ) -> io::Result<Self> {
         let sockets = sockets.map(|socket| {
-            let role = Role { service: socket.service.to_owned(), configured: socket.configured };
-            Ok((role, socket.again()?))
+            let role = SocketRole { service: socket.service.to_owned(), configured: socket.configured };
+            Ok((role, socket.duplicate()?))
         });
         let sockets = sockets.into_iter().collect::<io::Result<_>>()?;
-        let parts = Parts { predecessor, door, sockets, open, told };
+        let parts = Parts { old, listener, sockets, open, reasons };
         Ok(Self { state, parts: Mutex::new(Some(parts)) })
     }
 }
 
 #[async_trait]
-impl BackgroundService for Successors {
+impl BackgroundService for UpgradeService {
     async fn start(&self, _shutdown: ShutdownWatch) {
         let Some(mut parts) = self.parts.lock().take() else { return };
         let mut phase = self.state.drain.phase();
-        let successor = tokio::select! {
-            successor = parts.run(&self.state) => successor,
-            // The sockets are closed with it: a process that ends takes no connections.
+        let new = tokio::select! {
+            new = parts.run(&self.state) => new,
+            // Drops the sockets: a process that shuts down accepts no connections.
             _ = phase.wait_for(|phase| *phase == Phase::Closing) => None,
         };
-        // What is done until the end is told too, so that this does not end with the phase.
-        if let Some(successor) = successor {
-            successor.share(&self.state).await;
+        // Outside of the select, because records are exchanged until the process exits.
+        if let Some(new) = new {
+            new.sync(&self.state).await;
         }
     }
 }
 
 impl Parts {
-    /// The process that has relieved this one. One at a time: no other is met before the one that is relieved has ended,
-    /// and what it made is known.
-    async fn run(&mut self, state: &State) -> Option<Successor> {
-        let predecessor = self.predecessor.take();
-        match predecessor {
-            Some(predecessor) => predecessor.relieve(state, || self.begin()).await,
+    /// Takes over from the old process, and returns the new process once it has taken over from this
+    /// one. Accepts no new process while the old one still runs, because its records must come first.
+    async fn run(&mut self, state: &State) -> Option<NewProcess> {
+        let old = self.old.take();
+        match old {
+            Some(old) => old.take_over(state, || self.begin()).await,
             None => self.begin(),
         }
-        let successors = self.door.listener().try_clone().and_then(UnixListener::from_std);
-        match successors {
-            Ok(successors) => Some(self.wait_for(successors, state).await),
+        let listener = self.listener.listener().try_clone().and_then(UnixListener::from_std);
+        match listener {
+            Ok(listener) => Some(self.accept(listener, state).await),
             Err(error) => {
                 log::error!("upgrade unavailable: error=\"{error}\"");
                 None
@@ -112,26 +119,26 @@ impl Parts {
         }
     }
 
-    /// From now on connections are taken here, and who looks for this process finds it.
+    /// Starts to accept connections, and publishes the upgrade socket.
     fn begin(&mut self) {
         self.open.send_replace(true);
-        if let Err(error) = self.door.put_in_place() {
+        if let Err(error) = self.listener.publish() {
             log::error!("upgrade unavailable: error=\"{error}\"");
         }
     }
 
-    async fn wait_for(&mut self, successors: UnixListener, state: &State) -> Successor {
+    async fn accept(&mut self, listener: UnixListener, state: &State) -> NewProcess {
         const PAUSE: Duration = Duration::from_secs(1);
         loop {
-            let met = match successors.accept().await {
-                Ok((stream, _)) => self.hand_over(stream, state).await,
+            let upgraded = match listener.accept().await {
+                Ok((stream, _)) => self.hand_off(stream, state).await,
                 Err(error) => {
                     sleep(PAUSE).await;
                     Err(error)
                 }
             };
-            match met {
-                Ok(successor) => return successor,
+            match upgraded {
+                Ok(new) => return new,
                 Err(error) => {
                     log::warn!("upgrade failed, this process keeps serving: error=\"{error}\"");
                 }
@@ -139,41 +146,42 @@ impl Parts {
         }
     }
 
-    /// Gives a new process what it needs and lets it take the connections. Until it has said that it is ready and all that
-    /// is remembered was said to it, nothing has changed here.
-    async fn hand_over(&mut self, mut stream: UnixStream, state: &State) -> io::Result<Successor> {
+    /// Passes the sockets and the state to a new process. Nothing has changed here until the new
+    /// process is ready and has received the whole state.
+    async fn hand_off(&mut self, mut stream: UnixStream, state: &State) -> io::Result<NewProcess> {
         if stream.peer_cred()?.uid() != geteuid().as_raw() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let offer = Offer {
+        let handoff = Handoff {
             process: std::process::id(),
-            direct: state.direct.is_some(),
+            direct: state.mode.is_direct(),
             sockets: self.sockets.iter().map(|(role, _)| role.clone()).collect(),
         };
         let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
         stream
-            .async_io(Interest::WRITABLE, || fds::send(&stream, offer.to_line().as_bytes(), &sockets))
+            .async_io(Interest::WRITABLE, || fds::send(&stream, handoff.to_line().as_bytes(), &sockets))
             .await?;
-        let mut said = [0; READY.len()];
-        timeout(READY_WITHIN, stream.read_exact(&mut said)).await??;
-        if said != READY {
+        let mut response = [0; READY.len()];
+        timeout(READY_TIMEOUT, stream.read_exact(&mut response)).await??;
+        if response != READY {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let (other, made) = mpsc::channel(UNTOLD);
-        let all = match state.hand_over(other) {
-            Ok(remembered) => tell_all(remembered, &mut stream).await,
+        let (other, queue) = mpsc::channel(QUEUE);
+        let exported = match state.mode.export(other) {
+            Ok(records) => send_all(records, &mut stream).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = all {
-            state.tell(None);
+        if let Err(error) = exported {
+            state.mode.mirror_to(None);
             return Err(error);
         }
-        let successor = Successor { stream, made, untold: state.drain.track_sending() };
+        let new = NewProcess { stream, queue, unsent: state.drain.track_sending() };
         self.leave(state);
-        Ok(successor)
+        Ok(new)
     }
 
-    /// From now on no connection is taken here. What the new process has to find when it begins is written here.
+    /// Stops accepting connections. The shutdown that follows waits for the records, which the new
+    /// process must have before it accepts connections.
     fn leave(&mut self, state: &State) {
         log::info!(
             "sockets handed over: connections={} requests_in_flight={}",
@@ -181,41 +189,42 @@ impl Parts {
             state.drain.requests()
         );
         state.drain.hand_over();
-        self.door.leave();
+        self.listener.leave();
         self.sockets.clear();
-        // Nobody listens only when the process is ending already.
-        let _told = self.told.send(ShutdownReason::Upgraded);
+        // A failed send means that the process is exiting already.
+        let _sent = self.reasons.send(ShutdownReason::Upgraded);
     }
 }
 
-async fn tell_all(remembered: impl Iterator<Item = Vec<Word>>, stream: &mut UnixStream) -> io::Result<()> {
-    for part in remembered {
+async fn send_all(records: impl Iterator<Item = Vec<SyncRecord>>, stream: &mut UnixStream) -> io::Result<()> {
+    for part in records {
         stream.write_all(part.as_flattened()).await?;
     }
     Ok(())
 }
 
-impl Successor {
-    /// Tells the new process what is still made here, and learns what it makes, until this one ends.
-    async fn share(self, state: &State) {
-        let Self { stream, made, untold } = self;
+impl NewProcess {
+    /// Exchanges records with the new process until this one exits.
+    async fn sync(self, state: &State) {
+        let Self { stream, queue, unsent } = self;
         let (mut from, mut to) = stream.into_split();
-        let told = async move {
-            let _untold = untold;
+        let sent = async move {
+            let _unsent = unsent;
             to.write_all(&END).await?;
-            tell(made, &mut to, last_call(state)).await
+            record::send(queue, &mut to, last_call(state)).await
         };
-        let (_learned, _told) = tokio::join!(learn(state, &mut from), told);
+        let received = record::receive(&mut from, |record| state.mode.apply(record));
+        let (_received, _sent) = tokio::join!(received, sent);
     }
 }
 
-/// Waits until the process is ending and no call is left of which the other one has to know.
+/// Waits until the process is shutting down and no call is in flight.
 async fn last_call(state: &State) {
-    const LOOK_EVERY: Duration = Duration::from_millis(10);
+    const POLL_EVERY: Duration = Duration::from_millis(10);
     let mut phase = state.drain.phase();
-    // It cannot fail: the state has the other end.
+    // This cannot fail, because `state` holds the sender.
     drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
     while state.drain.requests() > 0 {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_EVERY).await;
     }
 }

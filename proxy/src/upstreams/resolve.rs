@@ -150,7 +150,7 @@ impl Lookups {
                     }
                 }
                 Err(error) => {
-                    state.metrics.resolution_failed();
+                    state.metrics.record_resolution_failure();
                     if self.failing.insert(name.clone()) {
                         log::warn!(
                             "upstream name not resolved, last known addresses stay in use: name={name} error=\"{error}\""

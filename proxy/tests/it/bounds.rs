@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use proxy::observe::metrics::Bound;
+use proxy::observe::metrics::LimitKind;
 use shared::tool::Tool;
 use tokio::{
     net::{TcpSocket, TcpStream},
@@ -27,7 +27,7 @@ type Driven = Pin<Box<dyn Future<Output = Got> + Send>>;
 
 /// A bound, how it is made small, how it is run into, and what comes of it.
 struct Row {
-    bound: Bound,
+    bound: LimitKind,
     lines: &'static [(&'static str, &'static str)],
     drive: fn(Stage) -> Driven,
     got: Option<(u16, &'static str)>,
@@ -43,7 +43,7 @@ struct Stage {
 macro_rules! row {
     ($bound:ident, $lines:expr, |$stage:ident| $drive:expr, $got:expr) => {
         Row {
-            bound: Bound::$bound,
+            bound: LimitKind::$bound,
             lines: &$lines,
             drive: |$stage| Box::pin(async move { $drive.await }),
             got: $got,
@@ -179,7 +179,7 @@ fn bounds_of_number() -> Vec<Row> {
 async fn every_bound_is_answered_and_counted() {
     let rows: Vec<_> =
         bounds_of_size().into_iter().chain(bounds_of_time()).chain(bounds_of_number()).collect();
-    let never = Bound::ALL.into_iter().find(|bound| !rows.iter().any(|row| row.bound == *bound));
+    let never = LimitKind::ALL.into_iter().find(|bound| !rows.iter().any(|row| row.bound == *bound));
     assert_eq!(never, None, "is never run into");
     let mut driven = JoinSet::new();
     for row in rows {
@@ -214,8 +214,8 @@ async fn run_into(row: Row) {
     let other = FakeTool::start(ToolBehavior::Describe).await;
     // What is tried a second time needs a second server, and what cannot be reached one that is probed elsewhere.
     match row.bound {
-        Bound::TryTimeout | Bound::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
-        Bound::ConnectTimeout => {
+        LimitKind::TryTimeout | LimitKind::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
+        LimitKind::ConnectTimeout => {
             let port = other.address.port();
             config = config
                 .upstreams(Tool::Qr, &[&full().await])

@@ -37,7 +37,7 @@ async fn a_get_goes_to_another_server_however_the_first_one_fails() {
             assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200, "{why}");
         }
         assert_eq!(good.calls(), 4, "{why}");
-        let retried = proxy.metric(r#"utg_upstream_retries_total{after="answer",tool="qr"}"#).await;
+        let retried = proxy.metric(r#"utg_upstream_retries_total{after="response",tool="qr"}"#).await;
         assert_eq!(retried, Some(bad.calls() as f64), "{why}");
         assert!(bad.calls() > 0, "{why}");
     }

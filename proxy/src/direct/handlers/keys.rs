@@ -13,74 +13,74 @@ use shared::{
     },
     meter::Change,
     problem::{Code, Problem},
+    quota::QuotaStatus,
     request::{stalled, too_large, too_slow},
     response::Response,
     secret::AdminSecret,
     tier::Tier,
 };
 
-use super::OwnRequest;
-use crate::{call::Record, config::Authority, direct::authenticate};
+use tokio::task::spawn_blocking;
+
+use super::Context;
+use crate::{config::Authority, direct::authenticate};
 use transport::{
     clock,
     relay::{BodyFault, Incoming},
 };
 
 /// `GET /v1/keys/me`
-pub(super) fn read_own(request: &OwnRequest<'_>, record: &mut Record) -> Result<Response, Problem> {
-    let key = own(request)?;
-    request.direct.check_revocations_known()?;
-    let reading = request.direct.keys.read(&key, request.now)?;
-    record.log.standing = reading.response.quota;
-    let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
+pub(super) fn read_own(context: &Context<'_>, quota: &mut Option<QuotaStatus>) -> Result<Response, Problem> {
+    let key = own(context)?;
+    context.direct.check_revocations_known()?;
+    let snapshot = context.direct.keys.read(&key, context.now)?;
+    *quota = snapshot.response.quota;
+    let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
     Ok(Response::json(usage.to_string()))
 }
 
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
-    request: &OwnRequest<'_>,
+    context: &Context<'_>,
     incoming: &mut Incoming<'_>,
 ) -> Result<Response, Problem> {
-    let key = own(request)?;
-    let (_, environment) = here(request)?;
-    renew(request, Subject::Own(&key), key.issued_tier, environment, incoming).await
+    let key = own(context)?;
+    let (_, environment) = here(context)?;
+    renew(context, Subject::Own(&key), key.issued_tier, environment, incoming).await
 }
 
 /// `DELETE /v1/keys/me`
-pub(super) async fn revoke_own(request: &OwnRequest<'_>) -> Result<Response, Problem> {
-    let key = own(request)?;
-    here(request)?;
-    change(request, Subject::Own(&key), Change::Revoke).await
+pub(super) async fn revoke_own(context: &Context<'_>) -> Result<Response, Problem> {
+    let key = own(context)?;
+    here(context)?;
+    change(context, Subject::Own(&key), Change::Revoke).await
 }
 
 /// `POST /v1/keys/issue`
-pub(super) async fn issue(
-    request: &OwnRequest<'_>,
-    incoming: &mut Incoming<'_>,
-) -> Result<Response, Problem> {
-    let (admin, environment) = administered(request)?;
-    request.scheme.check_confidential()?;
-    let body = read_body(request, incoming).await?;
+pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result<Response, Problem> {
+    let (admin, environment) = administered(context)?;
+    context.scheme.check_confidential()?;
+    let body = read_body(context, incoming).await?;
     let parameters = IssueRequest::read(&body)?;
     if let Some(secret) = parameters.admin_secret() {
-        check(request, secret, admin)?;
+        check(context, secret, admin)?;
     }
-    let new = parameters.check(request.now)?;
-    let signing = &request.config.signing;
-    let Some(key) = IdempotencyKey::read(request.idempotency_key)? else {
-        let issued = new.issue(environment, draw()?, signing, request.now);
-        request.direct.keys.merge_record(issued.record.clone());
-        store(request).await?;
+    let new = parameters.check(context.now)?;
+    let signing = &context.config.signing;
+    let Some(key) = IdempotencyKey::read(context.idempotency_key)? else {
+        let issued = new.issue(environment, draw()?, signing, context.now);
+        context.direct.keys.merge_record(issued.record.clone());
+        store(context).await?;
         return Ok(issued.response());
     };
-    let step = |step| request.direct.issue(key.name(), step, clock::now());
+    let step = |step| context.direct.issue(key.name(), step, clock::now());
     let attempt = IdempotencyKey::attempt(&new, draw()?.secret, signing);
     let (nonce, at, stores) = step(IssueStep::Begin(attempt)).resolve()?;
     let issued = new.issue(environment, key.entropy(&nonce, signing), signing, at);
     if stores {
-        request.direct.keys.merge_record(issued.record.clone());
+        context.direct.keys.merge_record(issued.record.clone());
         step(IssueStep::Done);
-        if let Err(problem) = store(request).await {
+        if let Err(problem) = store(context).await {
             step(IssueStep::Failed);
             return Err(problem);
         }
@@ -89,100 +89,97 @@ pub(super) async fn issue(
 }
 
 /// `GET /v1/keys`
-pub(super) fn list(request: &OwnRequest<'_>) -> Result<Response, Problem> {
-    authorize(request)?;
-    let signing = &request.config.signing;
-    let (records, next) = request.direct.list(&ListRequest::read(request.query, signing)?);
+pub(super) fn list(context: &Context<'_>) -> Result<Response, Problem> {
+    authorize(context)?;
+    let signing = &context.config.signing;
+    let (records, next) = context.direct.list(&ListRequest::read(context.query, signing)?);
     Ok(Response::json(describe_page(&records, next.as_ref(), signing).to_string()))
 }
 
 /// `GET /v1/keys/{id}`
-pub(super) fn read(request: &OwnRequest<'_>, id: &KeyId) -> Result<Response, Problem> {
-    authorize(request)?;
-    if includes_usage(request.query)? {
-        let reading = request.direct.keys.show(id, request.now).ok_or_else(key_unknown)?;
-        let usage = describe_usage(&reading, request.now).ok_or_else(unavailable)?;
+pub(super) fn read(context: &Context<'_>, id: &KeyId) -> Result<Response, Problem> {
+    authorize(context)?;
+    if includes_usage(context.query)? {
+        let snapshot = context.direct.keys.show(id, context.now).ok_or_else(key_unknown)?;
+        let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
         return Ok(Response::json(usage.to_string()));
     }
-    let record = request.direct.change(Subject::Named(id), Change::None, request.now)?;
+    let record = context.direct.change(Subject::Named(id), Change::None, context.now)?;
     Ok(Response::json(describe(&record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
 pub(super) async fn patch(
-    request: &OwnRequest<'_>,
+    context: &Context<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
 ) -> Result<Response, Problem> {
-    authorize(request)?;
-    let body = read_body(request, incoming).await?;
-    change(request, Subject::Named(id), read_change(&body, request.now)?).await
+    authorize(context)?;
+    let body = read_body(context, incoming).await?;
+    change(context, Subject::Named(id), read_change(&body, context.now)?).await
 }
 
 /// `POST /v1/keys/{id}/revoke`
-pub(super) async fn revoke(request: &OwnRequest<'_>, id: &KeyId) -> Result<Response, Problem> {
-    authorize(request)?;
-    change(request, Subject::Named(id), Change::Revoke).await
+pub(super) async fn revoke(context: &Context<'_>, id: &KeyId) -> Result<Response, Problem> {
+    authorize(context)?;
+    change(context, Subject::Named(id), Change::Revoke).await
 }
 
 /// `POST /v1/keys/{id}/rotate`
 pub(super) async fn rotate(
-    request: &OwnRequest<'_>,
+    context: &Context<'_>,
     id: &KeyId,
     incoming: &mut Incoming<'_>,
 ) -> Result<Response, Problem> {
-    let environment = authorize(request)?;
-    let tier = request.direct.change(Subject::Named(id), Change::None, request.now)?.tier;
-    renew(request, Subject::Named(id), tier, environment, incoming).await
+    let environment = authorize(context)?;
+    let tier = context.direct.change(Subject::Named(id), Change::None, context.now)?.tier;
+    renew(context, Subject::Named(id), tier, environment, incoming).await
 }
 
-fn own(request: &OwnRequest<'_>) -> Result<VerifiedKey, Problem> {
-    authenticate(request.head, request.scheme, &request.config.signing)
+fn own(context: &Context<'_>) -> Result<VerifiedKey, Problem> {
+    authenticate(context.head, context.scheme, &context.config.signing)
 }
 
 /// Replaces the secret of a key. The id stays.
 async fn renew(
-    request: &OwnRequest<'_>,
+    context: &Context<'_>,
     subject: Subject<'_>,
     tier: Tier,
     environment: KeyEnv,
     incoming: &mut Incoming<'_>,
 ) -> Result<Response, Problem> {
-    let body = read_body(request, incoming).await?;
+    let body = read_body(context, incoming).await?;
     let grace_ms = read_grace(&body)?;
-    let (signing, now) = (&request.config.signing, request.now);
+    let (signing, now) = (&context.config.signing, context.now);
     let (key, minted) = ApiKey::mint(environment, *subject.id(), tier, now, draw()?.secret, signing);
-    let record = changed(request, subject, Change::Rotate { secret: minted.secret, grace_ms }).await?;
+    let record = changed(context, subject, Change::Rotate { secret: minted.secret, grace_ms }).await?;
     Ok(Response::json(describe_rotated(&record, &key).to_string()))
 }
 
-async fn change(request: &OwnRequest<'_>, subject: Subject<'_>, change: Change) -> Result<Response, Problem> {
-    let record = changed(request, subject, change).await?;
+async fn change(context: &Context<'_>, subject: Subject<'_>, change: Change) -> Result<Response, Problem> {
+    let record = changed(context, subject, change).await?;
     Ok(Response::json(describe(&record).to_string()))
 }
 
-async fn changed(
-    request: &OwnRequest<'_>,
-    subject: Subject<'_>,
-    change: Change,
-) -> Result<KeyRecord, Problem> {
-    let record = request.direct.change(subject, change, clock::now())?;
-    store(request).await?;
+async fn changed(context: &Context<'_>, subject: Subject<'_>, change: Change) -> Result<KeyRecord, Problem> {
+    let record = context.direct.change(subject, change, clock::now())?;
+    store(context).await?;
     Ok(record)
 }
 
 /// Saves the records before the response that depends on them is sent.
-async fn store(request: &OwnRequest<'_>) -> Result<(), Problem> {
-    let state = Arc::clone(request.state);
-    let stored =
-        tokio::task::spawn_blocking(move || state.direct.as_ref().is_some_and(super::Direct::save_records));
+async fn store(context: &Context<'_>) -> Result<(), Problem> {
+    let direct = Arc::clone(context.direct);
+    let stored = spawn_blocking(move || direct.save_records());
     if stored.await.unwrap_or(false) { Ok(()) } else { Err(unavailable()) }
 }
 
-/// Returns the admin secret and the environment of this authority. Refuses if keys are changed at
-/// an edge.
-fn here<'a>(request: &'a OwnRequest<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
-    match &request.config.authority {
+/// Returns the admin secret and the environment of this authority.
+///
+/// # Errors
+/// Returns a problem if keys are issued and changed at an edge.
+fn here<'a>(context: &'a Context<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
+    match &context.config.authority {
         Authority::Here { admin, environment } => Ok((admin.as_ref(), *environment)),
         Authority::Edge(feed) => Err(Problem::new(
             Code::RouteUnknown,
@@ -191,25 +188,25 @@ fn here<'a>(request: &'a OwnRequest<'_>) -> Result<(Option<&'a AdminSecret>, Key
     }
 }
 
-fn administered<'a>(request: &'a OwnRequest<'_>) -> Result<(&'a AdminSecret, KeyEnv), Problem> {
-    let (admin, environment) = here(request)?;
+fn administered<'a>(context: &'a Context<'_>) -> Result<(&'a AdminSecret, KeyEnv), Problem> {
+    let (admin, environment) = here(context)?;
     let disabled =
-        || Problem::new(Code::RouteUnknown, "nobody administers keys here: there is no admin secret");
+        || Problem::new(Code::RouteUnknown, "keys are not administered here: no admin secret is configured");
     Ok((admin.ok_or_else(disabled)?, environment))
 }
 
 /// Checks the admin secret in the head of an administrative call.
-fn authorize(request: &OwnRequest<'_>) -> Result<KeyEnv, Problem> {
-    let (admin, environment) = administered(request)?;
-    let secret = caller::bearer(request.authorization)?;
-    request.scheme.check_confidential()?;
-    check(request, secret, admin)?;
+fn authorize(context: &Context<'_>) -> Result<KeyEnv, Problem> {
+    let (admin, environment) = administered(context)?;
+    let secret = caller::bearer(context.authorization)?;
+    context.scheme.check_confidential()?;
+    check(context, secret, admin)?;
     Ok(environment)
 }
 
-fn check(request: &OwnRequest<'_>, secret: &str, admin: &AdminSecret) -> Result<(), Problem> {
-    let address = request.address.as_deref();
-    request.direct.attempts.check(secret, admin, address, &request.config.signing, request.now)
+fn check(context: &Context<'_>, secret: &str, admin: &AdminSecret) -> Result<(), Problem> {
+    let address = context.address.as_deref();
+    context.direct.attempts.check(secret, admin, address, &context.config.signing, context.now)
 }
 
 /// Draws the entropy of a new key.
@@ -224,10 +221,10 @@ fn draw() -> Result<KeyEntropy, Problem> {
 }
 
 /// Reads the whole body, which is small.
-async fn read_body(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>) -> Result<Vec<u8>, Problem> {
+async fn read_body(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
-    request.head.check_media_type(&[])?;
-    request.head.check_length(limit)?;
+    context.head.check_media_type(&[])?;
+    context.head.check_length(limit)?;
     incoming.whole(MAX_BODY).await.map_err(|fault| match fault {
         BodyFault::TooLong => too_large(limit),
         BodyFault::Stalled => stalled(),
@@ -241,7 +238,7 @@ async fn read_body(request: &OwnRequest<'_>, incoming: &mut Incoming<'_>) -> Res
 fn unavailable() -> Problem {
     Problem::new(
         Code::KeyStoreUnavailable,
-        "the store of keys does not answer; this says nothing about your key",
+        "the key store is not available; this says nothing about your key",
     )
     .retry_after(1)
 }

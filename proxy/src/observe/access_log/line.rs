@@ -2,15 +2,9 @@
 
 use std::{fmt, io::Write as _};
 
-use shared::{
-    problem::Code,
-    request_id::RequestId,
-    route::{CallMethod, Route},
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::{problem::Code, request_id::RequestId, route::CallMethod, time::UnixMillis, tool::Tool};
 
-use crate::call::Call;
+use crate::call::{Call, RefusedCall};
 
 /// The fields of a line. None can hold a quote or a control character: each has a type that excludes
 /// them.
@@ -38,14 +32,6 @@ pub struct Line<'a> {
     pub sent: usize,
     /// Timings, if `log.detail` is `timings`.
     pub timings: Option<Timings<'a>>,
-}
-
-/// A call that was refused before its grant or key was verified: what its request line says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedCall {
-    method: CallMethod,
-    tool: Tool,
-    action: Box<str>,
 }
 
 /// The fields that `log.detail = "timings"` adds.
@@ -130,19 +116,6 @@ const fn date(days: u64) -> (u64, u64, u64) {
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let year = era * 400 + year_of_era + (month <= 2) as u64;
     (year, month, day)
-}
-
-impl RefusedCall {
-    /// Returns the call that a request line names, or `None` if it names none.
-    #[must_use]
-    pub fn parse(method: &str, target: &str) -> Option<Self> {
-        match Route::read(method, target) {
-            Ok((Route::CallTool(call), _)) => {
-                Some(Self { method: call.method, tool: call.tool, action: call.action.as_str().into() })
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Line<'_> {

@@ -1,12 +1,12 @@
-//! What direct mode counts and knows. At zero behind an edge.
+//! Metrics of direct mode. They stay 0 behind an edge.
 
 use prometheus::{Error, IntCounter, IntGauge};
 
-use super::{register::Register, signed};
+use super::register::{Register, signed};
 use crate::direct::Direct;
 use transport::clock;
 
-/// Metrics of keys.
+/// Metrics of keys and their state files.
 pub(super) struct KeyMetrics {
     counted: IntGauge,
     store_failures: IntCounter,
@@ -17,6 +17,7 @@ pub(super) struct KeyMetrics {
 }
 
 impl KeyMetrics {
+    /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         Ok(Self {
             counted: register.gauge("utg_keys_tracked", "Keys whose calls are counted in memory (direct mode).")?,
@@ -41,16 +42,16 @@ impl KeyMetrics {
         })
     }
 
-    /// Takes what direct mode knows; the caller sees to it that no two do so at once.
-    pub(super) fn look(&self, direct: Option<&Direct>) {
+    /// Copies the state of direct mode. Must not run concurrently: counters are raised by a difference.
+    pub(super) fn update(&self, direct: Option<&Direct>) {
         self.changes_known.set(direct.is_none_or(|direct| direct.freshness.is_known()).into());
         let Some(direct) = direct else { return };
         let (failures, damaged) = direct.file_failures();
         self.counted.set(signed(direct.keys.len()));
         self.store_failures.inc_by(failures.saturating_sub(self.store_failures.get()));
         self.store_damaged.set(i64::try_from(damaged).unwrap_or(i64::MAX));
-        let told = direct.freshness.failures();
-        self.changes_failures.inc_by(told.saturating_sub(self.changes_failures.get()));
+        let failed_polls = direct.freshness.failures();
+        self.changes_failures.inc_by(failed_polls.saturating_sub(self.changes_failures.get()));
         let age = direct.freshness.age(clock::now()).map_or(0, |ms| ms / 1_000);
         self.changes_age.set(i64::try_from(age).unwrap_or(i64::MAX));
     }

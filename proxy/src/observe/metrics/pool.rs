@@ -1,9 +1,9 @@
-//! What is counted of each pool and each of its upstreams.
+//! Metrics of pools and their upstreams.
 
 use prometheus::{Error, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
 
-use super::register::Register;
+use super::register::{Register, signed};
 use crate::{
     config::AdminState,
     upstreams::{Pools, STATUS_CLASSES, Series, Upstream},
@@ -25,10 +25,36 @@ pub(super) struct PoolMetrics {
 
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
 
-const RETRIED_AFTER: [&str; 4] = ["connect", "stale", "unprocessed", "answer"];
+/// The failure that a retry follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryCause {
+    /// The connection could not be opened.
+    Connect,
+    /// The upstream closed an idle connection.
+    Stale,
+    /// The upstream did not process the request.
+    Unprocessed,
+    /// The response failed or timed out.
+    Response,
+}
+
+impl RetryCause {
+    /// All causes.
+    const ALL: [Self; 4] = [Self::Connect, Self::Stale, Self::Unprocessed, Self::Response];
+
+    /// Returns the label of the cause.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Stale => "stale",
+            Self::Unprocessed => "unprocessed",
+            Self::Response => "response",
+        }
+    }
+}
 
 impl PoolMetrics {
-    /// All at zero, with the series of every upstream present.
+    /// Registers the metrics, with the series of every upstream.
     pub(super) fn new(register: &Register<'_>, pools: &Pools) -> Result<Self, Error> {
         let metrics = Self {
             seconds: register.histograms(
@@ -53,7 +79,7 @@ impl PoolMetrics {
             )?,
             retries: register.counters(
                 "utg_upstream_retries_total",
-                "Retries, by the failure before: connect, stale, unprocessed or answer.",
+                "Retries, by the failure before: connect, stale, unprocessed or response.",
                 &["tool", "after"],
             )?,
             ejections: register.counters(
@@ -78,16 +104,16 @@ impl PoolMetrics {
                 &["tool"],
             )?,
         };
-        metrics.begin(pools);
-        metrics.look(pools);
+        metrics.add_series(pools);
+        metrics.update(pools);
         Ok(metrics)
     }
 
-    /// Makes every series of these pools present; those that are go on.
-    pub(super) fn begin(&self, pools: &Pools) {
+    /// Creates the missing series of these pools.
+    pub(super) fn add_series(&self, pools: &Pools) {
         for pool in pools.iter() {
-            for after in RETRIED_AFTER {
-                self.retries.with_label_values(&[pool.config.tool.as_str(), after]).inc_by(0);
+            for cause in RetryCause::ALL {
+                self.retries.with_label_values(&[pool.config.tool.as_str(), cause.as_str()]).inc_by(0);
             }
             for upstream in &pool.upstreams {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
@@ -105,55 +131,55 @@ impl PoolMetrics {
         }
     }
 
-    /// Drops the series of upstreams that are not named any more, so that reloads do not add up.
-    pub(super) fn forget(&self, before: &Pools, after: &Pools) {
+    /// Removes the series of upstreams that `after` does not contain, so that reloads do not add up.
+    pub(super) fn remove_series(&self, before: &Pools, after: &Pools) {
         for pool in before.iter() {
             let named =
                 |name: &str| after.of(pool.config.tool).upstreams.iter().any(|other| other.name == name);
             for upstream in pool.upstreams.iter().filter(|upstream| !named(&upstream.name)) {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
-                // A series that is not there needs no dropping.
-                let _dropped = self.seconds.remove_label_values(&labels);
+                // A series that does not exist need not be removed.
+                let _removed = self.seconds.remove_label_values(&labels);
                 for counters in [&self.connect_failures, &self.ejections] {
-                    let _dropped = counters.remove_label_values(&labels);
+                    let _removed = counters.remove_label_values(&labels);
                 }
                 for class in STATUS_CLASSES {
                     let [tool, name] = labels;
-                    let _dropped = self.requests.remove_label_values(&[tool, name, class]);
+                    let _removed = self.requests.remove_label_values(&[tool, name, class]);
                 }
             }
         }
     }
 
-    pub(super) fn connect_failed(&self, tool: Tool, upstream: &str) {
+    pub(super) fn record_connect_failure(&self, tool: Tool, upstream: &str) {
         self.connect_failures.with_label_values(&[tool.as_str(), upstream]).inc();
     }
 
-    pub(super) fn resolution_failed(&self) {
+    pub(super) fn record_resolution_failure(&self) {
         self.resolution_failures.inc();
     }
 
-    pub(super) fn retried(&self, tool: Tool, after: &str) {
-        self.retries.with_label_values(&[tool.as_str(), after]).inc();
+    pub(super) fn record_retry(&self, tool: Tool, cause: RetryCause) {
+        self.retries.with_label_values(&[tool.as_str(), cause.as_str()]).inc();
     }
 
-    pub(super) fn ejected(&self, tool: Tool, upstream: &str) {
+    pub(super) fn record_ejection(&self, tool: Tool, upstream: &str) {
         self.ejections.with_label_values(&[tool.as_str(), upstream]).inc();
     }
 
-    /// Takes what the pools know.
-    pub(super) fn look(&self, pools: &Pools) {
+    /// Copies the state of the pools.
+    pub(super) fn update(&self, pools: &Pools) {
         let now = Monotonic::now();
-        // Upstreams that the configuration does not name any more have no series.
+        // Removes the series of upstreams that are not configured any more.
         self.healthy.reset();
         for pool in pools.iter() {
             let tool = pool.config.tool.as_str();
-            self.in_flight.with_label_values(&[tool]).set(super::signed(pool.in_flight()));
+            self.in_flight.with_label_values(&[tool]).set(signed(pool.in_flight()));
             let shared = pool.upstreams.iter().map(Upstream::shared_connections).sum();
-            self.shared.with_label_values(&[tool]).set(super::signed(shared));
+            self.shared.with_label_values(&[tool]).set(signed(shared));
             let limit = pool.config.settings.calls_in_flight;
-            self.in_flight_limit.with_label_values(&[tool]).set(super::signed(limit));
-            // One that is to get no calls is not missed.
+            self.in_flight_limit.with_label_values(&[tool]).set(signed(limit));
+            // Drained and disabled upstreams are not missed.
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)
             {

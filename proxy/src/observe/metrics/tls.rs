@@ -8,7 +8,7 @@ use transport::{
     tls::{Handshake, ServerTls},
 };
 
-/// Handshakes, and the certificate.
+/// Metrics of TLS handshakes, the certificate and HTTP/2 connections.
 pub(super) struct TlsMetrics {
     handshakes: [(Handshake, IntCounter); Handshake::ALL.len()],
     expires: IntGauge,
@@ -16,7 +16,7 @@ pub(super) struct TlsMetrics {
 }
 
 impl TlsMetrics {
-    /// All at zero.
+    /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let handshakes = register.counters(
             "utg_tls_handshakes_total",
@@ -39,20 +39,20 @@ impl TlsMetrics {
         })
     }
 
-    pub(super) fn handshake(&self, outcome: Handshake) {
+    pub(super) fn record_handshake(&self, outcome: Handshake) {
         if let Some((_, counter)) = self.handshakes.iter().find(|(other, _)| *other == outcome) {
             counter.inc();
         }
     }
 
-    pub(super) fn http2_closed(&self, reason: CloseReason) {
+    pub(super) fn record_http2_close(&self, reason: CloseReason) {
         if let Some((_, counter)) = self.http2.iter().find(|(other, _)| *other == reason) {
             counter.inc();
         }
     }
 
-    /// Takes what is known of the certificate.
-    pub(super) fn look(&self, tls: Option<&ServerTls>) {
+    /// Copies the expiry of the certificate.
+    pub(super) fn update(&self, tls: Option<&ServerTls>) {
         self.expires.set(tls.map_or(0, ServerTls::expires_at));
     }
 }

@@ -4,20 +4,21 @@ use std::net::IpAddr;
 
 use shared::problem::{Code, Problem};
 
-use crate::{config::Callers, observe::metrics::Bound, state::State};
+use crate::{observe::metrics::LimitKind, state::State};
 
-/// Returns the same problem, unless the address sends too many requests without a valid grant or key.
+/// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the problem if
+/// the address exceeds its rate.
 #[must_use]
-pub fn flood(state: &State, address: impl FnOnce() -> Option<IpAddr>, problem: Problem) -> Problem {
+pub(crate) fn throttle(state: &State, address: impl FnOnce() -> Option<IpAddr>, problem: Problem) -> Problem {
     if !problem.code().is_unauthenticated() {
         return problem;
     }
     let config = state.config.load();
-    // Behind a proxy that terminates TLS all clients have its address: many would be refused for one.
-    let is_shared = matches!(&config.callers, Callers::Clients(keys) if keys.behind_tls);
+    // Behind a load balancer that terminates TLS, all clients share its address.
+    let is_shared = state.mode.is_behind_tls();
     match address().filter(|_| !is_shared) {
-        Some(address) if state.guards.is_flood(address, &config.clients) => {
-            state.metrics.hit(Bound::RefusalsPerSecond);
+        Some(address) if state.limits.record_refusal(address, &config.clients) => {
+            state.metrics.record_limit(LimitKind::RefusalsPerSecond);
             Problem::new(Code::TooManyRequests, "too many requests without a valid grant or key")
                 .retry_after(1)
         }

@@ -1,11 +1,11 @@
-//! What is counted of the configuration.
+//! Metrics of the configuration.
 
 use prometheus::{Error, IntCounterVec, IntGauge};
 
-use super::register::Register;
+use super::register::{Register, signed};
 use crate::config::{ReloadOutcome, ReloadReport};
 
-pub(super) struct ConfigurationMetrics {
+pub(super) struct ConfigMetrics {
     reloads: IntCounterVec,
     generation: IntGauge,
     loaded_at: IntGauge,
@@ -13,8 +13,8 @@ pub(super) struct ConfigurationMetrics {
     needs_restart: IntGauge,
 }
 
-impl ConfigurationMetrics {
-    /// As a process begins.
+impl ConfigMetrics {
+    /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
         let metrics = Self {
             reloads: register.counters(
@@ -43,15 +43,15 @@ impl ConfigurationMetrics {
         Ok(metrics)
     }
 
-    pub(super) fn reloaded(&self, outcome: ReloadOutcome) {
+    pub(super) fn record_reload(&self, outcome: ReloadOutcome) {
         self.reloads.with_label_values(&[outcome.as_str()]).inc();
     }
 
-    /// Takes what the report says.
-    pub(super) fn look(&self, report: &ReloadReport) {
+    /// Copies the report.
+    pub(super) fn update(&self, report: &ReloadReport) {
         self.generation.set(i64::try_from(report.generation).unwrap_or(i64::MAX));
         self.loaded_at.set(i64::try_from(report.loaded_at.0 / 1_000).unwrap_or(i64::MAX));
         self.rejected.set(i64::from(report.rejected.is_some()));
-        self.needs_restart.set(super::signed(report.needs_restart.len()));
+        self.needs_restart.set(signed(report.needs_restart.len()));
     }
 }

@@ -1,57 +1,58 @@
-//! Which bounds were hit.
+//! Counters of exceeded limits.
 
 use prometheus::{Error, IntCounter};
 use shared::problem::Code;
 
 use super::register::Register;
 
-/// A bound that a client, a tool or the load can run into. It has the name of the key that sets it, where one does.
+/// A limit that a client, a tool or the load can exceed. Its label is the setting that defines it, if
+/// there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// The headers of a request: their number or their size.
+pub enum LimitKind {
+    /// Maximum number or size of a request's headers.
     Headers,
-    /// The length of a request's target.
+    /// Maximum length of a request's target.
     Target,
-    /// The length of a body.
+    /// Maximum length of a request body.
     MaxBody,
-    /// The time for a request's headers.
+    /// Timeout for the head of a request.
     HeaderTimeout,
-    /// The time in which a connection may neither give nor take a byte.
+    /// Idle timeout of a client connection.
     IdleTimeout,
-    /// The least bytes a second of an upload.
+    /// Minimum rate of an upload in bytes per second.
     MinUploadRate,
-    /// The least bytes a second of a response that a client takes.
+    /// Minimum rate of a download in bytes per second.
     MinDownloadRate,
-    /// The time for a connection to a tool.
+    /// Timeout for a connection to an upstream.
     ConnectTimeout,
-    /// The time of a tool for its answer.
+    /// Timeout for the response of a tool.
     AnswerTimeout,
-    /// The time of one of a tool's servers, of several.
+    /// Timeout for the response of one upstream among several.
     TryTimeout,
-    /// The time in which an answer may pause.
+    /// Timeout for the next bytes of a response.
     PauseTimeout,
-    /// Connections of all clients.
+    /// Maximum number of client connections.
     Connections,
-    /// Connections of one address.
+    /// Maximum number of connections per address.
     ConnectionsPerAddress,
-    /// Calls under way of one tool.
+    /// Maximum number of calls in flight per tool.
     CallsInFlight,
-    /// Calls under way of one key.
+    /// Maximum number of calls in flight per key.
     CallsInFlightPerKey,
-    /// Requests that are remembered.
+    /// Capacity of the replay cache.
     ReplayCapacity,
-    /// Refused requests of one address.
+    /// Maximum rate of refused requests per address.
     RefusalsPerSecond,
-    /// Calls that are sent a second time.
+    /// The retry budget.
     RetryPercent,
-    /// The time in which a client must take a refusal.
+    /// Timeout for a client to read a refusal.
     RefusalTimeout,
-    /// The bytes held of an HTTP/2 connection that has not sent a valid key or grant.
+    /// Maximum bytes held for an unauthenticated HTTP/2 connection.
     Http2HeldBytes,
 }
 
-impl Bound {
-    /// All of them.
+impl LimitKind {
+    /// All limits.
     pub const ALL: [Self; 20] = [
         Self::Headers,
         Self::Target,
@@ -75,7 +76,7 @@ impl Bound {
         Self::Http2HeldBytes,
     ];
 
-    /// The word for it in metrics.
+    /// Returns the label of the limit.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -102,7 +103,7 @@ impl Bound {
         }
     }
 
-    /// The bound that a problem is always about.
+    /// Returns the limit that a problem always reports.
     const fn of(code: Code) -> Option<Self> {
         match code {
             Code::HeadersTooLarge => Some(Self::Headers),
@@ -113,28 +114,28 @@ impl Bound {
     }
 }
 
-pub(super) struct BoundMetrics([IntCounter; Bound::ALL.len()]);
+pub(super) struct LimitMetrics([IntCounter; LimitKind::ALL.len()]);
 
-impl BoundMetrics {
-    /// All at zero.
+impl LimitMetrics {
+    /// Registers the counters.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
-        let hits = register.counters(
+        let exceeded = register.counters(
             "utg_limits_exceeded_total",
             "Limits exceeded, by the setting that defines the limit.",
             &["limit"],
         )?;
-        Ok(Self(Bound::ALL.map(|bound| hits.with_label_values(&[bound.as_str()]))))
+        Ok(Self(LimitKind::ALL.map(|limit| exceeded.with_label_values(&[limit.as_str()]))))
     }
 
-    pub(super) fn hit(&self, bound: Bound) {
-        if let Some(counter) = self.0.get(bound as usize) {
+    pub(super) fn record(&self, limit: LimitKind) {
+        if let Some(counter) = self.0.get(limit as usize) {
             counter.inc();
         }
     }
 
-    pub(super) fn refused(&self, code: Code) {
-        if let Some(bound) = Bound::of(code) {
-            self.hit(bound);
+    pub(super) fn record_refusal(&self, code: Code) {
+        if let Some(limit) = LimitKind::of(code) {
+            self.record(limit);
         }
     }
 }
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bound_has_its_own_counter() {
-        assert!(Bound::ALL.into_iter().enumerate().all(|(place, bound)| bound as usize == place));
+    fn limit_number_is_its_place_in_all() {
+        assert!(LimitKind::ALL.into_iter().enumerate().all(|(place, limit)| limit as usize == place));
     }
 }

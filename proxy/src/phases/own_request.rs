@@ -1,0 +1,30 @@
+//! The requests that the gateway serves itself, in direct mode.
+
+use super::{
+    fail_to_proxy::{refuse, respond},
+    gateway::Gateway,
+    request_filter::throttle,
+};
+use crate::{
+    call::Record,
+    direct::{Outcome, OwnRequest},
+};
+use transport::{hooks::Handler, relay::Incoming, response::Response};
+
+/// The handler of a request for the keys API or the documentation.
+pub struct OwnHandler<'a>(pub(super) OwnRequest<'a>);
+
+impl Handler<Gateway> for OwnHandler<'_> {
+    async fn respond(self, gateway: &Gateway, incoming: &mut Incoming<'_>, record: &mut Record) -> Response {
+        let state = &gateway.state;
+        let Outcome { reply, quota } = self.0.serve(incoming).await;
+        record.log.quota = quota;
+        match reply {
+            Ok(reply) => respond(state, None, record, reply),
+            Err(problem) => {
+                let problem = throttle(state, || incoming.address(), problem);
+                refuse(state, None, record, &problem)
+            }
+        }
+    }
+}

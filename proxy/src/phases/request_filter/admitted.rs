@@ -1,0 +1,13 @@
+//! The result of authentication.
+
+use shared::{key::KeyId, problem::Problem, tier::Tier, time::UtcDay};
+
+/// The key of an authenticated call, and the decision of its quota.
+pub(super) struct Admitted {
+    pub(super) key_id: KeyId,
+    pub(super) tier: Tier,
+    /// The day on which the call is counted, in direct mode. `None` if it is denied.
+    pub(super) charged: Option<UtcDay>,
+    /// The problem of a call that is denied.
+    pub(super) denied: Option<Problem>,
+}

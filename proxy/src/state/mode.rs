@@ -1,0 +1,131 @@
+//! How calls are authenticated, with the state that each way needs.
+
+use std::{io, sync::Arc};
+
+use arc_swap::ArcSwap;
+use tokio::sync::mpsc;
+
+use crate::{
+    config::{Callers, GrantConfig},
+    direct::{Direct, StateError},
+    replay::{ReplayCache, Seen},
+    upgrade::record::SyncRecord,
+};
+use transport::clock;
+
+/// The mode of the process. Only a restart changes it.
+pub enum Mode {
+    /// Behind an edge: each call carries a grant.
+    Edge(EdgeMode),
+    /// Direct mode: each call carries a key, which this proxy judges itself.
+    Direct(Arc<Direct>),
+}
+
+/// The state of a proxy behind an edge.
+pub struct EdgeMode {
+    /// The settings of grants.
+    pub config: ArcSwap<GrantConfig>,
+    /// The requests whose grants have been used.
+    pub replay: ReplayCache,
+}
+
+impl Mode {
+    /// Returns the configured mode. Direct mode loads its state files.
+    ///
+    /// # Errors
+    /// Returns an error if the state files of direct mode are unusable.
+    pub fn new(callers: &Callers) -> Result<Self, StateError> {
+        match callers {
+            Callers::Edge(config) => Ok(Self::Edge(EdgeMode {
+                config: ArcSwap::from_pointee(GrantConfig::clone(config)),
+                replay: ReplayCache::new(config.replay_capacity),
+            })),
+            Callers::Clients(config) => Direct::open(config).map(|direct| Self::Direct(Arc::new(direct))),
+        }
+    }
+
+    /// Applies a reloaded configuration.
+    pub fn configure(&self, callers: &Callers) {
+        match (self, callers) {
+            (Self::Edge(edge), Callers::Edge(config)) => {
+                edge.config.store(Arc::new(GrantConfig::clone(config)));
+            }
+            (Self::Direct(direct), Callers::Clients(config)) => direct.configure(config),
+            // A reload keeps the mode (`Config::keep_fixed`).
+            (Self::Edge(_), Callers::Clients(_)) | (Self::Direct(_), Callers::Edge(_)) => {}
+        }
+    }
+
+    /// Returns the state of direct mode.
+    #[must_use]
+    pub const fn direct(&self) -> Option<&Arc<Direct>> {
+        match self {
+            Self::Edge(_) => None,
+            Self::Direct(direct) => Some(direct),
+        }
+    }
+
+    /// Returns true in direct mode.
+    #[must_use]
+    pub const fn is_direct(&self) -> bool {
+        self.direct().is_some()
+    }
+
+    /// Returns true in direct mode if a load balancer terminates TLS in front of this proxy.
+    #[must_use]
+    pub fn is_behind_tls(&self) -> bool {
+        self.direct().is_some_and(|direct| direct.config().behind_tls)
+    }
+
+    /// Returns true unless the revoked keys are unknown in direct mode.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.direct().is_none_or(|direct| direct.freshness.is_known())
+    }
+
+    /// Sends each later change to another process, or stops with `None`.
+    pub fn mirror_to(&self, other: Option<mpsc::Sender<SyncRecord>>) {
+        match self {
+            Self::Edge(edge) => edge.replay.tell(other),
+            Self::Direct(direct) => direct.mirror_to(other),
+        }
+    }
+
+    /// Exports the whole state to a new process: as the returned records, or in state files. Each
+    /// later change is sent to `other`.
+    ///
+    /// # Errors
+    /// Returns an error if the state files cannot be written.
+    pub fn export(
+        &self,
+        other: mpsc::Sender<SyncRecord>,
+    ) -> io::Result<impl Iterator<Item = Vec<SyncRecord>> + use<'_>> {
+        let replay = match self {
+            Self::Edge(edge) => {
+                edge.replay.tell(Some(other));
+                Some(&edge.replay)
+            }
+            Self::Direct(direct) => {
+                direct.hand_over(&other, clock::now())?;
+                None
+            }
+        };
+        let parts = replay.into_iter().flat_map(ReplayCache::remembered);
+        Ok(parts.map(|part| part.into_iter().map(Seen::to_bytes).collect()))
+    }
+
+    /// Loads the state files that the old process has written.
+    pub fn import(&self) {
+        if let Self::Direct(direct) = self {
+            direct.take_over();
+        }
+    }
+
+    /// Applies a change of another process.
+    pub fn apply(&self, record: SyncRecord) {
+        match self {
+            Self::Edge(edge) => edge.replay.learn(Seen::from_bytes(record)),
+            Self::Direct(direct) => direct.keys.apply_event(record, clock::now()),
+        }
+    }
+}

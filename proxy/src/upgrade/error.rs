@@ -1,0 +1,57 @@
+//! Errors of an upgrade.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// An error of the upgrade socket, with its path.
+#[derive(Debug, thiserror::Error)]
+#[error("upgrade socket {}: {cause}", path.display())]
+pub struct UpgradeError {
+    path: PathBuf,
+    cause: Cause,
+}
+
+/// The reason why the upgrade socket cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Cause {
+    /// The operating system reported an error.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The path names no file in a directory.
+    #[error("the path has no parent directory")]
+    NoDirectory,
+    /// Other users could replace the socket by one of theirs, and receive our sockets.
+    #[error("others can write to {}: the directory must belong to this user and have mode 0700", .0.display())]
+    WritableByOthers(PathBuf),
+    /// Another process listens on it.
+    #[error("another proxy listens on it: start this one with --upgrade, or stop the other one")]
+    InUse,
+    /// The socket belongs to another user.
+    #[error("it belongs to another user")]
+    ForeignOwner,
+    /// The running process accepts the connection and sends nothing.
+    #[error("the running process does not respond: it is taking over from an older one, or it is stuck")]
+    NoResponse,
+    /// The running process closed the connection.
+    #[error("the running process is shutting down: start again when it has exited")]
+    Closed,
+    /// The running process speaks another protocol version, or is in the other mode.
+    #[error("the running process is of an incompatible version or mode: restart instead of upgrading")]
+    Incompatible,
+}
+
+impl Cause {
+    /// Returns the error for the socket at `path`.
+    pub(super) fn at(self, path: &Path) -> UpgradeError {
+        UpgradeError { path: path.to_owned(), cause: self }
+    }
+}
+
+#[cfg(test)]
+impl UpgradeError {
+    pub(super) const fn cause(&self) -> &Cause {
+        &self.cause
+    }
+}
