@@ -1,4 +1,4 @@
-//! What `--check` warns of: settings that are valid and will most likely hurt.
+//! The warnings of `--check`: settings that are valid and likely to cause trouble.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
@@ -10,12 +10,12 @@ use crate::{
     upgrade::UpgradeListener,
 };
 
-/// Something that is valid and most likely wrong.
+/// A setting that is valid and probably wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The key's path, such as `pools.qr.try_timeout`; `pools.*.…` if it is the same in every pool.
+    /// The key's path, such as `pools.qr.try_timeout`, or `pools.*.…` if it holds for every pool.
     pub key: String,
-    /// What it leads to, and what to write instead.
+    /// The value, its consequence, and the remedy.
     pub detail: String,
 }
 
@@ -25,11 +25,10 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A certificate that ends sooner is warned of: as long as the alert CertificateEnds.
-const ENDS_SOON: Duration = Duration::from_secs(14 * 86_400);
+/// Remaining validity of a certificate below which there is a warning. Equal to the alert CertificateEnds.
+const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Returns everything that is to be warned of, as things are on this machine. Files and folders are tried with the rights
-/// of this process.
+/// Returns all warnings. Tests files and directories on this machine, with the rights of this process.
 #[must_use]
 pub fn warnings(config: &Config, now: UnixMillis) -> Vec<Warning> {
     let mut found = Vec::new();
@@ -66,26 +65,27 @@ pub fn warnings(config: &Config, now: UnixMillis) -> Vec<Warning> {
 
 const LOCAL: &str = "listen on a private address such as 127.0.0.1";
 
-/// Returns what is wrong with the validity of a certificate, in seconds since 1970.
-fn certificate(starts_at: i64, ends_at: i64, now: UnixMillis) -> Option<String> {
+/// Returns a warning if a certificate is not valid, or expires soon. Times are in seconds since 1970.
+fn certificate(starts_at: i64, expires_at: i64, now: UnixMillis) -> Option<String> {
     let (seconds, moment) = (now.0 / 1_000, |at: u64| UnixMillis(at.saturating_mul(1_000)).to_rfc3339());
-    let (starts, ends) = (positive(starts_at), positive(ends_at));
-    if ends <= seconds {
-        return Some(format!("the certificate ended at {}; clients refuse it", moment(ends)));
+    let (starts, expires) = (positive(starts_at), positive(expires_at));
+    if expires <= seconds {
+        return Some(format!("the certificate expired at {}; clients refuse it", moment(expires)));
     }
     if starts > seconds {
-        return Some(format!("the certificate is good only from {} on; clients refuse it", moment(starts)));
+        return Some(format!("the certificate is not valid before {}; clients refuse it", moment(starts)));
     }
-    let left = ends - seconds;
-    (left < ENDS_SOON.as_secs())
-        .then(|| format!("the certificate ends at {}, in {} days; renew it", moment(ends), left / 86_400))
+    let left = expires - seconds;
+    (left < EXPIRES_SOON.as_secs()).then(|| {
+        format!("the certificate expires at {}, in {} days; renew it", moment(expires), left / 86_400)
+    })
 }
 
 fn positive(seconds: i64) -> u64 {
     u64::try_from(seconds).unwrap_or(0)
 }
 
-/// Returns what the address is if strangers may reach it.
+/// Returns the kind of address if other machines outside the private network may reach it.
 const fn exposed(ip: IpAddr) -> Option<&'static str> {
     let private = match ip {
         IpAddr::V4(ip) => {
@@ -113,19 +113,19 @@ fn grace(config: &Config) -> Option<String> {
     let longest = timeouts.map(|(tool, pool)| (pool.settings.answer_timeout, tool)).max_by_key(|one| one.0);
     let (longest, tool) = longest.filter(|(longest, _)| *longest > grace)?;
     Some(format!(
-        "{} is shorter than the answer_timeout of {tool}, {}: a graceful shutdown cuts slow calls off",
+        "{} is shorter than the answer_timeout of {tool}, {}: a graceful shutdown cuts off slow calls",
         show(grace),
         show(longest)
     ))
 }
 
 fn upgrade_socket(server: &ServerConfig) -> Option<String> {
-    let place = server.upgrade_socket.as_deref()?;
-    // As at a start with --upgrade, so that a process that listens there is no reason to warn.
-    UpgradeListener::bind(place, true).err().map(|error| error.to_string())
+    let path = server.upgrade_socket.as_deref()?;
+    // Opened as with `--upgrade`, so that a proxy that listens there causes no warning.
+    UpgradeListener::bind(path, true).err().map(|error| error.to_string())
 }
 
-/// The warnings of pools. Those that many pools share are one.
+/// Returns the warnings of pools. One that several pools share is reported once.
 fn pools(config: &Config) -> Vec<Warning> {
     let mut found: BTreeMap<(&str, String), Vec<Tool>> = BTreeMap::new();
     for (tool, pool) in config.pools.iter() {
@@ -151,18 +151,20 @@ fn pool_warnings(pool: &PoolConfig) -> Vec<(&'static str, String)> {
     let settings = &pool.settings;
     let mut found = Vec::new();
     if settings.try_timeout > settings.answer_timeout {
-        let (one, all) = (show(settings.try_timeout), show(settings.answer_timeout));
-        let detail = format!("{one} is longer than answer_timeout, {all}: no slow call is tried elsewhere");
+        let (part, whole) = (show(settings.try_timeout), show(settings.answer_timeout));
+        let detail = format!("{part} is longer than answer_timeout, {whole}: a slow GET is never retried");
         found.push(("try_timeout", detail));
     }
     let probe = &settings.probe;
     if probe.timeout > probe.interval {
-        let (one, all) = (show(probe.timeout), show(probe.interval));
-        let detail = format!("{one} is longer than interval, {all}: probes that time out come late");
+        let (timeout, interval) = (show(probe.timeout), show(probe.interval));
+        let detail =
+            format!("{timeout} is longer than interval, {interval}: a probe that times out delays the next");
         found.push(("probe.timeout", detail));
     }
     if pool.upstreams.iter().all(|upstream| upstream.admin_state != AdminState::Active) {
-        let detail = "every server is off or drains, so that each call gets 503; write disabled_until to switch the tool off";
+        let detail =
+            "every server is off or draining: each call gets 503; set disabled_until to switch the tool off";
         found.push(("upstreams", detail.to_owned()));
     }
     found
@@ -173,18 +175,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificate_is_warned_of_outside_its_validity_and_two_weeks_before_its_end() {
+    fn certificate_outside_or_near_the_end_of_its_validity_is_a_warning() {
         const DAY: i64 = 86_400;
         let at = |day: u64| certificate(100 * DAY, 200 * DAY, UnixMillis(day * 86_400_000));
-        assert!(at(99).unwrap().contains("good only from 1970-04-11"));
+        assert!(at(99).unwrap().contains("not valid before 1970-04-11"));
         assert_eq!(at(100), None);
         assert_eq!(at(186), None);
-        assert!(at(187).unwrap().contains("ends at 1970-07-20T00:00:00Z, in 13 days"), "{:?}", at(187));
-        assert!(at(200).unwrap().contains("ended at 1970-07-20"));
+        assert!(at(187).unwrap().contains("expires at 1970-07-20T00:00:00Z, in 13 days"), "{:?}", at(187));
+        assert!(at(200).unwrap().contains("expired at 1970-07-20"));
     }
 
     #[test]
-    fn exposed_addresses_are_told_from_private_ones() {
+    fn private_addresses_are_not_exposed() {
         for private in ["127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.1.1", "100.64.0.1"] {
             assert_eq!(exposed(private.parse().unwrap()), None, "{private}");
         }

@@ -40,7 +40,7 @@ use transport::{hooks::ClientOptions, tls::ServerTls};
 pub struct Config {
     /// Listening addresses, threads and graceful shutdown.
     pub server: ServerConfig,
-    /// Whether requests come from the edge or from clients.
+    /// The source of requests: the edge or clients.
     pub callers: Callers,
     /// Limits on clients.
     pub clients: ClientConfig,
@@ -71,9 +71,9 @@ pub struct ServerConfig {
     pub data_centre: String,
     /// Number of threads that serve requests.
     pub threads: usize,
-    /// How long a graceful shutdown still accepts connections.
+    /// Time for which a graceful shutdown still accepts connections.
     pub drain_delay: Duration,
-    /// How long a graceful shutdown waits for requests in flight.
+    /// Maximum time for which a graceful shutdown waits for requests in flight.
     pub grace: Duration,
     /// The Unix socket through which a new process takes over, if upgrades are enabled.
     pub upgrade_socket: Option<PathBuf>,
@@ -84,7 +84,7 @@ pub struct ServerConfig {
 pub struct ClientConfig {
     /// Maximum time from the first to the last byte of a request head.
     pub header_timeout: Duration,
-    /// How long a client connection may stay idle, with no bytes read or written, before it is closed.
+    /// Maximum time without bytes read or written before a client connection is closed.
     pub idle_timeout: Duration,
     /// Minimum average rate of an upload in bytes per second, after one `idle_timeout`. 0 disables it.
     pub min_upload_rate: u64,
@@ -111,7 +111,7 @@ pub struct ClientConfig {
 pub struct LogConfig {
     /// The target of access log lines.
     pub access: AccessTarget,
-    /// Which requests are logged, and in which detail.
+    /// The requests that are logged, and their detail.
     pub detail: AccessDetail,
     /// The minimum level of diagnostic log lines.
     pub level: log::LevelFilter,

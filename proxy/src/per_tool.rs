@@ -4,24 +4,24 @@ use std::ops::Index;
 
 use shared::tool::Tool;
 
-/// One `T` for each tool, so that looking one up cannot fail.
+/// One `T` for each tool. A lookup cannot fail.
 #[derive(Clone, Debug)]
 pub struct PerTool<T>([T; Tool::ALL.len()]);
 
 impl<T> PerTool<T> {
-    /// The table that `make` fills.
+    /// Creates the table with `make(tool)` for each tool.
     pub fn from_fn(make: impl FnMut(Tool) -> T) -> Self {
         Self(Tool::ALL.map(make))
     }
 
-    /// Every tool with its entry.
+    /// Returns an iterator over all tools with their entries.
     pub fn iter(&self) -> impl Iterator<Item = (Tool, &T)> {
         Tool::ALL.into_iter().zip(&self.0)
     }
 }
 
 impl<T> PerTool<Option<T>> {
-    /// The table without its options; `None` when an entry is missing.
+    /// Returns the entries, or `None` if one is missing.
     pub fn all(self) -> Option<PerTool<T>> {
         let entries = self.0.into_iter().collect::<Option<Vec<T>>>()?;
         entries.try_into().ok().map(PerTool)
@@ -33,7 +33,7 @@ impl<T> Index<Tool> for PerTool<T> {
 
     #[allow(
         clippy::indexing_slicing,
-        reason = "an index is a place in Tool::ALL, whose length this array has"
+        reason = "Tool::index is less than the length of Tool::ALL, which is that of this array"
     )]
     fn index(&self, tool: Tool) -> &T {
         &self.0[tool.index()]
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_finds_its_own_entry() {
+    fn index_returns_the_entry_of_the_tool() {
         let table = PerTool::from_fn(|tool| tool);
         assert!(Tool::ALL.into_iter().all(|tool| table[tool] == tool));
     }

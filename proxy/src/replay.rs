@@ -1,4 +1,5 @@
-//! Remembers requests for as long as their grants are good, so that none is made twice.
+//! The replay cache: makes each grant usable once. It holds request ids for as long as their grants are
+//! valid.
 
 use std::{
     collections::HashSet,
@@ -16,104 +17,107 @@ use tokio::sync::mpsc;
 
 use crate::upgrade::record::SyncRecord;
 
-/// Whether a request may be made.
+/// The result of using a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// It was not seen before.
+    /// The grant was not used before.
     Yes,
-    /// It was.
+    /// The grant was used before.
     No,
-    /// There is no room to remember it, so it must not be made.
+    /// The cache is full. The request must be refused, because a replay could not be detected.
     Unknown,
 }
 
-/// The requests of the grants that are still good. What it holds is bounded; when it is full it admits nothing new.
+/// The request ids of valid grants that were used. Its size is bounded. It fails closed when it is full.
 #[derive(Debug)]
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
-    /// Another process that takes requests of the same grants, while there is one.
+    /// During an upgrade, the queue to the other process.
     other: ArcSwapOption<mpsc::Sender<SyncRecord>>,
 }
 
-/// A request that was made: what one process tells another of it.
+/// An entry of the cache, as one process sends it to another during an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ReplayEntry {
     request: u64,
-    /// The stretch of time in which its grant was issued.
-    stretch: u64,
+    /// The number of the time slot in which the grant was issued.
+    slot: u64,
 }
 
 const SHARDS: usize = 64;
-/// Grants issued within the same stretch of time are forgotten together.
-const STRETCH_MS: u64 = 10_000;
-/// Stretches in which a good grant can have been issued: 30 seconds before now to 30 after, and the one begun.
-const STRETCHES: usize = (2 * VALID_MS / STRETCH_MS) as usize + 1;
+/// Duration of a time slot. The entries of a slot are dropped together.
+const SLOT_MS: u64 = 10_000;
+/// Number of slots in which a valid grant can have been issued: from 30 seconds ago to 30 seconds ahead,
+/// and the current one.
+const SLOTS: usize = (2 * VALID_MS / SLOT_MS) as usize + 1;
 
+/// A part of the cache with a lock of its own: a ring buffer of time slots.
 #[derive(Debug)]
 struct Shard {
-    seen: [Stretch; STRETCHES],
-    room: usize,
+    slots: [Slot; SLOTS],
+    capacity: usize,
 }
 
-/// Requests whose grants were issued within one stretch, by the first half of their ids. The ids are random and
-/// under the grant's MAC, so that nobody can choose two which share a half.
+/// The requests whose grants were issued within one time slot, by the first half of their ids. The ids
+/// are random and covered by the grant's MAC, so a client cannot choose two with the same half.
 #[derive(Debug, Default)]
-struct Stretch {
+struct Slot {
     number: u64,
-    requests: HashSet<u64, BuildHasherDefault<AsIs>>,
+    requests: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
 }
 
 impl ReplayCache {
-    /// A cache that remembers at most about `capacity` requests.
+    /// Creates a cache of at most about `capacity` requests.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let room = capacity.div_ceil(SHARDS);
-        let shard = || Mutex::new(Shard { seen: Default::default(), room });
+        let capacity = capacity.div_ceil(SHARDS);
+        let shard = || Mutex::new(Shard { slots: Default::default(), capacity });
         Self { shards: std::iter::repeat_with(shard).take(SHARDS).collect(), other: ArcSwapOption::empty() }
     }
 
-    /// Whether this is the first use of a grant that is good at `now`. The first use is remembered.
+    /// Records the use of a grant that is valid at `now`. Returns whether it is the first use.
     pub fn first_use(&self, grant: &Grant, now: UnixMillis) -> FirstUse {
         let request = first_half(grant.request_id.0);
         let first_use = self
             .shard(request)
             .map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now));
         if let (FirstUse::Yes, Some(other)) = (first_use, &*self.other.load()) {
-            // One that does not keep up, or is gone, is not waited for.
-            let _told = other.try_send(Seen { request, stretch: grant.issued_at.0 / STRETCH_MS }.to_bytes());
+            // Fails if the other process has exited or does not keep up. A request never waits for it.
+            let entry = ReplayEntry { request, slot: grant.issued_at.0 / SLOT_MS };
+            let _sent = other.try_send(entry.to_bytes());
         }
         first_use
     }
 
     fn shard(&self, request: u64) -> Option<&Mutex<Shard>> {
-        // Bits from the middle: a table of hashes uses the lowest and the highest.
+        // The middle bits, because the hash table uses the lowest and the highest.
         usize::try_from(request >> 32).ok().and_then(|number| self.shards.get(number % SHARDS))
     }
 
-    /// From now on another process is told of every request; `None` when there is no other any more.
-    pub fn tell(&self, other: Option<mpsc::Sender<SyncRecord>>) {
+    /// Sends every further entry to another process. `None` stops it.
+    pub fn mirror_to(&self, other: Option<mpsc::Sender<SyncRecord>>) {
         self.other.store(other.map(Arc::new));
     }
 
-    /// Everything that is remembered, part by part.
-    pub fn remembered(&self) -> impl Iterator<Item = Vec<Seen>> {
-        self.shards.iter().map(|shard| shard.lock().remembered())
+    /// Returns all entries, shard by shard.
+    pub fn entries(&self) -> impl Iterator<Item = Vec<ReplayEntry>> {
+        self.shards.iter().map(|shard| shard.lock().entries())
     }
 
-    /// Remembers a request that another process was told to make.
-    pub fn learn(&self, seen: Seen) {
-        if let Some(shard) = self.shard(seen.request) {
-            shard.lock().learn(seen);
+    /// Inserts an entry of another process.
+    pub fn insert(&self, entry: ReplayEntry) {
+        if let Some(shard) = self.shard(entry.request) {
+            shard.lock().insert(entry);
         }
     }
 
-    /// Requests that are remembered.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
-    /// Whether nothing is remembered.
+    /// Returns true if there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -122,78 +126,79 @@ impl ReplayCache {
 
 impl Shard {
     fn first_use(&mut self, request: u64, issued_at: UnixMillis, now: UnixMillis) -> FirstUse {
-        self.forget(now);
-        let number = issued_at.0 / STRETCH_MS;
-        let full = self.len() >= self.room;
-        let place = usize::try_from(number % STRETCHES as u64).ok();
-        let Some(stretch) = place.and_then(|place| self.seen.get_mut(place)) else {
-            return FirstUse::Unknown;
-        };
-        if stretch.number != number {
-            // What lies here belongs to grants that ended at least a stretch ago, or the clock went back.
-            *stretch = Stretch { number, ..Stretch::default() };
+        self.expire(now);
+        let number = issued_at.0 / SLOT_MS;
+        let full = self.len() >= self.capacity;
+        let Some(slot) = self.slot(number) else { return FirstUse::Unknown };
+        if slot.number != number {
+            // The grants of the old slot have expired, unless the clock was set back.
+            *slot = Slot { number, ..Slot::default() };
         }
-        if stretch.requests.contains(&request) {
+        if slot.requests.contains(&request) {
             FirstUse::No
         } else if full {
             FirstUse::Unknown
         } else {
-            stretch.requests.insert(request);
+            slot.requests.insert(request);
             FirstUse::Yes
         }
     }
 
-    fn remembered(&self) -> Vec<Seen> {
-        let of = |stretch: &Stretch| {
-            let number = stretch.number;
-            stretch.requests.iter().map(move |&request| Seen { request, stretch: number }).collect::<Vec<_>>()
+    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+        let index = usize::try_from(number % SLOTS as u64).ok()?;
+        self.slots.get_mut(index)
+    }
+
+    fn entries(&self) -> Vec<ReplayEntry> {
+        let of = |slot: &Slot| {
+            let number = slot.number;
+            slot.requests
+                .iter()
+                .map(move |&request| ReplayEntry { request, slot: number })
+                .collect::<Vec<_>>()
         };
-        self.seen.iter().flat_map(of).collect()
+        self.slots.iter().flat_map(of).collect()
     }
 
-    /// Room is not asked for: the other process had it.
-    fn learn(&mut self, seen: Seen) {
-        let place = usize::try_from(seen.stretch % STRETCHES as u64).ok();
-        let Some(stretch) = place.and_then(|place| self.seen.get_mut(place)) else { return };
-        if stretch.number < seen.stretch {
-            *stretch = Stretch { number: seen.stretch, ..Stretch::default() };
+    /// Inserts an entry. Ignores the capacity, because the other process had it.
+    fn insert(&mut self, entry: ReplayEntry) {
+        let Some(slot) = self.slot(entry.slot) else { return };
+        if slot.number < entry.slot {
+            *slot = Slot { number: entry.slot, ..Slot::default() };
         }
-        if stretch.number == seen.stretch {
-            stretch.requests.insert(seen.request);
+        if slot.number == entry.slot {
+            slot.requests.insert(entry.request);
         }
     }
 
-    /// Frees the stretches whose grants have all ended.
-    fn forget(&mut self, now: UnixMillis) {
-        for stretch in &mut self.seen {
-            let last_good = (stretch.number + 1).saturating_mul(STRETCH_MS).saturating_add(VALID_MS);
-            if last_good < now.0 && !stretch.requests.is_empty() {
-                stretch.requests = HashSet::default();
+    /// Drops the slots whose grants have all expired.
+    fn expire(&mut self, now: UnixMillis) {
+        for slot in &mut self.slots {
+            let last_valid = (slot.number + 1).saturating_mul(SLOT_MS).saturating_add(VALID_MS);
+            if last_valid < now.0 && !slot.requests.is_empty() {
+                slot.requests = HashSet::default();
             }
         }
     }
 
     fn len(&self) -> usize {
-        self.seen.iter().map(|stretch| stretch.requests.len()).sum()
+        self.slots.iter().map(|slot| slot.requests.len()).sum()
     }
 }
 
-impl Seen {
-    /// So many bytes hold one.
-    pub const BYTES: usize = size_of::<SyncRecord>();
-
-    /// As bytes, to be told.
+impl ReplayEntry {
+    /// Returns the entry as a record for another process.
     #[must_use]
-    pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        (u128::from(self.request) << 64 | u128::from(self.stretch)).to_be_bytes()
+    pub fn to_bytes(self) -> SyncRecord {
+        (u128::from(self.request) << 64 | u128::from(self.slot)).to_be_bytes()
     }
 
-    /// What [`Self::to_bytes`] made.
+    /// Parses a record made by [`Self::to_bytes`].
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "two halves, each of which fits")]
-    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+    #[allow(clippy::cast_possible_truncation, reason = "two halves of 64 bits")]
+    pub const fn from_bytes(bytes: SyncRecord) -> Self {
         let both = u128::from_be_bytes(bytes);
-        Self { request: (both >> 64) as u64, stretch: both as u64 }
+        Self { request: (both >> 64) as u64, slot: both as u64 }
     }
 }
 
@@ -201,11 +206,11 @@ const fn first_half([a, b, c, d, e, f, g, h, ..]: [u8; 16]) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// Random keys need no hashing.
+/// A hasher that returns the number itself, because random ids need no hashing.
 #[derive(Default)]
-struct AsIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -231,13 +236,13 @@ mod tests {
 
     fn grant(request: u64, issued_at: UnixMillis) -> Grant {
         let mut id = [0; 16];
-        // An odd multiplier spreads small numbers over all bits, as random ids are.
+        // An odd multiplier spreads small numbers over all bits, as in random ids.
         id[..8].copy_from_slice(&request.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
         Grant { key_id: KeyId::new([1; 12]), tier: Tier::Free, request_id: RequestId(id), issued_at }
     }
 
     #[test]
-    fn a_request_is_made_once_for_as_long_as_its_grant_is_good() {
+    fn grant_is_usable_once_while_it_is_valid() {
         let cache = ReplayCache::new(1_000);
         for issued_at in [NOW, NOW.minus(VALID_MS), NOW.plus(VALID_MS)] {
             let grant = grant(issued_at.0, issued_at);
@@ -254,27 +259,27 @@ mod tests {
     }
 
     #[test]
-    fn what_one_process_remembers_another_learns() {
+    fn entries_and_later_uses_reach_the_other_process() {
         let (old, new) = (ReplayCache::new(1_000), ReplayCache::new(1_000));
         let grants: Vec<_> = (0..100).map(|n| grant(n, NOW.plus(n * 200))).collect();
         let (before, after) = grants.split_at(50);
         assert!(before.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
-        let (other, mut told) = mpsc::channel(100);
-        old.tell(Some(other));
+        let (other, mut mirrored) = mpsc::channel(100);
+        old.mirror_to(Some(other));
         assert!(after.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
-        let learn = |seen: Seen| new.learn(Seen::from_bytes(seen.to_bytes()));
-        old.remembered().flatten().for_each(learn);
+        let insert = |entry: ReplayEntry| new.insert(ReplayEntry::from_bytes(entry.to_bytes()));
+        old.entries().flatten().for_each(insert);
         assert!(grants.iter().all(|grant| new.first_use(grant, NOW) == FirstUse::No));
         let mut late = 0;
-        while let Ok(seen) = told.try_recv() {
-            learn(Seen::from_bytes(seen));
+        while let Ok(record) = mirrored.try_recv() {
+            insert(ReplayEntry::from_bytes(record));
             late += 1;
         }
         assert_eq!((late, new.len()), (50, 100));
     }
 
     #[test]
-    fn nothing_new_is_admitted_when_the_cache_is_full_and_room_returns_with_time() {
+    fn full_cache_refuses_until_entries_expire() {
         let cache = ReplayCache::new(640);
         let admitted = (0..10_000).filter(|&n| cache.first_use(&grant(n, NOW), NOW) == FirstUse::Yes).count();
         assert!(admitted <= 640 && cache.len() == admitted, "{admitted}");

@@ -1,8 +1,8 @@
-//! Ids of requests that no grant names.
+//! Ids of requests without a grant.
 
 use shared::request_id::RequestId;
 
-/// Returns a random id. It has to be unlikely to repeat, not hard to guess.
+/// Returns a random id. Repetition is unlikely. The id is not a secret.
 #[must_use]
 pub fn random_id() -> RequestId {
     RequestId(fastrand::u128(..).to_be_bytes())

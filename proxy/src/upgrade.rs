@@ -12,7 +12,7 @@
 //! | old | its state as [`SyncRecord`](record::SyncRecord)s, then [`END`](record::END) | The new process accepts connections. |
 //! | both | every later change as a `SyncRecord`, until the old process has exited | |
 //!
-//! Behind an edge, a record is a request that was seen ([`Seen`](crate::replay::Seen)). In direct mode
+//! Behind an edge, a record is a request that was seen ([`ReplayEntry`](crate::replay::ReplayEntry)). In direct mode
 //! it is a call that was admitted or has ended ([`CounterEvent`](crate::direct::CounterEvent)). What
 //! was counted before is in the state files, which the old process writes before it sends `END`.
 

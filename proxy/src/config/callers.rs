@@ -165,5 +165,5 @@ fn public_url(entry: &Entry<'_>) -> Result<String, ValueError> {
 fn base_url<'a>(text: &'a str, what: &'static str) -> Result<Address<'a>, ValueError> {
     let base = text.trim_end_matches('/');
     let address = Address::parse(base).filter(|address| address.base == base && address.is_plain());
-    address.ok_or(ValueError::invalid(what, text, "for example https://api.example.com"))
+    address.ok_or_else(|| ValueError::invalid(what, text, "for example https://api.example.com"))
 }

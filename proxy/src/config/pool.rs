@@ -192,7 +192,8 @@ fn disabled(entry: &Entry<'_>) -> Result<Option<DisabledUntil>, ValueError> {
         return Ok(Some(DisabledUntil::FurtherNotice));
     }
     let expected = "RFC 3339, for example 2027-01-31T06:00:00Z, or further-notice";
-    let moment = UnixMillis::from_rfc3339(&text).ok_or(ValueError::invalid("time", text, expected))?;
+    let moment =
+        UnixMillis::from_rfc3339(&text).ok_or_else(|| ValueError::invalid("time", text, expected))?;
     Ok(Some(DisabledUntil::Moment(moment)))
 }
 

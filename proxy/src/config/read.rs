@@ -163,7 +163,7 @@ fn log(section: &mut Section<'_>) -> LogConfig {
         level: section.read("level", log::LevelFilter::Info, |entry| {
             let text = entry.text()?;
             let level = LEVELS.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(&text));
-            level.ok_or(ValueError::invalid("log level", text, "off, error, warn, info or debug"))
+            level.ok_or_else(|| ValueError::invalid("log level", text, "off, error, warn, info or debug"))
         }),
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::{
     config::{Callers, GrantConfig},
     direct::{Direct, StateError},
-    replay::{ReplayCache, Seen},
+    replay::{ReplayCache, ReplayEntry},
     upgrade::record::SyncRecord,
 };
 use transport::clock;
@@ -86,7 +86,7 @@ impl Mode {
     /// Sends each later change to another process, or stops with `None`.
     pub fn mirror_to(&self, other: Option<mpsc::Sender<SyncRecord>>) {
         match self {
-            Self::Edge(edge) => edge.replay.tell(other),
+            Self::Edge(edge) => edge.replay.mirror_to(other),
             Self::Direct(direct) => direct.mirror_to(other),
         }
     }
@@ -102,7 +102,7 @@ impl Mode {
     ) -> io::Result<impl Iterator<Item = Vec<SyncRecord>> + use<'_>> {
         let replay = match self {
             Self::Edge(edge) => {
-                edge.replay.tell(Some(other));
+                edge.replay.mirror_to(Some(other));
                 Some(&edge.replay)
             }
             Self::Direct(direct) => {
@@ -110,8 +110,8 @@ impl Mode {
                 None
             }
         };
-        let parts = replay.into_iter().flat_map(ReplayCache::remembered);
-        Ok(parts.map(|part| part.into_iter().map(Seen::to_bytes).collect()))
+        let parts = replay.into_iter().flat_map(ReplayCache::entries);
+        Ok(parts.map(|part| part.into_iter().map(ReplayEntry::to_bytes).collect()))
     }
 
     /// Loads the state files that the old process has written.
@@ -124,7 +124,7 @@ impl Mode {
     /// Applies a change of another process.
     pub fn apply(&self, record: SyncRecord) {
         match self {
-            Self::Edge(edge) => edge.replay.learn(Seen::from_bytes(record)),
+            Self::Edge(edge) => edge.replay.insert(ReplayEntry::from_bytes(record)),
             Self::Direct(direct) => direct.keys.apply_event(record, clock::now()),
         }
     }

@@ -40,7 +40,7 @@ fn expired_certificate_is_warned_of() {
     let tls = folder.server(&authority.until(NAME, 2020));
     warns(
         &config().section("server.tls", &tls),
-        &["server.tls.certificate: the certificate ended at 2020-12-31"],
+        &["server.tls.certificate: the certificate expired at 2020-12-31"],
     );
 }
 
@@ -85,7 +85,7 @@ fn ports_that_strangers_may_reach_are_warned_of() {
 #[test]
 fn pool_without_a_server_for_calls_is_warned_of() {
     let without = config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2 drain"]);
-    warns(&without, &["pools.qr.upstreams: every server is off or drains"]);
+    warns(&without, &["pools.qr.upstreams: every server is off or draining"]);
     let (status, said) =
         config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2"]).run(&["--check", "--strict"]);
     assert!(status.success(), "{said}");

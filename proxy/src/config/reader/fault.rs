@@ -11,7 +11,7 @@ pub struct Fault {
     pub place: Option<(usize, usize)>,
     /// The key's path, such as `pools.qr.upstreams[0]`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what is expected.
+    /// The error, the value and what is expected.
     pub detail: String,
 }
 
