@@ -21,7 +21,7 @@ use crate::{
 };
 use transport::record;
 
-/// The log record of a request, with what only the product knows of it.
+/// The log record of a request, with the product's part.
 pub type Record = record::Record<RequestLog>;
 
 /// An admitted call. Dropping it releases what it holds.
@@ -55,7 +55,7 @@ pub struct Call {
     pub upstream_permit: Option<UpstreamPermit>,
 }
 
-/// What the product adds to the log record of a request.
+/// The product's part of the log record of a request.
 #[derive(Debug)]
 pub struct RequestLog {
     /// The id in the grant. Before a grant is verified, a random one.
@@ -64,7 +64,7 @@ pub struct RequestLog {
     pub secure: bool,
     /// The client's trace (W3C Trace Context), if the access log has it.
     pub trace_id: Option<Box<str>>,
-    /// What proves to the edge that the response is ours. None before a grant was verified, and in direct mode.
+    /// The proof to the edge that the response is ours. `None` before a grant was verified, and in direct mode.
     pub proof: Option<Proof>,
     /// The quota status of the key, in direct mode.
     pub quota: Option<QuotaStatus>,

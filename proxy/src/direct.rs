@@ -57,7 +57,7 @@ use transport::clock;
 pub struct Direct {
     /// The counters and records of keys.
     pub keys: KeyTable,
-    /// How current the copy of the edge's key-change feed is.
+    /// The age of the copy of the edge's key-change feed.
     pub freshness: Freshness,
     config: ArcSwap<DirectConfig>,
     files: StateFiles,

@@ -1,7 +1,8 @@
-//! The origin half of the gateway: verifies the edge's grants and passes calls on to healthy tools.
+//! The origin proxy: verifies grants of the edge, or keys in direct mode, and forwards calls to healthy
+//! upstreams.
 //!
-//! It decides nothing about keys, routes or problems: that is `shared`. What it owns is the work of a proxy: pools,
-//! probes, timeouts, bounds and what operators see.
+//! `shared` decides about keys, routes and problems. This crate owns upstreams, probes, retries, limits
+//! and metrics. The crate `transport` carries the bytes.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod call;

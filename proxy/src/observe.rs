@@ -1,4 +1,4 @@
-//! What operators see: metrics, the access log and the admin server.
+//! Observability: metrics, the access log and the admin server.
 
 pub mod access_log;
 pub mod admin;

@@ -31,7 +31,7 @@ pub struct State {
     pub changing: AsyncMutex<()>,
     /// The state of the configuration, and the result of the last reload.
     pub report: ArcSwap<ReloadReport>,
-    /// How calls are authenticated.
+    /// The mode, which defines how calls are authenticated.
     pub mode: Mode,
     /// Limits on clients.
     pub limits: ClientLimits,

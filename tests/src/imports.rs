@@ -115,7 +115,8 @@ fn read_source(text: &str) -> Result<Source, proc_macro2::LexError> {
                 if matches!(named.first().map(String::as_str), Some("self")) {
                     named.remove(0);
                 }
-                if matches!(named.first().map(String::as_str), Some("crate" | "super")) {
+                // A single name is an item of this module itself, such as a macro.
+                if named.len() < 2 || matches!(named.first().map(String::as_str), Some("crate" | "super")) {
                     continue;
                 }
                 exports.extend(named.last().cloned().map(|last| (last, named)));

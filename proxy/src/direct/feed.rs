@@ -21,7 +21,7 @@ use transport::clock;
 #[derive(Debug)]
 pub struct Freshness {
     known: AtomicBool,
-    /// When the copy was last complete, or when polling started. 0 if no edge is polled.
+    /// The time at which the copy was last complete, or polling started. 0 if no edge is polled.
     complete_at: AtomicU64,
     failures: AtomicU64,
 }

@@ -16,7 +16,7 @@ pub struct ResponseInfo<'a> {
     pub is_tls: bool,
     /// The quota of the key, if it is known.
     pub quota: Option<&'a QuotaStatus>,
-    /// When the head of the request was complete.
+    /// The time at which the head of the request was complete.
     pub started: Instant,
     /// The time from sending the request to a tool until its response began.
     pub tool_time: Option<Duration>,

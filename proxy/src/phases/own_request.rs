@@ -3,7 +3,7 @@
 use super::{
     fail_to_proxy::{refuse, respond},
     gateway::Gateway,
-    request_filter::throttle,
+    request_filter::throttle_refusal,
 };
 use crate::{
     call::Record,
@@ -22,7 +22,7 @@ impl Handler<Gateway> for OwnHandler<'_> {
         match reply {
             Ok(reply) => respond(state, None, record, reply),
             Err(problem) => {
-                let problem = throttle(state, || incoming.address(), problem);
+                let problem = throttle_refusal(state, || incoming.address(), problem);
                 refuse(state, None, record, &problem)
             }
         }

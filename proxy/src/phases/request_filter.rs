@@ -1,13 +1,13 @@
 //! Admission of a request: its route, its grant or key, and the limits of its pool, in this order.
 
 mod admitted;
-mod flood;
 mod grant;
 mod key;
+mod throttle;
 
 use std::{net::IpAddr, sync::Arc};
 
-pub(crate) use flood::throttle;
+pub(crate) use throttle::throttle_refusal;
 
 use shared::{
     headers::REQUEST_ID,
@@ -55,7 +55,7 @@ pub(super) fn request_filter<'a>(
         Ok(action) => action,
         Err(problem) => {
             record.log.refused_call = RefusedCall::parse(request.wire.method, request.wire.target);
-            let problem = throttle(state, request.address, problem);
+            let problem = throttle_refusal(state, request.address, problem);
             RequestAction::Respond(refuse(state, None, record, &problem), None)
         }
     }
@@ -137,7 +137,7 @@ fn call_tool<'a>(
     match checked {
         Ok(()) => Ok(RequestAction::Forward(call)),
         Err(problem) => {
-            let problem = throttle(state, request.address, problem);
+            let problem = throttle_refusal(state, request.address, problem);
             let response = refuse(state, Some(&call), record, &problem);
             Ok(RequestAction::Respond(response, Some(call)))
         }

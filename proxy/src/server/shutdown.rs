@@ -18,7 +18,7 @@ use tokio::{
 use crate::state::State;
 use transport::{clock::millis, drain::Phase};
 
-/// Why the process shuts down.
+/// The reason of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShutdownReason {
     /// The process received `SIGTERM` or `SIGINT`.
@@ -143,7 +143,7 @@ async fn report_signals(state: Arc<State>, reasons: mpsc::Sender<ShutdownReason>
     }
 }
 
-/// How the time between the first signal and draining ended.
+/// The end of the delay between the first signal and draining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DelayEnd {
     /// `server.drain_delay` passed, or there was nothing to wait for.

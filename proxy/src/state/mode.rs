@@ -1,4 +1,4 @@
-//! How calls are authenticated, with the state that each way needs.
+//! The mode of the process: calls are authenticated by grants or by keys.
 
 use std::{io, sync::Arc};
 

@@ -6,11 +6,10 @@ use shared::{problem::Code, request_id::RequestId, route::CallMethod, time::Unix
 
 use crate::call::{Call, RefusedCall};
 
-/// The fields of a line. None can hold a quote or a control character: each has a type that excludes
-/// them.
+/// The fields of a line. Their types exclude quotes and control characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// When the request headers were complete.
+    /// The time at which the request headers were complete.
     pub time: UnixMillis,
     /// The request id.
     pub request_id: RequestId,

@@ -9,7 +9,11 @@ use crate::{observe::metrics::LimitKind, state::State};
 /// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the problem if
 /// the address exceeds its rate.
 #[must_use]
-pub(crate) fn throttle(state: &State, address: impl FnOnce() -> Option<IpAddr>, problem: Problem) -> Problem {
+pub(crate) fn throttle_refusal(
+    state: &State,
+    address: impl FnOnce() -> Option<IpAddr>,
+    problem: Problem,
+) -> Problem {
     if !problem.code().is_unauthenticated() {
         return problem;
     }
