@@ -33,7 +33,7 @@ use thiserror::Error;
 pub use tls::UpstreamTls;
 
 use crate::per_tool::PerTool;
-use transport::{hooks::ClientOptions, tls::ServerTls};
+use transport::{downstream::Transport, hooks::ClientOptions, tls::ServerTls};
 
 /// The whole configuration.
 #[derive(Clone, Debug)]
@@ -71,6 +71,8 @@ pub struct ServerConfig {
     pub data_centre: String,
     /// Number of threads that serve requests.
     pub threads: usize,
+    /// What forwards requests to upstreams.
+    pub transport: Transport,
     /// Time for which a graceful shutdown still accepts connections.
     pub drain_delay: Duration,
     /// Maximum time for which a graceful shutdown waits for requests in flight.

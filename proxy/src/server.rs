@@ -88,7 +88,8 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
     });
     let idle_connections = state.config.load().idle_upstream_connections;
     let gateway = Gateway { state: Arc::clone(&state), max_connections: max_connections(&state) };
-    let downstream = Downstream::new(&server.configuration, gateway, idle_connections);
+    let transport = state.config.load().server.transport;
+    let downstream = Downstream::new(&server.configuration, gateway, transport, idle_connections);
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.until(state.drain.handed_over()));

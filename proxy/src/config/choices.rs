@@ -9,7 +9,10 @@ use super::{
         effective::{ToToml, quoted},
     },
 };
-use transport::tls::{Authorities, MinVersion};
+use transport::{
+    downstream::Transport,
+    tls::{Authorities, MinVersion},
+};
 
 choices! {
     AccessTarget: "access log target" { "stdout" => Self::Stdout, "off" => Self::Off }
@@ -23,6 +26,7 @@ choices! {
         "least-connections" => Self::LeastConnections,
         "key-hash" => Self::KeyHash,
     }
+    Transport: "transport" { "relay" => Self::Relay, "pingora-proxy" => Self::PingoraProxy }
     ProbeKind: "probe kind" { "http" => Self::Http, "tcp" => Self::Tcp }
     MinVersion: "TLS version" { "1.2" => Self::Tls12, "1.3" => Self::Tls13 }
     KeyEnv: "environment" { "live" => Self::Live, "test" => Self::Test }

@@ -17,6 +17,7 @@ impl Config {
             keep("server.listen", &mut server.listen, &running.server.listen),
             keep("server.admin", &mut server.admin, &running.server.admin),
             keep("server.threads", &mut server.threads, &running.server.threads),
+            keep("server.transport", &mut server.transport, &running.server.transport),
             keep("server.upgrade_socket", &mut server.upgrade_socket, &running.server.upgrade_socket),
         ];
         let callers = self.callers.keep_fixed(&running.callers);

@@ -24,6 +24,7 @@ use super::{
     tls,
 };
 use crate::per_tool::PerTool;
+use transport::downstream::Transport;
 
 /// Parses the text of a file. Errors name it `file`.
 pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
@@ -108,6 +109,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         tls: tls::server(&mut section.section("tls")),
         data_centre: section.read("data_centre", "default".to_owned(), data_centre),
         threads: section.read("threads", cores, count(1..=512)),
+        transport: section.read("transport", Transport::Relay, choice),
         drain_delay: section.read(
             "drain_delay",
             Duration::ZERO,

@@ -104,7 +104,8 @@ async fn answers_pass_however_their_end_is_told() {
     ] {
         tool.set(H2ToolBehavior::Respond(lines.clone(), said, end));
         client.write(&call("GET", "/v1/qr/a").bytes()).await;
-        let response = client.response("GET").await.expect("a response over the same connection");
+        let response =
+            client.response("GET").await.unwrap_or_else(|| panic!("no response: {lines:?} {end:?}"));
         assert_eq!(
             (response.status, response.body.as_slice()),
             (status, body.as_bytes()),

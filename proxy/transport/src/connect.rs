@@ -3,7 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -33,9 +33,11 @@ pub struct ConnectTarget {
     pub(crate) http2: bool,
     /// How long a connection may take to be made, with its handshakes.
     pub(crate) timeout: Duration,
-    keep_idle: Duration,
+    pub(crate) keep_idle: Duration,
     /// Connections of one identity are interchangeable.
-    identity: u64,
+    pub(crate) identity: u64,
+    /// Whether the server has chosen HTTP/1.1 over HTTP/2.
+    pub(crate) prefers_http1: AtomicBool,
     connections: Arc<Connections>,
 }
 
@@ -97,7 +99,8 @@ impl ConnectTarget {
         let mut identity = DefaultHasher::new();
         (peer.reuse_hash(), &connector, http2).hash(&mut identity);
         let (identity, connections) = (identity.finish(), Arc::clone(connections));
-        Self { peer, authority, connector, http2, timeout, keep_idle, identity, connections }
+        let prefers_http1 = AtomicBool::new(false);
+        Self { peer, authority, connector, http2, timeout, keep_idle, identity, prefers_http1, connections }
     }
 
     /// Closes idle connections that must not be used any more.

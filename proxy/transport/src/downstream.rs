@@ -20,6 +20,7 @@ use crate::{
     hooks::{ConnectionAction, Event, Limit, Phases},
     http2::{self, CloseReason, Http2Stream},
     linger::LingeringClose,
+    pingora_proxy::PingoraProxy,
     relay::{Next, Relay, refuse_unread},
     tls::Handshake,
 };
@@ -38,17 +39,37 @@ struct Ready {
     is_tls: bool,
 }
 
+/// What forwards requests to upstreams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The relay of this crate, over HTTP/1.1.
+    Relay,
+    /// `pingora-proxy`, over HTTP/1.1 and HTTP/2.
+    PingoraProxy,
+}
+
 /// Serves the connections that Pingora accepts.
-pub struct Downstream<P> {
-    relay: Relay,
+pub struct Downstream<P: Phases> {
+    forwarder: Forwarder<P>,
     phases: P,
+}
+
+enum Forwarder<P: Phases> {
+    Relay(Relay),
+    PingoraProxy(PingoraProxy<P>),
 }
 
 impl<P: Phases> Downstream<P> {
     /// Returns what serves connections as the product decides, and keeps so many idle connections to upstreams.
     #[must_use]
-    pub fn new(conf: &Arc<ServerConf>, phases: P, idle_connections: usize) -> Self {
-        Self { relay: Relay::new(conf, idle_connections), phases }
+    pub fn new(conf: &ServerConf, phases: P, transport: Transport, idle_connections: usize) -> Self {
+        let forwarder = match transport {
+            Transport::Relay => Forwarder::Relay(Relay::new(conf, idle_connections)),
+            Transport::PingoraProxy => {
+                Forwarder::PingoraProxy(PingoraProxy::new(conf, phases.clone(), idle_connections))
+            }
+        };
+        Self { forwarder, phases }
     }
 
     /// Does the TLS handshake of a connection, if it is to be encrypted. Returns `None` if that fails.
@@ -86,7 +107,17 @@ impl<P: Phases> Downstream<P> {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
-            match self.relay.serve(&self.phases, &mut client, more_requests == 0).await {
+            let is_last = more_requests == 0;
+            let next = match &self.forwarder {
+                Forwarder::Relay(relay) => relay.serve(&self.phases, &mut client, is_last).await,
+                Forwarder::PingoraProxy(proxy) => {
+                    // In a box of its own: the relay's connections keep no room for it.
+                    let (served, next) = Box::pin(proxy.serve(client, is_last)).await?;
+                    client = served;
+                    next
+                }
+            };
+            match next {
                 Next::Request => {}
                 Next::Close => return None,
                 Next::Linger(linger) => {

@@ -68,11 +68,11 @@ pub enum Event {
 }
 
 /// The product's decisions about requests, in the order of the phases.
-pub trait Phases: Listener + Sized {
+pub trait Phases: Listener + Clone + Sized {
     /// A request that is forwarded. Dropping it releases its permits.
-    type Call: Send + Sync;
+    type Call: Send + Sync + 'static;
     /// The product's part of the log record of a request.
-    type Log: Send + Sync;
+    type Log: Send + Sync + 'static;
     /// The handler of a request that is not forwarded, but needs its body or has to wait.
     type Handler<'a>: Handler<Self>;
 

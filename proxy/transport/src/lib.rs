@@ -18,6 +18,7 @@ pub mod http2;
 pub mod idle;
 pub mod limits;
 pub mod linger;
+pub mod pingora_proxy;
 pub mod record;
 pub mod relay;
 pub mod response;

@@ -4,15 +4,15 @@
 
 mod buffer;
 mod connect;
-mod dial;
-mod exchange;
-mod failure;
-mod framing;
-mod head;
+pub(crate) mod dial;
+pub(crate) mod exchange;
+pub(crate) mod failure;
+pub(crate) mod framing;
+pub(crate) mod head;
 mod incoming;
-mod request;
-mod respond;
-mod write_buf;
+pub(crate) mod request;
+pub(crate) mod respond;
+pub(crate) mod write_buf;
 
 use std::{
     sync::Arc,
@@ -64,32 +64,40 @@ pub enum Next {
     Linger(LingeringClose),
 }
 
-/// What is to be done with a request whose head was read.
-enum Opened<C, H> {
-    Forward {
-        call: C,
-        /// The head of the request to the upstream, but for its `Host`.
-        head: Vec<u8>,
-        /// Whether the whole body has come.
-        is_complete: bool,
-    },
-    Respond(Response, Option<C>),
-    Handle(H),
+/// What becomes of a request whose head was read.
+pub(crate) enum Decision<C, H> {
+    /// It is forwarded.
+    Forward(Forwarded<C, H>),
+    /// It gets its response from here.
+    Settle(Settlement<C>),
 }
 
-/// The same, without what borrows from the head.
-enum Decided<C> {
-    Forward(C, Framed, Vec<u8>, bool),
+/// A request that is forwarded.
+pub(crate) struct Forwarded<C, H> {
+    pub(crate) call: C,
+    pub(crate) request: Framed,
+    /// The head of the request to the upstream, but for its `Host`.
+    pub(crate) head: H,
+    /// Whether the whole body has come.
+    pub(crate) is_complete: bool,
+}
+
+/// A request that is not forwarded.
+pub(crate) enum Settlement<C> {
+    /// It gets this response. A call that was recognized and refused is logged with it.
     Respond(Response, Framed, Option<C>),
+    /// It got its response.
     Handled(Ended),
+    /// Nobody knows where it ends.
     Unreadable(Problem),
 }
 
 /// How a request ended.
-struct Ended {
-    status: u16,
-    sent: usize,
-    next: Next,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: u16,
+    pub(crate) sent: usize,
+    pub(crate) next: Next,
 }
 
 impl Relay {
@@ -102,47 +110,26 @@ impl Relay {
     /// Serves the request whose head the client has sent. `last` says that the connection must serve no other.
     pub async fn serve<P: Phases>(&self, phases: &P, client: &mut ClientStream, last: bool) -> Next {
         let in_flight = phases.drain().track_request();
-        let max_body = client.max_body();
-        let mut record = Record::new(phases.new_log(client.is_tls()), max_body);
+        let mut record = Record::new(phases.new_log(client.is_tls()), client.max_body());
         client.begin_body();
         let raw = client.take_head();
-        let decided = match open(phases, client, &raw, &mut record) {
-            Ok((mut request, opened)) => {
-                request.close |= last || phases.drain().has_begun();
-                match opened {
-                    Opened::Forward { call, head, is_complete } => {
-                        Decided::Forward(call, request, head, is_complete)
-                    }
-                    Opened::Respond(response, call) => Decided::Respond(response, request, call),
-                    // In a box of its own: forwarded requests keep no room for it.
-                    Opened::Handle(handler) => Decided::Handled(
-                        Box::pin(handle(phases, client, handler, &mut record, request)).await,
-                    ),
-                }
-            }
-            Err(problem) => Decided::Unreadable(problem),
-        };
+        let decision = decide(phases, client, &raw, &mut record, last, |call, record, wire, body| {
+            head::begin_request(phases, call, record, wire, body)
+        })
+        .await;
         // What follows can take long, and has no use for the head.
         drop(raw);
-        let (ended, call) = match decided {
-            Decided::Forward(mut call, request, head, is_complete) => {
+        let (ended, call) = match decision {
+            Decision::Forward(Forwarded { mut call, request, head, is_complete }) => {
                 client.accept_request();
                 client.release_head();
                 let request = (request, &*head, is_complete);
                 (self.forward(phases, client, &mut call, &mut record, request).await, Some(call))
             }
-            Decided::Respond(response, request, call) => {
-                if call.is_some() {
-                    client.accept_request();
-                }
-                client.release_head();
-                (respond(phases, client, response, request).await, call)
-            }
-            Decided::Handled(ended) => (ended, None),
-            Decided::Unreadable(problem) => {
-                let is_sent = refuse_unread(phases, client, &problem).await;
-                return if is_sent { Next::Linger(LingeringClose::Body(max_body)) } else { Next::Close };
-            }
+            Decision::Settle(settlement) => match settle(phases, client, settlement).await {
+                Ok(settled) => settled,
+                Err(next) => return next,
+            },
         };
         (record.status, record.sent) = (ended.status, ended.sent);
         phases.logging(call.as_ref(), &record);
@@ -257,7 +244,8 @@ impl Relay {
 }
 
 impl Ended {
-    const fn client_left() -> Self {
+    /// The client has left.
+    pub(crate) const fn client_left() -> Self {
         Self { status: 0, sent: 0, next: Next::Close }
     }
 }
@@ -269,7 +257,9 @@ impl Next {
         Self::after_response(down.close, is_whole, request)
     }
 
-    const fn after_response(close: bool, is_read: bool, request: &Framed) -> Self {
+    /// Returns what follows a response, after which the connection is to `close`, and before which the whole request was
+    /// read or not.
+    pub(crate) const fn after_response(close: bool, is_read: bool, request: &Framed) -> Self {
         match (close, is_read) {
             (_, false) => Self::Linger(LingeringClose::Body(request.max_body)),
             (true, true) => Self::Close,
@@ -307,17 +297,73 @@ async fn give_up<P: Phases>(
     refuse(phases, client, call, record, problem, request.after(upload)).await
 }
 
-/// A request whose head was read, and what becomes of it.
-type Decision<P, H> = (Framed, Opened<<P as Phases>::Call, H>);
-
 /// Reads the head of a request, once, and asks what becomes of it. A head that can be read in more than one way is a
-/// problem that ends the connection, because nobody knows where its request ends.
-fn open<'a, P: Phases>(
+/// problem that ends the connection, because nobody knows where its request ends. `begin` writes the head of the request to
+/// the upstream.
+pub(crate) async fn decide<P: Phases, H>(
+    phases: &P,
+    client: &mut ClientStream,
+    raw: &[u8],
+    record: &mut Record<P::Log>,
+    last: bool,
+    begin: impl FnOnce(&P::Call, &Record<P::Log>, &WireHead<'_>, Framing) -> H,
+) -> Decision<P::Call, H> {
+    let (mut request, opened) = match open(phases, client, raw, record, begin) {
+        Ok(opened) => opened,
+        Err(problem) => return Decision::Settle(Settlement::Unreadable(problem)),
+    };
+    request.close |= last || phases.drain().has_begun();
+    match opened {
+        Opened::Forward(call, head, is_complete) => {
+            Decision::Forward(Forwarded { call, request, head, is_complete })
+        }
+        Opened::Respond(response, call) => Decision::Settle(Settlement::Respond(response, request, call)),
+        // In a box of its own: forwarded requests keep no room for it.
+        Opened::Handle(handler) => {
+            let ended = Box::pin(handle(phases, client, handler, record, request)).await;
+            Decision::Settle(Settlement::Handled(ended))
+        }
+    }
+}
+
+/// Responds to a request that is not forwarded. Returns how it ended, or only what follows it if it is logged already.
+pub(crate) async fn settle<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    settlement: Settlement<P::Call>,
+) -> Result<(Ended, Option<P::Call>), Next> {
+    match settlement {
+        Settlement::Respond(response, request, call) => {
+            if call.is_some() {
+                client.accept_request();
+            }
+            client.release_head();
+            Ok((respond(phases, client, response, request).await, call))
+        }
+        Settlement::Handled(ended) => Ok((ended, None)),
+        Settlement::Unreadable(problem) => {
+            let linger = Next::Linger(LingeringClose::Body(client.max_body()));
+            Err(if refuse_unread(phases, client, &problem).await { linger } else { Next::Close })
+        }
+    }
+}
+
+/// The product's decision, which borrows from the head.
+enum Opened<C, R, H> {
+    Forward(C, H, bool),
+    Respond(Response, Option<C>),
+    Handle(R),
+}
+
+type OpenedRequest<'a, P, H> = (Framed, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>);
+
+fn open<'a, P: Phases, H>(
     phases: &P,
     client: &ClientStream,
     raw: &'a [u8],
     record: &mut Record<P::Log>,
-) -> Result<Decision<P, P::Handler<'a>>, Problem> {
+    begin: impl FnOnce(&P::Call, &Record<P::Log>, &WireHead<'_>, Framing) -> H,
+) -> Result<OpenedRequest<'a, P, H>, Problem> {
     let wire = WireHead::parse(raw)?;
     let head = Head::read(wire.lines())?;
     let mut request = Framed::read(&wire, &head)?;
@@ -327,8 +373,8 @@ fn open<'a, P: Phases>(
             let allows = |length| phases.request_body_filter(&call, length).is_ok();
             let is_complete =
                 request.body.is_over() || buffer::is_complete(request.body, client.buffered(), allows);
-            let head = head::begin_request(phases, &call, record, &wire, request.body);
-            Opened::Forward { call, head, is_complete }
+            let head = begin(&call, record, &wire, request.body);
+            Opened::Forward(call, head, is_complete)
         }
         RequestAction::Respond(response, call) => Opened::Respond(response, call),
         RequestAction::Handle(handler) => Opened::Handle(handler),
@@ -356,7 +402,7 @@ async fn handle<P: Phases>(
 }
 
 /// Buffers the body of a call before an upstream is chosen.
-async fn await_body<P: Phases>(
+pub(crate) async fn await_body<P: Phases>(
     phases: &P,
     client: &mut ClientStream,
     call: &P::Call,
@@ -385,7 +431,7 @@ async fn await_body<P: Phases>(
 /// Returns true if a request over a connection that calls share was sent so long ago that its server has taken it, and it
 /// cannot be sent again: then the end of the connection is the server's failure, and not that of a connection that had
 /// been idle too long.
-fn was_taken<L>(record: &Record<L>, is_idempotent: bool) -> bool {
+pub(crate) fn was_taken<L>(record: &Record<L>, is_idempotent: bool) -> bool {
     const TAKEN: Duration = Duration::from_secs(1);
     !is_idempotent && record.sent_at.is_some_and(|sent| sent.elapsed() >= TAKEN)
 }

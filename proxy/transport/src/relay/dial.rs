@@ -18,18 +18,18 @@ use crate::{
 };
 
 /// What makes connections.
-pub(super) struct Dialer(TransportConnector);
+pub(crate) struct Dialer(TransportConnector);
 
 /// As often a server is greeted that leaves at once.
 const GREETINGS: usize = 3;
 
 impl Dialer {
-    pub(super) fn new(conf: &ServerConf) -> Self {
+    pub(crate) fn new(conf: &ServerConf) -> Self {
         Self(TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf))))
     }
 
     /// A new connection, safe where it has to be.
-    pub(super) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
+    pub(crate) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
         let begun = Instant::now();
         let stream = self.0.new_stream(&target.peer).await?;
         match &target.connector {

@@ -45,7 +45,7 @@ enum Stage {
 
 /// How a call broke off.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// The client has left.
     ClientLeft,
     /// The framing of the client's body is malformed.
@@ -64,7 +64,7 @@ pub(super) enum Broken {
 
 impl Broken {
     /// Returns why nothing more comes from the client, or goes to it.
-    pub(super) fn of(client: &ClientStream) -> Self {
+    pub(crate) fn of(client: &ClientStream) -> Self {
         client.timeout().map_or(Self::ClientLeft, Self::ClientTimedOut)
     }
 }

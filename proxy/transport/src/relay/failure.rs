@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What to do about a call that broke off before its response began.
-pub(super) enum Recovery {
+pub(crate) enum Recovery {
     /// Send it again.
     Retry(Attempt),
     /// Respond with a problem.
@@ -42,7 +42,7 @@ impl Broken {
     }
 
     /// Records the limit that was exceeded, if one was.
-    pub(super) fn record(&self, phases: &impl Phases) {
+    pub(crate) fn record(&self, phases: &impl Phases) {
         if let Some(limit) = self.limit() {
             phases.record(Event::LimitExceeded(limit));
         }
@@ -50,7 +50,7 @@ impl Broken {
 }
 
 /// Returns the problem of a client whose request broke off, or `None` if it has left.
-pub(super) fn of_client(client: &ClientStream, broken: Broken) -> Option<Box<Problem>> {
+pub(crate) fn of_client(client: &ClientStream, broken: Broken) -> Option<Box<Problem>> {
     match broken {
         Broken::ClientMalformed => {
             Some(Problem::new(Code::HeaderMalformed, "the body's framing is broken").into())
@@ -70,7 +70,7 @@ pub(super) fn of_client(client: &ClientStream, broken: Broken) -> Option<Box<Pro
 
 /// Decides what to do. `was_idle` says that the connection had waited for the call, and `is_replayable` that the whole
 /// request is there to be sent again.
-pub(super) fn recover<P: Phases>(
+pub(crate) fn recover<P: Phases>(
     phases: &P,
     client: &ClientStream,
     call: &mut P::Call,
@@ -94,7 +94,7 @@ pub(super) fn recover<P: Phases>(
 }
 
 /// Notes that a response ended before it was complete: the client learns it by the end of the connection.
-pub(super) fn failed_late<P: Phases>(
+pub(crate) fn failed_late<P: Phases>(
     phases: &P,
     call: &mut P::Call,
     record: &mut Record<P::Log>,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 /// How much of a body is still to come, and how it is told from what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// So many bytes.
     Length(u64),
     /// Chunks of stated length, until one of none.
@@ -16,7 +16,7 @@ pub(super) enum Framing {
 
 /// What comes next in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chunks {
+pub(crate) enum Chunks {
     /// A line with a chunk's length.
     Size,
     /// So many bytes of a chunk.
@@ -31,15 +31,15 @@ pub(super) enum Chunks {
 
 /// A body whose framing is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken;
+pub(crate) struct Broken;
 
 /// What a look at some bytes came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Bytes of framing to be dropped before the data.
-    pub(super) skip: usize,
+    pub(crate) skip: usize,
     /// Bytes of the body after them. Neither: more bytes are needed, or the body is over.
-    pub(super) data: usize,
+    pub(crate) data: usize,
 }
 
 /// Longest line with a chunk's length. Extensions are dropped, which nobody uses.
@@ -49,15 +49,15 @@ const MAX_TRAILERS: usize = 8 << 10;
 
 impl Framing {
     /// A message without a body.
-    pub(super) const NONE: Self = Self::Length(0);
+    pub(crate) const NONE: Self = Self::Length(0);
 
     /// Whether the body is over. One that lasts until the connection ends never is before.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Length(0) | Self::Chunked(Chunks::Over))
     }
 
     /// Looks at the next bytes: what to drop, and what of the rest is the body's. Both count as taken.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Part, Broken> {
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Part, Broken> {
         match self {
             Self::Length(left) => {
                 let data = within(bytes.len(), *left);
@@ -149,7 +149,7 @@ fn within(length: usize, left: u64) -> usize {
 }
 
 /// Adds a chunk.
-pub(super) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
+pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if !data.is_empty() {
         // Writing to a vector cannot fail.
         let _written = write!(out, "{:x}\r\n", data.len());
@@ -159,7 +159,7 @@ pub(super) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
 }
 
 /// What a chunked body ends with.
-pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 #[cfg(test)]
 mod tests {

@@ -31,17 +31,42 @@ pub(super) fn begin_request<P: Phases>(
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     phases.upstream_request_filter(call, record, &mut RequestWriter { out: &mut out, wire });
-    // Writing to a vector cannot fail.
-    let _written = match body {
+    match body_header(wire, body) {
+        BodyHeader::None => {}
+        BodyHeader::ContentLength(length) => out.write_header_fmt("content-length", length),
+        BodyHeader::Chunked => out.write_header("transfer-encoding", b"chunked"),
+    }
+    out
+}
+
+/// The header that delimits a request's body towards the upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyHeader {
+    /// There is no body, and none is expected.
+    None,
+    /// Its length.
+    ContentLength(u64),
+    /// It comes in chunks.
+    Chunked,
+}
+
+/// Returns the header that delimits a request's body.
+pub(crate) fn body_header(wire: &WireHead<'_>, body: Framing) -> BodyHeader {
+    match body {
         Framing::Length(0)
             if wire.method == "GET" && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
         {
-            Ok(())
+            BodyHeader::None
         }
-        Framing::Length(length) => write!(out, "content-length: {length}\r\n"),
-        Framing::Chunked(_) | Framing::UntilClose => write!(out, "transfer-encoding: chunked\r\n"),
-    };
-    out
+        Framing::Length(length) => BodyHeader::ContentLength(length),
+        Framing::Chunked(_) | Framing::UntilClose => BodyHeader::Chunked,
+    }
+}
+
+/// Returns the client's headers that reach upstreams. Those that it nominated in `Connection` do not.
+pub(crate) fn forwarded<'r, 'a>(wire: &'r WireHead<'a>) -> impl Iterator<Item = (&'a str, &'a [u8])> + 'r {
+    let nominated = Nominated::of(wire.all("connection"));
+    wire.lines().filter(move |(name, _)| reaches_tool(name) && !is_framing(name) && !nominated.holds(name))
 }
 
 /// Returns the whole head, with the server that it is sent to.
@@ -80,20 +105,17 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
             out.extend_from_slice(query.as_bytes());
         }
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        let nominated = Nominated::of(wire.all("connection"));
-        for (name, value) in wire.lines() {
-            if reaches_tool(name) && !is_framing(name) && !nominated.holds(name) {
-                out.write_header(name, value);
-            }
+        for (name, value) in forwarded(wire) {
+            out.write_header(name, value);
         }
     }
 }
 
 /// What the head of a response says.
 #[derive(Debug)]
-pub(super) struct ResponseHead {
-    pub(super) status: u16,
-    pub(super) body: Framing,
+pub(crate) struct ResponseHead {
+    pub(crate) status: u16,
+    pub(crate) body: Framing,
     /// The stated length. That of a 304 is the length of the body that is not sent.
     stated: Option<u64>,
     /// Whether the connection can serve another call after the body.
@@ -104,7 +126,7 @@ pub(super) struct ResponseHead {
 
 /// How the end of a response's body is delimited for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyDelimiter {
+pub(crate) enum BodyDelimiter {
     /// As the upstream did: by this length, or because there is no body.
     AsStated(Option<u64>),
     /// By chunks.
@@ -118,7 +140,7 @@ pub(super) enum BodyDelimiter {
 pub(super) fn read_response(
     bytes: &[u8],
     out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>, &ResponseHead, &httparse::Response<'_, '_>, &Nominated<'_>),
+    write: impl FnOnce(&mut Vec<u8>, &ResponseHead, &httparse::Response<'_, '_>),
 ) -> Result<Option<ResponseHead>, Cause> {
     let mut lines = [const { std::mem::MaybeUninit::uninit() }; MAX_LINES];
     let mut response = httparse::Response::new(&mut []);
@@ -135,44 +157,48 @@ pub(super) fn read_response(
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(_) => return Err(Cause::Malformed),
     };
-    let size: usize = response.headers.iter().map(|line| line.name.len() + line.value.len() + 4).sum();
-    if size > MAX_HEADER_BYTES {
-        return Err(Cause::HeadersTooLarge);
-    }
-    let head = ResponseHead::of(&response, length)?;
+    let status = response.code.ok_or(Cause::Malformed)?;
+    let lines = || response.headers.iter().map(|line| (line.name, line.value));
+    let head = ResponseHead::read(status, response.version == Some(1), length, lines)?;
     if head.status >= 200 {
-        let connection = response.headers.iter().filter(|line| line.name.eq_ignore_ascii_case("connection"));
-        let nominated = Nominated::of(connection.map(|line| line.value));
-        write(out, &head, &response, &nominated);
+        write(out, &head, &response);
     }
     Ok(Some(head))
 }
 
 impl ResponseHead {
-    fn of(response: &httparse::Response<'_, '_>, length: usize) -> Result<Self, Cause> {
-        let status = response.code.ok_or(Cause::Malformed)?;
+    /// Reads the header lines of a response whose head has `length` bytes. `is_http11` says that its connection is kept
+    /// unless it says otherwise.
+    pub(crate) fn read<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
+        status: u16,
+        is_http11: bool,
+        length: usize,
+        lines: impl Fn() -> I,
+    ) -> Result<Self, Cause> {
+        if lines().map(|(name, value)| name.len() + value.len() + 4).sum::<usize>() > MAX_HEADER_BYTES {
+            return Err(Cause::HeadersTooLarge);
+        }
         // No other protocol was asked for.
         if !(100..600).contains(&status) || status == 101 {
             return Err(Cause::Malformed);
         }
-        let (mut stated, mut chunked, mut keep_alive) = (None, false, response.version == Some(1));
-        for line in response.headers.iter() {
-            if line.name.eq_ignore_ascii_case("content-length") {
-                let length = std::str::from_utf8(line.value)
-                    .ok()
-                    .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let (mut stated, mut chunked, mut keep_alive) = (None, false, is_http11);
+        for (name, value) in lines() {
+            if name.eq_ignore_ascii_case("content-length") {
+                let length =
+                    std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
                 let length: u64 = length.and_then(|text| text.parse().ok()).ok_or(Cause::Malformed)?;
                 if stated.is_some_and(|other| other != length) {
                     return Err(Cause::Malformed);
                 }
                 stated = Some(length);
-            } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
-                if chunked || !line.value.eq_ignore_ascii_case(b"chunked") {
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                if chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Cause::Malformed);
                 }
                 chunked = true;
-            } else if line.name.eq_ignore_ascii_case("connection") {
-                keep_alive &= !tokens(line.value).any(|token| token.eq_ignore_ascii_case(b"close"));
+            } else if name.eq_ignore_ascii_case("connection") {
+                keep_alive &= !tokens(value).any(|token| token.eq_ignore_ascii_case(b"close"));
             }
         }
         let body = match (status, stated, chunked) {
@@ -187,7 +213,7 @@ impl ResponseHead {
     }
 
     /// Returns how the end of the body is delimited for the client.
-    pub(super) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
+    pub(crate) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
         match self.body {
             Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
             Framing::Chunked(_) | Framing::UntilClose if is_http10 => BodyDelimiter::Close,
@@ -196,18 +222,19 @@ impl ResponseHead {
     }
 }
 
-/// Writes the head of the response to the client.
-pub(super) fn write_response(
+/// Writes the head of a response with these lines to the client.
+pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     out: &mut Vec<u8>,
-    response: &httparse::Response<'_, '_>,
-    nominated: &Nominated<'_>,
+    (status, reason): (u16, &str),
+    lines: impl Fn() -> I,
     (delimiter, close): (BodyDelimiter, bool),
-    filter: impl FnOnce(&mut ResponseWriter<'_>),
+    filter: impl FnOnce(&mut ResponseWriter<'_, I>),
 ) {
-    let reason = response.reason.unwrap_or_default();
+    let connection = lines().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
+    let nominated = Nominated::of(connection.map(|(_, value)| value));
     // Writing to a vector cannot fail.
-    let _written = write!(out, "HTTP/1.1 {} {reason}\r\n", response.code.unwrap_or_default());
-    let mut head = ResponseWriter { out, lines: response.headers, nominated, dated: false };
+    let _written = write!(out, "HTTP/1.1 {status} {reason}\r\n");
+    let mut head = ResponseWriter { out, lines: Some(lines()), nominated: &nominated, dated: false };
     filter(&mut head);
     if !head.dated {
         head.write_header("date", get_cached_date().as_bytes());
@@ -224,15 +251,16 @@ pub(super) fn write_response(
 }
 
 /// The head of a response while the product writes it.
-pub(super) struct ResponseWriter<'r> {
+pub(crate) struct ResponseWriter<'r, I> {
     out: &'r mut Vec<u8>,
-    lines: &'r [httparse::Header<'r>],
+    /// The upstream's headers, until they are written.
+    lines: Option<I>,
     nominated: &'r Nominated<'r>,
     /// Whether the upstream's date was kept.
     dated: bool,
 }
 
-impl Headers for ResponseWriter<'_> {
+impl<I> Headers for ResponseWriter<'_, I> {
     fn write_header(&mut self, name: &str, value: &[u8]) {
         self.out.write_header(name, value);
     }
@@ -242,15 +270,14 @@ impl Headers for ResponseWriter<'_> {
     }
 }
 
-impl UpstreamResponse for ResponseWriter<'_> {
+impl<'r, I: Iterator<Item = (&'r str, &'r [u8])>> UpstreamResponse for ResponseWriter<'_, I> {
     fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
-        for line in self.lines {
-            let name = line.name;
+        for (name, value) in self.lines.take().into_iter().flatten() {
             if !reaches_client(name) || is_framing(name) || self.nominated.holds(name) || !keep(name) {
                 continue;
             }
             self.dated |= name.eq_ignore_ascii_case("date");
-            self.out.write_header(name, line.value);
+            self.out.write_header(name, value);
         }
     }
 }

@@ -10,17 +10,17 @@ use crate::wire::WireHead;
 
 /// The framing of a request, and what it asks of the connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Framed {
-    pub(super) body: Framing,
-    pub(super) is_http10: bool,
-    pub(super) is_head: bool,
-    pub(super) is_idempotent: bool,
+pub(crate) struct Framed {
+    pub(crate) body: Framing,
+    pub(crate) is_http10: bool,
+    pub(crate) is_head: bool,
+    pub(crate) is_idempotent: bool,
     /// Whether the request is the last of its connection.
-    pub(super) close: bool,
+    pub(crate) close: bool,
     /// Whether the client waits for a 100 before it sends its body.
-    pub(super) expects_continue: bool,
+    pub(crate) expects_continue: bool,
     /// Maximum number of bytes of its body that are dropped if it is refused.
-    pub(super) max_body: u64,
+    pub(crate) max_body: u64,
 }
 
 impl Framed {
@@ -28,7 +28,7 @@ impl Framed {
     ///
     /// # Errors
     /// Returns a problem if `Expect` is sent twice.
-    pub(super) fn read(wire: &WireHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
+    pub(crate) fn read(wire: &WireHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
         let body = match (head.chunked, head.content_length) {
             (true, _) => Framing::Chunked(Chunks::Size),
             (false, length) => length.map_or(Framing::NONE, Framing::Length),
@@ -46,11 +46,18 @@ impl Framed {
     }
 
     /// Returns the framing of what is left of the request once some of its body was taken.
-    pub(super) fn after(self, upload: Option<&Upload>) -> Self {
-        upload.map_or(self, |upload| Self {
-            body: if upload.is_read() { Framing::NONE } else { Framing::UntilClose },
-            ..self
-        })
+    pub(crate) fn after(self, upload: Option<&Upload>) -> Self {
+        upload.map_or(self, |upload| self.begun(upload.is_read()))
+    }
+
+    /// Returns the framing of a request whose client does not wait for a 100.
+    pub(crate) const fn continued(self) -> Self {
+        Self { expects_continue: false, ..self }
+    }
+
+    /// Returns the framing of what is left of the request once some of its body was taken, or all.
+    pub(crate) const fn begun(self, is_read: bool) -> Self {
+        Self { body: if is_read { Framing::NONE } else { Framing::UntilClose }, ..self }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
 const SMALL_BODY: u64 = 64 << 10;
 
 /// Responds with a problem.
-pub(super) async fn refuse<P: Phases>(
+pub(crate) async fn refuse<P: Phases>(
     phases: &P,
     client: &mut ClientStream,
     call: &P::Call,
@@ -31,7 +31,7 @@ pub(super) async fn refuse<P: Phases>(
 }
 
 /// Sends a response. A small body that is on its way is read, so that the connection can serve the next request.
-pub(super) async fn respond(
+pub(crate) async fn respond(
     phases: &impl Phases,
     client: &mut ClientStream,
     response: Response,

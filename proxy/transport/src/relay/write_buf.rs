@@ -10,9 +10,9 @@ use tokio::io::AsyncWrite;
 
 /// Bytes on their way out.
 #[derive(Debug, Default)]
-pub(super) struct WriteBuf {
+pub(crate) struct WriteBuf {
     /// What was not written yet, and before it what was.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     sent: usize,
     /// Whether something was handed to the connection that it may still hold.
     unflushed: bool,
@@ -20,12 +20,12 @@ pub(super) struct WriteBuf {
 }
 
 impl WriteBuf {
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
     }
 
     /// Ready once everything is written and flushed; then it is empty.
-    pub(super) fn poll_empty<W: AsyncWrite + Unpin>(
+    pub(crate) fn poll_empty<W: AsyncWrite + Unpin>(
         &mut self,
         to: &mut W,
         context: &mut Context<'_>,
@@ -48,12 +48,12 @@ impl WriteBuf {
     }
 
     /// Whether the other end is who is waited for.
-    pub(super) const fn is_stuck(&self) -> bool {
+    pub(crate) const fn is_stuck(&self) -> bool {
         self.unflushed
     }
 
     /// Whether the other end has taken something since this was asked last.
-    pub(super) const fn has_moved(&mut self) -> bool {
+    pub(crate) const fn has_moved(&mut self) -> bool {
         std::mem::replace(&mut self.moved, false)
     }
 }

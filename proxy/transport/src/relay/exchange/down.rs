@@ -164,13 +164,15 @@ impl<P: Phases> Exchange<'_, P> {
         // A response before the end of the body leaves a rest that is not read.
         let last = self.up.stage != Stage::Over || self.phases.drain().has_begun();
         let Self { phases, call, record, client, timeouts, deadline, .. } = self;
-        let found = head::read_response(read, &mut unsent.bytes, |out, head, response, nominated| {
+        let found = head::read_response(read, &mut unsent.bytes, |out, head, response| {
             *delimiter = head.delimiter(*is_http10);
             *close |= last || *delimiter == BodyDelimiter::Close;
             record.responded_at = Some(Instant::now());
             deadline.arm_pause(client, timeouts.pause);
-            head::write_response(out, response, nominated, (*delimiter, *close), |lines| {
-                phases.upstream_response_filter(call, record, head.status, lines);
+            let lines = || response.headers.iter().map(|line| (line.name, line.value));
+            let status_line = (head.status, response.reason.unwrap_or_default());
+            head::write_response(out, status_line, lines, (*delimiter, *close), |head_lines| {
+                phases.upstream_response_filter(call, record, head.status, head_lines);
             });
         });
         let head = match found {

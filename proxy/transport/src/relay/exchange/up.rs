@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The request on its way to the tool.
-pub(in crate::relay) struct Upload {
+pub(crate) struct Upload {
     body: Framing,
     chunked: bool,
     /// What was read and not looked at.

@@ -1,0 +1,88 @@
+//! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, connects to upstreams over
+//! HTTP/1.1 and HTTP/2, keeps their connections and carries the messages. The client's side is the same as before the
+//! relay: this is a downstream session of its own to Pingora, so that limits, timeouts and heads are what they are there.
+
+mod client_session;
+mod exchange;
+mod failure;
+mod head;
+mod peer;
+mod phases;
+
+use std::{future::poll_fn, sync::Arc, task::Poll};
+
+use pingora_core::{
+    apps::HttpServerApp as _,
+    protocols::http::ServerSession,
+    server::{ShutdownWatch, configuration::ServerConf},
+};
+use pingora_proxy::{HttpProxy, http_proxy};
+use tokio::sync::watch;
+
+use self::{
+    client_session::ClientSession,
+    exchange::{Exchange, Shared},
+    peer::Peers,
+    phases::Adapter,
+};
+use crate::{client::ClientStream, hooks::Phases, relay::Next};
+
+/// Pingora's own limit on attempts. The product decides about retries.
+const MAX_ATTEMPTS: usize = 1_000;
+
+/// Forwards requests to upstreams.
+pub struct PingoraProxy<P: Phases> {
+    phases: P,
+    proxy: Arc<HttpProxy<Adapter<P>>>,
+    /// Never set: a graceful shutdown reaches Pingora by the responses it is given.
+    shutdown: ShutdownWatch,
+}
+
+impl<P: Phases> PingoraProxy<P> {
+    /// Returns a proxy that keeps so many idle connections of each version of HTTP.
+    #[must_use]
+    pub fn new(conf: &ServerConf, phases: P, idle_connections: usize) -> Self {
+        let peers = Peers::new(conf, idle_connections > 0);
+        let conf = ServerConf {
+            threads: 1,
+            // For each thread: the pool is one. It cannot be empty: without a place in it, a connection is closed by its
+            // idle timeout.
+            upstream_keepalive_pool_size: idle_connections.max(1),
+            max_retries: MAX_ATTEMPTS,
+            ..ServerConf::default()
+        };
+        let proxy = http_proxy(&Arc::new(conf), Adapter::new(peers));
+        Self { phases, proxy: Arc::new(proxy), shutdown: watch::channel(false).1 }
+    }
+
+    /// Serves the request whose head the client has sent. `last` says that the connection must serve no other. Returns the
+    /// connection and what becomes of it, or `None` if it is closed.
+    pub(crate) async fn serve(
+        &self,
+        client: Box<ClientStream>,
+        last: bool,
+    ) -> Option<(Box<ClientStream>, Next)> {
+        let shared = Shared::new(Exchange::new(self.phases.clone(), client, last));
+        let session = ServerSession::new_custom(Box::new(ClientSession::new(shared.clone())));
+        let mut process = self.proxy.process_new_http(session, &self.shutdown);
+        let stalled = poll_fn(|context| {
+            shared.with(Exchange::begin_poll);
+            match process.as_mut().poll(context) {
+                Poll::Ready(_reused) => Poll::Ready(None),
+                Poll::Pending => shared
+                    .with(|exchange| exchange.poll_unwatched(context))
+                    .unwrap_or(Poll::Pending)
+                    .map(Some),
+            }
+        })
+        .await;
+        drop(process);
+        let mut exchange = shared.take()?;
+        if let Some(broken) = stalled {
+            exchange.fail_finally(broken);
+            exchange.conclude().await;
+            exchange.log();
+        }
+        Some((exchange.client, exchange.next))
+    }
+}

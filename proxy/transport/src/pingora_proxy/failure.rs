@@ -1,0 +1,38 @@
+//! What an error of Pingora's says of an upstream.
+
+use pingora_core::{Error, ErrorType, RetryType};
+
+use crate::{hooks::Cause, relay::exchange::Broken};
+
+/// Returns how a call broke off that was sent to an upstream.
+pub(super) fn of_upstream(error: &Error) -> Broken {
+    if is_unprocessed(error) {
+        return Broken::Unprocessed;
+    }
+    // So Pingora marks the end of a connection before a response that may be the end of one that had been idle too long.
+    let is_heard = !matches!(error.retry, RetryType::ReusedOnly);
+    Broken::Upstream(cause(error), is_heard)
+}
+
+/// Returns true if the server says that it has not processed the request: it refused the stream, or is going away.
+fn is_unprocessed(error: &Error) -> bool {
+    *error.etype() == ErrorType::H2Error && matches!(error.retry, RetryType::Decided(true))
+}
+
+fn cause(error: &Error) -> Cause {
+    match error.etype() {
+        ErrorType::ReadTimedout | ErrorType::WriteTimedout => Cause::Timeout,
+        ErrorType::InvalidHTTPHeader if is_too_large(error) => Cause::HeadersTooLarge,
+        ErrorType::InvalidHTTPHeader | ErrorType::H1Error | ErrorType::InvalidH2 | ErrorType::H2Downgrade => {
+            Cause::Malformed
+        }
+        ErrorType::H2Error if error.root_cause().downcast_ref().is_some_and(h2::Error::is_library) => {
+            Cause::Malformed
+        }
+        _ => Cause::Terminated,
+    }
+}
+
+fn is_too_large(error: &Error) -> bool {
+    error.context.as_ref().is_some_and(|context| context.as_str().contains("header larger than"))
+}

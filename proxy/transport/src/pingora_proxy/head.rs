@@ -1,0 +1,130 @@
+//! The heads of a forwarded call, as Pingora has them.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Uri, Version, uri::Scheme};
+use pingora_core::{Error, ErrorType, OrErr as _, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
+
+use crate::{
+    hooks::{Headers, Phases, UpstreamRequest},
+    record::Record,
+    relay::{
+        framing::Framing,
+        head::{BodyHeader, body_header, forwarded},
+    },
+    wire::WireHead,
+};
+
+/// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client nominated in `Connection` is
+/// passed on, and nothing that the product writes can be nominated. `raw` is what `wire` was read from.
+pub(super) fn begin_request<P: Phases>(
+    phases: &P,
+    call: &P::Call,
+    record: &Record<P::Log>,
+    (wire, raw): (&WireHead<'_>, &Bytes),
+    body: Framing,
+) -> Result<RequestHeader> {
+    let method = Method::from_bytes(wire.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
+    let mut header = RequestHeader::build(method, b"/", Some(16))?;
+    header.set_version(Version::HTTP_11);
+    let mut writer = RequestWriter { header, wire, raw, fault: None };
+    phases.upstream_request_filter(call, record, &mut writer);
+    match body_header(wire, body) {
+        BodyHeader::None => {}
+        BodyHeader::ContentLength(length) => writer.write_header_fmt("content-length", length),
+        BodyHeader::Chunked => writer.write_header("transfer-encoding", b"chunked"),
+    }
+    writer.fault.map_or(Ok(writer.header), Err)
+}
+
+/// Writes the server that a request is sent to.
+pub(super) fn address_request(header: &mut RequestHeader, authority: &str, is_tls: bool) -> Result<()> {
+    if header.version != Version::HTTP_2 {
+        return header.append_header(http::header::HOST, authority).map(drop);
+    }
+    let scheme = if is_tls { Scheme::HTTPS } else { Scheme::HTTP };
+    let mut parts = header.uri.clone().into_parts();
+    parts.scheme = Some(scheme);
+    parts.authority = Some(authority.parse().or_err(ErrorType::InvalidHTTPHeader, "authority")?);
+    header.set_uri(Uri::from_parts(parts).or_err(ErrorType::InvalidHTTPHeader, "target")?);
+    Ok(())
+}
+
+/// Returns the header lines of a response, in the case that they came in.
+pub(super) fn lines(response: &ResponseHeader) -> impl Iterator<Item = (&str, &[u8])> {
+    let text = |name| std::str::from_utf8(name).unwrap_or_default();
+    let as_sent =
+        response.case_header_iter().map(move |(name, value)| (text(name.as_slice()), value.as_bytes()));
+    // Over HTTP/2 there is no case.
+    let rest = if response.has_case() { 0 } else { usize::MAX };
+    let lower = response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    as_sent.chain(lower.take(rest))
+}
+
+struct RequestWriter<'r, 'a> {
+    header: RequestHeader,
+    wire: &'r WireHead<'a>,
+    raw: &'r Bytes,
+    fault: Option<Box<Error>>,
+}
+
+impl RequestWriter<'_, '_> {
+    fn append(&mut self, name: Bytes, value: Bytes) {
+        let appended = HeaderValue::from_maybe_shared(value)
+            .or_err(ErrorType::InvalidHTTPHeader, "value")
+            .and_then(|value| self.header.append_header(name, value))
+            .map(drop);
+        self.note(appended);
+    }
+
+    fn note(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.fault.get_or_insert(error);
+        }
+    }
+}
+
+impl Headers for RequestWriter<'_, '_> {
+    fn write_header(&mut self, name: &str, value: &[u8]) {
+        self.append(Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value));
+    }
+
+    fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {
+        let mut text = String::with_capacity(40);
+        // Writing to a string cannot fail.
+        let _written = write!(text, "{value}");
+        self.append(Bytes::copy_from_slice(name.as_bytes()), Bytes::from(text));
+    }
+}
+
+impl UpstreamRequest for RequestWriter<'_, '_> {
+    fn begin(&mut self, path: &[&str]) {
+        let mut target = path.concat();
+        if let Some((_, query)) = self.wire.target.split_once('?') {
+            target.push('?');
+            target.push_str(query);
+        }
+        let set = self.header.set_raw_path(target.as_bytes());
+        let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
+        self.note(set);
+        for (name, value) in forwarded(self.wire) {
+            self.append(self.raw.slice_ref(name.as_bytes()), self.raw.slice_ref(value));
+        }
+    }
+}
+
+/// Escapes what a URI must not contain (RFC 3986, section 2), and what Pingora does not take.
+fn escape(target: &str) -> String {
+    let mut escaped = String::with_capacity(target.len() + 16);
+    for byte in target.bytes() {
+        if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _written = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}

@@ -1,0 +1,300 @@
+//! Pingora's phases: each calls the product's hook of the same name.
+
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pingora_core::{
+    Error, ErrorType, Result, modules::http::HttpModules, protocols::Digest, upstreams::peer::HttpPeer,
+};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
+
+use super::{
+    exchange::{Exchange, Forward, Shared},
+    failure, head,
+    peer::{Peers, is_other_version},
+};
+use crate::{
+    hooks::{AfterFailure, Phases},
+    relay::{Decision, Forwarded, Settlement, await_body, decide, settle},
+};
+
+/// The product as Pingora calls it.
+pub(super) struct Adapter<P> {
+    peers: Peers,
+    /// Each exchange has it.
+    phases: PhantomData<fn() -> P>,
+}
+
+impl<P> Adapter<P> {
+    pub(super) const fn new(peers: Peers) -> Self {
+        Self { peers, phases: PhantomData }
+    }
+}
+
+/// What cannot be, or a client that has left.
+fn aborted() -> Box<Error> {
+    Error::new_in(ErrorType::InternalError)
+}
+
+/// The exchange of a request, once `request_filter` knows it.
+pub(super) struct Context<P: Phases>(Option<Shared<P>>);
+
+impl<P: Phases> Context<P> {
+    fn with<R>(&self, f: impl FnOnce(&mut Exchange<P>) -> Option<R>) -> Result<R> {
+        self.0.as_ref().and_then(|shared| shared.with(f)).flatten().ok_or_else(aborted)
+    }
+
+    /// Takes the exchange, for a phase that waits.
+    fn take(&self) -> Result<(Shared<P>, Box<Exchange<P>>)> {
+        let shared = self.0.as_ref().ok_or_else(aborted)?;
+        Ok((shared.clone(), shared.take().ok_or_else(aborted)?))
+    }
+}
+
+#[async_trait]
+impl<P: Phases> ProxyHttp for Adapter<P> {
+    type CTX = Context<P>;
+
+    fn new_ctx(&self) -> Context<P> {
+        Context(None)
+    }
+
+    fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
+
+    /// Decides what becomes of the request, and responds unless it is forwarded. The beginning of a body is waited for here,
+    /// before an upstream is chosen.
+    async fn request_filter(&self, session: &mut Session, context: &mut Context<P>) -> Result<bool> {
+        context.0 = std::mem::take(session.req_header_mut().extensions_mut()).remove();
+        let (shared, mut exchange) = context.take()?;
+        let header = filter_request(&mut exchange).await;
+        shared.put(exchange);
+        Ok(match header {
+            Some(header) => {
+                *session.req_header_mut() = header;
+                false
+            }
+            None => true,
+        })
+    }
+
+    async fn upstream_peer(&self, _session: &mut Session, context: &mut Context<P>) -> Result<Box<HttpPeer>> {
+        let is_idempotent =
+            context.with(|exchange| Some(exchange.forward.as_ref()?.request.is_idempotent))?;
+        if !is_idempotent {
+            // A POST must not be retried, so let this thread process a pending FIN before it reuses an idle connection.
+            tokio::task::yield_now().await;
+        }
+        context.with(|exchange| {
+            let Exchange { phases, record, call, forward, .. } = exchange;
+            let (forward, call) = (forward.as_mut()?, call.as_mut()?);
+            if !std::mem::take(&mut forward.is_chosen) {
+                match phases.upstream_peer(call, record) {
+                    Ok(attempt) => forward.attempt = Some(attempt),
+                    Err(problem) => {
+                        forward.refusal = Some(problem);
+                        return None;
+                    }
+                }
+            }
+            record.attempts += 1;
+            let (peer, is_http2) = self.peers.peer(&forward.attempt.as_ref()?.target);
+            forward.is_http2 = is_http2;
+            Some(peer)
+        })
+    }
+
+    fn fail_to_connect(
+        &self,
+        _session: &mut Session,
+        _peer: &HttpPeer,
+        context: &mut Context<P>,
+        mut error: Box<Error>,
+    ) -> Box<Error> {
+        let retry = context.with(|exchange| {
+            let Exchange { phases, record, call, forward, .. } = exchange;
+            let (forward, call) = (forward.as_mut()?, call.as_mut()?);
+            if is_other_version(&error) && !std::mem::replace(&mut forward.is_version_known, true) {
+                // The same attempt, over the version that the server has chosen.
+                record.attempts -= 1;
+                forward.is_chosen = true;
+                return Some(true);
+            }
+            match phases.fail_to_connect(call, record, error.etype(), true) {
+                AfterFailure::Retry(attempt) => {
+                    forward.choose(attempt);
+                    Some(true)
+                }
+                AfterFailure::GiveUp(problem) => {
+                    forward.refusal = Some(problem);
+                    Some(false)
+                }
+            }
+        });
+        error.set_retry(retry.unwrap_or(false));
+        error
+    }
+
+    async fn connected_to_upstream(
+        &self,
+        _session: &mut Session,
+        is_reused: bool,
+        _peer: &HttpPeer,
+        _socket: std::os::unix::io::RawFd,
+        _digest: Option<&Digest>,
+        context: &mut Context<P>,
+    ) -> Result<()> {
+        context.with(|exchange| {
+            exchange.forward.as_mut()?.was_idle = is_reused;
+            Some(())
+        })
+    }
+
+    /// The product has written the head when the request came, because it is the same for all upstreams. This adds which one
+    /// it is sent to.
+    async fn upstream_request_filter(
+        &self,
+        _session: &mut Session,
+        request: &mut RequestHeader,
+        context: &mut Context<P>,
+    ) -> Result<()> {
+        let expects_continue = context.with(|exchange| {
+            let forward = exchange.forward.as_mut()?;
+            let target = &forward.attempt.as_ref()?.target;
+            head::address_request(request, &target.authority, target.connector.is_some()).ok()?;
+            let expects = std::mem::take(&mut forward.request.expects_continue);
+            Some(expects && !forward.request.is_http10)
+        })?;
+        if expects_continue {
+            // All of the body has come, or there is none: what is left is to keep to the protocol.
+            let (shared, mut exchange) = context.take()?;
+            let sent = exchange.client.send_continue().await;
+            if sent.is_err() {
+                exchange.client_left();
+            }
+            shared.put(exchange);
+            sent.map_err(|_| aborted())?;
+        }
+        context.with(|exchange| Some(exchange.begin_attempt()))
+    }
+
+    async fn request_body_filter(
+        &self,
+        _session: &mut Session,
+        body: &mut Option<Bytes>,
+        _is_end: bool,
+        context: &mut Context<P>,
+    ) -> Result<()> {
+        let length = body.as_ref().map_or(0, Bytes::len);
+        context.with(|exchange| exchange.filter_body(length).ok())
+    }
+
+    async fn upstream_response_filter(
+        &self,
+        _session: &mut Session,
+        response: &mut ResponseHeader,
+        context: &mut Context<P>,
+    ) -> Result<()> {
+        context.with(|exchange| exchange.begin_response(response).ok())
+    }
+
+    fn error_while_proxy(
+        &self,
+        _peer: &HttpPeer,
+        _session: &mut Session,
+        mut error: Box<Error>,
+        context: &mut Context<P>,
+        _is_reused: bool,
+    ) -> Box<Error> {
+        let retry = context.with(|exchange| {
+            let broken = exchange.take_broken(|| failure::of_upstream(&error));
+            Some(exchange.fail(broken))
+        });
+        error.set_retry(retry.unwrap_or(false));
+        error
+    }
+
+    async fn fail_to_proxy(
+        &self,
+        _session: &mut Session,
+        _error: &Error,
+        context: &mut Context<P>,
+    ) -> FailToProxy {
+        let Ok((shared, mut exchange)) = context.take() else {
+            return FailToProxy { error_code: 0, can_reuse_downstream: false };
+        };
+        exchange.conclude().await;
+        let error_code = exchange.ended.map_or(0, |ended| ended.status);
+        shared.put(exchange);
+        FailToProxy { error_code, can_reuse_downstream: false }
+    }
+
+    async fn logging(&self, _session: &mut Session, _error: Option<&Error>, context: &mut Context<P>) {
+        // Without an exchange there is nothing to log.
+        let _logged = context.with(|exchange| Some(exchange.log()));
+    }
+
+    /// The product has its own log.
+    fn suppress_error_log(&self, _session: &Session, _context: &Context<P>, _error: &Error) -> bool {
+        true
+    }
+
+    fn suppress_proxy_warn_log(
+        &self,
+        _session: &Session,
+        _context: &Context<P>,
+        _error: &Error,
+        _about: ProxyWarnLogContext,
+    ) -> bool {
+        true
+    }
+}
+
+/// Reads the head of the request and the beginning of its body. Returns the head of the request to the upstream, or `None`
+/// if the request has its response.
+async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<RequestHeader> {
+    let Exchange { phases, client, record, is_last, .. } = exchange;
+    let raw = Bytes::from(client.take_head());
+    let decision = decide(phases, client, &raw, record, *is_last, |call, record, wire, body| {
+        head::begin_request(phases, call, record, (wire, &raw), body)
+    })
+    .await;
+    drop(raw);
+    let Forwarded { call, request, head, is_complete } = match decision {
+        Decision::Forward(forwarded) => forwarded,
+        Decision::Settle(settlement) => {
+            respond(exchange, settlement).await;
+            return None;
+        }
+    };
+    client.accept_request();
+    client.release_head();
+    exchange.forward = Some(Forward::new(request));
+    let header = match head {
+        Ok(header) => header,
+        Err(error) => {
+            log::error!("request refused by pingora: error={error}");
+            exchange.call = Some(call);
+            exchange.conclude().await;
+            return None;
+        }
+    };
+    if !is_complete {
+        // In a box of its own: calls whose body came with its head keep no room for it.
+        if let Err(ended) = Box::pin(await_body(phases, client, &call, record, request)).await {
+            (exchange.call, exchange.ended) = (Some(call), Some(ended));
+            return None;
+        }
+        exchange.forward = Some(Forward::new(request.continued()));
+    }
+    exchange.call = Some(call);
+    Some(header)
+}
+
+async fn respond<P: Phases>(exchange: &mut Exchange<P>, settlement: Settlement<P::Call>) {
+    match settle(&exchange.phases, &mut exchange.client, settlement).await {
+        Ok((ended, call)) => (exchange.ended, exchange.call) = (Some(ended), call),
+        Err(next) => exchange.end_logged(next),
+    }
+}
