@@ -66,12 +66,13 @@ fn modules_of_edge_and_proxy_form_no_import_circle() {
     }
 }
 
-/// Reports the circles of the transport: they are not gone yet.
+/// The circle of HTTP/2 towards upstreams does not count, because `pingora-proxy` replaces that module.
 #[test]
-fn import_circles_of_the_transport_are_reported() {
+fn modules_of_transport_form_no_import_circle() {
     let modules = crate_modules("proxy/transport");
-    assert!(modules.len() > 10, "only {} modules found", modules.len());
-    println!("import circles of proxy/transport: {:#?}", circles(&modules));
+    let mut circles = circles(&modules);
+    circles.retain(|circle| !circle.iter().all(|module| module.starts_with("http2::tools::")));
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]

@@ -119,7 +119,10 @@ fn read_source(text: &str) -> Result<Source, proc_macro2::LexError> {
                 if named.len() < 2 || matches!(named.first().map(String::as_str), Some("crate" | "super")) {
                     continue;
                 }
-                exports.extend(named.last().cloned().map(|last| (last, named)));
+                // A path of one name is a macro of this module.
+                if named.len() > 1 {
+                    exports.extend(named.last().cloned().map(|last| (last, named)));
+                }
             }
         } else {
             let visibility =

@@ -13,7 +13,7 @@ use shared::{
 
 use super::{Direct, Reply, RequestScheme, documents::Document};
 use crate::config::DirectConfig;
-use transport::{clock, hooks::Request, relay::Incoming};
+use transport::{clock, hooks::Request, incoming::Incoming};
 
 /// A request for the gateway itself, with what its head says.
 pub struct OwnRequest<'a> {
@@ -61,9 +61,9 @@ impl<'a> OwnRequest<'a> {
         query: Option<&'a str>,
         scheme: RequestScheme<'a>,
     ) -> Result<Self, Problem> {
-        let wire = request.wire;
-        let idempotency_key = wire.only(IDEMPOTENCY_KEY)?;
-        let authorization = wire.all("authorization").next();
+        let raw = request.raw;
+        let idempotency_key = raw.only(IDEMPOTENCY_KEY)?;
+        let authorization = raw.all("authorization").next();
         Ok(Self {
             direct: Arc::clone(direct),
             route,
@@ -71,8 +71,8 @@ impl<'a> OwnRequest<'a> {
             authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
             // Bytes that are not UTF-8 are refused like any other malformed key.
             idempotency_key: idempotency_key.map(|value| std::str::from_utf8(value).unwrap_or_default()),
-            if_none_match: wire.all("if-none-match").collect(),
-            accept_encoding: wire.all("accept-encoding").collect(),
+            if_none_match: raw.all("if-none-match").collect(),
+            accept_encoding: raw.all("accept-encoding").collect(),
             query,
             scheme,
         })

@@ -9,7 +9,7 @@ use crate::{
     call::Record,
     direct::{Outcome, OwnRequest},
 };
-use transport::{hooks::Handler, relay::Incoming, response::Response};
+use transport::{hooks::Handler, incoming::Incoming, response::Response};
 
 /// The handler of a request for the keys API or the documentation.
 pub struct OwnHandler<'a>(pub(super) OwnRequest<'a>);

@@ -37,7 +37,7 @@ use crate::{
 use transport::{
     clock::{self, Monotonic},
     hooks::{Request, RequestAction},
-    wire::WireHead,
+    request_head::RawHead,
 };
 
 type Action<'a> = RequestAction<Call, OwnHandler<'a>>;
@@ -49,12 +49,12 @@ pub(super) fn request_filter<'a>(
     record: &mut Record,
 ) -> Action<'a> {
     if state.access_log.wants_timings() {
-        record.log.trace_id = trace(request.wire);
+        record.log.trace_id = trace(request.raw);
     }
     match decide(state, request, record) {
         Ok(action) => action,
         Err(problem) => {
-            record.log.refused_call = RefusedCall::parse(request.wire.method, request.wire.target);
+            record.log.refused_call = RefusedCall::parse(request.raw.method, request.raw.target);
             let problem = throttle_refusal(state, request.address, problem);
             RequestAction::Respond(refuse(state, None, record, &problem), None)
         }
@@ -62,18 +62,18 @@ pub(super) fn request_filter<'a>(
 }
 
 fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> Result<Action<'a>, Problem> {
-    let wire = request.wire;
-    let (route, query) = Route::read(wire.method, wire.target)?;
+    let raw = request.raw;
+    let (route, query) = Route::read(raw.method, raw.target)?;
     let response = match route {
         Route::CallTool(call) => return call_tool(state, request, record, &call),
         Route::Gateway(route) => return own_request(state, request, record, route, query),
         Route::KeyChanges => return Err(no_feed(&state.mode)),
         Route::Health => {
-            record.log.proof = probe_proof(state, wire);
+            record.log.proof = probe_proof(state, raw);
             Response::health()
         }
         Route::Status => {
-            record.log.proof = probe_proof(state, wire);
+            record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
         Route::Preflight(methods) => Response::preflight(methods),
@@ -92,7 +92,7 @@ fn own_request<'a>(
     match &state.mode {
         Mode::Edge(_) => Err(tools_only()),
         Mode::Direct(direct) => {
-            let scheme = request_scheme(request.wire, record.log.secure, request.address);
+            let scheme = request_scheme(request.raw, record.log.secure, request.address);
             Ok(RequestAction::Handle(OwnHandler(OwnRequest::new(direct, route, request, query, scheme)?)))
         }
     }
@@ -116,16 +116,16 @@ fn call_tool<'a>(
     record: &mut Record,
     target: &ToolCall<'_>,
 ) -> Result<Action<'a>, Problem> {
-    let (wire, head, config) = (request.wire, request.head, state.config.load());
+    let (raw, head, config) = (request.raw, request.head, state.config.load());
     let pool = state.pool(target.tool);
     record.max_body = pool.config.settings.max_body;
     let Admitted { key_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
-            let grant = grant::verify(state, edge, record, wire, target, &config.server.data_centre)?;
+            let grant = grant::verify(state, edge, record, raw, target, &config.server.data_centre)?;
             Admitted { key_id: grant.key_id, tier: grant.tier, charged: None, denied: None }
         }
         Mode::Direct(direct) => {
-            let scheme = request_scheme(wire, record.log.secure, request.address);
+            let scheme = request_scheme(raw, record.log.secure, request.address);
             key::admit(direct, record, head, scheme, &pool)?
         }
     };
@@ -171,14 +171,14 @@ fn check(
 }
 
 /// Returns the trace id of the client (W3C Trace Context), if it sent one.
-fn trace(wire: &WireHead<'_>) -> Option<Box<str>> {
-    let parent = std::str::from_utf8(wire.only("traceparent").ok().flatten()?).ok()?;
+fn trace(raw: &RawHead<'_>) -> Option<Box<str>> {
+    let parent = std::str::from_utf8(raw.only("traceparent").ok().flatten()?).ok()?;
     shared::trace::trace_id(parent).map(Box::from)
 }
 
 /// Returns the proof for the response to a probe of the edge. Returns `None` if the probe has no request id.
-fn probe_proof(state: &State, wire: &WireHead<'_>) -> Option<Proof> {
-    let id = std::str::from_utf8(wire.only(REQUEST_ID).ok().flatten()?).ok().and_then(RequestId::parse)?;
+fn probe_proof(state: &State, raw: &RawHead<'_>) -> Option<Proof> {
+    let id = std::str::from_utf8(raw.only(REQUEST_ID).ok().flatten()?).ok().and_then(RequestId::parse)?;
     match &state.mode {
         Mode::Edge(edge) => {
             let (config, grants) = (state.config.load(), edge.config.load());
@@ -196,11 +196,11 @@ pub(super) fn is_secure(state: &State, is_tls: bool) -> bool {
 
 /// Returns the scheme and host of a request. Calls `peer` only if the client's address matters.
 fn request_scheme<'a>(
-    wire: &WireHead<'a>,
+    raw: &RawHead<'a>,
     secure: bool,
     peer: impl FnOnce() -> Option<IpAddr>,
 ) -> RequestScheme<'a> {
-    let host = wire.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
+    let host = raw.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
     let confidential = secure || is_confidential(secure, peer());
     RequestScheme { secure, confidential, host }
 }

@@ -35,7 +35,7 @@ use crate::{
 
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
 /// replayed to the reader of its body.
-pub struct ClientStream {
+pub(crate) struct ClientStream {
     inner: Stream,
     /// The head of the request, and the bytes that were read with it.
     buffer: Vec<u8>,

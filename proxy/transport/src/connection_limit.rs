@@ -1,4 +1,4 @@
-//! A limit on the idle connections of all upstreams together.
+//! The limit of idle connections, shared by all upstreams.
 
 use std::sync::{
     Arc,
@@ -7,18 +7,18 @@ use std::sync::{
 
 /// A counting semaphore that never waits.
 #[derive(Debug)]
-pub struct Semaphore {
+pub(crate) struct Semaphore {
     limit: usize,
     used: AtomicUsize,
 }
 
-/// One unit of a [`Semaphore`]. Dropping it releases the unit.
+/// A permit of a [`Semaphore`]. Dropping it releases the permit.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<Semaphore>);
 
 impl Semaphore {
     /// Creates a semaphore with `limit` permits.
-    pub fn new(limit: usize) -> Arc<Self> {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicUsize::new(0) })
     }
 

@@ -1,4 +1,4 @@
-//! Client connections: encrypted, limited, and served one request after another.
+//! Client connections: TLS, limits, and a loop over their requests.
 
 use std::{
     pin::{Pin, pin},
@@ -21,7 +21,7 @@ use crate::{
     http2::{self, CloseReason, Http2Stream},
     linger::LingeringClose,
     pingora_proxy::PingoraProxy,
-    relay::{Next, Relay, refuse_unread},
+    relay::{Relay, outcome::Next, respond::refuse_unread},
     tls::Handshake,
 };
 
@@ -32,14 +32,14 @@ enum Protocol {
     Http2,
 }
 
-/// A connection whose handshake is over.
-struct Ready {
+/// A connection whose handshake is complete.
+struct AcceptedConnection {
     stream: Stream,
     protocol: Protocol,
     is_tls: bool,
 }
 
-/// What forwards requests to upstreams.
+/// The transport that forwards requests to upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// The relay of this crate, over HTTP/1.1.
@@ -48,7 +48,7 @@ pub enum Transport {
     PingoraProxy,
 }
 
-/// Serves the connections that Pingora accepts.
+/// The server of the connections that Pingora accepts.
 pub struct Downstream<P: Phases> {
     forwarder: Forwarder<P>,
     phases: P,
@@ -60,7 +60,7 @@ enum Forwarder<P: Phases> {
 }
 
 impl<P: Phases> Downstream<P> {
-    /// Returns what serves connections as the product decides, and keeps so many idle connections to upstreams.
+    /// Returns a server that keeps up to `idle_connections` idle connections to upstreams.
     #[must_use]
     pub fn new(conf: &ServerConf, phases: P, transport: Transport, idle_connections: usize) -> Self {
         let forwarder = match transport {
@@ -72,38 +72,43 @@ impl<P: Phases> Downstream<P> {
         Self { forwarder, phases }
     }
 
-    /// Does the TLS handshake of a connection, if it is to be encrypted. Returns `None` if that fails.
-    async fn handshake(&self, stream: Stream, phase: &mut watch::Receiver<Phase>) -> Option<Ready> {
+    /// Does the TLS handshake of a connection, if TLS is on. Returns `None` if it fails.
+    async fn handshake(
+        &self,
+        stream: Stream,
+        phase: &mut watch::Receiver<Phase>,
+    ) -> Option<AcceptedConnection> {
         let Some(tls) = self.phases.tls() else {
-            return Some(Ready { stream, protocol: Protocol::Http1, is_tls: false });
+            return Some(AcceptedConnection { stream, protocol: Protocol::Http1, is_tls: false });
         };
         let time = self.phases.client_options().header_timeout;
-        // In a box of its own: connections without TLS, and those whose handshake is over, keep no room for it.
+        // Boxed, so that connections without TLS, and those whose handshake is complete, hold no
+        // memory for it.
         let handshake = Box::pin(async move { tls.accept(stream, time).await });
-        let made = tokio::select! {
+        let result = tokio::select! {
             biased;
-            made = handshake => made,
+            result = handshake => result,
             _ = phase.wait_for(|phase| *phase == Phase::Closing) => return None,
         };
-        let outcome = made.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
+        let outcome = result.as_ref().map_or_else(|outcome| *outcome, |_| Handshake::Done);
         self.phases.record(Event::Handshake(outcome));
-        let stream = made.ok()?;
+        let stream = result.ok()?;
         let protocol = if stream.speaks_http2() { Protocol::Http2 } else { Protocol::Http1 };
-        Some(Ready { stream, protocol, is_tls: true })
+        Some(AcceptedConnection { stream, protocol, is_tls: true })
     }
 
-    /// Serves an HTTP/1.1 connection, with so many requests after the first. Returns it if the client turns out to speak
-    /// HTTP/2.
+    /// Serves an HTTP/1.1 connection, with up to `more_requests` requests after the first. Returns
+    /// the connection if the client sends the preface of HTTP/2.
     async fn serve_http1(
         &self,
         mut client: Box<ClientStream>,
         mut more_requests: u32,
         phase: &mut watch::Receiver<Phase>,
     ) -> Option<Box<ClientStream>> {
-        // One for all requests: to begin to listen costs each of them more than to go on.
-        let mut ending = pin!(phase.wait_for(|phase| *phase == Phase::Closing));
+        // One future for all requests, because creating it costs more than polling it.
+        let mut closing = pin!(phase.wait_for(|phase| *phase == Phase::Closing));
         loop {
-            match self.await_request(&mut client, ending.as_mut()).await? {
+            match self.read_request(&mut client, closing.as_mut()).await? {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
@@ -129,8 +134,9 @@ impl<P: Phases> Downstream<P> {
         }
     }
 
-    /// Ends a connection with a lingering close. An HTTP/2 stream has a task of its own for that, since there can be
-    /// many: the one that has served the request ends with all that it holds.
+    /// Closes a connection with a lingering close. An HTTP/2 stream gets a small task of its own
+    /// for that, because a connection can have many streams and the task that served the request
+    /// holds more.
     async fn linger(&self, mut client: Box<ClientStream>, linger: LingeringClose) {
         let (drain, is_stream) = (Arc::clone(self.phases.drain()), client.is_http2_stream());
         let closed = Box::pin(async move { linger.run(&mut client, &drain).await });
@@ -141,7 +147,8 @@ impl<P: Phases> Downstream<P> {
         }
     }
 
-    /// Serves an HTTP/2 connection. Its requests are spread over the threads: one connection may bring all there are.
+    /// Serves an HTTP/2 connection. Its requests are distributed over the threads, because one
+    /// connection can carry the whole load.
     async fn serve_http2(self: &Arc<Self>, stream: Stream, is_tls: bool) {
         let options = self.phases.client_options();
         let serve = |head: Vec<u8>, stream: Http2Stream| {
@@ -150,7 +157,7 @@ impl<P: Phases> Downstream<P> {
                 let mut phase = this.phases.drain().phase();
                 let options = this.phases.client_options();
                 let client = ClientStream::with_buffered(Box::new(stream), head, is_tls, options);
-                let _ended = this.serve_http1(Box::new(client), 0, &mut phase).await;
+                let _closed = this.serve_http1(Box::new(client), 0, &mut phase).await;
             });
         };
         let this = Arc::clone(self);
@@ -162,18 +169,19 @@ impl<P: Phases> Downstream<P> {
         }
     }
 
-    /// Waits for the head of a request. Returns the version of HTTP, or `None` at the end of the connection.
-    async fn await_request(
+    /// Reads the head of a request. Returns the version of HTTP, or `None` if the connection is to
+    /// be closed.
+    async fn read_request(
         &self,
         client: &mut ClientStream,
-        ending: Pin<&mut impl Future>,
+        closing: Pin<&mut impl Future>,
     ) -> Option<Protocol> {
         client.set_options(self.phases.client_options());
         let head = tokio::select! {
-            // What has come already is served, also at the end.
+            // A request that has already arrived is served, even during a shutdown.
             biased;
             head = client.read_head() => head,
-            _ = ending => HeadRead::Closed,
+            _ = closing => HeadRead::Closed,
         };
         match head {
             HeadRead::Complete => Some(Protocol::Http1),
@@ -203,7 +211,7 @@ impl<P: Phases> Downstream<P> {
         }
     }
 
-    /// Asks whether a connection is served. Returns what it holds while it is open.
+    /// Applies the connection filter. Returns the permit of a connection that is served.
     async fn filter(&self, stream: Stream) -> Option<(Stream, P::Permit)> {
         match self.phases.connection_filter(client::address(&stream)) {
             ConnectionAction::Accept(permit) => Some((stream, permit)),
@@ -211,7 +219,7 @@ impl<P: Phases> Downstream<P> {
             ConnectionAction::Respond(permit, problem) => {
                 if self.phases.tls().is_none() {
                     let mut client = ClientStream::new(stream, false, self.phases.client_options());
-                    // In a box of its own: connections that are served keep no room for it.
+                    // Boxed, so that connections that are served hold no memory for it.
                     Box::pin(self.refuse(&mut client, &problem, LingeringClose::Brief)).await;
                 }
                 drop(permit);
@@ -227,7 +235,7 @@ impl<P: Phases> ServerApp for Downstream<P> {
         let _open = self.phases.drain().track_connection();
         let (stream, _permit) = self.filter(stream).await?;
         let mut phase = self.phases.drain().phase();
-        let Ready { stream, protocol, is_tls } = self.handshake(stream, &mut phase).await?;
+        let AcceptedConnection { stream, protocol, is_tls } = self.handshake(stream, &mut phase).await?;
         let http2 = match protocol {
             Protocol::Http1 => {
                 let options = self.phases.client_options();

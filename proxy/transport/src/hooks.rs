@@ -11,11 +11,11 @@ use crate::{
     connect::ConnectTarget,
     drain::Drain,
     http2::CloseReason,
+    incoming::Incoming,
     record::Record,
-    relay::Incoming,
+    request_head::RawHead,
     response::Response,
     tls::{Handshake, ServerTls},
-    wire::WireHead,
 };
 pub use crate::{
     failure::{Cause, Failure, FailureKind},
@@ -169,7 +169,7 @@ pub trait Handler<P: Phases>: Send {
 /// A request whose head was read.
 pub struct Request<'r, 'a> {
     /// The request line and the header lines.
-    pub wire: &'r WireHead<'a>,
+    pub raw: &'r RawHead<'a>,
     /// The body's framing and the credentials, as parsed from the head.
     pub head: &'r Head<'a>,
     /// Returns the address of the client.

@@ -1,7 +1,8 @@
-//! Connections to an upstream that wait for the next call. Each thread has a list of its own, since a connection wakes its
-//! task through the reactor of the thread that has made it; nothing watches them while they wait, since it costs less to
-//! look when one is wanted. A thread without any borrows from one that has not used its own for a while, so that few calls
-//! over many threads do not connect anew each time.
+//! A pool of idle connections to an upstream. Each thread has its own list, because a connection
+//! wakes its task through the reactor of the thread that created it. No task watches idle
+//! connections: it is cheaper to check one when it is taken. A thread without idle connections
+//! borrows from a thread that has not used its list for a while, so that few calls on many threads
+//! do not open a new connection each time.
 
 use std::{
     future::poll_fn,
@@ -24,7 +25,7 @@ use crate::{
     thread::{self, THREADS},
 };
 
-/// The waiting connections to one upstream.
+/// The idle connections to one upstream.
 #[derive(Debug, Default)]
 pub(crate) struct IdlePool {
     threads: [Mutex<Vec<IdleConnection>>; THREADS],
@@ -38,52 +39,52 @@ struct IdleConnection {
     _permit: Permit,
 }
 
-/// The thread whose reactor wakes a connection, and whose list it waits in.
+/// The thread whose reactor wakes a connection, and whose list keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnerThread(usize);
+pub(crate) struct OwnerThread(usize);
 
-/// How long a thread must not have used its connections before it lends one. Under load each thread so comes to have its
-/// own: a borrowed one costs a wake-up of two threads instead of one.
+/// Time for which a connection must be idle before another thread borrows it. Under load each
+/// thread gets its own connections in this way. A borrowed one wakes two threads instead of one.
 const LENDS_AFTER: Duration = Duration::from_millis(50);
 
 impl OwnerThread {
     /// Returns the current thread.
-    #[must_use]
-    pub fn own() -> Self {
+    pub(crate) fn own() -> Self {
         Self(thread::own() % THREADS)
     }
 
-    /// Returns the homes of other threads, beginning with a different one for each thread.
+    /// Returns the other owners, starting with a different one for each thread.
     fn others(self) -> impl Iterator<Item = Self> {
         (1..THREADS).map(move |step| Self((self.0 + step) % THREADS))
     }
 }
 
 impl IdlePool {
-    /// Returns the connection to `to` that this thread used last, or else one that another thread lends: one that has waited
-    /// no longer than the longest time and that the upstream has not closed. It must be kept with the owner it came with.
+    /// Returns the connection to `to` that this thread used last, or one borrowed from another
+    /// thread. It was idle for at most `longest`, and the upstream has not closed it. It must be
+    /// kept with the owner that is returned.
     pub(crate) fn take(&self, to: u64, now: Monotonic, longest: Duration) -> Option<(Stream, OwnerThread)> {
         let own = OwnerThread::own();
-        let is_good = |kept: &mut IdleConnection| kept.is_good(to, now, longest);
-        let own_stream = self.list(own).and_then(|list| last(&mut list.lock(), is_good));
-        own_stream.map(|stream| (stream, own)).or_else(|| self.borrow(own, now, is_good))
+        let is_usable = |kept: &mut IdleConnection| kept.is_usable(to, now, longest);
+        let own_stream = self.list(own).and_then(|list| last(&mut list.lock(), is_usable));
+        own_stream.map(|stream| (stream, own)).or_else(|| self.borrow(own, now, is_usable))
     }
 
     fn borrow(
         &self,
         own: OwnerThread,
         now: Monotonic,
-        is_good: impl Fn(&mut IdleConnection) -> bool + Copy,
+        is_usable: impl Fn(&mut IdleConnection) -> bool + Copy,
     ) -> Option<(Stream, OwnerThread)> {
         own.others().find_map(|owner| {
-            // One who is at it is not waited for.
+            // A list in use is skipped.
             let mut list = self.list(owner)?.try_lock()?;
             list.last().filter(|kept| kept.since.plus(LENDS_AFTER) <= now)?;
-            last(&mut list, is_good).map(|stream| (stream, owner))
+            last(&mut list, is_usable).map(|stream| (stream, owner))
         })
     }
 
-    /// Keeps a connection over which nothing is in flight, if there is room.
+    /// Keeps an idle connection, if the limit allows it.
     pub(crate) fn keep(
         &self,
         stream: Stream,
@@ -97,10 +98,10 @@ impl IdlePool {
         }
     }
 
-    /// Closes those that nobody will use any more.
+    /// Closes the connections that cannot be used any more.
     pub(crate) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
         for kept in &self.threads {
-            kept.lock().retain_mut(|kept| kept.is_good(to, now, longest));
+            kept.lock().retain_mut(|kept| kept.is_usable(to, now, longest));
         }
     }
 
@@ -109,28 +110,28 @@ impl IdlePool {
     }
 }
 
-/// Removes and returns the last one that is good, and drops those after it.
-fn last(list: &mut Vec<IdleConnection>, is_good: impl Fn(&mut IdleConnection) -> bool) -> Option<Stream> {
+/// Removes and returns the last usable connection. Drops those after it.
+fn last(list: &mut Vec<IdleConnection>, is_usable: impl Fn(&mut IdleConnection) -> bool) -> Option<Stream> {
     loop {
         let mut kept = list.pop()?;
-        if is_good(&mut kept) {
+        if is_usable(&mut kept) {
             return Some(kept.stream);
         }
     }
 }
 
 impl IdleConnection {
-    fn is_good(&mut self, to: u64, now: Monotonic, longest: Duration) -> bool {
+    fn is_usable(&mut self, to: u64, now: Monotonic, longest: Duration) -> bool {
         let old = self.since.plus(longest) < now;
         self.to == to && !old && is_quiet(&mut self.stream)
     }
 }
 
-/// Whether nothing has come: the other end has neither closed the connection nor said what nobody asked for.
+/// Returns true if the upstream has neither closed the connection nor sent unexpected bytes.
 fn is_quiet(stream: &mut Stream) -> bool {
     let mut byte = [0];
     let mut buffer = ReadBuf::new(&mut byte);
-    // Not held to the task's budget, which would make everything look quiet once it is spent.
+    // Unconstrained, because every connection would look quiet once the task's budget is spent.
     let read = unconstrained(poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut buffer)));
     pin!(read).poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
@@ -166,7 +167,7 @@ mod tests {
         let (_far, near) = connection();
         idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         assert!(idle.take(1, at(55_000), LONGEST).is_some());
-        assert!(idle.take(1, at(55_000), LONGEST).is_none(), "it was taken");
+        assert!(idle.take(1, at(55_000), LONGEST).is_none(), "already taken");
 
         let (_far, near) = connection();
         idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
@@ -181,7 +182,7 @@ mod tests {
         let (mut far, near) = connection();
         far.write_all(b"HTTP/1.1 408 ").await.unwrap();
         idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
-        assert!(idle.take(1, at(1), LONGEST).is_none(), "talkative");
+        assert!(idle.take(1, at(1), LONGEST).is_none(), "unexpected bytes");
         assert_eq!(semaphore.used(), 0);
     }
 
@@ -223,10 +224,10 @@ mod tests {
         let owner = OwnerThread::own();
         idle.keep(near, owner, 1, at(1_000), &semaphore);
         let take = |now: u64| elsewhere(|| idle.take(1, at(now), LONGEST));
-        assert!(take(1_049).is_none(), "its own thread is busy with it");
+        assert!(take(1_049).is_none(), "its own thread used it just now");
         let (stream, from) = take(1_050).unwrap();
         assert_eq!(from, owner);
-        // It goes back to where it is woken, and is borrowed again only after it has waited again.
+        // It returns to its owner, and is borrowed again only after it was idle again.
         elsewhere(|| idle.keep(stream, from, 1, at(1_060), &semaphore));
         assert!(take(1_100).is_none());
         assert!(idle.take(1, at(1_061), LONGEST).is_some());
@@ -254,7 +255,8 @@ mod tests {
         assert_eq!(semaphore.used(), 0);
     }
 
-    /// What lending rests on: a socket registered with one thread's runtime wakes a task of another's.
+    /// A socket that is registered with one runtime wakes a task of another. Borrowing depends on
+    /// this.
     #[test]
     fn connection_of_another_runtime_wakes_and_closes() {
         let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
@@ -266,7 +268,7 @@ mod tests {
             runtime().block_on(async {
                 let stream = TcpStream::connect(address).await.unwrap();
                 made.send(Box::new(TcpConnection::from(stream)) as Stream).unwrap();
-                // As a thread of the proxy does: it waits for work, and its reactor with it.
+                // Keeps the reactor running, as a thread of the proxy does.
                 let _ended = ended.await;
             });
         });
@@ -286,7 +288,7 @@ mod tests {
             stream.read_exact(&mut response).await.unwrap();
             assert_eq!(&response, b"ping");
             echo.await.unwrap();
-            assert_eq!(stream.read(&mut response).await.unwrap(), 0, "the end wakes it too");
+            assert_eq!(stream.read(&mut response).await.unwrap(), 0, "the close wakes it too");
             assert!(!is_quiet(&mut stream));
         });
         end.send(()).unwrap();

@@ -1,5 +1,5 @@
-//! The lingering close of a connection: a client that sends its whole body before it reads would get a reset instead of
-//! the response if the connection were closed on unread bytes.
+//! The lingering close of a connection. Closing a connection with unread bytes resets it, and a
+//! client that sends its whole body before it reads would not receive the response.
 
 use std::time::Duration;
 
@@ -10,45 +10,46 @@ use crate::{
     drain::{Drain, Phase},
 };
 
-/// Beyond the largest body, so much is read and dropped before the connection is closed.
+/// Number of bytes beyond the largest body that are discarded before the connection is closed.
 const EXTRA_BYTES: u64 = 1 << 20;
-/// How long a brief lingering close takes at most.
+/// Maximum time of a brief lingering close.
 pub(crate) const BRIEF: Duration = Duration::from_secs(1);
-/// How long a lingering close takes at most for a client that is still sending its body (nginx: `lingering_time`).
+/// Maximum time of a lingering close while the client is sending its body (nginx:
+/// `lingering_time`).
 const TIME: Duration = Duration::from_secs(30);
-/// How long such a client may pause (nginx: `lingering_timeout`).
+/// Maximum pause of such a client (nginx: `lingering_timeout`).
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How much is read and dropped after the last response of a connection.
+/// The amount that is discarded after the last response of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LingeringClose {
-    /// What is on its way.
+pub(crate) enum LingeringClose {
+    /// The bytes that are in transit.
     Brief,
-    /// A body of at most this many bytes.
+    /// The rest of a body of at most this many bytes.
     Body(u64),
 }
 
 impl LingeringClose {
-    /// Closes the sending half of a connection, reads and drops what the client still sends, and returns when the
+    /// Closes the sending half of a connection, and discards bytes from the client until the
     /// connection can be closed.
     pub(crate) async fn run(self, client: &mut ClientStream, drain: &Drain) {
         let (bytes, time, pause) = match self {
             Self::Brief => (EXTRA_BYTES, BRIEF, BRIEF),
-            Self::Body(most) => (most.saturating_add(EXTRA_BYTES), TIME, PAUSE),
+            Self::Body(max) => (max.saturating_add(EXTRA_BYTES), TIME, PAUSE),
         };
         let drained = async {
             if AsyncWriteExt::shutdown(client).await.is_ok() {
                 client.arm(pause);
-                // Whatever it comes to, the connection ends.
-                let _dropped = client.discard_body(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
+                // The connection is closed in any case.
+                let _discarded = client.discard_body(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
             }
         };
         let mut phase = drain.phase();
-        // A graceful shutdown does not wait for clients that only send what is dropped.
-        let ending = async {
+        // A graceful shutdown does not wait for bytes that are discarded.
+        let closing = async {
             drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
             sleep(BRIEF).await;
         };
-        tokio::select! { () = drained => (), () = sleep(time) => (), () = ending => () }
+        tokio::select! { () = drained => (), () = sleep(time) => (), () = closing => () }
     }
 }

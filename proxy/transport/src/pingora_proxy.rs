@@ -25,13 +25,13 @@ use self::{
     peer::Peers,
     phases::Adapter,
 };
-use crate::{client::ClientStream, hooks::Phases, relay::Next};
+use crate::{client::ClientStream, hooks::Phases, relay::outcome::Next};
 
 /// Pingora's own limit on attempts. The product decides about retries.
 const MAX_ATTEMPTS: usize = 1_000;
 
 /// Forwards requests to upstreams.
-pub struct PingoraProxy<P: Phases> {
+pub(crate) struct PingoraProxy<P: Phases> {
     phases: P,
     proxy: Arc<HttpProxy<Adapter<P>>>,
     /// Never set: a graceful shutdown reaches Pingora by the responses it is given.
@@ -40,8 +40,7 @@ pub struct PingoraProxy<P: Phases> {
 
 impl<P: Phases> PingoraProxy<P> {
     /// Returns a proxy that keeps so many idle connections of each version of HTTP.
-    #[must_use]
-    pub fn new(conf: &ServerConf, phases: P, idle_connections: usize) -> Self {
+    pub(crate) fn new(conf: &ServerConf, phases: P, idle_connections: usize) -> Self {
         let peers = Peers::new(conf, idle_connections > 0);
         let conf = ServerConf {
             threads: 1,

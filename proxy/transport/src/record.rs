@@ -1,4 +1,4 @@
-//! What is measured of a request while it is served. It decides nothing.
+//! The log record of a request. No decision depends on it.
 
 use std::time::{Duration, Instant};
 
@@ -7,33 +7,33 @@ use crate::clock::Moment;
 /// The log record of a request. `L` is the product's part of it.
 #[derive(Debug)]
 pub struct Record<L> {
-    /// When the head of the request was complete.
+    /// The time at which the head of the request was complete.
     pub started: Moment,
-    /// How long the client took to send what was buffered of its body before an upstream was connected.
+    /// The time in which the beginning of the body was buffered, before an upstream was chosen.
     pub buffering: Duration,
-    /// When the whole request had come: the time of the upstream began.
+    /// The time at which the whole request was sent: the timeout of the response starts.
     pub completed_at: Option<Instant>,
-    /// When the request was sent to an upstream.
+    /// The time at which the request was sent to an upstream.
     pub sent_at: Option<Instant>,
-    /// When the response of an upstream began.
+    /// The time at which the response of an upstream started.
     pub responded_at: Option<Instant>,
-    /// How many connections were tried.
+    /// The number of connections that were tried.
     pub attempts: u32,
-    /// Bytes of the request's body.
+    /// The number of bytes of the request's body.
     pub received: u64,
     /// Maximum number of bytes of the request's body.
     pub max_body: u64,
     /// The status of the response, or 0 if there was none.
     pub status: u16,
-    /// Bytes of the response's body.
+    /// The number of bytes of the response's body.
     pub sent: usize,
-    /// Who ended the response before it was complete.
+    /// The side that aborted the response, if it is not complete.
     pub aborted: Option<Aborted>,
-    /// What the product adds.
+    /// The product's part.
     pub log: L,
 }
 
-/// Who ended a response before it was complete.
+/// The side that aborted a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborted {
     /// The client, or a timeout.
@@ -61,8 +61,8 @@ impl<L> Record<L> {
         }
     }
 
-    /// Returns when the request had come as far as it is buffered, as if it had come at once: the time of its client is
-    /// left out.
+    /// Returns the start of the request plus the time in which its body was buffered. The time
+    /// since then excludes the client's.
     #[must_use]
     pub fn buffered_at(&self) -> Instant {
         self.started.instant + self.buffering

@@ -1,4 +1,4 @@
-//! Responses that do not come from an upstream.
+//! Responses of the proxy itself.
 
 use std::{fmt, sync::Arc};
 
@@ -10,13 +10,13 @@ use crate::headers::Headers as _;
 const NO_CONTENT: u16 = 204;
 const NOT_MODIFIED: u16 = 304;
 
-/// A response of the product's own, complete but for what concerns the connection.
+/// A response of the proxy itself, without the headers about the connection.
 pub struct Response {
     status: u16,
     /// The status line and all headers.
     head: Vec<u8>,
     body: Body,
-    /// Whether it refuses the request.
+    /// Whether the response refuses the request.
     is_refusal: bool,
 }
 
@@ -26,16 +26,17 @@ enum Body {
 }
 
 impl Response {
-    /// Returns a response with the headers of `written` and those that `more` writes. An `encoded` body replaces the
-    /// text: it is the same in the content coding that the headers name.
+    /// Returns a response with the headers of `response` and those that `more` writes. An `encoded`
+    /// body replaces the text. It must be the same text in the content coding that the headers
+    /// state.
     #[must_use]
     pub fn new(
-        written: response::Response,
+        response: response::Response,
         encoded: Option<Arc<[u8]>>,
         is_refusal: bool,
         more: impl FnOnce(&mut Vec<u8>),
     ) -> Self {
-        let response::Response { status, headers, body, .. } = written;
+        let response::Response { status, headers, body, .. } = response;
         let body = encoded.map_or(Body::Text(body), Body::Encoded);
         let mut head = Vec::with_capacity(1_024 + body.bytes().len());
         let mut number = itoa::Buffer::new();
@@ -54,21 +55,18 @@ impl Response {
     }
 
     /// Returns the status.
-    #[must_use]
-    pub const fn status(&self) -> u16 {
+    pub(crate) const fn status(&self) -> u16 {
         self.status
     }
 
     /// Returns true if the response refuses the request.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
+    pub(crate) const fn is_refusal(&self) -> bool {
         self.is_refusal
     }
 
-    /// Returns the response as HTTP/1.1 has it, and the length of the body in it. `close` says that it is the last of its
-    /// connection; a response to HEAD has no body.
-    #[must_use]
-    pub fn into_bytes(self, close: bool, is_head: bool) -> (Vec<u8>, usize) {
+    /// Returns the response as HTTP/1.1, and the length of its body. `close` means that the
+    /// connection is closed after it. A response to HEAD has no body.
+    pub(crate) fn into_bytes(self, close: bool, is_head: bool) -> (Vec<u8>, usize) {
         let mut text = self.head;
         text.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
         let body = if is_head { &[] } else { self.body.bytes() };
@@ -87,7 +85,7 @@ impl Body {
 }
 
 impl fmt::Debug for Response {
-    /// Without head and body: they can hold a key.
+    /// Omits head and body, because they can contain a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
     }

@@ -1,11 +1,11 @@
-//! Which thread this is, for what each thread has to itself so that threads do not meet at one lock.
+//! Numbers of threads, for data that is sharded by thread to avoid lock contention.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What each thread has to itself is shared by threads beyond so many.
+/// The number of shards. Threads beyond it share them.
 pub const THREADS: usize = 16;
 
-/// A small number that no other thread has.
+/// Returns the number of this thread, counted from 0.
 #[must_use]
 pub fn own() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);

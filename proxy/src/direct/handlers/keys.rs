@@ -26,7 +26,7 @@ use super::Context;
 use crate::{config::Authority, direct::authenticate};
 use transport::{
     clock,
-    relay::{BodyFault, Incoming},
+    incoming::{BodyError, Incoming},
 };
 
 /// `GET /v1/keys/me`
@@ -225,11 +225,11 @@ async fn read_body(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
     context.head.check_media_type(&[])?;
     context.head.check_length(limit)?;
-    incoming.whole(MAX_BODY).await.map_err(|fault| match fault {
-        BodyFault::TooLong => too_large(limit),
-        BodyFault::Stalled => stalled(),
-        BodyFault::TooSlow(least) => too_slow(least),
-        BodyFault::Broken => {
+    incoming.read_body(MAX_BODY).await.map_err(|error| match error {
+        BodyError::TooLong => too_large(limit),
+        BodyError::Stalled => stalled(),
+        BodyError::TooSlow { min_rate } => too_slow(min_rate),
+        BodyError::Malformed => {
             Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
         }
     })

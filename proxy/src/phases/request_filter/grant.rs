@@ -14,7 +14,7 @@ use crate::{
     replay::FirstUse,
     state::{EdgeMode, State},
 };
-use transport::wire::WireHead;
+use transport::request_head::RawHead;
 
 /// Verifies the grant of a call, which must be for this data center and unused. Writes the request id
 /// and the proof for the edge to `record`.
@@ -25,13 +25,13 @@ pub(super) fn verify(
     state: &State,
     edge: &EdgeMode,
     record: &mut Record,
-    wire: &WireHead<'_>,
+    raw: &RawHead<'_>,
     call: &ToolCall<'_>,
     data_centre: &str,
 ) -> Result<Grant, Problem> {
-    let text = wire.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
+    let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
-    let (grant, proof) = Grant::verify(text, call, wire.target, data_centre, &edge.config.load().keys, now)?;
+    let (grant, proof) = Grant::verify(text, call, raw.target, data_centre, &edge.config.load().keys, now)?;
     let mut accept = || {
         record.log.request_id = grant.request_id;
         record.log.proof = Some(proof);

@@ -18,17 +18,16 @@ use super::head;
 use crate::{
     client::ClientStream,
     drain::InFlightGuard,
+    framing::{self, Framing, LAST_CHUNK},
     hooks::{Attempt, Event, Limit, Phases, Timeouts},
     record::Record,
     relay::{
-        Ended, Next,
-        exchange::Broken,
-        failure::{Recovery, failed_late, recover},
-        framing::{self, Framing, LAST_CHUNK},
+        exchange::ExchangeError,
         head::{BodyDelimiter, ResponseHead},
-        request::Framed,
+        outcome::{Next, Outcome},
+        request::RequestFraming,
         respond::refuse,
-        was_taken,
+        retry::{Recovery, record_late_failure, recover, was_processed},
         write_buf::WriteBuf,
     },
     response_deadline::{ResponseDeadline, ResponseTimeout},
@@ -81,7 +80,7 @@ pub(super) struct Exchange<P: Phases> {
     /// The call's way to an upstream, if it is forwarded.
     pub(super) forward: Option<Forward>,
     /// How the request ended, once it has.
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<Outcome>,
     /// What becomes of the client's connection.
     pub(super) next: Next,
     /// Whether somebody waits for the client since Pingora was polled.
@@ -93,7 +92,7 @@ pub(super) struct Exchange<P: Phases> {
 
 /// A call on its way.
 pub(super) struct Forward {
-    pub(super) request: Framed,
+    pub(super) request: RequestFraming,
     /// The attempt that is made, or that is to be made next.
     pub(super) attempt: Option<Attempt>,
     /// Whether that one was chosen and not made yet.
@@ -109,7 +108,7 @@ pub(super) struct Forward {
     /// The time by which the upstream must make progress, unless the client must.
     deadline: ResponseDeadline,
     /// How the client's side broke off.
-    pub(super) broken: Option<Broken>,
+    pub(super) broken: Option<ExchangeError>,
     /// What the client is told if nothing else comes of it.
     pub(super) refusal: Option<Box<Problem>>,
     pub(super) upload: Upload,
@@ -149,7 +148,7 @@ pub(super) struct Download {
 }
 
 impl Forward {
-    pub(super) fn new(request: Framed) -> Self {
+    pub(super) fn new(request: RequestFraming) -> Self {
         Self {
             request,
             attempt: None,
@@ -205,7 +204,7 @@ impl Upload {
     }
 
     /// Takes the next bytes of the body out of what was read. Returns nothing if more is needed, or the body is over.
-    fn take(&mut self) -> Result<BytesMut, framing::Broken> {
+    fn take(&mut self) -> Result<BytesMut, framing::FramingError> {
         let mut whole = BytesMut::new();
         loop {
             let part = self.body.take(&self.read)?;
@@ -250,14 +249,14 @@ impl<P: Phases> Exchange<P> {
 
     /// Ready with how the exchange broke off if nobody else watches the client, and what is waited for is overdue. That is
     /// when Pingora waits for an upstream to take more of a body, and does not read from the client meanwhile.
-    pub(super) fn poll_unwatched(&mut self, context: &mut Context<'_>) -> Poll<Broken> {
+    pub(super) fn poll_unwatched(&mut self, context: &mut Context<'_>) -> Poll<ExchangeError> {
         if self.is_watched || !self.forward.as_ref().is_some_and(|forward| forward.is_running) {
             return Poll::Pending;
         }
         if self.client.poll_timeout(context).is_ready() {
-            return Poll::Ready(Broken::of(&self.client));
+            return Poll::Ready(ExchangeError::of_client(&self.client));
         }
-        self.poll_deadline(context).map(Broken::UpstreamTimedOut)
+        self.poll_deadline(context).map(ExchangeError::UpstreamTimedOut)
     }
 
     /// Completes once when the upstream's time is over.
@@ -287,7 +286,7 @@ impl<P: Phases> Exchange<P> {
         forward.upload.sent = forward.upload.sent.saturating_add(length as u64);
         self.record.received = self.record.received.max(forward.upload.sent);
         if let Err(problem) = self.phases.request_body_filter(call, self.record.received) {
-            forward.broken = Some(Broken::BodyRefused(problem));
+            forward.broken = Some(ExchangeError::BodyRefused(problem));
             return Err(());
         }
         if forward.upload.body.is_over() {
@@ -370,7 +369,7 @@ impl<P: Phases> Exchange<P> {
         loop {
             let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
             let Ok(data) = forward.upload.take() else {
-                forward.broken = Some(Broken::ClientMalformed);
+                forward.broken = Some(ExchangeError::ClientMalformed);
                 return Poll::Ready(Err(()));
             };
             if !data.is_empty() {
@@ -395,7 +394,7 @@ impl<P: Phases> Exchange<P> {
                 Poll::Ready(Ok(read)) => forward.deadline.record_received(read),
                 Poll::Pending => {
                     let timeout = ready!(self.poll_deadline(context));
-                    return Poll::Ready(Err(self.broke(Broken::UpstreamTimedOut(timeout))));
+                    return Poll::Ready(Err(self.broke(ExchangeError::UpstreamTimedOut(timeout))));
                 }
             }
         }
@@ -415,21 +414,21 @@ impl<P: Phases> Exchange<P> {
             self.arm_response();
             timeout = ready!(self.poll_deadline(context));
         }
-        self.broke(Broken::UpstreamTimedOut(timeout));
+        self.broke(ExchangeError::UpstreamTimedOut(timeout));
         Poll::Ready(())
     }
 
     /// Notes that the client has left.
     pub(super) fn client_left(&mut self) {
-        self.broke(Broken::ClientLeft);
+        self.broke(ExchangeError::ClientClosed);
     }
 
     fn client_broke(&mut self) {
-        self.broke(Broken::of(&self.client));
+        self.broke(ExchangeError::of_client(&self.client));
     }
 
     /// Notes how the client's side broke off.
-    fn broke(&mut self, broken: Broken) {
+    fn broke(&mut self, broken: ExchangeError) {
         if let Some(forward) = &mut self.forward {
             forward.broken = Some(broken);
         }
@@ -449,7 +448,7 @@ impl<P: Phases> Exchange<P> {
         let read = match ResponseHead::read(status, true, 0, lines) {
             Ok(read) => read,
             Err(cause) => {
-                *broken = Some(Broken::Upstream(cause, true));
+                *broken = Some(ExchangeError::Upstream { cause, has_responded: true });
                 return Err(());
             }
         };
@@ -515,8 +514,8 @@ impl<P: Phases> Exchange<P> {
     pub(super) fn poll_response(&mut self, context: &mut Context<'_>, is_over: bool) -> Poll<Result<(), ()>> {
         self.is_watched = true;
         let Some(Forward { download, deadline, .. }) = &mut self.forward else { return Poll::Ready(Ok(())) };
-        let polled = download.unsent.poll_empty(&mut *self.client, context);
-        if download.unsent.has_moved() {
+        let polled = download.unsent.poll_flush_to(&mut *self.client, context);
+        if download.unsent.take_progress() {
             deadline.record_sent();
         }
         match polled {
@@ -541,7 +540,7 @@ impl<P: Phases> Exchange<P> {
     }
 
     /// Notes that the exchange broke off, and decides whether it is tried again. Returns true if it is.
-    pub(super) fn fail(&mut self, broken: Broken) -> bool {
+    pub(super) fn fail(&mut self, broken: ExchangeError) -> bool {
         broken.record(&self.phases);
         let Self { phases, client, record, call, forward, ended, .. } = self;
         let (Some(forward), Some(call)) = (forward, call) else { return false };
@@ -549,19 +548,19 @@ impl<P: Phases> Exchange<P> {
         forward.deadline.disarm();
         let Download { status, sent, .. } = forward.download;
         if status != 0 {
-            failed_late(phases, call, record, &broken);
-            *ended = Some(Ended { status, sent, next: Next::Close });
+            record_late_failure(phases, call, record, &broken);
+            *ended = Some(Outcome { status, sent, next: Next::Close });
             return false;
         }
         // The server had time to take the request: then the end of the connection is its failure.
-        let is_taken = forward.is_http2 && was_taken(record, forward.request.is_idempotent);
+        let is_taken = forward.is_http2 && was_processed(record, forward.request.is_idempotent);
         let state = (forward.was_idle && !is_taken, forward.upload.is_replayable());
         match recover(phases, client, call, record, broken, state) {
             Recovery::Retry(attempt) => {
                 forward.choose(attempt);
                 return true;
             }
-            Recovery::Gone => *ended = Some(Ended::client_left()),
+            Recovery::ClientClosed => *ended = Some(Outcome::client_closed()),
             Recovery::Refuse(problem) => forward.refusal = Some(problem),
         }
         false
@@ -577,7 +576,7 @@ impl<P: Phases> Exchange<P> {
         let mut request = forward.request;
         if forward.upload.is_begun {
             client.unread(forward.upload.leftover());
-            request = request.begun(forward.upload.body.is_over());
+            request = request.after_read(forward.upload.body.is_over());
         }
         *ended = Some(refuse(phases, client, call, record, &problem, request).await);
     }
@@ -602,7 +601,7 @@ impl<P: Phases> Exchange<P> {
     }
 
     /// Notes that an exchange broke off that cannot be tried again.
-    pub(super) fn fail_finally(&mut self, broken: Broken) {
+    pub(super) fn fail_finally(&mut self, broken: ExchangeError) {
         if let Some(forward) = &mut self.forward {
             forward.upload.again = None;
         }
@@ -610,18 +609,18 @@ impl<P: Phases> Exchange<P> {
     }
 
     /// Returns how a call ended whose response was carried.
-    fn completed(&mut self) -> Ended {
+    fn completed(&mut self) -> Outcome {
         let Some(Forward { upload, download, request, .. }) = &self.forward else {
-            return Ended::client_left();
+            return Outcome::client_closed();
         };
         self.client.unread(upload.leftover());
         let is_whole = upload.body.is_over() && download.delimiter != BodyDelimiter::Close;
-        let next = Next::after_response(download.close, is_whole, request);
-        Ended { status: download.status, sent: download.sent, next }
+        let next = Next::after_response(download.close, is_whole, request.max_body);
+        Outcome { status: download.status, sent: download.sent, next }
     }
 
     /// Returns what went wrong with the client, or with the upstream as Pingora says.
-    pub(super) fn take_broken(&mut self, of_upstream: impl FnOnce() -> Broken) -> Broken {
+    pub(super) fn take_broken(&mut self, of_upstream: impl FnOnce() -> ExchangeError) -> ExchangeError {
         let broken = self.forward.as_mut().and_then(|forward| forward.broken.take());
         broken.unwrap_or_else(of_upstream)
     }

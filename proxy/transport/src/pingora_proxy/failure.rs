@@ -2,16 +2,16 @@
 
 use pingora_core::{Error, ErrorType, RetryType};
 
-use crate::{hooks::Cause, relay::exchange::Broken};
+use crate::{hooks::Cause, relay::exchange::ExchangeError};
 
 /// Returns how a call broke off that was sent to an upstream.
-pub(super) fn of_upstream(error: &Error) -> Broken {
+pub(super) fn of_upstream(error: &Error) -> ExchangeError {
     if is_unprocessed(error) {
-        return Broken::Unprocessed;
+        return ExchangeError::Unprocessed;
     }
     // So Pingora marks the end of a connection before a response that may be the end of one that had been idle too long.
     let is_heard = !matches!(error.retry, RetryType::ReusedOnly);
-    Broken::Upstream(cause(error), is_heard)
+    ExchangeError::Upstream { cause: cause(error), has_responded: is_heard }
 }
 
 /// Returns true if the server says that it has not processed the request: it refused the stream, or is going away.

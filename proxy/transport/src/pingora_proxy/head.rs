@@ -8,30 +8,28 @@ use pingora_core::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 
 use crate::{
+    framing::Framing,
     hooks::{Headers, Phases, UpstreamRequest},
     record::Record,
-    relay::{
-        framing::Framing,
-        head::{BodyHeader, body_header, forwarded},
-    },
-    wire::WireHead,
+    relay::head::{BodyHeader, body_header, forwarded},
+    request_head::RawHead,
 };
 
 /// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client nominated in `Connection` is
-/// passed on, and nothing that the product writes can be nominated. `raw` is what `wire` was read from.
+/// passed on, and nothing that the product writes can be nominated. `bytes` is what `raw` was read from.
 pub(super) fn begin_request<P: Phases>(
     phases: &P,
     call: &P::Call,
     record: &Record<P::Log>,
-    (wire, raw): (&WireHead<'_>, &Bytes),
+    (raw, bytes): (&RawHead<'_>, &Bytes),
     body: Framing,
 ) -> Result<RequestHeader> {
-    let method = Method::from_bytes(wire.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
+    let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
     let mut header = RequestHeader::build(method, b"/", Some(16))?;
     header.set_version(Version::HTTP_11);
-    let mut writer = RequestWriter { header, wire, raw, fault: None };
+    let mut writer = RequestWriter { header, raw, bytes, fault: None };
     phases.upstream_request_filter(call, record, &mut writer);
-    match body_header(wire, body) {
+    match body_header(raw, body) {
         BodyHeader::None => {}
         BodyHeader::ContentLength(length) => writer.write_header_fmt("content-length", length),
         BodyHeader::Chunked => writer.write_header("transfer-encoding", b"chunked"),
@@ -65,8 +63,8 @@ pub(super) fn lines(response: &ResponseHeader) -> impl Iterator<Item = (&str, &[
 
 struct RequestWriter<'r, 'a> {
     header: RequestHeader,
-    wire: &'r WireHead<'a>,
-    raw: &'r Bytes,
+    raw: &'r RawHead<'a>,
+    bytes: &'r Bytes,
     fault: Option<Box<Error>>,
 }
 
@@ -102,15 +100,15 @@ impl Headers for RequestWriter<'_, '_> {
 impl UpstreamRequest for RequestWriter<'_, '_> {
     fn begin(&mut self, path: &[&str]) {
         let mut target = path.concat();
-        if let Some((_, query)) = self.wire.target.split_once('?') {
+        if let Some((_, query)) = self.raw.target.split_once('?') {
             target.push('?');
             target.push_str(query);
         }
         let set = self.header.set_raw_path(target.as_bytes());
         let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
         self.note(set);
-        for (name, value) in forwarded(self.wire) {
-            self.append(self.raw.slice_ref(name.as_bytes()), self.raw.slice_ref(value));
+        for (name, value) in forwarded(self.raw) {
+            self.append(self.bytes.slice_ref(name.as_bytes()), self.bytes.slice_ref(value));
         }
     }
 }

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     hooks::{AfterFailure, Phases},
-    relay::{Decision, Forwarded, Settlement, await_body, decide, settle},
+    relay::{
+        buffer::await_body,
+        decision::{Decision, Forwarded, Settlement, decide, settle},
+    },
 };
 
 /// The product as Pingora calls it.
@@ -255,12 +258,12 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
 /// if the request has its response.
 async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<RequestHeader> {
     let Exchange { phases, client, record, is_last, .. } = exchange;
-    let raw = Bytes::from(client.take_head());
-    let decision = decide(phases, client, &raw, record, *is_last, |call, record, wire, body| {
-        head::begin_request(phases, call, record, (wire, &raw), body)
+    let bytes = Bytes::from(client.take_head());
+    let decision = decide(phases, client, &bytes, record, *is_last, |call, record, raw, body| {
+        head::begin_request(phases, call, record, (raw, &bytes), body)
     })
     .await;
-    drop(raw);
+    drop(bytes);
     let Forwarded { call, request, head, is_complete } = match decision {
         Decision::Forward(forwarded) => forwarded,
         Decision::Settle(settlement) => {

@@ -1,37 +1,41 @@
-//! The beginning of a body is buffered before a slot of its tool is taken and a server connected: a client that sends
-//! slowly holds up nobody but its own key.
+//! Buffers the beginning of a body before an upstream is chosen, so that a slow client holds no
+//! slot of a tool.
 
-use super::{
-    exchange::Broken,
-    framing::{self, Framing},
-};
+use std::time::Instant;
+
 use shared::problem::Problem;
 
-use crate::client::ClientStream;
+use super::{exchange::ExchangeError, outcome::Outcome, request::RequestFraming, respond::refuse, retry};
+use crate::{
+    client::ClientStream,
+    framing::{Framing, FramingError},
+    hooks::Phases,
+    record::Record,
+};
 
-/// Bodies up to this length are complete before a tool is called; of longer ones so much has come.
-const BUFFERED: usize = 64 << 10;
+/// Maximum number of bytes that are buffered before an upstream is chosen.
+const MAX_BUFFERED: usize = 64 << 10;
 
-/// A look at a body, as far as it has come.
+/// A scan of a body that is still arriving.
 #[derive(Debug)]
 struct Scan {
     framing: Framing,
-    /// Bytes that were looked at, with those of the framing.
-    seen: usize,
-    /// Bytes of the body among them.
+    /// The number of bytes that were scanned, including framing.
+    scanned: usize,
+    /// The number of bytes of the body among them.
     length: u64,
 }
 
 impl Scan {
     const fn new(body: Framing) -> Self {
-        Self { framing: body, seen: 0, length: 0 }
+        Self { framing: body, scanned: 0, length: 0 }
     }
 
-    /// Looks at what has come since. Returns whether the body is complete.
-    fn look(&mut self, buffered: &[u8]) -> Result<bool, framing::Broken> {
+    /// Scans the bytes that have arrived since. Returns true if the body is complete.
+    fn advance(&mut self, buffered: &[u8]) -> Result<bool, FramingError> {
         loop {
-            let part = self.framing.take(buffered.get(self.seen..).unwrap_or_default())?;
-            self.seen += part.skip + part.data;
+            let part = self.framing.take(buffered.get(self.scanned..).unwrap_or_default())?;
+            self.scanned += part.skip + part.data;
             self.length += part.data as u64;
             if part.data == 0 {
                 return Ok(self.framing.is_over());
@@ -40,33 +44,34 @@ impl Scan {
     }
 }
 
-/// Returns true if the body has come with its head and `allows` its length, so that nothing is to be waited for.
+/// Returns true if the whole body was read with its head, and its length is allowed.
 pub(super) fn is_complete(body: Framing, buffered: &[u8], allows: impl FnOnce(u64) -> bool) -> bool {
     match body {
         Framing::Length(length) => buffered.len() as u64 >= length,
         Framing::Chunked(_) => {
             let mut scan = Scan::new(body);
-            scan.look(buffered) == Ok(true) && allows(scan.length)
+            scan.advance(buffered) == Ok(true) && allows(scan.length)
         }
         Framing::UntilClose => false,
     }
 }
 
-/// Buffers a body until it is complete or longer than what is buffered. `check` refuses what is too long.
+/// Buffers a body until it is complete or the buffer is full. `check` refuses a body that is too
+/// long.
 ///
 /// # Errors
-/// Returns why it cannot be: then nothing was sent to an upstream.
-pub(super) async fn buffer(
+/// Returns an error if the body is refused or broken off. Nothing was sent to an upstream then.
+async fn buffer(
     client: &mut ClientStream,
     body: Framing,
     check: impl Fn(u64) -> Result<(), Box<Problem>>,
-) -> Result<(), Broken> {
+) -> Result<(), ExchangeError> {
     let mut scan = Scan::new(body);
     client.arm_upload();
     loop {
-        let is_complete = scan.look(client.buffered()).map_err(|_| Broken::ClientMalformed)?;
-        check(scan.length).map_err(Broken::BodyRefused)?;
-        let room = BUFFERED.saturating_sub(client.buffered().len());
+        let is_complete = scan.advance(client.buffered()).map_err(|_| ExchangeError::ClientMalformed)?;
+        check(scan.length).map_err(ExchangeError::BodyRefused)?;
+        let room = MAX_BUFFERED.saturating_sub(client.buffered().len());
         if is_complete || room == 0 {
             return Ok(());
         }
@@ -75,22 +80,52 @@ pub(super) async fn buffer(
             Framing::Chunked(_) | Framing::UntilClose => room,
         };
         match client.buffer_more(missing).await {
-            Ok(0) => return Err(Broken::ClientLeft),
+            Ok(0) => return Err(ExchangeError::ClientClosed),
             Ok(_) => {}
-            Err(_) => return Err(Broken::of(client)),
+            Err(_) => return Err(ExchangeError::of_client(client)),
         }
+    }
+}
+
+/// Buffers the body of a call before an upstream is chosen. Sends `100 Continue` first if the
+/// client expects it, because `Expect` is not forwarded.
+///
+/// # Errors
+/// Returns the outcome of a call that was refused, or whose client has disconnected.
+pub(crate) async fn await_body<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    call: &P::Call,
+    record: &mut Record<P::Log>,
+    request: RequestFraming,
+) -> Result<(), Outcome> {
+    let started_at = Instant::now();
+    if request.expects_continue && !request.is_http10 && client.send_continue().await.is_err() {
+        return Err(Outcome::client_closed());
+    }
+    let check = |length| phases.request_body_filter(call, length);
+    let buffered = buffer(client, request.body, check).await;
+    record.buffering = started_at.elapsed();
+    let Err(error) = buffered else { return Ok(()) };
+    error.record(phases);
+    match retry::client_problem(client, error) {
+        Some(problem) => {
+            let request = request.continued().after_read(false);
+            Err(refuse(phases, client, call, record, &problem, request).await)
+        }
+        None => Err(Outcome::client_closed()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay::framing::Chunks;
+    use crate::framing::ChunkState;
 
-    const CHUNKED: Framing = Framing::Chunked(Chunks::Size);
+    const CHUNKED: Framing = Framing::Chunked(ChunkState::Size);
 
     #[test]
-    fn body_is_complete_only_when_all_of_it_has_come() {
+    fn body_is_complete_only_if_all_of_it_was_read() {
         for (body, buffered, complete) in [
             (Framing::NONE, &b""[..], true),
             (Framing::Length(3), b"ab", false),

@@ -1,4 +1,4 @@
-//! New connections to tools: made, made safe where they have to be, and in the protocol that both ends speak.
+//! Opens connections to upstreams, with TLS if it is on.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::{
     tls::{Connector, HandshakeError, SecureStream},
 };
 
-/// What makes connections.
+/// The dialer of new connections.
 pub(crate) struct Dialer(TransportConnector);
 
 /// As often a server is greeted that leaves at once.
@@ -28,21 +28,22 @@ impl Dialer {
         Self(TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf))))
     }
 
-    /// A new connection, safe where it has to be.
+    /// Opens a connection, with TLS if it is on.
     pub(crate) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
         let begun = Instant::now();
         let stream = self.0.new_stream(&target.peer).await?;
         match &target.connector {
             None => Ok(stream),
-            // In a box of its own: calls of tools without TLS keep no room for it.
+            // Boxed, so that calls without TLS hold no memory for it.
             Some(connector) => {
                 Box::pin(secure(stream, connector, target.timeout.saturating_sub(begun.elapsed()))).await
             }
         }
     }
 
-    /// A new connection in HTTP/2, unless TLS is spoken and the server chooses HTTP/1.1. A server that speaks HTTP/2 and ends
-    /// the connection at once, as one does that begins anew, is asked again.
+    /// A new connection in HTTP/2, unless TLS is spoken and the server chooses HTTP/1.1. A server
+    /// that speaks HTTP/2 and ends the connection at once, as one does that begins anew, is asked
+    /// again.
     pub(super) async fn agree(&self, target: &ConnectTarget) -> Result<Made, ErrorType> {
         let begun = Instant::now();
         for _ in 0..GREETINGS {

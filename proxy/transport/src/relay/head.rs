@@ -1,4 +1,5 @@
-//! The heads of a relayed call: the request to the upstream, its response, and the response to the client.
+//! The heads of a forwarded call: the request to the upstream, its response, and the response to
+//! the client.
 
 use std::io::Write as _;
 
@@ -8,11 +9,11 @@ use shared::{
     request::MAX_HEADER_BYTES,
 };
 
-use super::framing::{Chunks, Framing};
 use crate::{
+    framing::{ChunkState, Framing},
     hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse},
     record::Record,
-    wire::WireHead,
+    request_head::RawHead,
 };
 
 /// Maximum number of header lines of a response.
@@ -20,18 +21,18 @@ const MAX_LINES: usize = 256;
 /// Maximum length of a status line.
 const MAX_STATUS_LINE: usize = 1 << 10;
 
-/// Writes the head of a request to an upstream, up to the `Host` that follows. Nothing that the client nominated in
-/// `Connection` is passed on, and nothing that the product writes can be nominated.
+/// Writes the head of a request to an upstream, without `Host`. Headers that the client lists in
+/// `Connection` are not forwarded. Headers that the product writes cannot be removed in this way.
 pub(super) fn begin_request<P: Phases>(
     phases: &P,
     call: &P::Call,
     record: &Record<P::Log>,
-    wire: &WireHead<'_>,
+    raw: &RawHead<'_>,
     body: Framing,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    phases.upstream_request_filter(call, record, &mut RequestWriter { out: &mut out, wire });
-    match body_header(wire, body) {
+    phases.upstream_request_filter(call, record, &mut RequestWriter { out: &mut out, raw });
+    match body_header(raw, body) {
         BodyHeader::None => {}
         BodyHeader::ContentLength(length) => out.write_header_fmt("content-length", length),
         BodyHeader::Chunked => out.write_header("transfer-encoding", b"chunked"),
@@ -42,19 +43,19 @@ pub(super) fn begin_request<P: Phases>(
 /// The header that delimits a request's body towards the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyHeader {
-    /// There is no body, and none is expected.
+    /// None: there is no body, and none is expected.
     None,
-    /// Its length.
+    /// The length of the body.
     ContentLength(u64),
-    /// It comes in chunks.
+    /// Chunked transfer encoding.
     Chunked,
 }
 
 /// Returns the header that delimits a request's body.
-pub(crate) fn body_header(wire: &WireHead<'_>, body: Framing) -> BodyHeader {
+pub(crate) fn body_header(raw: &RawHead<'_>, body: Framing) -> BodyHeader {
     match body {
         Framing::Length(0)
-            if wire.method == "GET" && wire.only("content-length").is_ok_and(|value| value.is_none()) =>
+            if raw.method == "GET" && raw.only("content-length").is_ok_and(|value| value.is_none()) =>
         {
             BodyHeader::None
         }
@@ -63,13 +64,13 @@ pub(crate) fn body_header(wire: &WireHead<'_>, body: Framing) -> BodyHeader {
     }
 }
 
-/// Returns the client's headers that reach upstreams. Those that it nominated in `Connection` do not.
-pub(crate) fn forwarded<'r, 'a>(wire: &'r WireHead<'a>) -> impl Iterator<Item = (&'a str, &'a [u8])> + 'r {
-    let nominated = Nominated::of(wire.all("connection"));
-    wire.lines().filter(move |(name, _)| reaches_tool(name) && !is_framing(name) && !nominated.holds(name))
+/// Returns the client's headers that are forwarded. Those that it lists in `Connection` are not.
+pub(crate) fn forwarded<'r, 'a>(raw: &'r RawHead<'a>) -> impl Iterator<Item = (&'a str, &'a [u8])> + 'r {
+    let nominated = Nominated::of(raw.all("connection"));
+    raw.lines().filter(move |(name, _)| reaches_tool(name) && !is_framing(name) && !nominated.holds(name))
 }
 
-/// Returns the whole head, with the server that it is sent to.
+/// Returns the complete head with `Host`.
 pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
     let parts = [head, b"host: ", host.as_bytes(), b"\r\n\r\n"];
     let mut out = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
@@ -79,7 +80,7 @@ pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
 
 struct RequestWriter<'r, 'a> {
     out: &'r mut Vec<u8>,
-    wire: &'r WireHead<'a>,
+    raw: &'r RawHead<'a>,
 }
 
 impl Headers for RequestWriter<'_, '_> {
@@ -94,49 +95,49 @@ impl Headers for RequestWriter<'_, '_> {
 
 impl UpstreamRequest for RequestWriter<'_, '_> {
     fn begin(&mut self, path: &[&str]) {
-        let Self { out, wire } = self;
-        out.extend_from_slice(wire.method.as_bytes());
+        let Self { out, raw } = self;
+        out.extend_from_slice(raw.method.as_bytes());
         out.push(b' ');
         for part in path {
             out.extend_from_slice(part.as_bytes());
         }
-        if let Some((_, query)) = wire.target.split_once('?') {
+        if let Some((_, query)) = raw.target.split_once('?') {
             out.push(b'?');
             out.extend_from_slice(query.as_bytes());
         }
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        for (name, value) in forwarded(wire) {
+        for (name, value) in forwarded(raw) {
             out.write_header(name, value);
         }
     }
 }
 
-/// What the head of a response says.
+/// The parsed head of a response.
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) body: Framing,
-    /// The stated length. That of a 304 is the length of the body that is not sent.
+    /// The content length. That of a 304 is the length of a body that is not sent.
     stated: Option<u64>,
     /// Whether the connection can serve another call after the body.
     pub(super) keep_alive: bool,
-    /// The bytes of the head.
+    /// The length of the head in bytes.
     pub(super) length: usize,
 }
 
-/// How the end of a response's body is delimited for the client.
+/// The delimiter of a response's body towards the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyDelimiter {
-    /// As the upstream did: by this length, or because there is no body.
+    /// The same as the upstream's: this length, or no body.
     AsStated(Option<u64>),
-    /// By chunks.
+    /// Chunks.
     Chunks,
-    /// By the end of the connection.
+    /// The end of the connection.
     Close,
 }
 
-/// Reads the head of a response and writes the head for the client; `None` while it is not complete. Nothing is written
-/// for an informational response.
+/// Parses the head of a response. Returns `None` if more bytes are needed. `write` writes the head
+/// for the client. It is not called for an informational response.
 pub(super) fn read_response(
     bytes: &[u8],
     out: &mut Vec<u8>,
@@ -167,8 +168,8 @@ pub(super) fn read_response(
 }
 
 impl ResponseHead {
-    /// Reads the header lines of a response whose head has `length` bytes. `is_http11` says that its connection is kept
-    /// unless it says otherwise.
+    /// Parses the header lines of a response whose head has `length` bytes. `is_http11` means that
+    /// its connection is kept alive, unless a header states otherwise.
     pub(crate) fn read<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
         status: u16,
         is_http11: bool,
@@ -178,7 +179,7 @@ impl ResponseHead {
         if lines().map(|(name, value)| name.len() + value.len() + 4).sum::<usize>() > MAX_HEADER_BYTES {
             return Err(Cause::HeadersTooLarge);
         }
-        // No other protocol was asked for.
+        // A 101 is invalid, because upgrades are not forwarded.
         if !(100..600).contains(&status) || status == 101 {
             return Err(Cause::Malformed);
         }
@@ -204,7 +205,7 @@ impl ResponseHead {
         let body = match (status, stated, chunked) {
             (100..200 | 204 | 304, _, _) => Framing::NONE,
             (_, Some(_), true) => return Err(Cause::Malformed),
-            (_, None, true) => Framing::Chunked(Chunks::Size),
+            (_, None, true) => Framing::Chunked(ChunkState::Size),
             (_, Some(length), false) => Framing::Length(length),
             (_, None, false) => Framing::UntilClose,
         };
@@ -212,7 +213,7 @@ impl ResponseHead {
         Ok(Self { status, body, stated, keep_alive: keep_alive && body != Framing::UntilClose, length })
     }
 
-    /// Returns how the end of the body is delimited for the client.
+    /// Returns the delimiter of the body towards the client.
     pub(crate) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
         match self.body {
             Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
@@ -222,7 +223,7 @@ impl ResponseHead {
     }
 }
 
-/// Writes the head of a response with these lines to the client.
+/// Writes the head of a response with these header lines to the client.
 pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     out: &mut Vec<u8>,
     (status, reason): (u16, &str),
@@ -234,9 +235,9 @@ pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     let nominated = Nominated::of(connection.map(|(_, value)| value));
     // Writing to a vector cannot fail.
     let _written = write!(out, "HTTP/1.1 {status} {reason}\r\n");
-    let mut head = ResponseWriter { out, lines: Some(lines()), nominated: &nominated, dated: false };
+    let mut head = ResponseWriter { out, lines: Some(lines()), nominated: &nominated, has_date: false };
     filter(&mut head);
-    if !head.dated {
+    if !head.has_date {
         head.write_header("date", get_cached_date().as_bytes());
     }
     let _written = match delimiter {
@@ -250,14 +251,14 @@ pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     out.extend_from_slice(b"\r\n");
 }
 
-/// The head of a response while the product writes it.
+/// The writer of a response's head.
 pub(crate) struct ResponseWriter<'r, I> {
     out: &'r mut Vec<u8>,
-    /// The upstream's headers, until they are written.
+    /// The upstream's header lines, until they are written.
     lines: Option<I>,
     nominated: &'r Nominated<'r>,
-    /// Whether the upstream's date was kept.
-    dated: bool,
+    /// Whether the upstream's date was written.
+    has_date: bool,
 }
 
 impl<I> Headers for ResponseWriter<'_, I> {
@@ -276,12 +277,13 @@ impl<'r, I: Iterator<Item = (&'r str, &'r [u8])>> UpstreamResponse for ResponseW
             if !reaches_client(name) || is_framing(name) || self.nominated.holds(name) || !keep(name) {
                 continue;
             }
-            self.dated |= name.eq_ignore_ascii_case("date");
+            self.has_date |= name.eq_ignore_ascii_case("date");
             self.out.write_header(name, value);
         }
     }
 }
 
+/// Returns true for headers that delimit a body.
 fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }

@@ -1,67 +1,62 @@
-//! How a request is framed, as its head says.
+//! The framing of a request.
 
 use shared::{headers::tokens, problem::Problem, request::Head};
 
-use super::{
-    exchange::Upload,
-    framing::{Chunks, Framing},
+use crate::{
+    framing::{ChunkState, Framing},
+    request_head::RawHead,
 };
-use crate::wire::WireHead;
 
-/// The framing of a request, and what it asks of the connection.
+/// The framing of a request, and its requirements for the connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Framed {
+pub(crate) struct RequestFraming {
     pub(crate) body: Framing,
     pub(crate) is_http10: bool,
     pub(crate) is_head: bool,
     pub(crate) is_idempotent: bool,
-    /// Whether the request is the last of its connection.
+    /// Whether the connection must be closed after the request.
     pub(crate) close: bool,
-    /// Whether the client waits for a 100 before it sends its body.
+    /// Whether the client waits for `100 Continue` before it sends its body.
     pub(crate) expects_continue: bool,
-    /// Maximum number of bytes of its body that are dropped if it is refused.
+    /// Maximum number of bytes of the body that are discarded if the request is refused.
     pub(crate) max_body: u64,
 }
 
-impl Framed {
-    /// Reads the framing.
+impl RequestFraming {
+    /// Parses the framing of a request.
     ///
     /// # Errors
-    /// Returns a problem if `Expect` is sent twice.
-    pub(crate) fn read(wire: &WireHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
+    /// Returns a problem if there are several `Expect` headers.
+    pub(crate) fn parse(raw: &RawHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
         let body = match (head.chunked, head.content_length) {
-            (true, _) => Framing::Chunked(Chunks::Size),
+            (true, _) => Framing::Chunked(ChunkState::Size),
             (false, length) => length.map_or(Framing::NONE, Framing::Length),
         };
-        let mut asked = wire.all("connection").flat_map(tokens);
+        let mut options = raw.all("connection").flat_map(tokens);
         Ok(Self {
             body,
-            is_http10: wire.is_http10,
-            is_head: wire.method == "HEAD",
-            is_idempotent: is_idempotent(wire.method),
-            close: wire.is_http10 || asked.any(|token| token.eq_ignore_ascii_case(b"close")),
-            expects_continue: wire.only("expect")?.is_some(),
+            is_http10: raw.is_http10,
+            is_head: raw.method == "HEAD",
+            is_idempotent: is_idempotent(raw.method),
+            close: raw.is_http10 || options.any(|token| token.eq_ignore_ascii_case(b"close")),
+            expects_continue: raw.only("expect")?.is_some(),
             max_body: 0,
         })
     }
 
-    /// Returns the framing of what is left of the request once some of its body was taken.
-    pub(crate) fn after(self, upload: Option<&Upload>) -> Self {
-        upload.map_or(self, |upload| self.begun(upload.is_read()))
-    }
-
-    /// Returns the framing of a request whose client does not wait for a 100.
+    /// Returns the framing of a request whose client does not wait for `100 Continue`.
     pub(crate) const fn continued(self) -> Self {
         Self { expects_continue: false, ..self }
     }
 
-    /// Returns the framing of what is left of the request once some of its body was taken, or all.
-    pub(crate) const fn begun(self, is_read: bool) -> Self {
+    /// Returns the framing of the rest of a request, a part of whose body was read. `is_read` means
+    /// that all of it was.
+    pub(crate) const fn after_read(self, is_read: bool) -> Self {
         Self { body: if is_read { Framing::NONE } else { Framing::UntilClose }, ..self }
     }
 }
 
-/// Returns true if a request can be made twice to the same effect (RFC 9110, section 9.2.2).
+/// Returns true for idempotent methods (RFC 9110, section 9.2.2).
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }

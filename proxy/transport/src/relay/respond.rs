@@ -1,20 +1,25 @@
-//! Sends responses that do not come from an upstream.
+//! Sends responses of the proxy itself.
 
 use std::io;
 
 use shared::problem::Problem;
 use tokio::time::timeout;
 
-use super::{Ended, Next, framing::Framing, request::Framed};
+use super::{
+    outcome::{Next, Outcome},
+    request::RequestFraming,
+};
 use crate::{
     client::ClientStream,
+    framing::Framing,
     hooks::{Event, Limit, Phases},
     linger::BRIEF,
     record::Record,
     response::Response,
 };
 
-/// Bodies up to this length are read to their end, so that a refusal costs no new connection.
+/// Maximum length of a body that is read to its end, so that the connection can be reused after a
+/// refusal.
 const SMALL_BODY: u64 = 64 << 10;
 
 /// Responds with a problem.
@@ -24,31 +29,32 @@ pub(crate) async fn refuse<P: Phases>(
     call: &P::Call,
     record: &mut Record<P::Log>,
     problem: &Problem,
-    request: Framed,
-) -> Ended {
+    request: RequestFraming,
+) -> Outcome {
     let response = phases.fail_to_proxy(Some(call), record, problem);
     respond(phases, client, response, request).await
 }
 
-/// Sends a response. A small body that is on its way is read, so that the connection can serve the next request.
+/// Sends a response. The rest of a small body is read first, so that the connection can serve the
+/// next request.
 pub(crate) async fn respond(
     phases: &impl Phases,
     client: &mut ClientStream,
     response: Response,
-    request: Framed,
-) -> Ended {
-    let is_read = drop_small_body(client, request.body, request.expects_continue).await;
+    request: RequestFraming,
+) -> Outcome {
+    let is_read = discard_small_body(client, request.body, request.expects_continue).await;
     let close = request.close || !is_read;
     let (status, is_refusal) = (response.status(), response.is_refusal());
     let (text, sent) = response.into_bytes(close, request.is_head);
     match send(phases, client, &text, is_refusal).await {
-        Ok(()) => Ended { status, sent, next: Next::after_response(close, is_read, &request) },
-        Err(_) => Ended::client_left(),
+        Ok(()) => Outcome { status, sent, next: Next::after_response(close, is_read, request.max_body) },
+        Err(_) => Outcome::client_closed(),
     }
 }
 
-/// Responds to a client whose request could not be read. Returns true if the response was sent: then the connection needs
-/// a lingering close.
+/// Responds to a malformed request. Returns true if the response was sent: the connection needs a
+/// lingering close then.
 pub(crate) async fn refuse_unread<P: Phases>(
     phases: &P,
     client: &mut ClientStream,
@@ -76,15 +82,16 @@ async fn send(
     sent
 }
 
-/// Reads and drops a small body. Returns true if nothing of the body is left to come.
-async fn drop_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
+/// Reads and discards a small body. Returns true if the whole body was read.
+async fn discard_small_body(client: &mut ClientStream, body: Framing, expects_continue: bool) -> bool {
     match body {
         body if body.is_over() => true,
-        // A stream serves no other request, so that its client need not wait.
+        // A stream serves no other request.
         _ if client.is_http2_stream() => false,
         Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
-            let dropped = timeout(BRIEF, client.discard_body(usize::try_from(length).unwrap_or(usize::MAX)));
-            dropped.await.is_ok_and(|dropped| dropped.is_ok())
+            let discarded =
+                timeout(BRIEF, client.discard_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            discarded.await.is_ok_and(|result| result.is_ok())
         }
         Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
     }

@@ -1,4 +1,4 @@
-//! What is to be written to a connection, as far as its other end takes it.
+//! A write buffer.
 
 use std::{
     io,
@@ -8,15 +8,16 @@ use std::{
 
 use tokio::io::AsyncWrite;
 
-/// Bytes on their way out.
+/// A buffer of bytes that are written to a connection.
 #[derive(Debug, Default)]
 pub(crate) struct WriteBuf {
-    /// What was not written yet, and before it what was.
+    /// The bytes to be written. Those before `sent` were written.
     pub(crate) bytes: Vec<u8>,
     sent: usize,
-    /// Whether something was handed to the connection that it may still hold.
+    /// Whether the connection may still hold bytes that were written to it.
     unflushed: bool,
-    moved: bool,
+    /// Whether the connection has received bytes since the last check.
+    has_progressed: bool,
 }
 
 impl WriteBuf {
@@ -24,8 +25,8 @@ impl WriteBuf {
         Self { bytes, ..Self::default() }
     }
 
-    /// Ready once everything is written and flushed; then it is empty.
-    pub(crate) fn poll_empty<W: AsyncWrite + Unpin>(
+    /// Completes when everything is written and flushed. The buffer is empty then.
+    pub(crate) fn poll_flush_to<W: AsyncWrite + Unpin>(
         &mut self,
         to: &mut W,
         context: &mut Context<'_>,
@@ -36,7 +37,7 @@ impl WriteBuf {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => self.sent += written,
             }
-            self.moved = true;
+            self.has_progressed = true;
         }
         if self.unflushed {
             ready!(Pin::new(to).poll_flush(context))?;
@@ -47,13 +48,13 @@ impl WriteBuf {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether the other end is who is waited for.
-    pub(crate) const fn is_stuck(&self) -> bool {
+    /// Returns true if bytes wait for the peer.
+    pub(crate) const fn is_blocked(&self) -> bool {
         self.unflushed
     }
 
-    /// Whether the other end has taken something since this was asked last.
-    pub(crate) const fn has_moved(&mut self) -> bool {
-        std::mem::replace(&mut self.moved, false)
+    /// Returns true if the peer has received bytes since the last call.
+    pub(crate) const fn take_progress(&mut self) -> bool {
+        std::mem::replace(&mut self.has_progressed, false)
     }
 }

@@ -6,7 +6,7 @@ use h2::RecvStream;
 use http::{Response, StatusCode, header, response::Parts};
 
 use crate::{
-    hooks::Headers as _,
+    headers::Headers as _,
     http2::receiving::{Framing, Receiving},
 };
 

@@ -1,4 +1,4 @@
-//! The answer's way down.
+//! Sends the response to the client.
 
 use std::{
     io,
@@ -7,139 +7,95 @@ use std::{
     time::Instant,
 };
 
-use bytes::{Buf as _, BytesMut};
+use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
-use super::{Broken, Exchange, READ_MUCH, Stage};
+use super::{Exchange, READ_SIZE, download::Download, error::ExchangeError};
 use crate::{
+    framing::{self, Framing, LAST_CHUNK},
     hooks::{Cause, Phases},
     http2::tools::Fault,
-    relay::{
-        framing::{self, Framing, LAST_CHUNK},
-        head::{self, BodyDelimiter, ResponseHead},
-        write_buf::WriteBuf,
-    },
+    relay::head::{self, BodyDelimiter},
 };
 
-/// The answer on its way to the client.
-pub(in crate::relay) struct Download {
-    read: BytesMut,
-    unsent: WriteBuf,
-    /// Whether the client is who is waited for, and not the tool.
-    blocked: bool,
-    delimiter: BodyDelimiter,
-    pub(in crate::relay) head: Option<ResponseHead>,
-    stage: Stage,
-    is_http10: bool,
-    /// Whether the client is told that this answer is the connection's last.
-    pub(in crate::relay) close: bool,
-    /// Bytes of the body.
-    pub(in crate::relay) passed: usize,
-}
-
-const READ: usize = 4 << 10;
-
-impl Download {
-    pub(in crate::relay) fn new(is_http10: bool, close: bool) -> Self {
-        Self {
-            read: BytesMut::new(),
-            unsent: WriteBuf::default(),
-            blocked: false,
-            delimiter: BodyDelimiter::AsStated(None),
-            head: None,
-            stage: Stage::InFlight,
-            is_http10,
-            close,
-            passed: 0,
-        }
-    }
-
-    /// Whether the client can tell the end of its answer only by the end of the connection.
-    pub(in crate::relay) fn is_delimited_by_close(&self) -> bool {
-        self.delimiter == BodyDelimiter::Close
-    }
-
-    /// Whether the tool's connection can serve another call: all of the answer was read and nothing else came.
-    pub(in crate::relay) fn leaves_clean(&self) -> bool {
-        self.stage == Stage::Over
-            && self.read.is_empty()
-            && self.head.as_ref().is_some_and(|head| head.keep_alive)
-    }
-}
+/// Size of a read before the head of the response is complete.
+const HEAD_READ_SIZE: usize = 4 << 10;
 
 impl<P: Phases> Exchange<'_, P> {
-    pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        let polled = self.poll_down_either(context);
-        if self.down.unsent.has_moved() {
+    pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
+        let polled = self.poll_download(context);
+        if self.down.unsent.take_progress() {
             self.deadline.record_sent();
         }
-        let blocked = polled.is_pending() && self.down.unsent.is_stuck();
-        if blocked && !self.down.blocked {
+        let is_blocked = polled.is_pending() && self.down.unsent.is_blocked();
+        if is_blocked && !self.down.is_blocked {
             self.arm_download();
-        } else if self.down.blocked && !blocked && polled.is_pending() {
+        } else if self.down.is_blocked && !is_blocked && polled.is_pending() {
             self.arm_pause();
         }
-        self.down.blocked = blocked;
+        self.down.is_blocked = is_blocked;
         polled
     }
 
-    /// Writes and reads in turn, as far as the client takes and the tool gives.
-    fn poll_down_either(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    /// Writes and reads in turn, until the client or the upstream blocks.
+    fn poll_download(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         loop {
-            match ready!(self.down.unsent.poll_empty(self.client, context)) {
-                Ok(()) if self.down.stage == Stage::Over => return Poll::Ready(Ok(())),
+            match ready!(self.down.unsent.poll_flush_to(self.client, context)) {
+                Ok(()) if self.down.is_complete => return Poll::Ready(Ok(())),
                 Ok(()) => {}
-                Err(_) => return Poll::Ready(Err(Broken::ClientLeft)),
+                Err(_) => return Poll::Ready(Err(ExchangeError::ClientClosed)),
             }
             match self.take_response() {
                 Ok(true) => continue,
                 Ok(false) => {}
-                Err(broken) => return Poll::Ready(Err(broken)),
+                Err(error) => return Poll::Ready(Err(error)),
             }
-            let much = self.down.head.is_some();
-            self.down.read.reserve(if much { READ_MUCH } else { READ });
+            let size = if self.down.head.is_some() { READ_SIZE } else { HEAD_READ_SIZE };
+            self.down.read.reserve(size);
             match ready!(poll_read_buf(Pin::new(&mut *self.upstream), context, &mut self.down.read)) {
-                Ok(0) if self.may_end_here() => self.end_down(),
-                Ok(0) => return Poll::Ready(Err(self.upstream_broke(Cause::Terminated))),
+                Ok(0) if self.may_end_here() => self.complete_download(),
+                Ok(0) => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
                 Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(self.upstream_failed(&error))),
+                Err(error) => return Poll::Ready(Err(self.read_error(&error))),
             }
         }
     }
 
-    /// Whether the end of the tool's connection is the end of its answer.
+    /// Returns true if the end of the upstream's connection ends its response.
     fn may_end_here(&self) -> bool {
         self.down.head.as_ref().is_some_and(|head| head.body == Framing::UntilClose)
     }
 
-    fn upstream_broke(&self, cause: Cause) -> Broken {
-        Broken::Upstream(cause, self.down.head.is_some() || !self.down.read.is_empty())
+    fn upstream_error(&self, cause: Cause) -> ExchangeError {
+        let has_responded = self.down.head.is_some() || !self.down.read.is_empty();
+        ExchangeError::Upstream { cause, has_responded }
     }
 
-    /// What an error of reading from the tool says.
-    fn upstream_failed(&self, error: &io::Error) -> Broken {
+    /// Returns the error of a failed read from the upstream.
+    fn read_error(&self, error: &io::Error) -> ExchangeError {
         match Fault::behind(error) {
-            None | Some(Fault::Lost) => self.upstream_broke(Cause::Terminated),
-            Some(Fault::Unprocessed) => Broken::Unprocessed,
-            // The tool has said so: the connection is well.
-            Some(Fault::Reset) => Broken::Upstream(Cause::Terminated, true),
-            Some(Fault::Malformed) => Broken::Upstream(Cause::Malformed, true),
+            None | Some(Fault::Lost) => self.upstream_error(Cause::Terminated),
+            Some(Fault::Unprocessed) => ExchangeError::Unprocessed,
+            // The upstream has reset the stream: the connection is intact.
+            Some(Fault::Reset) => ExchangeError::Upstream { cause: Cause::Terminated, has_responded: true },
+            Some(Fault::Malformed) => {
+                ExchangeError::Upstream { cause: Cause::Malformed, has_responded: true }
+            }
         }
     }
 
-    /// Moves received bytes of the response into the write buffer. Returns true if there is progress to make without
-    /// waiting.
-    fn take_response(&mut self) -> Result<bool, Broken> {
-        if self.down.head.is_none() && (!self.take_head()? || self.down.stage == Stage::Over) {
-            return Ok(self.down.stage == Stage::Over);
+    /// Moves received bytes of the response into the write buffer. Returns true if there is
+    /// progress to make without waiting.
+    fn take_response(&mut self) -> Result<bool, ExchangeError> {
+        if self.down.head.is_none() && (!self.take_head()? || self.down.is_complete) {
+            return Ok(self.down.is_complete);
         }
         let Some(head) = &mut self.down.head else { return Ok(true) };
-        let begun = !self.down.unsent.bytes.is_empty();
-        let part = match head.body.take(&self.down.read) {
-            Ok(part) => part,
-            Err(framing::Broken) => return Err(self.upstream_broke(Cause::Malformed)),
+        let has_head = !self.down.unsent.bytes.is_empty();
+        let Ok(part) = head.body.take(&self.down.read) else {
+            return Err(self.upstream_error(Cause::Malformed));
         };
-        let over = head.body.is_over();
+        let is_over = head.body.is_over();
         self.down.read.advance(part.skip);
         let data = self.down.read.get(..part.data).unwrap_or_default();
         match self.down.delimiter {
@@ -149,52 +105,54 @@ impl<P: Phases> Exchange<'_, P> {
             }
         }
         self.down.read.advance(part.data);
-        self.down.passed += part.data;
-        if over {
-            self.end_down();
+        self.down.body_bytes += part.data;
+        if is_over {
+            self.complete_download();
         }
-        Ok(begun || over || part.data > 0)
+        Ok(has_head || is_over || part.data > 0)
     }
 
-    fn take_head(&mut self) -> Result<bool, Broken> {
+    /// Parses the head of the response and writes it for the client. Returns false if more bytes
+    /// are needed.
+    fn take_head(&mut self) -> Result<bool, ExchangeError> {
         if self.down.read.is_empty() {
             return Ok(false);
         }
+        // A response before the end of the body leaves a part of the body unread.
+        let is_last = !self.up.is_complete() || self.phases.drain().has_begun();
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
-        // A response before the end of the body leaves a rest that is not read.
-        let last = self.up.stage != Stage::Over || self.phases.drain().has_begun();
         let Self { phases, call, record, client, timeouts, deadline, .. } = self;
         let found = head::read_response(read, &mut unsent.bytes, |out, head, response| {
             *delimiter = head.delimiter(*is_http10);
-            *close |= last || *delimiter == BodyDelimiter::Close;
+            *close |= is_last || *delimiter == BodyDelimiter::Close;
             record.responded_at = Some(Instant::now());
             deadline.arm_pause(client, timeouts.pause);
             let lines = || response.headers.iter().map(|line| (line.name, line.value));
             let status_line = (head.status, response.reason.unwrap_or_default());
-            head::write_response(out, status_line, lines, (*delimiter, *close), |head_lines| {
-                phases.upstream_response_filter(call, record, head.status, head_lines);
+            head::write_response(out, status_line, lines, (*delimiter, *close), |lines| {
+                phases.upstream_response_filter(call, record, head.status, lines);
             });
         });
         let head = match found {
             Ok(Some(head)) => head,
             Ok(None) => return Ok(false),
-            Err(cause) => return Err(self.upstream_broke(cause)),
+            Err(cause) => return Err(self.upstream_error(cause)),
         };
         self.down.read.advance(head.length);
         if head.status >= 200 {
-            let over = head.body.is_over();
+            let is_over = head.body.is_over();
             self.down.head = Some(head);
-            if over {
-                self.end_down();
+            if is_over {
+                self.complete_download();
             }
         }
         Ok(true)
     }
 
-    fn end_down(&mut self) {
+    fn complete_download(&mut self) {
         if self.down.delimiter == BodyDelimiter::Chunks {
             self.down.unsent.bytes.extend_from_slice(LAST_CHUNK);
         }
-        self.down.stage = Stage::Over;
+        self.down.is_complete = true;
     }
 }

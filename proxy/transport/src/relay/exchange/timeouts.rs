@@ -15,7 +15,7 @@ impl<P: Phases> Exchange<'_, P> {
         }
         let left = self.timeouts.response.saturating_sub(now.duration_since(completed));
         let (timeout, time) = match self.timeouts.attempt {
-            Some(attempt) if attempt < left && self.is_idempotent && self.up.again.is_some() => {
+            Some(attempt) if attempt < left && self.is_idempotent && self.up.replay.is_some() => {
                 (ResponseTimeout::Attempt, attempt)
             }
             Some(_) | None => (ResponseTimeout::Response, left),

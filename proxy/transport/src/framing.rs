@@ -1,63 +1,65 @@
-//! Where a message's body ends (RFC 9112, section 6), read strictly: what another parser could read differently is
-//! refused.
+//! The framing of message bodies (RFC 9112, section 6). Parsing is strict: framing that parsers can
+//! read differently is refused.
 
 use std::io::Write as _;
 
-/// How much of a body is still to come, and how it is told from what follows it.
+/// The framing of the rest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// So many bytes.
     Length(u64),
-    /// Chunks of stated length, until one of none.
-    Chunked(Chunks),
-    /// Whatever comes until the connection ends.
+    /// Chunks, until one of length 0.
+    Chunked(ChunkState),
+    /// All bytes until the connection is closed.
     UntilClose,
 }
 
-/// What comes next in a chunked body.
+/// The next part of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chunks {
-    /// A line with a chunk's length.
+pub(crate) enum ChunkState {
+    /// The line with the size of a chunk.
     Size,
     /// So many bytes of a chunk.
     Data(u64),
     /// The line end after a chunk.
     End,
-    /// Lines after the last chunk, of which so many bytes were dropped, until an empty one.
+    /// Trailer lines, of which so many bytes were dropped, until an empty line.
     Trailer(usize),
-    /// Nothing.
+    /// None: the body is complete.
     Over,
 }
 
-/// A body whose framing is broken.
+/// The error of malformed framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken;
+pub(crate) struct FramingError;
 
-/// What a look at some bytes came to.
+/// The parts of some bytes of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Bytes of framing to be dropped before the data.
+    /// The number of bytes of framing before the data.
     pub(crate) skip: usize,
-    /// Bytes of the body after them. Neither: more bytes are needed, or the body is over.
+    /// The number of bytes of data after them. If both are 0, more bytes are needed or the body is
+    /// complete.
     pub(crate) data: usize,
 }
 
-/// Longest line with a chunk's length. Extensions are dropped, which nobody uses.
+/// Maximum length of a line with the size of a chunk. Chunk extensions are dropped.
 const MAX_SIZE_LINE: usize = 256;
-/// Most bytes of trailers. They are dropped: to a tool they would look like headers that were checked.
+/// Maximum number of bytes of trailers. They are dropped, because tools could take them for headers
+/// that were checked.
 const MAX_TRAILERS: usize = 8 << 10;
 
 impl Framing {
-    /// A message without a body.
+    /// The framing of a message without a body.
     pub(crate) const NONE: Self = Self::Length(0);
 
-    /// Whether the body is over. One that lasts until the connection ends never is before.
+    /// Returns true if the body is complete. Always false for a body that ends with the connection.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self, Self::Length(0) | Self::Chunked(Chunks::Over))
+        matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Over))
     }
 
-    /// Looks at the next bytes: what to drop, and what of the rest is the body's. Both count as taken.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Part, Broken> {
+    /// Takes the next bytes: framing to drop, and data after it.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Part, FramingError> {
         match self {
             Self::Length(left) => {
                 let data = within(bytes.len(), *left);
@@ -70,8 +72,8 @@ impl Framing {
     }
 }
 
-impl Chunks {
-    fn take(&mut self, bytes: &[u8]) -> Result<Part, Broken> {
+impl ChunkState {
+    fn take(&mut self, bytes: &[u8]) -> Result<Part, FramingError> {
         let mut skip = 0;
         loop {
             let rest = bytes.get(skip..).unwrap_or_default();
@@ -84,8 +86,8 @@ impl Chunks {
                 Self::Over => return Ok(Part { skip, data: 0 }),
                 Self::Size | Self::End | Self::Trailer(_) => {
                     let Some(line) = line(rest)? else {
-                        return if rest.len() > self.longest() {
-                            Err(Broken)
+                        return if rest.len() > self.max_line() {
+                            Err(FramingError)
                         } else {
                             Ok(Part { skip, data: 0 })
                         };
@@ -97,17 +99,18 @@ impl Chunks {
         }
     }
 
-    const fn longest(self) -> usize {
+    /// Returns the maximum length of the next line.
+    const fn max_line(self) -> usize {
         match self {
             Self::Trailer(dropped) => MAX_TRAILERS.saturating_sub(dropped),
             Self::Size | Self::Data(_) | Self::End | Self::Over => MAX_SIZE_LINE,
         }
     }
 
-    /// What follows a line.
-    fn after(self, line: &[u8]) -> Result<Self, Broken> {
-        if line.len() > self.longest() {
-            return Err(Broken);
+    /// Returns the part that follows a line.
+    fn after(self, line: &[u8]) -> Result<Self, FramingError> {
+        if line.len() > self.max_line() {
+            return Err(FramingError);
         }
         match self {
             Self::Size => match size(line)? {
@@ -115,7 +118,7 @@ impl Chunks {
                 size => Ok(Self::Data(size)),
             },
             Self::End if line.is_empty() => Ok(Self::Size),
-            Self::End => Err(Broken),
+            Self::End => Err(FramingError),
             Self::Trailer(_) if line.is_empty() => Ok(Self::Over),
             Self::Trailer(dropped) => Ok(Self::Trailer(dropped + line.len() + 2)),
             Self::Data(_) | Self::Over => Ok(self),
@@ -123,32 +126,35 @@ impl Chunks {
     }
 }
 
-/// The bytes before the first line end; `None` when there is none yet. A line feed or a carriage return alone ends none.
-fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Broken> {
+/// Returns the first line, or `None` if more bytes are needed. A bare line feed or carriage return
+/// is an error.
+fn line(bytes: &[u8]) -> Result<Option<&[u8]>, FramingError> {
     let Some(end) = memchr::memchr2(b'\r', b'\n', bytes) else { return Ok(None) };
     match bytes.get(end..end + 2) {
         Some(b"\r\n") => Ok(bytes.get(..end)),
         None if bytes.get(end) == Some(&b'\r') => Ok(None),
-        _ => Err(Broken),
+        _ => Err(FramingError),
     }
 }
 
-/// At most 16 hexadecimal digits, whatever comes after a semicolon.
-fn size(line: &[u8]) -> Result<u64, Broken> {
+/// Parses the size of a chunk: at most 16 hexadecimal digits. Extensions after a semicolon are
+/// dropped.
+fn size(line: &[u8]) -> Result<u64, FramingError> {
     let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
     if digits.is_empty() || digits.len() > 16 {
-        return Err(Broken);
+        return Err(FramingError);
     }
     digits.iter().try_fold(0, |size: u64, &byte| {
-        char::from(byte).to_digit(16).map(|digit| size << 4 | u64::from(digit)).ok_or(Broken)
+        char::from(byte).to_digit(16).map(|digit| size << 4 | u64::from(digit)).ok_or(FramingError)
     })
 }
 
+/// Returns the smaller of both lengths.
 fn within(length: usize, left: u64) -> usize {
     usize::try_from(left).map_or(length, |left| length.min(left))
 }
 
-/// Adds a chunk.
+/// Appends a chunk.
 pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if !data.is_empty() {
         // Writing to a vector cannot fail.
@@ -158,7 +164,7 @@ pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     }
 }
 
-/// What a chunked body ends with.
+/// The end of a chunked body.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 #[cfg(test)]
@@ -167,8 +173,8 @@ mod tests {
 
     use super::*;
 
-    /// The body that pieces of so many bytes come to, and what is left after its end.
-    fn read(mut framing: Framing, sent: &[u8], piece: usize) -> Result<(Vec<u8>, Vec<u8>), Broken> {
+    /// Parses a body in pieces of so many bytes. Returns it and the bytes after its end.
+    fn read(mut framing: Framing, sent: &[u8], piece: usize) -> Result<(Vec<u8>, Vec<u8>), FramingError> {
         let (mut held, mut body) = (Vec::new(), Vec::new());
         for bytes in sent.chunks(piece) {
             held.extend_from_slice(bytes);
@@ -185,10 +191,10 @@ mod tests {
         Ok((body, held))
     }
 
-    const CHUNKED: Framing = Framing::Chunked(Chunks::Size);
+    const CHUNKED: Framing = Framing::Chunked(ChunkState::Size);
 
     #[test]
-    fn a_body_ends_where_it_says_however_it_comes() {
+    fn body_in_pieces_ends_where_its_framing_says() {
         let sent = b"5\r\nhello\r\n6;a=\"b\"\r\n world\r\n0\r\nX-Sum: 1\r\n\r\nGET /";
         for piece in 1..sent.len() {
             assert_eq!(
@@ -202,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_framing_is_refused() {
+    fn malformed_framing_is_refused() {
         let long = format!("5;{}\r\nhello\r\n", "x".repeat(MAX_SIZE_LINE));
         let trailers = format!("0\r\n{}\r\n", "A: b\r\n".repeat(MAX_TRAILERS));
         for sent in [
@@ -219,13 +225,13 @@ mod tests {
             &long,
             &trailers,
         ] {
-            assert_eq!(read(CHUNKED, sent.as_bytes(), 64).err(), Some(Broken), "{sent:?}");
+            assert_eq!(read(CHUNKED, sent.as_bytes(), 64).err(), Some(FramingError), "{sent:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_in_chunks_is_read_back(
+        fn written_chunks_are_parsed_back(
             chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..400), 0..6),
             piece in 1usize..64,
         ) {

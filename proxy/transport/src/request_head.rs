@@ -1,30 +1,30 @@
-//! The head of an HTTP/1 request as it came over the wire. Pingora's parser repairs what it can and drops what
-//! contradicts itself; what another parser might read differently is refused here instead.
+//! The parser of HTTP/1 request heads. Pingora's parser repairs some errors and drops
+//! contradictions. This one refuses everything that parsers can read differently.
 
 use memchr::memchr;
 use shared::problem::{Code, Problem};
 
-/// A head that can be read in one way only, in its parts.
+/// The head of a request, split into its parts as sent.
 #[derive(Clone, Debug)]
-pub struct WireHead<'a> {
-    /// The request line's method, as sent.
+pub struct RawHead<'a> {
+    /// The method.
     pub method: &'a str,
     /// Whether the request is HTTP/1.0.
     pub is_http10: bool,
-    /// The request line's target, as sent.
+    /// The request target.
     pub target: &'a str,
     lines: Vec<(&'a str, &'a [u8])>,
 }
 
-/// Requests of most clients have no more header lines.
+/// Number of header lines for which memory is reserved. Most requests have fewer.
 const USUAL_LINES: usize = 24;
 
-impl<'a> WireHead<'a> {
-    /// Reads the head with its empty line. Values may hold bytes above ASCII; nothing else may.
+impl<'a> RawHead<'a> {
+    /// Parses a head with its empty line. Only header values can have bytes above ASCII.
     ///
     /// # Errors
-    /// `header-malformed` for bare line ends, control characters, folded lines, spaces before a colon, a missing or
-    /// second Host and any transfer encoding but `chunked`.
+    /// Returns `header-malformed` for bare line ends, control characters, folded lines, spaces
+    /// before a colon, a missing or repeated Host, and any transfer encoding except `chunked`.
     pub fn parse(raw: &'a [u8]) -> Result<Self, Problem> {
         check_bytes(raw)?;
         let mut rest = raw.strip_suffix(b"\r\n").ok_or_else(|| malformed("the headers do not end"))?;
@@ -42,20 +42,20 @@ impl<'a> WireHead<'a> {
         Ok(head)
     }
 
-    /// Each header line: its name and its value without the space around it.
+    /// Returns the name and the trimmed value of each header line.
     pub fn lines(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.lines.iter().copied()
     }
 
-    /// The values of a header, in the order of its lines.
+    /// Returns the values of a header, in the order of its lines.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.lines().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The value of a header that may be there once.
+    /// Returns the value of a header that must not be repeated.
     ///
     /// # Errors
-    /// `header-malformed` when it is there twice.
+    /// Returns `header-malformed` if it is repeated.
     pub fn only(&self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
         let mut values = self.all(name);
         match (values.next(), values.next()) {
@@ -86,7 +86,7 @@ impl<'a> WireHead<'a> {
     }
 }
 
-/// Takes a line from the beginning of `rest`, without its end; `None` when nothing is left.
+/// Takes the first line of `rest`, without its end. Returns `None` if `rest` is empty.
 fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
     if rest.is_empty() {
         return Ok(None);
@@ -111,7 +111,7 @@ fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
     }
 }
 
-/// Name and trimmed value; `None` for a line that is not both.
+/// Splits a header line into name and trimmed value. Returns `None` if it is malformed.
 fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     let colon = line.iter().position(|&b| b == b':')?;
     let (name, value) = line.split_at_checked(colon)?;
@@ -121,23 +121,24 @@ fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
 }
 
-/// Nothing is a control character save the tab and line ends, which are looked at where lines are told apart.
+/// Checks that there are no control characters except tabs and line ends, which are checked with
+/// the lines.
 fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
     let end_or_tab = |byte: u8| (byte == b'\t') | (byte == b'\r') | (byte == b'\n');
     let plain = |byte: u8| ((byte >= b' ') & (byte != 0x7f)) | end_or_tab(byte);
-    // Without an early end, so that it is done for many bytes at once.
+    // No early exit, so that the compiler vectorizes the loop.
     if raw.iter().fold(true, |all, &byte| all & plain(byte)) {
         return Ok(());
     }
     Err(malformed("the headers hold a control character or a bare line end"))
 }
 
-/// RFC 9110, section 5.6.2.
+/// Returns true for the bytes of a token (RFC 9110, section 5.6.2).
 const fn is_token(byte: u8) -> bool {
     byte.is_ascii() && TOKEN >> byte & 1 == 1
 }
 
-/// A bit for each byte that may be part of a token.
+/// A bitmap of the bytes of a token.
 const TOKEN: u128 = bits(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
 const fn bits(mut bytes: &[u8]) -> u128 {
@@ -158,9 +159,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_head_gives_its_target_and_lines() {
+    fn head_is_split_into_target_and_lines() {
         let raw = b"POST /v1/qr/generate?a=b HTTP/1.1\r\nHost: x\r\nX-A:  b \xfc\t\r\nx-a: d\r\n\r\n";
-        let head = WireHead::parse(raw).unwrap();
+        let head = RawHead::parse(raw).unwrap();
         assert_eq!(head.target, "/v1/qr/generate?a=b");
         let lines: Vec<_> = head.lines().collect();
         assert_eq!(lines, [("Host", &b"x"[..]), ("X-A", b"b \xfc"), ("x-a", b"d")]);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_parser_could_read_differently_is_refused() {
+    fn ambiguous_heads_are_refused() {
         for raw in [
             "GET / HTTP/1.1\nHost: x\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: x\n\r\n",
@@ -190,9 +191,9 @@ mod tests {
             "PRI * HTTP/2.0\r\n\r\n",
             "x\r\n\r\n",
         ] {
-            let code = WireHead::parse(raw.as_bytes()).err().map(|problem| problem.code());
+            let code = RawHead::parse(raw.as_bytes()).err().map(|problem| problem.code());
             assert_eq!(code, Some(Code::HeaderMalformed), "{raw:?}");
         }
-        assert!(WireHead::parse(b"GET / HTTP/1.0\r\n\r\n").is_ok());
+        assert!(RawHead::parse(b"GET / HTTP/1.0\r\n\r\n").is_ok());
     }
 }

@@ -1,0 +1,157 @@
+//! Parses the head of a request and decides on it.
+
+use shared::{problem::Problem, request::Head};
+
+use super::{
+    buffer,
+    exchange::ExchangeError,
+    outcome::{Next, Outcome},
+    request::RequestFraming,
+    respond::{refuse_unread, respond},
+};
+use crate::{
+    client::ClientStream,
+    framing::Framing,
+    hooks::{Handler, Phases, Request, RequestAction},
+    incoming::Incoming,
+    linger::LingeringClose,
+    record::Record,
+    request_head::RawHead,
+    response::Response,
+};
+
+/// The decision about a request.
+pub(crate) enum Decision<C, H> {
+    /// Forward it to an upstream.
+    Forward(Forwarded<C, H>),
+    /// Settle it without an upstream.
+    Settle(Settlement<C>),
+}
+
+/// A request that is forwarded.
+pub(crate) struct Forwarded<C, H> {
+    pub(crate) call: C,
+    pub(crate) request: RequestFraming,
+    /// The head of the request to the upstream, without `Host`.
+    pub(crate) head: H,
+    /// Whether the whole body was read.
+    pub(crate) is_complete: bool,
+}
+
+/// A request that is not forwarded.
+pub(crate) enum Settlement<C> {
+    /// It gets this response. A call that was recognized and refused is logged with it.
+    Respond(Response, RequestFraming, Option<C>),
+    /// The product's handler has responded.
+    Handled(Outcome),
+    /// Its head is malformed, so that its end is unknown.
+    Malformed(Problem),
+}
+
+/// The product's decision, which borrows from the head.
+enum Opened<C, R, H> {
+    Forward(C, H, bool),
+    Respond(Response, Option<C>),
+    Handle(R),
+}
+
+type OpenedRequest<'a, P, H> = (RequestFraming, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>);
+
+/// Parses the head of a request, once, and decides on it. A head that parsers can read differently
+/// is malformed, which closes the connection. `begin` writes the head of the request to the
+/// upstream.
+pub(crate) async fn decide<P: Phases, H>(
+    phases: &P,
+    client: &mut ClientStream,
+    bytes: &[u8],
+    record: &mut Record<P::Log>,
+    is_last: bool,
+    begin: impl FnOnce(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+) -> Decision<P::Call, H> {
+    let (mut request, opened) = match open(phases, client, bytes, record, begin) {
+        Ok(opened) => opened,
+        Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
+    };
+    request.close |= is_last || phases.drain().has_begun();
+    match opened {
+        Opened::Forward(call, head, is_complete) => {
+            Decision::Forward(Forwarded { call, request, head, is_complete })
+        }
+        Opened::Respond(response, call) => Decision::Settle(Settlement::Respond(response, request, call)),
+        // Boxed, so that forwarded requests hold no memory for it.
+        Opened::Handle(handler) => {
+            let outcome = Box::pin(handle(phases, client, handler, record, request)).await;
+            Decision::Settle(Settlement::Handled(outcome))
+        }
+    }
+}
+
+/// Responds to a request that is not forwarded.
+///
+/// # Errors
+/// Returns only the next step if the request is malformed. It is already logged then.
+pub(crate) async fn settle<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    settlement: Settlement<P::Call>,
+) -> Result<(Outcome, Option<P::Call>), Next> {
+    match settlement {
+        Settlement::Respond(response, request, call) => {
+            if call.is_some() {
+                client.accept_request();
+            }
+            client.release_head();
+            Ok((respond(phases, client, response, request).await, call))
+        }
+        Settlement::Handled(outcome) => Ok((outcome, None)),
+        Settlement::Malformed(problem) => {
+            let linger = Next::Linger(LingeringClose::Body(client.max_body()));
+            Err(if refuse_unread(phases, client, &problem).await { linger } else { Next::Close })
+        }
+    }
+}
+
+fn open<'a, P: Phases, H>(
+    phases: &P,
+    client: &ClientStream,
+    bytes: &'a [u8],
+    record: &mut Record<P::Log>,
+    begin: impl FnOnce(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+) -> Result<OpenedRequest<'a, P, H>, Problem> {
+    let raw = RawHead::parse(bytes)?;
+    let head = Head::read(raw.lines())?;
+    let mut request = RequestFraming::parse(&raw, &head)?;
+    let action =
+        phases.request_filter(&Request { raw: &raw, head: &head, address: &|| client.address() }, record);
+    let opened = match action {
+        RequestAction::Forward(call) => {
+            let allows = |length| phases.request_body_filter(&call, length).is_ok();
+            let is_complete =
+                request.body.is_over() || buffer::is_complete(request.body, client.buffered(), allows);
+            let head = begin(&call, record, &raw, request.body);
+            Opened::Forward(call, head, is_complete)
+        }
+        RequestAction::Respond(response, call) => Opened::Respond(response, call),
+        RequestAction::Handle(handler) => Opened::Handle(handler),
+    };
+    request.max_body = record.max_body;
+    Ok((request, opened))
+}
+
+/// Lets the product's handler respond.
+async fn handle<P: Phases>(
+    phases: &P,
+    client: &mut ClientStream,
+    handler: impl Handler<P>,
+    record: &mut Record<P::Log>,
+    mut request: RequestFraming,
+) -> Outcome {
+    let mut incoming = Incoming::new(client, request.body, request.expects_continue);
+    let response = handler.respond(phases, &mut incoming, record).await;
+    (request.body, request.expects_continue) = incoming.into_rest();
+    if client.timeout().is_some() {
+        ExchangeError::of_client(client).record(phases);
+    }
+    client.release_head();
+    respond(phases, client, response, request).await
+}
