@@ -104,7 +104,12 @@ impl FakeTool {
 
     /// Responds to the calls that wait.
     pub fn release(&self) {
-        self.set(ToolBehavior::Describe);
+        self.release_with(ToolBehavior::Describe);
+    }
+
+    /// Responds to the calls that wait with this behavior.
+    pub fn release_with(&self, behavior: ToolBehavior) {
+        self.set(behavior);
         self.shared.release.notify_waiters();
     }
 

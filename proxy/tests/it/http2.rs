@@ -464,8 +464,7 @@ async fn at_the_end_of_the_process_what_is_under_way_is_finished() {
         .await;
         let mut large = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n".to_vec();
         large.resize(large.len() + 5_000_000, b'a');
-        tool.release();
-        tool.set(ToolBehavior::Respond(large));
+        tool.release_with(ToolBehavior::Respond(large));
     };
     let (response, ()) = futures_util::future::join(response, ending).await;
     assert_eq!((response.status, response.complete, response.body.len()), (200, true, 5_000_000));
