@@ -130,6 +130,14 @@ impl OriginError {
 mod tests {
     use super::*;
 
+    const ALL: [OriginError; 5] = [
+        OriginError::Refused,
+        OriginError::Lost,
+        OriginError::TimedOut,
+        OriginError::Foreign,
+        OriginError::Rejected,
+    ];
+
     #[test]
     fn post_that_may_have_been_executed_is_not_retried() {
         for error in [OriginError::Lost, OriginError::TimedOut, OriginError::Foreign] {
@@ -146,13 +154,7 @@ mod tests {
 
     #[test]
     fn failed_post_says_whether_it_may_have_been_executed() {
-        for error in [
-            OriginError::Refused,
-            OriginError::Lost,
-            OriginError::TimedOut,
-            OriginError::Foreign,
-            OriginError::Rejected,
-        ] {
+        for error in ALL {
             let post = error.problem(Tool::Pdf, CallMethod::Post).detail().to_owned();
             let possible = post.ends_with("; the call may have been executed");
             assert!(post.starts_with("pdf: ") && (possible || post.ends_with("; the call was not executed")));
@@ -165,13 +167,7 @@ mod tests {
 
     #[test]
     fn every_error_is_503_with_retry_after() {
-        for error in [
-            OriginError::Refused,
-            OriginError::Lost,
-            OriginError::TimedOut,
-            OriginError::Foreign,
-            OriginError::Rejected,
-        ] {
+        for error in ALL {
             let problem = error.problem(Tool::Qr, CallMethod::Get);
             let rendered = problem.render(&crate::request_id::RequestId([0; 16]));
             assert_eq!(rendered.status, 503, "{error:?}");
