@@ -7,7 +7,7 @@ use pingora_core::ErrorType;
 pub struct Failure {
     /// The cause.
     pub cause: Cause,
-    /// What the failure says of the upstream.
+    /// The kind, which decides on retries and outlier detection.
     pub kind: FailureKind,
     /// Whether the whole request was kept, so that it can be sent again.
     pub is_replayable: bool,
