@@ -13,7 +13,7 @@ fn lease(scenario: &Scenario, seed: u64) -> Outcome {
 }
 
 #[test]
-fn no_named_scenario_admits_a_call_over_a_limit_by_either_limiter_and_the_manual_says_so() {
+fn named_scenarios_admit_no_call_over_a_limit() {
     let manual = include_str!("../../docs/limits.md");
     for scenario in named() {
         for limiter in [Limiter::CallPerRequest, Limiter::Lease] {
@@ -27,7 +27,7 @@ fn no_named_scenario_admits_a_call_over_a_limit_by_either_limiter_and_the_manual
 }
 
 #[test]
-fn goodput_is_within_two_hundredths_of_a_limiter_that_knows_everything() {
+fn goodput_is_within_2_percent_of_the_ideal_limiter() {
     for scenario in standard() {
         for seed in 1..=3 {
             let outcome = lease(&Scenario { length: 300_000, ..scenario.clone() }, seed);
@@ -38,7 +38,7 @@ fn goodput_is_within_two_hundredths_of_a_limiter_that_knows_everything() {
 }
 
 #[test]
-fn below_the_limit_almost_no_call_of_a_paid_key_waits_for_the_meter() {
+fn paid_call_below_the_limit_rarely_waits_for_the_meter() {
     let bounds = [("Pro 100/min, 60 %", 0.06), ("Ent 500/min, 60 %", 0.01), ("Ent 5000/min, 80 %", 0.01)];
     for (name, bound) in bounds {
         let scenario = standard().into_iter().find(|scenario| scenario.name.starts_with(name)).unwrap();
@@ -49,7 +49,7 @@ fn below_the_limit_almost_no_call_of_a_paid_key_waits_for_the_meter() {
 }
 
 #[test]
-fn a_flood_over_a_free_keys_limit_is_mostly_refused_without_asking() {
+fn flood_of_a_free_key_is_mostly_refused_without_the_meter() {
     let scenario = standard().into_iter().find(|scenario| scenario.name.contains("flood")).unwrap();
     for seed in 1..=5 {
         let waits = lease(&scenario, seed).waits_per_call();
@@ -64,7 +64,7 @@ fn client(tier: Tier, pace: Pace, isolates: usize) -> Scenario {
 }
 
 #[test]
-fn a_client_that_paces_itself_by_the_headers_is_never_refused_and_gets_its_quota() {
+fn client_paced_by_headers_gets_its_quota_without_a_refusal() {
     // Through several isolates each sees a part of the calls only, and what is lent to one is no other's.
     for (isolates, share) in [(1, 0.99), (2, 0.98), (8, 0.95)] {
         for tier in Tier::ALL {
@@ -84,7 +84,7 @@ fn a_client_that_paces_itself_by_the_headers_is_never_refused_and_gets_its_quota
 }
 
 #[test]
-fn a_client_that_spreads_its_calls_by_the_headers_is_never_refused() {
+fn client_that_spreads_calls_by_headers_is_never_refused() {
     for tier in Tier::ALL {
         for isolates in [1, 4] {
             let outcome = lease(&client(tier, Pace::Even, isolates), 1);
@@ -94,7 +94,7 @@ fn a_client_that_spreads_its_calls_by_the_headers_is_never_refused() {
 }
 
 #[test]
-fn a_call_at_the_moment_retry_after_names_passes() {
+fn call_at_the_time_of_retry_after_passes() {
     for tier in Tier::ALL {
         for isolates in [1, 2, 5] {
             let outcome = lease(&client(tier, Pace::Obedient, isolates), 1);
@@ -105,7 +105,7 @@ fn a_call_at_the_moment_retry_after_names_passes() {
 }
 
 #[test]
-fn a_fresh_key_works_at_once_where_the_store_denies_it() {
+fn fresh_key_works_before_the_store_has_it() {
     for tier in Tier::ALL {
         let scenario = Scenario::new("fresh", tier, 0.4, 3, &[10, 60]);
         let faults = Faults { store_denies: true, ..Faults::default() };
@@ -116,7 +116,7 @@ fn a_fresh_key_works_at_once_where_the_store_denies_it() {
 }
 
 #[test]
-fn a_revoked_key_ends_though_every_isolate_holds_a_lease_and_the_store_shows_it_active() {
+fn revoked_key_ends_despite_leases_and_a_stale_store() {
     for tier in Tier::ALL {
         let scenario = Scenario::new("revoked", tier, 0.7, 6, &[10, 60]);
         let changes = vec![(60_000, Change::Revoke)];
@@ -127,7 +127,7 @@ fn a_revoked_key_ends_though_every_isolate_holds_a_lease_and_the_store_shows_it_
 }
 
 #[test]
-fn while_the_meter_is_out_of_reach_an_isolate_admits_a_quarter_of_the_minute_at_most() {
+fn isolate_without_a_meter_admits_a_quarter_minute_at_most() {
     for (tier, per_isolate) in [(Tier::Free, 0), (Tier::Pro, 25), (Tier::Enterprise, 125)] {
         let scenario = Scenario::new("outage", tier, 3.0, 3, &[10]);
         let faults = Faults { outage: Some((20_000, 70_000)), ..Faults::default() };

@@ -36,7 +36,7 @@ fn seeds() -> Vec<u64> {
 }
 
 #[test]
-fn no_seed_admits_a_call_over_a_limit_or_after_the_end_of_its_key() {
+fn random_world_admits_no_call_over_limit_or_after_key_end() {
     let seeds = seeds();
     let shares: Vec<&[u64]> = seeds.chunks(seeds.len().div_ceil(4)).collect();
     let faults: Vec<String> = thread::scope(|scope| {
@@ -56,13 +56,13 @@ fn no_seed_admits_a_call_over_a_limit_or_after_the_end_of_its_key() {
 }
 
 #[test]
-fn a_seed_plays_the_same_every_time() {
+fn seed_reproduces_its_world() {
     let (one, other) = (play(7).1, play(7).1);
     assert_eq!(format!("{one:?}"), format!("{other:?}"));
 }
 
 #[test]
-fn the_random_worlds_are_busy_and_hold_every_fault() {
+fn random_worlds_are_busy_and_hold_every_fault() {
     let worlds: Vec<_> = (0..200).map(|seed| (play(seed), sim::random(seed).faults)).collect();
     let at_the_limit = worlds.iter().filter(|((_, outcome), _)| outcome.worst_minute() > 0.98).count();
     assert!(at_the_limit > 60, "{at_the_limit} of 200 reach the limit: the rest could not break it");

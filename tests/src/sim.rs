@@ -1,13 +1,12 @@
-//! A deterministic simulator of the limits: isolates, networks and one key's meter, over the very code that runs
-//! in production ([`shared::lease_cache`], [`shared::meter`]), in simulated time.
+//! A deterministic simulator of the limits: isolates, networks and one key's meter, with the code that runs in
+//! production ([`shared::lease_cache`], [`shared::meter`]), in simulated time.
 //!
-//! Everything random comes from one seed, so that a run is repeated by its number. What is simulated beside the two
-//! state machines is what their shells and the world do: messages that are late, lost, doubled or overtaken, a
-//! retry and a deadline, timers, isolates that vanish, an object that restarts from its last stored row, clocks
-//! that disagree and step, records that change, tools that fail.
+//! All randomness comes from one seed, so a run is reproduced by its number. Around the two state machines the
+//! simulator plays their shells and the world: messages that are late, lost, duplicated or overtaken, a retry and
+//! a deadline, timers, isolates that crash, an object that restarts from its last stored row, clocks that disagree
+//! and step, records that change, and tools that fail.
 //!
-//! `cargo run --release -p tests --bin sim` prints the table of the named scenarios; `tests/sim` holds thousands of
-//! random ones to the promises.
+//! `make sim` prints the table of the named scenarios. `tests/sim` checks the promises in thousands of random ones.
 
 mod client;
 mod clock;
@@ -19,6 +18,7 @@ mod outcome;
 mod random;
 mod rng;
 mod scenario;
+mod schedule;
 pub mod table;
 mod world;
 
@@ -30,17 +30,17 @@ pub use random::random;
 pub use rng::Rng;
 pub use scenario::{Demand, Scenario, Site, named};
 
-/// Who decides on calls.
+/// The part that decides on calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
     /// The meter, on each call.
     CallPerRequest,
-    /// The isolate's holder, which asks the meter when it must.
+    /// The lease cache of the isolate, which asks the meter if it must.
     Lease,
 }
 
 impl Limiter {
-    /// The limiter's name in the table.
+    /// Returns the limiter's name in the table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,8 +50,8 @@ impl Limiter {
     }
 }
 
-/// Plays `scenario` from its seed to its end.
+/// Runs a scenario with this seed to its end.
 #[must_use]
 pub fn run(scenario: &Scenario, limiter: Limiter, seed: u64) -> Outcome {
-    world::World::new(scenario, limiter, seed).play()
+    world::World::new(scenario, limiter, seed).run()
 }

@@ -1,19 +1,19 @@
-//! A client that waits for each answer and keeps to what its headers say, in the whole seconds it is told.
+//! A client in a closed loop that obeys the headers of each response.
 
 use shared::{lease_cache::Admission, request_id::RequestId};
 
-/// How a client spreads its calls.
+/// The pacing of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Calls on while `RateLimit` says that something remains, then waits for the reset.
+    /// Calls while `RateLimit` has calls remaining, then waits for the reset.
     Eager,
-    /// Spreads what remains over the time to the reset.
+    /// Spreads the remaining calls over the time to the reset.
     Even,
-    /// Calls on until it is refused, then waits for `Retry-After` and calls at that very moment.
+    /// Calls until it is refused, then waits exactly for `Retry-After`.
     Obedient,
 }
 
-/// What a client sees of an answer.
+/// The part of a response that a client obeys.
 pub(super) struct Seen {
     pub(super) status: u16,
     retry_after: Option<u64>,
@@ -21,8 +21,8 @@ pub(super) struct Seen {
     limits: Vec<(u64, u64)>,
 }
 
-/// How long a tool takes to answer such a client, in milliseconds.
-const ANSWERS_WITHIN: u64 = 40;
+/// The response time of the tool in milliseconds.
+const TOOL_MS: u64 = 40;
 
 impl Seen {
     pub(super) fn of(admission: &Admission) -> Self {
@@ -46,17 +46,17 @@ fn parse(item: &str) -> (u64, u64) {
 }
 
 impl Pace {
-    /// Milliseconds until the next call.
+    /// Returns the milliseconds until the next call.
     pub(super) fn wait_ms(self, seen: &Seen) -> u64 {
         if let Some(seconds) = seen.retry_after {
             return seconds * 1000;
         }
-        // The minute comes first. To spread a day's calls over the day would be another client.
+        // The minute comes first. A client that spreads calls over the day is another one.
         let waits = seen.limits.iter().enumerate().map(|(place, &(r, t))| match (self, r) {
             (Self::Eager | Self::Even, 0) => t * 1000,
             (Self::Even, r) if place == 0 => t * 1000 / r,
             (Self::Eager | Self::Even | Self::Obedient, _) => 0,
         });
-        waits.max().unwrap_or(0) + ANSWERS_WITHIN
+        waits.max().unwrap_or(0) + TOOL_MS
     }
 }

@@ -1,21 +1,21 @@
-//! What a machine takes for the time.
+//! The clock of a machine.
 
 use shared::time::UnixMillis;
 
-/// A step of a machine's clock at a moment of true time.
+/// A step of a machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// When, in milliseconds from the scenario's start.
+    /// The true time in milliseconds from the scenario's start.
     pub at: u64,
-    /// By how many milliseconds.
+    /// The size in milliseconds.
     pub by: i64,
 }
 
-/// A clock that is off by some time, and steps.
+/// A clock with an offset and steps.
 #[derive(Clone, Debug)]
 pub(super) struct MachineClock {
     offset: i64,
-    /// The latest first.
+    /// Steps to come, the latest first.
     steps: Vec<(u64, i64)>,
 }
 
@@ -26,7 +26,7 @@ impl MachineClock {
         Self { offset, steps }
     }
 
-    /// What it shows at a true moment. Moments are asked for in order.
+    /// Returns the time that it shows at a true time. Must be called in the order of true times.
     pub(super) fn read(&mut self, now: u64) -> UnixMillis {
         while let Some(&(at, by)) = self.steps.last() {
             if now < at {

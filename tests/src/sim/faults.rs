@@ -1,35 +1,34 @@
-//! What goes wrong in a scenario.
+//! The faults of a scenario.
 
 use super::Step;
 
-/// What goes wrong. Chances are per mille.
+/// The faults of a scenario. Probabilities are per mille.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// A message, or a reply, is lost.
+    /// Probability that a message or a reply is lost.
     pub lost: u64,
-    /// A message, or a reply, arrives twice, the second time up to two seconds late.
+    /// Probability that a message or a reply arrives again, up to two seconds late.
     pub doubled: u64,
-    /// A message, or a reply, is held up by up to a second.
+    /// Probability that a message or a reply is delayed by up to a second.
     pub delayed: u64,
-    /// An isolate vanishes with all it holds as a call reaches it; another takes its place.
+    /// Probability that an isolate crashes as a call reaches it. Another one takes its place.
     pub crashed: u64,
-    /// The object restarts before it has stored what a message did. No reply leaves.
+    /// Probability that the object restarts before it stores the effect of a message. There is no reply.
     pub restarted_before_store: u64,
-    /// The object restarts after it has stored what a message did. No reply leaves.
+    /// Probability that the object restarts after it stores the effect of a message. There is no reply.
     pub restarted_after_store: u64,
-    /// The tool is not available: the call ends with a 503 and is given back.
+    /// Probability that the tool is unavailable. The call is a 503 and is refunded.
     pub tool_failed: u64,
-    /// How far an isolate's clock is off at most, in milliseconds, either way.
+    /// The maximum offset of an isolate's clock in milliseconds, in both directions.
     pub isolates_off_by: u64,
-    /// How often a minute an isolate's clock steps.
+    /// The number of steps of an isolate's clock per minute.
     pub isolate_steps: u64,
-    /// How far behind the object's machines are at most, in milliseconds; it finds itself on another whenever it
-    /// restarts.
+    /// The maximum delay of the clocks of the object's machines in milliseconds. Each restart moves it to another one.
     pub machines_behind: u64,
-    /// Steps of the clock of all the object's machines.
+    /// Steps of the clocks of all machines of the object.
     pub meter_steps: Vec<Step>,
-    /// When no message reaches the object, from and to, in milliseconds from the scenario's start.
+    /// The period in which no message reaches the object, in milliseconds from the scenario's start.
     pub outage: Option<(u64, u64)>,
-    /// The store that isolates read records from has none of the key.
+    /// Whether the store has no record of the key.
     pub store_denies: bool,
 }

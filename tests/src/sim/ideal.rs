@@ -1,10 +1,10 @@
-//! The limiter that knows everything at once: exact, without delay. What can be admitted at all is what it admits.
+//! The ideal limiter: exact and without delay. No limiter admits more.
 
 use std::collections::VecDeque;
 
 use shared::{policy::Policy, time::UnixMillis};
 
-/// A sliding window and a day, to the millisecond.
+/// An exact sliding window of a minute, and a day.
 #[derive(Default)]
 pub(super) struct Ideal {
     minute: VecDeque<u64>,
@@ -14,7 +14,7 @@ pub(super) struct Ideal {
 }
 
 impl Ideal {
-    /// Decides on one call at the true moment `now`; `fails` if the tool will not be available.
+    /// Decides on a call at the true time `now`. `fails` says that the tool will be unavailable.
     pub(super) fn call(&mut self, policy: Option<Policy>, now: u64, fails: bool) {
         while self.minute.front().is_some_and(|&at| at + 60_000 < now) {
             self.minute.pop_front();

@@ -1,4 +1,4 @@
-//! An isolate: a holder in memory that may vanish, and a clock.
+//! An isolate: a lease cache in memory that a crash clears, and a clock.
 
 use shared::{
     key::{KeyRecord, VerifiedKey},
@@ -10,13 +10,13 @@ use super::{Rng, Scenario, Site, Step, clock::MachineClock};
 
 pub(super) struct Isolate {
     pub(super) holder: LeaseCache,
-    /// Counts the isolates that were here; what was begun in another one ended with it.
+    /// Number of crashes. Work started before a crash ends with it.
     pub(super) life: u32,
     pub(super) site: Site,
     clock: MachineClock,
 }
 
-/// Longer than any lease. A step back by more is seen, because whoever holds a lease has read its clock since.
+/// Longer than any lease. A larger step back is detected, because an isolate with a lease has read its clock since.
 const LONGER_THAN_A_LEASE: i64 = 15_000;
 
 impl Isolate {
@@ -36,13 +36,13 @@ impl Isolate {
         self.clock.read(now)
     }
 
-    /// Another isolate takes this one's place.
+    /// Replaces the isolate by a new one.
     pub(super) fn crash(&mut self, rng: &mut Rng) {
         self.holder = LeaseCache::new(rng.next());
         self.life += 1;
     }
 
-    /// Looks the key up in the store, which still shows the record that issuing wrote.
+    /// Looks the key up in the store, which still has the record of its issue.
     pub(super) fn look_up(&mut self, key: &VerifiedKey, scenario: &Scenario) {
         if !scenario.faults.store_denies && self.holder.record().is_none() {
             let issued = KeyRecord::provisional(key);
@@ -56,7 +56,7 @@ impl Isolate {
     }
 }
 
-/// Steps of any size forward, back by up to 200 ms, and back by more than a lease's time.
+/// Draws a step: of any size forward, back by up to 200 ms, or back by more than a lease.
 fn steps(scenario: &Scenario, rng: &mut Rng) -> Vec<Step> {
     let a_minute = scenario.faults.isolate_steps;
     let mut steps = Vec::new();

@@ -1,4 +1,4 @@
-//! The Durable Object's shell: load, handle, store, reply; and what may happen in between.
+//! The shell of the Durable Object: load, handle, store, reply, and the restarts in between.
 
 use shared::meter::{Message, Meter, Reply};
 
@@ -7,10 +7,10 @@ use super::{Faults, Rng, clock::MachineClock};
 /// One key's meter and its stored row.
 pub(super) struct Object {
     meter: Meter,
-    /// What a restart begins with. It is turned into text and back when that happens.
+    /// The stored state, which a restart reads from text.
     row: Meter,
     clock: MachineClock,
-    /// How far the machine it runs on is behind.
+    /// The delay of its machine's clock in milliseconds.
     behind: u64,
 }
 
@@ -19,7 +19,7 @@ impl Object {
         Self { meter: Meter::default(), row: Meter::default(), clock, behind: 0 }
     }
 
-    /// Answers a message, and whether the answer was stored and could leave.
+    /// Handles a message. Returns the reply and its fate.
     pub(super) fn handle(
         &mut self,
         message: Message,
@@ -48,13 +48,13 @@ impl Object {
     }
 }
 
-/// What became of an answer.
+/// The fate of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The object restarted before it was stored: it never was.
+    /// The object restarted before it stored the effect of the message.
     Forgotten,
-    /// The object restarted once it was stored: it holds, but nobody hears it.
+    /// The object restarted after it stored the effect. The reply is lost.
     Stored,
-    /// It left.
+    /// The reply was sent.
     Sent,
 }

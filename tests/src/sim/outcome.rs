@@ -1,4 +1,4 @@
-//! What came of a scenario, and whether it kept the promises.
+//! The outcome of a scenario, measured against the promises.
 
 use shared::{
     key::{KeyRecord, KeyStatus},
@@ -13,25 +13,25 @@ use super::Scenario;
 
 const MINUTE_MS: u64 = 60_000;
 
-/// The longest way of an answer: a change of the limit may be overtaken by calls that were let through before it.
+/// The maximum delay of a response in milliseconds. Calls admitted before a change of the limit may overtake it.
 const SLACK_MS: u64 = 500;
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Calls that were made.
+    /// The number of calls.
     pub calls: u32,
-    /// Calls that waited for the meter.
+    /// The number of calls that waited for the meter.
     pub waited: u32,
-    /// Messages to the meter, retries included.
+    /// The number of messages to the meter, with retries.
     pub hops: u32,
-    /// Calls that passed on the local budget, while the meter was out of reach.
+    /// The number of calls that passed on the local budget, without the meter.
     pub degraded: u32,
-    /// Calls that the limiter that knows everything would have let through.
+    /// The number of calls that the ideal limiter admits.
     pub ideal: u32,
-    /// Answers to the client of a closed loop that were no 200.
+    /// The number of responses other than 200 to the client of a closed loop.
     pub refused: u32,
-    /// Of these, the ones at a moment that `Retry-After` had named.
+    /// The number of these at a time that `Retry-After` had named.
     pub misled: u32,
     passed: Vec<Passed>,
     in_force: Vec<InForce>,
@@ -39,18 +39,18 @@ pub struct Outcome {
     same_machine: bool,
 }
 
-/// A call that passed, in true time.
+/// An admitted call. Times are true times.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
-    /// When it was counted: by the meter, or by the isolate that spent it from a lease.
+    /// The time at which the meter, or the isolate from a lease, counted it.
     decided: u64,
-    /// When the isolate let it through.
+    /// The time at which the isolate admitted it.
     released: u64,
-    /// Whether it ended in a 503 and was given back.
+    /// Whether it ended in a 503 and was refunded.
     failed: bool,
 }
 
-/// What a key may do from a moment on; no policy when it may nothing.
+/// The policy of a key from a time on, or none if the key has ended.
 #[derive(Clone, Copy, Debug)]
 struct InForce {
     from: u64,
@@ -94,36 +94,36 @@ impl Outcome {
         self.in_force.push(InForce { from: now, policy, tier: record.tier });
     }
 
-    /// Calls that passed within the limits.
+    /// Returns the number of calls admitted by the limits.
     #[must_use]
     pub fn admitted(&self) -> usize {
         self.passed.len()
     }
 
-    /// Calls that waited for the meter, for each call.
+    /// Returns the share of calls that waited for the meter.
     #[must_use]
     pub fn waits_per_call(&self) -> f64 {
         f64::from(self.waited) / f64::from(self.calls.max(1))
     }
 
-    /// Messages to the meter, for each call.
+    /// Returns the messages to the meter per call.
     #[must_use]
     pub fn hops_per_call(&self) -> f64 {
         f64::from(self.hops) / f64::from(self.calls.max(1))
     }
 
-    /// Calls that passed, those on the local budget among them, against the limiter that knows everything.
+    /// Returns the ratio of admitted calls, with those on the local budget, to those of the ideal limiter.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
     pub fn goodput(&self) -> f64 {
         (self.admitted() as f64 + f64::from(self.degraded)) / f64::from(self.ideal.max(1))
     }
 
-    /// The most calls in any 60 seconds of true time, over the limit then in force.
+    /// Returns the maximum ratio of calls in any 60 seconds of true time to the limit in force.
     #[must_use]
     pub fn worst_minute(&self) -> f64 {
         let decided = self.worst(|passed| passed.decided);
-        // Where the object moves between machines whose clocks differ, that uses the margin up.
+        // An object that moves between machines with different clocks uses the margin up.
         let released = if self.same_machine { self.worst(|passed| passed.released) } else { 0.0 };
         decided.max(released)
     }
@@ -144,7 +144,7 @@ impl Outcome {
         worst
     }
 
-    /// The most calls of any UTC day that were not given back, over the day's limit.
+    /// Returns the maximum ratio of unrefunded calls of a UTC day to the limit of the day.
     #[must_use]
     pub fn worst_day(&self) -> f64 {
         let days = self.passed.iter().map(|passed| UnixMillis(passed.decided).day());
@@ -163,7 +163,7 @@ impl Outcome {
         worst.fold(0.0, f64::max)
     }
 
-    /// The largest limit in force between two moments; `None` is without limit.
+    /// Returns the largest limit in force between two times, or `None` if there was none.
     fn most_in_force(&self, from: u64, to: u64, limit: impl Fn(Policy) -> Option<u32>) -> Option<u32> {
         let mut most = 0;
         for (place, state) in self.in_force.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Outcome {
         Some(most)
     }
 
-    /// Calls that passed though the key had ended: on Free at all, else longer ago than a lease lasts.
+    /// Returns the number of calls admitted after the end of the key, or for paid tiers after the end of its last lease.
     #[must_use]
     pub fn after_the_end(&self) -> usize {
         let Some(ended) = self.in_force.iter().find(|state| state.policy.is_none()) else { return 0 };

@@ -1,4 +1,4 @@
-//! A scenario at random, the same for a seed for ever.
+//! A random scenario, reproduced by its seed.
 
 use shared::{
     meter::Change,
@@ -11,7 +11,7 @@ use super::{Demand, Faults, Rng, Scenario, Site, Step};
 /// 2025-11-21T00:00:00Z.
 const MIDNIGHT: u64 = 1_763_683_200_000;
 
-/// The scenario that `seed` names: short and busy, with no fault, a few, or many at once.
+/// Returns the scenario of a seed: short and busy, with no fault, a few, or many at once.
 #[must_use]
 pub fn random(seed: u64) -> Scenario {
     let mut rng = Rng::new(seed ^ 0x5eed);

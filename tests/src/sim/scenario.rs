@@ -1,4 +1,4 @@
-//! Scenarios: who calls from where, how often, and what goes wrong.
+//! Scenarios: calls, isolates, networks and faults.
 
 use shared::{
     meter::Change,
@@ -8,32 +8,32 @@ use shared::{
 
 use super::{Faults, Pace, Step};
 
-/// One key's calls and their world.
+/// The calls of one key and their world.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called in the table.
+    /// The name in the table.
     pub name: String,
     /// The key's tier at the start.
     pub tier: Tier,
     /// The key's own limits.
     pub limits: LimitOverrides,
-    /// How often it is called.
+    /// The rate and pattern of calls.
     pub demand: Demand,
-    /// How many isolates its calls are spread over, the first taking most.
+    /// The number of isolates. The first one takes the most calls.
     pub isolates: usize,
     /// The data centres the isolates are in, in turn.
     pub sites: Vec<Site>,
-    /// When it starts, in milliseconds since the epoch.
+    /// The start in milliseconds since the epoch.
     pub start: u64,
-    /// How long it lasts, in milliseconds.
+    /// The length in milliseconds.
     pub length: u64,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
     /// Changes of the record, in milliseconds from the start.
     pub changes: Vec<(u64, Change)>,
 }
 
-/// How often a key is called.
+/// The rate and pattern of calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Demand {
     /// At random, so many times a minute.
@@ -42,16 +42,16 @@ pub enum Demand {
     Bursts(u64, f64),
     /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a minute each.
     Waves(f64, f64),
-    /// By one client that waits for each answer and keeps to what its headers say.
+    /// One client in a closed loop that obeys headers.
     Client(Pace),
 }
 
 /// A data centre.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// The quickest way to the object, one way, in milliseconds.
+    /// The minimum one-way delay to the object in milliseconds.
     pub way: u64,
-    /// How much longer it takes at most.
+    /// The maximum additional delay.
     pub jitter: u64,
 }
 
@@ -61,7 +61,7 @@ const NOON: u64 = 1_763_726_400_000;
 const MIDNIGHT: u64 = 1_763_769_600_000;
 
 impl Scenario {
-    /// A key of `tier` called at `load` times its limit from `isolates` isolates in data centres this far away.
+    /// Returns a key of `tier` called at `load` times its limit from `isolates` isolates in data centres this far away.
     #[must_use]
     pub fn new(name: &str, tier: Tier, load: f64, isolates: usize, ways: &[u64]) -> Self {
         let limit = f64::from(Policy::for_tier(tier).minute.get());
@@ -97,14 +97,14 @@ impl Scenario {
         Self { faults, ..self }
     }
 
-    /// What the key may do at the start.
+    /// Returns the policy of the key at the start.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy::for_tier(self.tier).with(self.limits)
     }
 }
 
-/// The scenarios of the table. In the first seven nothing goes wrong.
+/// Returns the scenarios of the table. The first seven have no faults.
 #[must_use]
 pub fn named() -> Vec<Scenario> {
     let lossy = Faults { lost: 20, doubled: 20, delayed: 10, ..Faults::default() };

@@ -7,7 +7,7 @@ use super::{Limiter, Outcome, Scenario, run};
 /// The seed of the table's runs.
 pub const SEED: u64 = 1;
 
-/// The table's head, in Markdown.
+/// The header of the table in Markdown.
 #[must_use]
 pub fn head() -> String {
     "| scenario | limiter | waits per call | hops per call | worst window / limit | goodput | degraded |\n\
@@ -15,7 +15,7 @@ pub fn head() -> String {
         .to_owned()
 }
 
-/// One scenario's rows: each limiter by itself.
+/// Returns the rows of a scenario, one per limiter.
 #[must_use]
 pub fn rows(scenario: &Scenario) -> String {
     let mut rows = String::new();
@@ -26,7 +26,7 @@ pub fn rows(scenario: &Scenario) -> String {
     rows.trim_end().to_owned()
 }
 
-/// One row: the worse of minute and day is shown.
+/// Returns a row. It shows the worse ratio of minute and day.
 #[must_use]
 pub fn row(name: &str, limiter: Limiter, outcome: &Outcome) -> String {
     format!(

@@ -1,0 +1,65 @@
+//! The event queue of the simulation.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use shared::{lease_cache::Charge, meter::MeterResponse};
+
+use super::world::Background;
+
+/// An event. Isolates and exchanges are given by their index.
+pub(super) enum Event {
+    Call { isolate: usize, fails: bool },
+    AtMeter(usize),
+    AtIsolate(usize, Box<MeterResponse>),
+    Retry(usize),
+    Deadline(usize),
+    Timer { isolate: usize, life: u32, background: Background },
+    Ended { isolate: usize, life: u32, fails: bool, charge: Charge },
+    Change(usize),
+}
+
+/// A priority queue of events by time. Events of the same time keep the order in which they were pushed.
+#[derive(Default)]
+pub(super) struct Schedule {
+    queue: BinaryHeap<Reverse<Scheduled>>,
+    pushed: u64,
+}
+
+struct Scheduled {
+    at: u64,
+    order: u64,
+    event: Event,
+}
+
+impl Schedule {
+    /// Adds an event at a time in milliseconds since the epoch.
+    pub(super) fn push(&mut self, at: u64, event: Event) {
+        self.pushed += 1;
+        self.queue.push(Reverse(Scheduled { at, order: self.pushed, event }));
+    }
+
+    /// Removes the next event. Returns it with its time.
+    pub(super) fn pop(&mut self) -> Option<(u64, Event)> {
+        self.queue.pop().map(|Reverse(next)| (next.at, next.event))
+    }
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
