@@ -21,7 +21,7 @@ use tests::{
 };
 
 #[test]
-fn shared_decides_every_vector_as_the_table_says() {
+fn shared_decision_matches_every_vector() {
     let (live, _) =
         ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Free, UnixMillis(0), [1; 16], &keys::signing());
     vector::check_all(Boundary::Shared, |row| answer(row, &live.reveal()));

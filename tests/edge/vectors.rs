@@ -7,7 +7,7 @@ use tests::{
 };
 
 #[test]
-fn every_vector_gets_the_response_of_the_table() {
+fn edge_response_matches_every_vector() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("enterprise");
     vector::check_all(Boundary::Edge, |row| {

@@ -1,4 +1,4 @@
-//! A proxy that serves clients itself and asks the edge which keys have changed.
+//! A proxy in direct mode that reads key changes from the edge.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tests::{
     wait::wait_for,
 };
 
-/// What is promised of a key that was revoked.
-const STOPS_WITHIN: Duration = Duration::from_secs(10);
+/// The time within which a change of a key is known, by the design.
+const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
 fn administer(edge: &Edge, method: &str, target: &str) -> Response {
     let request = Request::new(method, target).header("Authorization", &format!("Bearer {ADMIN_SECRET}"));
@@ -20,7 +20,7 @@ fn administer(edge: &Edge, method: &str, target: &str) -> Response {
 }
 
 #[test]
-fn a_key_of_the_edge_is_good_at_a_proxy_in_direct_mode_until_the_edge_revokes_it() {
+fn key_revoked_at_the_edge_is_401_in_direct_mode() {
     let tools = Tools::start();
     let behind = ProxyConfig::for_tools(&tools).start_and_wait();
     let edge = Edge::start(&behind.url());
@@ -36,16 +36,16 @@ fn a_key_of_the_edge_is_good_at_a_proxy_in_direct_mode_until_the_edge_revokes_it
     let limited = Request { method: "PATCH".to_owned(), ..limited };
     let limited = limited.header("Authorization", &format!("Bearer {ADMIN_SECRET}")).send(edge.addr);
     assert_eq!(limited.status, 200, "{}", limited.text());
-    wait_for(STOPS_WITHIN, || {
+    wait_for(KNOWN_WITHIN, || {
         call(&direct).header("ratelimit-policy").is_some_and(|policy| policy.contains("q=7;")).then_some(())
     });
     assert_eq!(administer(&edge, "POST", &format!("/v1/keys/{id}/revoke")).status, 200);
-    let refused = wait_for(STOPS_WITHIN, || Some(call(&direct)).filter(|answer| answer.status == 401));
+    let refused = wait_for(KNOWN_WITHIN, || Some(call(&direct)).filter(|response| response.status == 401));
     assert_eq!(refused.code(), "key-revoked");
 
     drop(edge);
-    assert_eq!(call(&direct).code(), "key-revoked", "what was told holds without the edge");
+    assert_eq!(call(&direct).code(), "key-revoked", "a change that is known holds without the edge");
     let (another, _) = tests::keys::fresh(shared::tier::Tier::Free);
-    let answer = Request::get("/v1/keys/me").key(&another).send(direct.listen);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let response = Request::get("/v1/keys/me").key(&another).send(direct.listen);
+    assert_eq!(response.status, 200, "{}", response.text());
 }

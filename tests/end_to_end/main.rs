@@ -1,4 +1,4 @@
-//! Everything together over real sockets, as a newcomer and an operator meet it.
+//! All parts together over real sockets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 mod direct;

@@ -31,7 +31,7 @@ fn sign(authority: &str, name: &str) -> Signed {
 }
 
 #[test]
-fn edge_presents_its_certificate_on_every_request_to_an_origin() {
+fn edge_presents_its_certificate_to_origins() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -1,11 +1,11 @@
-//! The main job: a QR code made through edge and proxy.
+//! The main use: a QR code made through edge and proxy.
 
 use serde_json::json;
 use tests::{http::Request, stack::Stack};
 
 const URL: &str = "https://example.com/path?with=query&and=more";
 
-/// What an independent decoder reads off the picture.
+/// Decodes the QR code of a picture with an independent decoder.
 fn decode(png: &[u8]) -> String {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
@@ -13,7 +13,7 @@ fn decode(png: &[u8]) -> String {
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let frame = reader.next_frame(&mut pixels).unwrap();
     let (width, height) = (frame.width as usize, frame.height as usize);
-    assert_eq!((width, height), (300, 300), "as large as was asked for");
+    assert_eq!((width, height), (300, 300), "the requested size");
     let step = frame.line_size / width;
     let grey = |x: usize, y: usize| pixels[y * frame.line_size + x * step];
     let mut prepared = rqrr::PreparedImage::prepare_from_greyscale(width, height, grey);
@@ -23,7 +23,7 @@ fn decode(png: &[u8]) -> String {
 }
 
 #[test]
-fn a_qr_code_made_through_edge_and_proxy_holds_the_url() {
+fn qr_code_through_edge_and_proxy_holds_the_url() {
     let stack = Stack::start();
     let (key, _) = stack.edge.issue("free");
     let body = json!({ "url": URL, "size": 300, "format": "png" });

@@ -1,4 +1,4 @@
-//! No answer, log line or stored value holds a key or a secret.
+//! Responses, logs and stored state hold no key or secret.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::tool::Tool;
 use tests::{http::Request, keys, stack::Stack};
 
-/// Every file below a folder, read as it is.
+/// Returns the contents of every file below a folder.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -25,22 +25,22 @@ fn holds(haystack: &[u8], needle: &str) -> bool {
 }
 
 #[test]
-fn no_answer_log_line_or_stored_value_holds_a_key_or_a_secret() {
+fn responses_logs_and_state_hold_no_key_or_secret() {
     let stack = Stack::start_stored();
     let (key, _) = stack.edge.issue("pro");
     let forged = keys::forged();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for tool in Tool::ALL {
-        answers.push(Request::get(&format!("/v1/{tool}/look")).key(&key).send(stack.edge.addr));
+        responses.push(Request::get(&format!("/v1/{tool}/look")).key(&key).send(stack.edge.addr));
     }
     let wrong = json!({ "email": "x", "name": "x", "tier": "free", "admin_secret": "a-wrong-admin-secret-of-a-test" });
-    answers.push(Request::post("/v1/keys/issue", &wrong).send(stack.edge.addr));
-    answers.push(Request::get("/v1/keys/me").key(&key).send(stack.edge.addr));
-    answers.push(Request::get("/v1/qr/generate").key(&forged).send(stack.edge.addr));
-    answers.push(Request::get("/metrics").send(stack.proxy.admin));
-    answers.push(Request::get("/pools").send(stack.proxy.admin));
+    responses.push(Request::post("/v1/keys/issue", &wrong).send(stack.edge.addr));
+    responses.push(Request::get("/v1/keys/me").key(&key).send(stack.edge.addr));
+    responses.push(Request::get("/v1/qr/generate").key(&forged).send(stack.edge.addr));
+    responses.push(Request::get("/metrics").send(stack.proxy.admin));
+    responses.push(Request::get("/pools").send(stack.proxy.admin));
 
-    // The key without what every key shares, so that a part of it counts as well.
+    // Each key without its common prefix, so that a part of it is found too.
     let secrets = [
         &key[9..60],
         &forged[9..60],
@@ -59,8 +59,11 @@ fn no_answer_log_line_or_stored_value_holds_a_key_or_a_secret() {
         places.iter().any(|(name, log)| name == "log of the proxy" && log.len() > 500),
         "calls are logged"
     );
-    for answer in answers {
-        places.push(("an answer".to_owned(), format!("{:?} {}", answer.headers, answer.text()).into_bytes()));
+    for response in responses {
+        places.push((
+            "a response".to_owned(),
+            format!("{:?} {}", response.headers, response.text()).into_bytes(),
+        ));
     }
     for secret in secrets {
         for (name, bytes) in &places {

@@ -1,5 +1,5 @@
-//! An origin that behaves as a test says, with a record of all that it was sent. Like a proxy it proves that its
-//! responses are its own, unless the test wants another server in its place.
+//! A fake origin that behaves as a test says and records its requests. Like a proxy it proves its responses, unless
+//! the test wants another server in its place.
 
 use std::{
     io::{Read, Write},
@@ -28,35 +28,34 @@ pub struct Arrival {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
-    /// The body, as far as it was read.
+    /// The body as far as it was read.
     pub body: Vec<u8>,
     /// Whether the body ended as its framing says.
     pub complete: bool,
 }
 
-/// What an origin does once it has a request.
+/// The behavior of an origin towards calls.
 #[derive(Clone, Debug)]
 pub enum OriginBehavior {
-    /// Answers with these bytes, in which `{id}` stands for the request's id.
+    /// Responds with these bytes. `{id}` stands for the id of the request.
     Respond(Vec<u8>),
-    /// Answers so without the proof that a proxy's response carries, as a load balancer in front of one does. Probes reach
-    /// the proxy.
+    /// Responds without the proof of a proxy, as a load balancer in front of one does. Probes reach the proxy.
     Unproven(Vec<u8>),
-    /// Answers everything so, probes too: a web server that is no proxy.
+    /// Responds so to everything, probes too, as a web server that is not a proxy does.
     Foreign(Vec<u8>),
-    /// Answers so as soon as it has the request's head, then reads the body.
+    /// Responds as soon as it has the head of the request, then reads the body.
     RespondEarly(Vec<u8>),
-    /// Reads the whole request, then closes without a word.
+    /// Reads the whole request, then closes without a response.
     HangUp,
-    /// Reads so many bytes of the body, then closes without a word.
+    /// Reads so many bytes of the body, then closes without a response.
     HangUpAfter(usize),
-    /// Takes the connection and never says anything.
+    /// Accepts the connection and sends nothing.
     Silent,
-    /// Sends every piece of the body back as it comes, the head of the answer with the first.
+    /// Sends every piece of the body back as it arrives. The first one follows the head of the response.
     Echo,
 }
 
-/// A running origin. It answers `GET /healthz` like a proxy, unless it is silent.
+/// A running origin. It responds to `GET /healthz` like a proxy, unless it is silent or foreign.
 pub struct Origin {
     pub addr: SocketAddr,
     arrivals: Arc<Mutex<Vec<Arrival>>>,
@@ -79,7 +78,7 @@ impl Origin {
         origin
     }
 
-    /// One that answers 200 with `body`.
+    /// Starts an origin that responds with 200 and `body`.
     pub fn good(body: &str) -> Self {
         Self::start(OriginBehavior::Respond(http_response("200 OK", &[], body)))
     }
@@ -88,12 +87,12 @@ impl Origin {
         format!("http://{}", self.addr)
     }
 
-    /// How many requests have begun, probes not counted.
+    /// Returns the number of requests that have started, without probes.
     pub fn begun(&self) -> usize {
         self.heads.load(Ordering::SeqCst)
     }
 
-    /// All requests so far but for the probes.
+    /// Returns all requests so far, without probes.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.arrivals.lock().unwrap().clone()
     }
@@ -104,13 +103,13 @@ impl Arrival {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// These bytes with what stands for something of this request filled in.
+    /// Fills the id of the request in.
     fn named(&self, bytes: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(bytes).map(|text| text.replace("{id}", &self.id()));
         text.map_or_else(|_| bytes.to_vec(), String::into_bytes)
     }
 
-    /// The same with the proof that a proxy answers, in the line after the first.
+    /// Does the same and adds the proof of a proxy as the first header.
     fn proven(&self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = self.named(bytes);
         if let Some(proof) = self.proof() {
@@ -120,12 +119,12 @@ impl Arrival {
         bytes
     }
 
-    /// The id of the request, out of its grant, which must be good.
+    /// Returns the id of the request from its grant, which must be valid.
     fn id(&self) -> String {
         self.granted().map(|(grant, _)| grant.request_id.to_string()).unwrap_or_default()
     }
 
-    /// What a proxy would prove itself with: by the grant of a call, by the id of a probe.
+    /// Returns the proof that a proxy would send: by the grant of a call, or by the id of a probe.
     fn proof(&self) -> Option<Proof> {
         let of_probe = || {
             let id = RequestId::parse(self.header(headers::REQUEST_ID)?)?;
@@ -134,13 +133,13 @@ impl Arrival {
         self.granted().map(|(_, proof)| proof).or_else(of_probe)
     }
 
-    /// The grant of a call, which must be good; `None` for any other request.
+    /// Returns the grant of a call, which must be valid, or `None` for any other request.
     fn granted(&self) -> Option<(Grant, Proof)> {
         let path = Target::parse(&self.target).unwrap().path;
         let Ok(Route::CallTool(call)) = Route::parse(&self.method, path) else { return None };
         let text = self.header(headers::GRANT).unwrap_or_default().as_bytes();
         let grant = Grant::verify(text, &call, &self.target, "default", &grants(), keys::now());
-        Some(grant.expect("the grant is good for exactly this request"))
+        Some(grant.expect("a grant for exactly this request"))
     }
 }
 
@@ -148,7 +147,7 @@ fn grants() -> MacKeys {
     MacKeys::parse(keys::GRANT_SECRET).unwrap()
 }
 
-/// An answer's bytes, with its length.
+/// Returns the bytes of a response with its length.
 pub fn http_response(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
@@ -205,7 +204,7 @@ fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arri
     }
 }
 
-/// Works on the wire's own chunks: what comes in is what goes out.
+/// Sends received bytes back, chunk framing included.
 fn echo(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
     loop {
         let ended = crate::http::dechunk(buffer).1 || buffer.ends_with(b"0\r\n\r\n");
@@ -250,7 +249,7 @@ fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>, arrival: &mut Arrival
         };
         (arrival.body, arrival.complete) = (body, complete);
         if complete || arrival.body.len() >= most || read_more(stream, buffer).is_none() {
-            // What follows on this connection is another request; clients of these tests send none ahead.
+            // The rest would be another request. Clients of these tests do not pipeline.
             buffer.clear();
             return;
         }

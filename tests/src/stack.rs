@@ -1,4 +1,4 @@
-//! The real parts, each a process on ports of its own: demo tools, proxy, edge.
+//! The real parts, each a process on its own ports: demo tools, proxy, edge.
 
 use std::{net::SocketAddr, process::Command, time::Duration};
 
@@ -27,14 +27,14 @@ pub struct Edge {
     state: Option<TempDir>,
 }
 
-/// A tool, a proxy and an edge in a row.
+/// Demo tools, a proxy and an edge.
 pub struct Stack {
     pub edge: Edge,
     pub proxy: Proxy,
     pub tools: Tools,
 }
 
-/// How long the parts may take to notice each other: the design's bound on noticing a dead or healed tool.
+/// The time within which a failed or recovered tool is noticed, by the design.
 pub const PROBE_BOUND: Duration = Duration::from_secs(10);
 
 impl Tools {
@@ -51,7 +51,7 @@ impl Tools {
         self.ports["tools"][tool.as_str()].as_str().unwrap().parse().unwrap()
     }
 
-    /// Sends a request about a tool to the control API: `stop`, `start`, or settings with a method of its own.
+    /// Sends a request to the control API of the tools.
     pub fn control(&self, method: &str, path: &str, body: &Value) -> Response {
         let control = self.ports["control"].as_str().unwrap().parse().unwrap();
         let response = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
@@ -84,14 +84,14 @@ impl Edge {
         Self::run(origins, None, variables)
     }
 
-    /// The worker with a client certificate for origins, of which it trusts those that `authority` has signed. All three
-    /// are PEM files.
+    /// Starts the worker with a client certificate for origins. It trusts origins with a certificate of `authority`. All
+    /// three are PEM files.
     pub fn start_with_certificate(origins: &str, certificate: &str, key: &str, authority: &str) -> Self {
         let options = ["--origin-cert", certificate, "--origin-key", key, "--origin-ca", authority];
         Self::launch(origins, None, &options)
     }
 
-    /// The worker with its state on disk, to be read by the test or carried over a restart.
+    /// Starts the worker with its state on disk, so that a test can read it or restart the worker.
     pub fn start_stored(origins: &str) -> Self {
         Self::run(origins, Some(tempfile::tempdir().unwrap()), &[])
     }
@@ -142,6 +142,7 @@ impl Edge {
 }
 
 impl Stack {
+    /// Starts all parts, each in front of the one before it.
     pub fn start() -> Self {
         let tools = Tools::start();
         let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
@@ -149,7 +150,7 @@ impl Stack {
         Self { edge, proxy, tools }
     }
 
-    /// The same with the edge's state on disk.
+    /// Starts the same with the edge's state on disk.
     pub fn start_stored() -> Self {
         let tools = Tools::start();
         let proxy = ProxyConfig::for_tools(&tools).start_and_wait();

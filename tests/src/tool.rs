@@ -107,7 +107,7 @@ impl FakeTool {
         self.release_with(ToolBehavior::Describe);
     }
 
-    /// Responds to the calls that wait with this behavior.
+    /// Sets the behavior and responds with it to the calls that wait.
     pub fn release_with(&self, behavior: ToolBehavior) {
         self.set(behavior);
         self.shared.release.notify_waiters();
@@ -170,9 +170,10 @@ async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
             continue;
         }
         open.get_or_insert_with(|| OpenConnection::new(&shared));
-        shared.calls.fetch_add(1, Ordering::SeqCst);
-        shared.received.lock().push(head.clone());
+        // A test may release the call as soon as it is counted.
         let released = shared.release.notified();
+        shared.received.lock().push(head.clone());
+        shared.calls.fetch_add(1, Ordering::SeqCst);
         let mut behavior = shared.behavior.lock().clone();
         if matches!(behavior, ToolBehavior::Wait) {
             released.await;

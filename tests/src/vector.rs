@@ -1,5 +1,5 @@
-//! The table of vectors: a request and the answer it must get, the same from `shared` alone, from the built worker
-//! and from the proxy binary. A new rule is a new row in `tests/vectors/`.
+//! The table of vectors: a request and the response that it must get from `shared`, from the built worker and from the
+//! proxy binary alike. A new rule is a new row in `tests/vectors/`.
 
 use std::{collections::BTreeMap, fs};
 
@@ -10,38 +10,38 @@ use crate::{
     process::root,
 };
 
-/// One row.
+/// A row of the table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vector {
     /// The rule, as a sentence.
     pub name: String,
-    pub request: Asked,
+    pub request: VectorRequest,
     pub answer: Expected,
-    /// Where the row holds; everywhere unless it says otherwise, and then `because` says why.
+    /// The boundaries at which the row holds: all unless it lists them, with the reason in `because`.
     #[serde(default = "Boundary::all")]
     pub at: Vec<Boundary>,
-    /// Where the answer differs: only what is named there.
+    /// Differences of a boundary. Anything not listed is as in `answer`.
     #[serde(default)]
     pub but: BTreeMap<Boundary, Expected>,
     #[serde(default)]
     pub because: String,
 }
 
-/// Where a request is put.
+/// A boundary that responds to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
     Shared,
     Edge,
     Proxy,
-    /// The proxy in direct mode, which answers as the edge wherever a row does not say otherwise.
+    /// The proxy in direct mode. It responds as the edge unless a row says otherwise.
     Direct,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct VectorRequest {
     #[serde(default = "get")]
     pub method: String,
     pub target: String,
@@ -51,15 +51,15 @@ pub struct Asked {
     pub key: Credential,
     #[serde(default)]
     pub body: Option<String>,
-    /// As many more header lines as bring them to this number.
+    /// The number of header lines. Fillers are added up to it.
     #[serde(default)]
     pub lines: usize,
-    /// As much more query as brings the target to this length.
+    /// The length of the target. The query is extended up to it.
     #[serde(default)]
     pub target_length: usize,
 }
 
-/// What the client presents. The proxy, which sees no keys, gets a grant of the same worth.
+/// The credential of a request. For a valid one the proxy gets a grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Credential {
@@ -69,7 +69,7 @@ pub enum Credential {
     Valid,
     /// A live key with one character changed.
     Mistyped,
-    /// A key signed by somebody else.
+    /// A key signed with another secret.
     Forged,
 }
 
@@ -81,10 +81,10 @@ pub struct Expected {
     /// The problem's code.
     #[serde(default)]
     pub code: Option<String>,
-    /// Headers with their exact values; `*` stands for any.
+    /// Headers with their exact values. `*` matches any value.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Texts that the body holds.
+    /// Texts that the body contains.
     #[serde(default)]
     pub holds: Vec<String>,
 }
@@ -99,7 +99,7 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// Every row of every file, in the order of their names.
+/// Returns every row of every file, in the order of file names.
 pub fn load() -> Vec<Vector> {
     let mut files: Vec<_> = fs::read_dir(root().join("tests/vectors"))
         .unwrap()
@@ -117,19 +117,19 @@ pub fn load() -> Vec<Vector> {
         .collect()
 }
 
-/// Puts every row that holds at `boundary` to `answer`, and reports all that differ at once.
+/// Sends every row that holds at `boundary` by `send`, and reports all differences at once.
 ///
 /// # Panics
-/// When a row is not answered as it says, or no row holds here.
-pub fn check_all(boundary: Boundary, mut answer: impl FnMut(&Vector) -> Response) {
+/// If a response differs from its row, or no row holds here.
+pub fn check_all(boundary: Boundary, mut send: impl FnMut(&Vector) -> Response) {
     let rows: Vec<Vector> = load().into_iter().filter(|row| row.holds_at(boundary)).collect();
     assert!(!rows.is_empty(), "no vector holds at {boundary:?}");
-    let faults: Vec<String> = rows.iter().filter_map(|row| row.check(boundary, &answer(row)).err()).collect();
+    let faults: Vec<String> = rows.iter().filter_map(|row| row.check(boundary, &send(row)).err()).collect();
     assert!(faults.is_empty(), "{} of {} rows differ:\n{}", faults.len(), rows.len(), faults.join("\n"));
 }
 
 impl Vector {
-    /// The request, with the key in place where one is presented.
+    /// Returns the request, with `key` as its credential.
     pub fn request(&self, key: Option<&str>) -> Request {
         let missing = self.request.target_length.saturating_sub(self.request.target.len());
         let target = format!("{}{}", self.request.target, "a".repeat(missing));
@@ -153,7 +153,7 @@ impl Vector {
         }
     }
 
-    /// Whether the row holds at `boundary`.
+    /// Returns true if the row holds at `boundary`.
     fn holds_at(&self, boundary: Boundary) -> bool {
         let stands_for =
             |at: &Boundary| *at == boundary || (*at, boundary) == (Boundary::Edge, Boundary::Direct);
@@ -172,26 +172,26 @@ impl Vector {
         expected
     }
 
-    fn check(&self, boundary: Boundary, answer: &Response) -> Result<(), String> {
+    fn check(&self, boundary: Boundary, response: &Response) -> Result<(), String> {
         let expected = self.expected(boundary);
         let mut faults = Vec::new();
-        if expected.status.is_some_and(|status| status != answer.status) {
-            faults.push(format!("status {}, not {:?}", answer.status, expected.status));
+        if expected.status.is_some_and(|status| status != response.status) {
+            faults.push(format!("status {}, not {:?}", response.status, expected.status));
         }
-        if expected.code.as_ref().is_some_and(|code| *code != answer.code()) {
-            faults.push(format!("code `{}`, not {:?}", answer.code(), expected.code));
+        if expected.code.as_ref().is_some_and(|code| *code != response.code()) {
+            faults.push(format!("code `{}`, not {:?}", response.code(), expected.code));
         }
         for (name, value) in &expected.headers {
-            let own = answer.header(name);
+            let own = response.header(name);
             if own.is_none() || (value != "*" && own != Some(value)) {
                 faults.push(format!("{name}: {own:?}, not {value:?}"));
             }
         }
-        let (mark, code) = (answer.header("x-gateway-problem").unwrap_or_default(), answer.code());
-        if !answer.body.is_empty() && mark != code {
+        let (mark, code) = (response.header("x-gateway-problem").unwrap_or_default(), response.code());
+        if !response.body.is_empty() && mark != code {
             faults.push(format!("X-Gateway-Problem is `{mark}` and the body's code `{code}`"));
         }
-        let text = answer.text();
+        let text = response.text();
         faults.extend(
             expected
                 .holds

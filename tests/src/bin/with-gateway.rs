@@ -24,7 +24,7 @@ use tests::{
     stack::{Stack, Tools},
 };
 
-/// What stands between a client and the demo tools.
+/// The parts between a client and the demo tools.
 enum Gateway {
     Edge(Stack),
     Direct { proxy: Proxy, _state: TempDir, _tools: Tools },
@@ -70,8 +70,8 @@ impl Gateway {
     }
 }
 
-/// A proxy in direct mode that issues keys itself. Its clients all come from one machine and are meant to be refused
-/// often: no address of theirs is refused for that.
+/// Starts a proxy in direct mode that issues keys. Its clients share one address and are refused often, so refusals
+/// per address are not limited.
 fn direct(tools: &Tools) -> (Proxy, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("keys");

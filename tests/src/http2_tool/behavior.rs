@@ -64,8 +64,9 @@ pub(super) async fn serve(
     }
     let (_here, _all) = (CounterGuard::new(&here), CounterGuard::new(&shared.in_flight));
     shared.most_under_way.fetch_max(here.load(Ordering::SeqCst), Ordering::SeqCst);
-    let number = shared.calls.fetch_add(1, Ordering::SeqCst);
+    // A test may release the call as soon as it is counted.
     let released = shared.release.notified();
+    let number = shared.calls.fetch_add(1, Ordering::SeqCst);
     let mut behavior = shared.behavior.lock().clone();
     if matches!(behavior, H2ToolBehavior::Wait) {
         let whole = read(&mut body, Duration::ZERO).await;
