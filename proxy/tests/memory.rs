@@ -1,4 +1,4 @@
-//! What a key costs in direct mode when there are a million of them. A binary of its own: what is measured is the process.
+//! The memory of a million keys in direct mode. It is a binary of its own because it measures the process.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,12 +18,12 @@ use shared::{
     tool::Tool,
 };
 
-/// The one that the binary has.
+/// The allocator of the proxy.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 const KEYS: u64 = 1_000_000;
-/// The figure that the proxy is built for.
+/// The maximum by the design.
 const BYTES_PER_KEY: u64 = 150;
 const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -36,14 +36,14 @@ fn key(number: u64, like: VerifiedKey) -> VerifiedKey {
     VerifiedKey { id: KeyId::new(id), ..like }
 }
 
-/// Bytes of memory that the process has (`VmRSS`), or has had at most (`VmHWM`).
+/// Returns the bytes of memory that the process has (`VmRSS`), or has had at most (`VmHWM`).
 fn memory(which: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':')).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
-/// Every key makes a call, which ends. How many nanoseconds one took.
+/// Makes a call with every key and records its outcome. Returns the nanoseconds per call.
 fn round(table: &KeyTable, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128 {
     let statuses = [200, 200, 404];
     let begun = Instant::now();
@@ -63,7 +63,7 @@ fn round(table: &KeyTable, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128
 }
 
 #[test]
-fn a_million_keys_take_at_most_150_bytes_each() {
+fn million_keys_take_at_most_150_bytes_each() {
     let signing = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
     let (_, like) = ApiKey::mint(KeyEnv::Live, KeyId::new([0; 12]), Tier::Free, NOW, [7; 16], &signing);
     let few = KeyTable::default();
@@ -71,7 +71,7 @@ fn a_million_keys_take_at_most_150_bytes_each() {
     drop(few);
     let table = KeyTable::default();
     let before = memory("VmRSS");
-    // Two calls of each within the minute, in different quarters of a second, then one of a hundred makes many.
+    // Each key makes two calls within the minute, in different quarters of a second. One key in a hundred makes more.
     let first = round(&table, KEYS, like, NOW);
     let again = round(&table, KEYS, like, NOW.plus(700));
     for second in 2..9 {

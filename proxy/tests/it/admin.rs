@@ -1,4 +1,4 @@
-//! What operators see.
+//! The admin port, metrics and access log.
 
 use proxy::version;
 use shared::tool::Tool;
@@ -11,7 +11,7 @@ use tests::{
 };
 
 #[tokio::test]
-async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
+async fn metrics_count_calls_and_refusals_with_bounded_labels() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     for _ in 0..3 {
@@ -38,16 +38,16 @@ async fn metrics_count_calls_and_refusals_and_bound_their_labels() {
     assert_eq!(metric(&of_the_server("requests_total", r#"status="none","#)).await, Some(0.0));
     assert_eq!(metric("utg_ready").await, Some(1.0));
     let text = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
-    assert!(!text.contains("other-"), "what a request says is no label");
+    assert!(!text.contains("other-"), "no part of a request is a label");
 }
 
 #[tokio::test]
-async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
+async fn access_log_with_timings_splits_the_duration() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"timings\"").ready().await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     proxy.send(call("GET", "/v1/qr/generate").header("traceparent", trace)).await;
-    until("the line is written", || async { proxy.output().contains("\"key_id\"") }).await;
+    until("the access log has the line", || async { proxy.output().contains("\"key_id\"") }).await;
     let output = proxy.output();
     let line = output.lines().find(|line| line.contains("\"key_id\"")).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -58,7 +58,7 @@ async fn the_access_log_says_where_the_time_went_when_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_log_of_failures_has_no_line_for_what_went_well() {
+async fn access_log_of_failures_has_no_line_for_success() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let mut proxy =
         ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("log", "detail = \"failures\"").ready().await;
@@ -71,7 +71,7 @@ async fn a_log_of_failures_has_no_line_for_what_went_well() {
 }
 
 #[tokio::test]
-async fn requests_are_counted_by_server_and_dropped_with_it() {
+async fn upstream_metrics_end_with_their_upstream() {
     let (bad, good) = (
         FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
         FakeTool::start(ToolBehavior::Describe).await,
@@ -89,12 +89,12 @@ async fn requests_are_counted_by_server_and_dropped_with_it() {
     assert_eq!((requests(&bad, "none").await, requests(&bad, "2xx").await), (Some(2.0), Some(0.0)));
     assert_eq!((requests(&good, "none").await, requests(&good, "2xx").await), (Some(0.0), Some(2.0)));
     proxy.reload(&ProxyConfig::new().tool(Tool::Qr, &[&good]));
-    until("the other server is gone", || async { requests(&bad, "none").await.is_none() }).await;
-    assert_eq!(requests(&good, "2xx").await, Some(2.0), "what stays is carried over");
+    until("the other upstream is gone", || async { requests(&bad, "none").await.is_none() }).await;
+    assert_eq!(requests(&good, "2xx").await, Some(2.0), "the counter of the remaining upstream continues");
 }
 
 #[tokio::test]
-async fn the_process_shows_its_own_use_of_the_machine() {
+async fn metrics_show_process_version_and_limits() {
     let proxy = ProxyConfig::new().ready().await;
     for series in ["process_open_fds", "process_resident_memory_bytes", "process_start_time_seconds"] {
         assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
@@ -107,7 +107,7 @@ async fn the_process_shows_its_own_use_of_the_machine() {
 }
 
 #[tokio::test]
-async fn the_admin_port_answers_its_four_pages_and_nothing_else() {
+async fn admin_port_serves_its_four_pages_only() {
     let proxy = ProxyConfig::new().ready().await;
     assert_eq!(proxy.admin_get("/healthz").await.json()["status"], "ok");
     assert_eq!(proxy.admin_get("/readyz").await.json()["status"], "ready");

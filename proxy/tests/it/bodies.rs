@@ -1,4 +1,4 @@
-//! Bodies pass as they are, up to a limit.
+//! Request and response bodies: limits, media types, `Expect`.
 
 use shared::tool::Tool;
 
@@ -30,14 +30,14 @@ fn chunked(chunks: &[usize]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_body_stated_too_long_is_refused_before_it_is_read() {
+async fn declared_body_over_the_limit_is_413_before_it_is_read() {
     let (tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
     let request = call("POST", "/v1/qr/generate")
         .header("Content-Type", "application/json")
         .header("Content-Length", "1025");
     client.write(&request.bytes()).await;
-    // Nothing of the body is sent: the response must come all the same.
+    // No byte of the body is sent, and the response arrives.
     let response = client.response("POST").await.unwrap();
     assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"));
     assert_eq!(tool.calls(), 0);
@@ -46,7 +46,7 @@ async fn a_body_stated_too_long_is_refused_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_body_that_grows_too_long_is_refused_on_the_way() {
+async fn chunked_body_over_the_limit_is_413() {
     let (_tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
     client.try_write(&chunked(&[1000, 1000, 1000])).await;
@@ -58,7 +58,7 @@ async fn a_body_that_grows_too_long_is_refused_on_the_way() {
 }
 
 #[tokio::test]
-async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
+async fn refused_long_upload_gets_its_response_and_no_reset() {
     let (_tool, proxy) = limited().await;
     for _ in 0..20 {
         let mut client = Client::connect(proxy.listen).await;
@@ -68,8 +68,8 @@ async fn who_sends_a_long_body_that_is_refused_gets_to_read_why() {
     }
 }
 
-/// A client that sends everything before it reads: each kind of refusal arrives, as long as the body is no longer than
-/// its pool takes (and a mebibyte).
+/// A client that sends its whole body before it reads gets each kind of refusal, unless the body is larger than the
+/// limit of the pool plus 1 MiB.
 #[tokio::test]
 async fn refused_upload_is_drained_and_its_response_arrives() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
@@ -95,7 +95,7 @@ async fn refused_upload_is_drained_and_its_response_arrives() {
     assert_eq!(tool.calls(), 0);
 }
 
-/// Whoever goes on sending beyond that is cut off: nobody is drained without end.
+/// A body is drained up to that size only.
 #[tokio::test]
 async fn refused_upload_without_end_is_cut_off() {
     let (_tool, proxy) = limited().await;
@@ -111,7 +111,7 @@ async fn refused_upload_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn bodies_are_json_unless_the_pool_takes_more() {
+async fn media_type_other_than_json_needs_accept() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).tool(Tool::Transcribe, &[&tool]);
     let proxy = config.pool_line(Tool::Transcribe, "accept = [\"audio/*\"]").ready().await;
@@ -124,7 +124,7 @@ async fn bodies_are_json_unless_the_pool_takes_more() {
 }
 
 #[tokio::test]
-async fn who_expects_to_be_told_to_continue_is_told_once_the_tool_is_there() {
+async fn expect_100_continue_waits_for_a_healthy_tool() {
     let (tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
     let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
@@ -148,18 +148,18 @@ async fn who_expects_to_be_told_to_continue_is_told_once_the_tool_is_there() {
         .header("Content-Length", "2")
         .header("Expect", "100-continue");
     client.write(&request.bytes()).await;
-    assert!(client.head().await.unwrap().starts_with("HTTP/1.1 503 "), "who is refused sends no body");
+    assert!(client.head().await.unwrap().starts_with("HTTP/1.1 503 "), "no 100 before a refusal");
 }
 
 #[tokio::test]
-async fn an_answer_passes_as_it_is_made() {
+async fn response_is_passed_on_before_it_ends() {
     let (tool, proxy) = limited().await;
     tool.set(ToolBehavior::Respond(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_vec(),
     ));
     let mut client = Client::connect(proxy.listen).await;
     client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    // The tool has not finished: the head and the first event must be here all the same.
+    // The tool has not finished, and the head and the first event arrive.
     let head = client.head().await.unwrap();
     assert!(
         head.starts_with("HTTP/1.1 200 ") && head.to_ascii_lowercase().contains("content-encoding: gzip"),

@@ -1,4 +1,4 @@
-//! A client that sends or reads slowly holds up nobody else: its body is buffered before a slot of its tool is taken.
+//! Slow clients. A body is buffered before its call takes a slot of the tool, so a slow client delays no other.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tests::{
     until,
 };
 
-/// More than is buffered.
+/// A body larger than the buffer.
 const LONG: usize = 200_000;
 const IN_FLIGHT: &str = r#"utg_calls_in_flight{tool="qr"}"#;
 
@@ -27,7 +27,7 @@ async fn with(line: &str) -> (FakeTool, Proxy) {
     (tool, config.line("clients", "h2c = true").ready().await)
 }
 
-/// The head of a call whose body has this length.
+/// Returns the head of a call whose body has this length.
 fn upload(length: usize) -> Request {
     let call = call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
     call.header("Content-Length", &length.to_string())
@@ -38,9 +38,9 @@ fn chunked() -> Request {
     call.header("Transfer-Encoding", "chunked")
 }
 
-/// The attack of two keys, each with all its calls on uploads that hardly go on, against a tool with as many slots.
+/// An attack: two keys fill all slots of a tool with uploads that hardly progress.
 #[tokio::test]
-async fn slow_uploads_of_two_keys_leave_the_tool_to_a_third() {
+async fn slow_uploads_do_not_take_slots_from_another_key() {
     let (tool, proxy) = with("calls_in_flight = 4").await;
     let mut slow = Vec::new();
     for key in [6, 7] {
@@ -58,7 +58,7 @@ async fn slow_uploads_of_two_keys_leave_the_tool_to_a_third() {
     assert_eq!(proxy.metric(IN_FLIGHT).await, Some(0.0));
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     assert_eq!((tool.calls(), tool.connections()), (1, 1));
-    // Those who do go on are served.
+    // The uploads that progress are served.
     for (client, length) in &mut slow {
         client.write(&vec![b'1'; *length - 1]).await;
         assert_eq!(client.response("POST").await.expect("a response").json()["length"], *length);
@@ -91,7 +91,7 @@ async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
 }
 
 #[tokio::test]
-async fn body_longer_than_the_buffer_goes_on_as_it_comes() {
+async fn body_longer_than_the_buffer_is_streamed() {
     let (_tool, proxy) = with("").await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(&upload(LONG).bytes()).await;
@@ -118,7 +118,7 @@ async fn buffered_body_is_refused_without_a_slot() {
         let response = client.response("POST").await.expect("a response");
         assert_eq!((response.status, response.problem().as_str()), (status, code));
     }
-    // One that its client breaks off never reaches the tool.
+    // An upload that breaks off does not reach the tool.
     let mut client = Client::connect(proxy.listen).await;
     client.write(&upload(10).bytes()).await;
     client.write(b"half").await;
@@ -127,7 +127,7 @@ async fn buffered_body_is_refused_without_a_slot() {
     assert_eq!((tool.calls(), tool.connections()), (0, 0));
 }
 
-/// Full by the time that the body is there: the connection is kept all the same.
+/// The tool is full once the body has arrived. The connection stays open.
 #[tokio::test]
 async fn tool_that_is_full_refuses_a_buffered_body() {
     let (tool, proxy) = with("calls_in_flight = 1").await;
@@ -148,13 +148,13 @@ async fn tool_that_is_full_refuses_a_buffered_body() {
     assert_eq!(late.response("POST").await.unwrap().json()["body"], "12");
 }
 
-/// Nothing of a buffered body is lost when its first server takes no connection.
+/// The whole buffered body is sent to the next upstream if the first one refuses the connection.
 #[tokio::test]
 async fn buffered_body_goes_to_the_next_server_after_a_failed_connect() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    // Bound and not listening: connections are refused, and nobody else gets the port.
+    // Bound and not listening: connections are refused, and no other process gets the port.
     let refusing = socket.local_addr().unwrap().to_string();
     let config = ProxyConfig::new().upstreams(Tool::Qr, &[&refusing, &tool.address.to_string()]);
     let probe = format!("probe.port = {}\nprobe.fall = 50", tool.address.port());
@@ -184,9 +184,9 @@ async fn http2_upload_holds_no_slot_before_it_is_buffered() {
     assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "1234");
 }
 
-/// What the tool does not produce is not the client's time, however high the rate.
+/// Time in which the tool sends nothing does not count against the download rate of the client.
 #[tokio::test]
-async fn response_that_comes_slowly_is_not_cut_off() {
+async fn slow_response_is_not_cut_off() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let limits = "idle_timeout = \"1s\"\nmin_download_rate = \"1MiB\"\nmin_upload_rate = \"1MiB\"";
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("clients", limits).ready().await;
@@ -200,9 +200,9 @@ async fn response_that_comes_slowly_is_not_cut_off() {
     assert_eq!((response.status, response.complete, response.body.len()), (200, true, 12));
 }
 
-/// A tool that does not read for a while makes its client wait, and not the other way round.
+/// Time in which the tool does not read does not count against the upload rate of the client.
 #[tokio::test]
-async fn upload_whose_tool_pauses_is_not_too_slow() {
+async fn upload_to_a_pausing_tool_is_not_too_slow() {
     const BODY: usize = 9 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let other = FakeTool::start(ToolBehavior::Describe).await;
@@ -216,6 +216,7 @@ async fn upload_whose_tool_pauses_is_not_too_slow() {
         .await;
     let tool = async {
         let (mut stream, _) = listener.accept().await.unwrap();
+        // Fault timing: a pause longer than `idle_timeout`.
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         let (mut read, mut space) = (0, vec![0; 1 << 20]);
         while read < BODY {

@@ -1,4 +1,4 @@
-//! What `proxy --check` warns of.
+//! The warnings of `proxy --check`.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,16 +9,16 @@ use tests::{
     tls::{Authority, NAME, TempFiles},
 };
 
-/// Asserts that the config is valid with exactly one warning, which has these words, and that `--strict` refuses it.
+/// Asserts that a configuration is valid with exactly one warning, which contains these words, and that `--strict` refuses it.
 fn warns(config: &ProxyConfig, words: &[&str]) {
-    let (status, said) = config.run(&["--check"]);
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert_eq!(said.matches(": warning: ").count(), 1, "{said}");
-    assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    assert_eq!(config.run(&["--check", "--strict"]).0.code(), Some(2), "{said}");
+    let (status, stderr) = config.run(&["--check"]);
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr.matches(": warning: ").count(), 1, "{stderr}");
+    assert!(words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    assert_eq!(config.run(&["--check", "--strict"]).0.code(), Some(2), "{stderr}");
 }
 
-/// A config without risks; the usual one probes more often than it waits for probes.
+/// Returns a configuration without warnings. The usual one has a probe timeout longer than its interval.
 fn config() -> ProxyConfig {
     ProxyConfig::new().section("defaults.probe", "interval = \"2s\"\n")
 }
@@ -28,9 +28,9 @@ fn server(line: &str) -> ProxyConfig {
 }
 
 #[test]
-fn setup_without_risks_passes_the_strict_check() {
-    let (status, said) = config().run(&["--check", "--strict"]);
-    assert_eq!((status.code(), said.as_str()), (Some(0), ""));
+fn configuration_without_risks_passes_the_strict_check() {
+    let (status, stderr) = config().run(&["--check", "--strict"]);
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
     assert_eq!(config().run(&["--strict"]).0.code(), Some(64), "it is a way to check");
 }
 
@@ -59,7 +59,7 @@ fn timeouts_that_exclude_each_other_are_warned_of() {
 }
 
 #[test]
-fn ports_that_strangers_may_reach_are_warned_of() {
+fn public_port_is_warned_of() {
     let at = |service: &str, address: &str| {
         let text = format!("{service} = \"{address}\"\nthreads = 1\n");
         config().section("server", &text)
@@ -68,27 +68,27 @@ fn ports_that_strangers_may_reach_are_warned_of() {
     warns(&at("admin", "0.0.0.0:9090"), &["server.admin", "every address of this machine"]);
     warns(&at("listen", "203.0.113.1:80"), &["server.listen", "a public address and speaks plain HTTP"]);
     warns(&at("listen", "[::]:80"), &["server.listen", "every address of this machine"]);
-    let (status, said) = at("listen", "10.0.0.1:80").run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
-    // Where TLS is spoken, or ended before, that is as it should be.
+    let (status, stderr) = at("listen", "10.0.0.1:80").run(&["--check", "--strict"]);
+    assert!(status.success(), "{stderr}");
+    // With TLS, or with a TLS terminator in front, there is no warning.
     let (authority, folder) = (Authority::new(), TempFiles::new());
     let tls = folder.server(&authority.identity(NAME));
-    let (status, said) =
+    let (status, stderr) =
         at("listen", "0.0.0.0:443").section("server.tls", &tls).run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
+    assert!(status.success(), "{stderr}");
     let state = tempfile::tempdir().unwrap();
     let direct = at("listen", "0.0.0.0:80").direct(&state.path().join("keys"));
-    let (status, said) = direct.run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
+    let (status, stderr) = direct.run(&["--check", "--strict"]);
+    assert!(status.success(), "{stderr}");
 }
 
 #[test]
-fn pool_without_a_server_for_calls_is_warned_of() {
+fn pool_without_a_usable_upstream_is_warned_of() {
     let without = config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2 drain"]);
     warns(&without, &["pools.qr.upstreams: every server is off or draining"]);
-    let (status, said) =
+    let (status, stderr) =
         config().upstreams(Tool::Qr, &["127.0.0.1:1 off", "127.0.0.1:2"]).run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
+    assert!(status.success(), "{stderr}");
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn upgrade_socket_that_cannot_be_made_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &std::path::Path| server(&format!("upgrade_socket = {path:?}"));
     let place = folder.path().join("upgrade.sock");
-    let (status, said) = at(&place).run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
+    let (status, stderr) = at(&place).run(&["--check", "--strict"]);
+    assert!(status.success(), "{stderr}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
     warns(&at(&folder.path().join("missing/upgrade.sock")), &["server.upgrade_socket", "No such file"]);
     warns(&at(&folder.path().join("a".repeat(120))), &["server.upgrade_socket"]);
@@ -110,7 +110,7 @@ fn state_that_cannot_be_written_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("missing/keys");
     warns(&config().direct(&state), &["keys.state", "missing/keys: cannot be written"]);
-    let (status, said) = config().direct(&folder.path().join("keys")).run(&["--check", "--strict"]);
-    assert!(status.success(), "{said}");
+    let (status, stderr) = config().direct(&folder.path().join("keys")).run(&["--check", "--strict"]);
+    assert!(status.success(), "{stderr}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }

@@ -30,7 +30,7 @@ fn run(arguments: &[&str], secret: Option<&str>) -> Output {
 }
 
 #[test]
-fn a_valid_file_passes_the_check_and_an_invalid_one_says_why() {
+fn check_accepts_a_valid_file_and_explains_an_invalid_one() {
     let valid = run(&["-c", "conf/proxy.toml", "--check"], Some("0123456789abcdef0123456789abcdef"));
     assert!(valid.status.success() && valid.stderr.is_empty(), "{valid:?}");
     let invalid = run(&["--check"], None);
@@ -46,7 +46,7 @@ fn a_valid_file_passes_the_check_and_an_invalid_one_says_why() {
 }
 
 #[test]
-fn arguments_that_are_wrong_are_told_from_a_file_that_is_wrong() {
+fn wrong_argument_and_wrong_file_have_different_exit_codes() {
     let wrong = run(&["--chek"], None);
     assert_eq!(wrong.status.code(), Some(64));
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("--check"));
@@ -54,7 +54,7 @@ fn arguments_that_are_wrong_are_told_from_a_file_that_is_wrong() {
 }
 
 #[test]
-fn it_tells_its_version() {
+fn version_argument_prints_version_and_commit() {
     let version = run(&["--version"], None);
     assert_eq!(
         String::from_utf8(version.stdout).unwrap(),
@@ -63,7 +63,7 @@ fn it_tells_its_version() {
 }
 
 #[test]
-fn commit_of_a_checkout_is_reported_and_of_an_archive_is_unknown() {
+fn commit_is_known_in_a_checkout_and_not_in_an_archive() {
     let folder = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
@@ -87,7 +87,7 @@ fn commit_of_a_checkout_is_reported_and_of_an_archive_is_unknown() {
     assert_eq!(build::commit(&inner), None, "a source archive within another checkout");
 }
 
-/// Runs the binary over a text with these arguments, with the variables of the samples.
+/// Runs the binary on a configuration with an argument, in an environment of these variables only.
 fn over(folder: &Path, text: &str, argument: &str, variables: &[(&str, &str)]) -> Output {
     let file = folder.join("proxy.toml");
     std::fs::write(&file, text).unwrap();
@@ -130,7 +130,7 @@ fn dumped_configuration_loads_again_to_the_same() {
 }
 
 #[test]
-fn dumped_configuration_shows_where_values_come_from_and_no_secret() {
+fn dumped_configuration_holds_variables_values_and_no_secret() {
     let folder = TempFiles::new();
     let config = ProxyConfig::new()
         .line("clients", "connections = \"${CONNECTIONS:-77}\"\nh2c = \"${H2C:-true}\"")
@@ -153,7 +153,7 @@ fn dumped_configuration_shows_where_values_come_from_and_no_secret() {
     assert_eq!((faulty.status.code(), faulty.stdout.is_empty()), (Some(2), true));
 }
 
-/// Every key that has a default is in the dump of a file that sets nothing it need not set.
+/// The dump of a minimal file holds every key that has a default.
 #[test]
 fn dumped_configuration_has_every_key_with_a_default() {
     let folder = tempfile::tempdir().unwrap();

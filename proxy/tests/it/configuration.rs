@@ -1,4 +1,4 @@
-//! The configuration as an operator meets it: messages, page, schema and samples.
+//! The configuration for operators: error messages, page, schema and samples.
 
 mod corpus;
 mod page;
@@ -10,11 +10,11 @@ use std::{fs, path::Path};
 use proxy::config::{Config, Faults};
 use shared::tool::Tool;
 
-/// Where files lie that the corpus names.
+/// The folder of the files that the corpus names.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// A file of `conf/`.
+/// Reads a file of `conf/`.
 fn conf(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../conf").join(name)).unwrap()
 }
@@ -29,7 +29,7 @@ fn parse(text: &str) -> Result<Config, Faults> {
     })
 }
 
-/// A file that sets what has no default, and `more`, whose keys stand before all sections.
+/// Returns a file with the keys that have no default, and with the lines `more` before all sections.
 fn with(more: &str) -> String {
     let pools = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"127.0.0.1:9100\"]\n"));
     format!("{more}\ngrants.secret = \"${{SECRET}}\"\n{}", pools.concat())

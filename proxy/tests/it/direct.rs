@@ -1,4 +1,4 @@
-//! The proxy serves clients itself.
+//! Direct mode: the proxy verifies keys and counts quotas itself.
 
 mod changes;
 mod issuing;
@@ -30,7 +30,7 @@ use tests::{
     until,
 };
 
-/// A proxy in direct mode with one tool, and the folder with its state.
+/// A proxy in direct mode with one tool, and the folder of its state.
 struct Direct {
     proxy: Proxy,
     folder: TempDir,
@@ -54,7 +54,7 @@ impl Direct {
         self.proxy.send(call(key)).await
     }
 
-    /// How many of so many calls, one after another, pass.
+    /// Makes so many calls in sequence. Returns the number of those that pass.
     async fn pass(&self, key: &str, calls: usize) -> usize {
         let mut passed = 0;
         for _ in 0..calls {
@@ -63,19 +63,19 @@ impl Direct {
         passed
     }
 
-    /// What `GET /v1/keys/me` tells.
+    /// Returns the body of `GET /v1/keys/me`.
     async fn me(&self, key: &str) -> Value {
         let me = self.proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", key)).await;
         assert_eq!(me.status, 200, "{me:?}");
         me.json()
     }
 
-    /// The file with the counters.
+    /// Returns the path of the state file.
     fn state(&self) -> PathBuf {
         self.folder.path().join("keys")
     }
 
-    /// Ends the process by this signal and begins another one with the same configuration.
+    /// Ends the process with a signal and starts another one with the same configuration.
     async fn restart(mut self, signal: &str) -> Self {
         self.proxy.signal(signal);
         self.proxy.exited().await;
@@ -83,7 +83,7 @@ impl Direct {
     }
 }
 
-/// The same with nobody before it who ends TLS.
+/// Removes the TLS terminator in front of the proxy from a configuration.
 fn without_terminator(config: ProxyConfig) -> ProxyConfig {
     let text = config.text();
     let state = text.lines().find(|line| line.starts_with("state = ")).unwrap();
@@ -94,8 +94,8 @@ fn call(key: &str) -> Request {
     Request::new("GET", "/v1/qr/generate").header("X-API-Key", key)
 }
 
-/// So many calls of a key, spread over connections that send theirs one after another: how many were answered with each
-/// of two statuses.
+/// Makes `each` calls of a key in sequence on each of so many parallel connections. Returns how many were 200 and how
+/// many were 429.
 async fn calls_at_once(proxy: &Proxy, key: &str, connections: usize, each: usize) -> (usize, usize) {
     let bytes = call(key).bytes();
     let sent = (0..connections).map(|_| {
@@ -216,12 +216,12 @@ async fn refused_calls_and_missing_tools_are_not_charged() {
 async fn key_over_plain_http_from_loopback_is_accepted() {
     let direct = Direct::with(ToolBehavior::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);
-    assert_eq!(direct.call(&key).await.status, 200, "gateway.test is no name of this machine");
+    assert_eq!(direct.call(&key).await.status, 200, "the peer is a loopback address");
     let without_key = direct.proxy.send(Request::new("GET", "/v1/qr/generate")).await;
     assert_eq!(without_key.json()["code"], "key-missing");
 }
 
-/// The rule itself is tested in `shared`; here a peer is somebody else wherever this machine has an address in a network.
+/// Calls through an address of this machine that is not a loopback address. `shared` tests the rule itself.
 #[tokio::test]
 async fn key_over_plain_http_from_network_is_refused() {
     let direct =
@@ -242,7 +242,7 @@ async fn key_over_plain_http_from_network_is_refused() {
     }
 }
 
-/// This machine's address in the network that its default route leads to. Nothing is sent.
+/// Returns the address of this machine in the network of its default route. Nothing is sent.
 fn network_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("203.0.113.1:9").ok()?;

@@ -1,4 +1,4 @@
-//! Only what the edge has signed is served, and each of it once.
+//! Grants: a call is served once, and only if the edge has signed it.
 
 use shared::{key::KeyId, proof::Proof, request_id::RequestId, secret::MacKeys, tier::Tier, tool::Tool};
 
@@ -16,7 +16,7 @@ async fn qr() -> (FakeTool, ProxyConfig) {
 }
 
 #[tokio::test]
-async fn a_granted_call_reaches_its_tool_and_comes_back() {
+async fn granted_call_reaches_its_tool() {
     let (_tool, config) = qr().await;
     let proxy = config.ready().await;
     let response = proxy.send(post("/v1/qr/generate?a=%20b&c", r#"{"url":"x"}"#)).await;
@@ -28,9 +28,9 @@ async fn a_granted_call_reaches_its_tool_and_comes_back() {
     assert_eq!(seen["headers"]["x-gateway-key-id"], KeyId::new([5; 12]).to_string());
     assert_eq!(seen["headers"]["x-gateway-tier"], "pro");
     let request_id = response.header("x-request-id").unwrap();
-    assert_eq!(seen["headers"]["x-request-id"], request_id, "the tool and the client see one name");
+    assert_eq!(seen["headers"]["x-request-id"], request_id, "the tool and the client see one request id");
     assert_ne!(request_id, "of-the-tool");
-    assert_eq!(response.header("x-gateway-problem"), None, "a tool cannot speak for the gateway");
+    assert_eq!(response.header("x-gateway-problem"), None, "a tool cannot set it");
     assert_eq!(response.header("x-tool"), Some("yes"));
 }
 
@@ -74,7 +74,7 @@ async fn probe_that_names_a_request_is_proven() {
 }
 
 #[tokio::test]
-async fn without_a_good_grant_nothing_reaches_a_tool() {
+async fn call_without_a_valid_grant_is_401_grant_invalid() {
     let (tool, config) = qr().await;
     let proxy = config.ready().await;
     let request = || Request::new("GET", "/v1/qr/generate");
@@ -105,7 +105,7 @@ async fn without_a_good_grant_nothing_reaches_a_tool() {
 }
 
 #[tokio::test]
-async fn a_grant_is_good_for_one_request() {
+async fn replayed_grant_is_401_grant_invalid() {
     let (tool, config) = qr().await;
     let proxy = config.ready().await;
     let request = call("GET", "/v1/qr/generate");
@@ -117,7 +117,7 @@ async fn a_grant_is_good_for_one_request() {
 }
 
 #[tokio::test]
-async fn of_many_copies_at_once_one_is_served() {
+async fn parallel_copies_of_a_grant_are_served_once() {
     let (tool, config) = qr().await;
     let proxy = config.ready().await;
     let request = call("GET", "/v1/qr/generate");
@@ -132,7 +132,7 @@ async fn of_many_copies_at_once_one_is_served() {
 }
 
 #[tokio::test]
-async fn when_no_more_requests_can_be_remembered_none_is_served() {
+async fn full_replay_cache_is_503_tool_overloaded() {
     let (_tool, config) = qr().await;
     let proxy = config.replay_capacity(1_000).ready().await;
     let mut refused = None;
@@ -149,7 +149,7 @@ async fn when_no_more_requests_can_be_remembered_none_is_served() {
 }
 
 #[tokio::test]
-async fn grants_of_both_live_secrets_are_good() {
+async fn grant_of_either_configured_secret_is_valid() {
     let (_tool, config) = qr().await;
     let old = "old-old-old-old-old-old-old-old-old-old";
     let new = "new-new-new-new-new-new-new-new-new-new";
@@ -162,7 +162,7 @@ async fn grants_of_both_live_secrets_are_good() {
 }
 
 #[tokio::test]
-async fn an_address_that_sends_a_flood_without_grants_is_told_to_stop_and_its_good_calls_pass() {
+async fn flood_without_grants_is_429_and_granted_calls_pass() {
     let (_tool, config) = qr().await;
     let proxy = config.line("clients", "refusals_per_second = 20").ready().await;
     let mut stopped = 0;

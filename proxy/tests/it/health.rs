@@ -1,26 +1,24 @@
-//! Tools come and go, and calls follow at once.
+//! Health checks: upstreams fail and recover.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::tool::Tool;
 
 use tests::{FakeTool, ToolBehavior, grant::call, proxy::ProxyConfig, until};
 
 #[tokio::test]
-async fn unknown_upstream_is_503_without_waiting() {
+async fn unknown_upstream_is_503_before_its_first_probe_ends() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
-    // The first probe is not over before its timeout, since nobody answers it.
+    // Nothing responds to the first probe, so the upstream stays unknown until the timeout.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
     let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
     let config =
-        config.upstreams(Tool::Pdf, &[&address.to_string()]).pool_line(Tool::Pdf, "probe.timeout = \"5s\"");
+        config.upstreams(Tool::Pdf, &[&address.to_string()]).pool_line(Tool::Pdf, "probe.timeout = \"1m\"");
     let proxy = config.start();
-    let begun = Instant::now();
     let response = proxy.send(call("GET", "/v1/pdf/merge")).await;
     assert_eq!((response.status, response.problem().as_str()), (503, "tool-unavailable"));
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    assert_eq!(proxy.upstream_health(Tool::Pdf).await, ["unknown"]);
+    assert_eq!(proxy.upstream_health(Tool::Pdf).await, ["unknown"], "refused before the probe was over");
     assert_eq!(proxy.admin_get("/readyz").await.status, 503, "one upstream is still unknown");
 }
 
@@ -43,7 +41,7 @@ async fn stopped_tool_fails_only_its_own_calls_and_recovers() {
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&qr]).tool(Tool::Pdf, &[&pdf]).ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
     qr.stop().await;
-    // Not one call may fail in another way, from the first on.
+    // Every call fails in this way, from the first one on.
     for _ in 0..10 {
         let response = proxy.send(call("GET", "/v1/qr/generate")).await;
         assert_eq!((response.status, response.problem().as_str()), (503, "tool-unavailable"));
@@ -113,7 +111,7 @@ async fn dripping_probe_times_out_and_delays_no_other() {
     assert_eq!(proxy.upstream_health(Tool::Pdf).await, ["healthy"]);
 }
 
-/// `localhost` may be `127.0.0.1` and `::1`; the tool listens on the first only.
+/// `localhost` may resolve to `127.0.0.1` and `::1`. The tool listens at the first one only.
 #[tokio::test]
 async fn upstream_by_name_uses_the_listening_address() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;

@@ -1,4 +1,4 @@
-//! The proxy's own binary over real sockets, with tools that do as they are told.
+//! The proxy's binary over real sockets, with fake tools.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@
 
 mod admin;
 mod bodies;
-mod bounds;
+
 mod buffering;
 mod check;
 mod command;
@@ -22,7 +22,7 @@ mod failures;
 mod grants;
 mod health;
 mod http2;
-mod http2_limits;
+mod limits;
 mod operations;
 mod pools;
 mod relay;

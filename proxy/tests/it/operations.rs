@@ -1,4 +1,4 @@
-//! What `conf/` and `docs/operating.md` give to operators fits the binary.
+//! `conf/` and `docs/operating.md` match the binary.
 
 use std::{
     collections::BTreeSet,
@@ -18,14 +18,14 @@ fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
 }
 
-/// The values of a key in `conf/alerts.yml`, which stand on the key's own line.
+/// Returns the values of a key in `conf/alerts.yml`. They stand on the line of the key.
 fn alert_lines(key: &str) -> Vec<String> {
     let alerts = file("conf/alerts.yml");
     let values = alerts.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(key));
     values.map(|value| value.trim().trim_matches('"').to_owned()).collect()
 }
 
-/// The PromQL expressions of the dashboard.
+/// Returns the PromQL expressions of the dashboard.
 fn dashboard_expressions() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&file("conf/grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();
@@ -33,7 +33,7 @@ fn dashboard_expressions() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every metric that an expression names, with the labels it selects by (`name="value"`).
+/// Returns every metric that an expression names, with its label matchers (`name="value"`).
 fn metrics_of(expression: &str) -> Vec<(String, Vec<String>)> {
     let of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -51,13 +51,13 @@ fn metrics_of(expression: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Labels that Prometheus adds to whatever it scrapes.
+/// Returns true for a matcher of a label that Prometheus adds to every scrape.
 fn is_of_the_scrape(matcher: &str) -> bool {
     matcher.starts_with("job=") || matcher.starts_with("instance=")
 }
 
 #[tokio::test]
-async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has() {
+async fn metric_in_alerts_or_dashboard_exists() {
     let proxy = ProxyConfig::new().ready().await;
     let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     let expressions = [alert_lines("expr:"), dashboard_expressions()].concat();
@@ -66,7 +66,7 @@ async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has()
     for (name, matchers) in metrics {
         let is_sample =
             |line: &&str| line.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(['{', ' ']));
-        assert!(samples.lines().any(|line| is_sample(&line)), "{name} is no metric of the proxy");
+        assert!(samples.lines().any(|line| is_sample(&line)), "{name} is not a metric of the proxy");
         for matcher in matchers.iter().filter(|matcher| !is_of_the_scrape(matcher)) {
             let selects = samples.lines().filter(is_sample).any(|line| line.contains(matcher.as_str()));
             assert!(selects, "{name} has no series with {matcher}");
@@ -75,7 +75,7 @@ async fn every_metric_that_alerts_and_dashboard_name_is_one_that_the_proxy_has()
 }
 
 #[tokio::test]
-async fn every_metric_of_the_gateway_is_shown_by_an_alert_or_the_dashboard() {
+async fn metric_is_in_an_alert_or_the_dashboard() {
     let proxy = ProxyConfig::new().ready().await;
     let samples = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     let own: BTreeSet<_> = samples.lines().filter_map(|line| line.strip_prefix("# TYPE utg_")).collect();
@@ -83,12 +83,12 @@ async fn every_metric_of_the_gateway_is_shown_by_an_alert_or_the_dashboard() {
         [alert_lines("expr:"), dashboard_expressions()].concat().join("\n") + &file("conf/grafana.json");
     for metric in own {
         let name = metric.split(' ').next().unwrap();
-        assert!(shown.contains(&format!("utg_{name}")), "nobody looks at utg_{name}");
+        assert!(shown.contains(&format!("utg_{name}")), "utg_{name} is in no alert and not on the dashboard");
     }
 }
 
 #[test]
-fn every_alert_says_what_is_wrong_and_names_its_entry_in_the_guide() {
+fn alert_has_a_summary_and_a_runbook_entry() {
     let guide = file("docs/operating.md");
     let entries: BTreeSet<_> = guide.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let names = alert_lines("alert:");
@@ -103,7 +103,7 @@ fn every_alert_says_what_is_wrong_and_names_its_entry_in_the_guide() {
 }
 
 #[test]
-fn the_guide_explains_every_code_that_operators_can_mend() {
+fn guide_explains_every_code_that_operators_can_fix() {
     let guide = file("docs/operating.md");
     let codes = Code::ALL.into_iter().filter(|code| code.status() >= 500 || *code == Code::GrantInvalid);
     for code in codes {
@@ -113,7 +113,7 @@ fn the_guide_explains_every_code_that_operators_can_mend() {
 }
 
 #[test]
-fn every_setting_that_the_guide_names_exists() {
+fn setting_in_the_guide_exists() {
     let keys = Config::keys();
     let guide = file("docs/operating.md");
     let words = guide.split('`').skip(1).step_by(2).filter_map(|code| code.split([' ', '=']).next());
@@ -126,7 +126,7 @@ fn every_setting_that_the_guide_names_exists() {
 }
 
 #[test]
-fn the_unit_starts_the_binary_as_it_is_and_from_where_the_guide_puts_it() {
+fn systemd_unit_matches_the_binary_and_the_guide() {
     let (unit, guide) = (file("conf/proxy.service"), file("docs/operating.md"));
     let help = Command::new(binary("proxy")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
@@ -136,7 +136,7 @@ fn the_unit_starts_the_binary_as_it_is_and_from_where_the_guide_puts_it() {
     for (_, command) in commands {
         for word in command.split(' ') {
             match word.starts_with('-') {
-                true => assert!(help.contains(word), "{word} is no argument"),
+                true => assert!(help.contains(word), "{word} is not an argument"),
                 false => assert!(guide.contains(&format!(" {word}")), "{word} is not installed by the guide"),
             }
         }
@@ -155,7 +155,7 @@ fn the_unit_starts_the_binary_as_it_is_and_from_where_the_guide_puts_it() {
     }
 }
 
-/// `None` where systemd is not installed: the unit can be judged only by systemd itself.
+/// Runs `systemd-analyze`. Returns `None` if systemd is not installed.
 fn systemd(arguments: &[&str], unit: &Path) -> Option<Output> {
     match Command::new("systemd-analyze").args(arguments).arg(unit).output() {
         Ok(output) => Some(output),
@@ -167,7 +167,7 @@ fn systemd(arguments: &[&str], unit: &Path) -> Option<Output> {
 }
 
 #[test]
-fn systemd_takes_the_unit_and_finds_little_exposed() {
+fn systemd_unit_is_valid_and_hardened() {
     let folder = tempfile::tempdir().unwrap();
     let unit = folder.path().join("utg-proxy.service");
     let text = file("conf/proxy.service").replace("/usr/local/bin/proxy", binary("proxy").to_str().unwrap());
@@ -181,7 +181,7 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
 }
 
 #[tokio::test]
-async fn a_second_attempt_is_counted_as_one_retry() {
+async fn second_attempt_is_counted_as_one_retry() {
     let tools =
         [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
     let proxy = ProxyConfig::new()

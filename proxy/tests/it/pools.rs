@@ -1,4 +1,4 @@
-//! Which server of a pool gets a call, and which gets none.
+//! Load balancing, ejection and the states of upstreams.
 
 use shared::{key::KeyId, time::UnixMillis, tool::Tool};
 use tokio::net::TcpListener;

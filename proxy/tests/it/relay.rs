@@ -1,4 +1,4 @@
-//! A call passes from connection to connection, and neither side can make the other read it differently.
+//! Framing: neither side can make the other one read a message differently.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
 }
 
 #[tokio::test]
-async fn an_upload_that_was_told_to_continue_may_take_as_long_as_any_other() {
+async fn slow_upload_after_100_continue_is_not_cut_off() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
@@ -30,6 +30,7 @@ async fn an_upload_that_was_told_to_continue_may_take_as_long_as_any_other() {
     client.write(&request.bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 100 "));
     for byte in b"0123456789" {
+        // Fault timing: the whole upload takes longer than `idle_timeout`.
         tokio::time::sleep(Duration::from_millis(150)).await;
         client.write(&[*byte]).await;
     }
@@ -38,7 +39,7 @@ async fn an_upload_that_was_told_to_continue_may_take_as_long_as_any_other() {
 }
 
 #[tokio::test]
-async fn requests_that_come_together_are_answered_one_after_the_other() {
+async fn pipelined_requests_are_served_in_order() {
     let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     let mut together = post("/v1/qr/first", "{\"a\":1}").bytes();
@@ -55,7 +56,7 @@ async fn requests_that_come_together_are_answered_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_post_without_a_body_says_so_to_the_tool() {
+async fn post_without_a_body_has_content_length_0_at_the_tool() {
     let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     assert_eq!(proxy.send(call("POST", "/v1/qr/generate")).await.status, 200);
     let received = tool.received().join("").to_ascii_lowercase();
@@ -63,7 +64,7 @@ async fn a_post_without_a_body_says_so_to_the_tool() {
 }
 
 #[tokio::test]
-async fn a_tool_can_take_neither_the_length_of_its_answer_away_nor_what_is_ours() {
+async fn tool_cannot_nominate_framing_or_gateway_headers() {
     let said = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: content-length, x-request-id, X-Own\r\nX-Own: 1\r\n\r\nhello";
     let (_tool, proxy) = short_timeouts(ToolBehavior::Respond(said.to_vec())).await;
     let mut client = Client::connect(proxy.listen).await;
@@ -80,7 +81,7 @@ async fn a_tool_can_take_neither_the_length_of_its_answer_away_nor_what_is_ours(
 }
 
 #[tokio::test]
-async fn answers_of_every_framing_are_whole_for_clients_of_every_age() {
+async fn response_of_every_framing_is_whole_for_http10_and_http11() {
     for (said, body) in [
         (&b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX-Sum: 1\r\n\r\n"[..], &b"hello"[..]),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello"),

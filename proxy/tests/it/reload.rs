@@ -1,4 +1,4 @@
-//! The configuration is read again while calls go on.
+//! Reload of the configuration while calls are made.
 
 use std::{
     fs,
@@ -17,12 +17,12 @@ use tests::{
     until,
 };
 
-/// The secret with a number, to sign with.
+/// Returns a grant secret with its number.
 fn secret(number: u32) -> String {
     format!("{number}:{GRANT_SECRET}-{number}")
 }
 
-/// A mounted secret as Kubernetes makes it: a link to a link to a file, the one in the middle of which is turned.
+/// A secret mounted as by Kubernetes: a link to a link to a file. An update replaces the link in the middle.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {
@@ -71,7 +71,7 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
     for reload in 1..=RELOADS {
         let number = reload / 20 + 1;
         match reload % 20 {
-            // Two are live, the new one signs, the old one goes.
+            // Two secrets are configured, then the new one signs, then the old one is removed.
             0 => mounted.set(&format!("{},{}", secret(number - 1), secret(number))),
             1 if number > 1 => load.sign_with(&secret(number)).await,
             2 => mounted.set(&secret(number)),
@@ -96,7 +96,7 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
 }
 
 #[tokio::test]
-async fn a_process_that_has_just_begun_can_be_told_to_reload() {
+async fn sighup_during_startup_reloads() {
     for _ in 0..5 {
         let proxy = ProxyConfig::new().start();
         proxy.signal("HUP");
@@ -105,7 +105,7 @@ async fn a_process_that_has_just_begun_can_be_told_to_reload() {
 }
 
 #[tokio::test]
-async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
+async fn invalid_file_keeps_the_active_configuration() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
     let proxy = config.ready().await;
@@ -125,7 +125,7 @@ async fn a_file_with_a_fault_changes_nothing_and_is_reported() {
 }
 
 #[tokio::test]
-async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
+async fn reload_applies_all_but_settings_that_need_a_restart() {
     let tools =
         [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tools[0]]).ready().await;
@@ -147,7 +147,7 @@ async fn what_only_a_start_can_change_is_named_and_all_else_is_taken() {
 }
 
 #[tokio::test]
-async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
+async fn changed_secret_file_is_applied_without_a_signal() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let mounted = Mounted::new(&secret(1));
     let mut proxy =
@@ -168,10 +168,10 @@ async fn a_secret_is_another_as_soon_as_its_file_is_without_a_signal() {
 }
 
 #[tokio::test]
-async fn bounds_and_the_log_are_others_from_the_next_call_on() {
+async fn reloaded_limits_and_log_detail_apply_to_the_next_call() {
     let tool = FakeTool::start(ToolBehavior::Wait).await;
     let config = || ProxyConfig::new().tool(Tool::Qr, &[&tool]);
-    let proxy = config().ready().await;
+    let mut proxy = config().ready().await;
     let mut waiting = Client::connect(proxy.listen).await;
     waiting.write(&call("GET", "/v1/qr/a").bytes()).await;
     until("the call is in flight", || async { tool.calls() == 1 }).await;
@@ -183,12 +183,14 @@ async fn bounds_and_the_log_are_others_from_the_next_call_on() {
     assert_eq!((refused.status, refused.problem()), (503, "tool-overloaded".to_owned()));
     tool.release();
     assert_eq!(waiting.response("GET").await.unwrap().status, 200);
-    until("the refusal is written", || async { proxy.output().contains("\"tool-overloaded\"") }).await;
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
+    assert!(proxy.output().contains("\"tool-overloaded\""), "{}", proxy.output());
     assert_eq!(proxy.output().matches("\"request_id\"").count(), 1, "{}", proxy.output());
 }
 
 #[tokio::test]
-async fn series_of_servers_that_are_gone_are_gone() {
+async fn metrics_of_a_removed_upstream_are_removed() {
     let tools =
         [FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await];
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tools[0]]).ready().await;

@@ -1,4 +1,4 @@
-//! The headers of responses: what a tool may say under the gateway's name, and what the gateway says itself.
+//! Response headers: those that pass from a tool, and those of the gateway.
 
 use shared::{headers::PassedHeaders, tool::Tool};
 
@@ -8,7 +8,7 @@ use tests::{
     proxy::{Proxy, ProxyConfig},
 };
 
-/// A response with these header lines.
+/// Returns a tool whose response has these header lines.
 fn said(lines: &str) -> ToolBehavior {
     ToolBehavior::Respond(format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\n{{}}").into_bytes())
 }
@@ -71,7 +71,7 @@ async fn own_response_has_one_date() {
 }
 
 #[tokio::test]
-async fn failed_call_names_the_tool_and_a_post_whether_it_may_have_been_executed() {
+async fn failed_call_names_the_tool_and_a_possible_execution() {
     let detail = async |proxy: &Proxy, request: Request, code: &str| {
         let problem = proxy.send(request).await.json();
         assert_eq!(problem["code"], code);

@@ -1,4 +1,4 @@
-//! Which requests are read at all, and what tools get to see of them.
+//! Requests that are refused before they are routed, and the headers that tools receive.
 
 use shared::tool::Tool;
 
@@ -21,7 +21,7 @@ async fn raw(proxy: &Proxy, text: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn what_is_no_call_of_a_tool_is_refused_by_name() {
+async fn request_that_is_not_a_tool_call_is_refused_with_its_code() {
     let proxy = ProxyConfig::new().ready().await;
     for (method, target, status, code) in [
         ("GET", "/", 404, "route-unknown"),
@@ -58,7 +58,7 @@ async fn what_is_no_call_of_a_tool_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn heads_that_two_parsers_could_read_differently_are_refused() {
+async fn ambiguous_head_is_400_header_malformed() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let line = "POST /v1/qr/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
@@ -95,7 +95,7 @@ async fn heads_that_two_parsers_could_read_differently_are_refused() {
 }
 
 #[tokio::test]
-async fn a_second_expectation_and_too_many_headers_are_refused() {
+async fn unknown_expectation_and_large_headers_are_refused() {
     let proxy = ProxyConfig::new().ready().await;
     let expecting = Request::new("POST", "/v1/qr/generate").header("Expect", "sorcery");
     assert_eq!(proxy.send(expecting).await.problem(), "expectation-failed");
@@ -106,7 +106,7 @@ async fn a_second_expectation_and_too_many_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
+async fn credentials_and_gateway_headers_do_not_reach_the_tool() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let request = call("GET", "/v1/qr/generate")
@@ -130,13 +130,13 @@ async fn keys_credentials_and_names_of_ours_never_reach_a_tool() {
     assert!(!head.to_ascii_lowercase().contains("x-gateway-grant"), "{head}");
     assert!(!head.contains("nominated") && !head.to_ascii_lowercase().contains("upgrade"), "{head}");
     let headers = &response.json()["headers"];
-    assert_eq!(headers["x-gateway-tier"], "pro", "what the client nominates cannot take our headers away");
+    assert_eq!(headers["x-gateway-tier"], "pro", "a client cannot nominate headers of the gateway");
     assert_eq!(headers["host"], tool.address.to_string());
     assert_eq!(headers["accept"], "text/plain");
     assert_eq!(headers["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
 }
 
-/// Applications behind a proxy believe these: who the client is, and what it really asks for.
+/// Applications behind a proxy trust these headers.
 #[tokio::test]
 async fn header_that_applications_trust_does_not_reach_the_tool() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
@@ -170,7 +170,7 @@ async fn header_that_applications_trust_does_not_reach_the_tool() {
 }
 
 #[tokio::test]
-async fn a_pool_may_put_its_tool_under_a_path() {
+async fn pool_path_is_the_prefix_of_the_target() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy =
         ProxyConfig::new().tool(Tool::Pdf, &[&tool]).pool_line(Tool::Pdf, "path = \"/api/v2\"").ready().await;
@@ -179,12 +179,12 @@ async fn a_pool_may_put_its_tool_under_a_path() {
 }
 
 #[tokio::test]
-async fn liveness_and_preflights_need_no_grant() {
+async fn health_check_and_preflight_need_no_grant() {
     let proxy = ProxyConfig::new().start();
     let alive = proxy.send(Request::new("GET", "/healthz")).await;
     assert_eq!((alive.status, alive.json()["status"].as_str()), (200, Some("ok")));
     assert_eq!(proxy.send(Request::new("HEAD", "/healthz")).await.status, 200);
-    // On any target and for any method, so that a browser can read why its request was refused.
+    // On any target and for any method, so that a browser can read the refusal of its request.
     for target in ["/v1/qr/generate", "/v1/qrcode/generate", "/v1/qr/..", "*"] {
         let preflight = proxy.send(Request::new("OPTIONS", target)).await;
         assert_eq!(preflight.status, 204, "{target}");
@@ -195,7 +195,7 @@ async fn liveness_and_preflights_need_no_grant() {
 }
 
 #[tokio::test]
-async fn a_connection_serves_call_after_call_and_refusals_do_not_end_it() {
+async fn connection_stays_open_after_a_refusal() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
     let mut client = Client::connect(proxy.listen).await;

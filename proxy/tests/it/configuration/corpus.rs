@@ -1,4 +1,4 @@
-//! Every file of the corpus gets exactly the messages that are written below it.
+//! Every file of the corpus gets exactly the messages that stand below it.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -27,7 +27,7 @@ fn case(text: &str) -> Case {
     Case { title: title.to_owned(), file: file.to_owned(), messages: messages.trim_end().to_owned() }
 }
 
-/// The case's file, and what it leaves out.
+/// Returns the file of a case, with the keys that it omits.
 fn complete(case: &Case) -> String {
     let mut file = case.file.clone();
     if case.title.ends_with("(alone)") {

@@ -1,4 +1,4 @@
-//! `conf/README.md` lists every key that the reader knows, and no other, with the default that it really has.
+//! `conf/README.md` lists exactly the keys of the reader, with their defaults.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use proxy::config::Config;
 
 use super::{conf, parse, with};
 
-/// One row of the page.
+/// A row of the page.
 pub(super) struct Row {
-    /// The key's whole path.
+    /// The path of the key.
     pub(super) path: String,
-    /// The default, when the page gives a value.
+    /// The default, if the page gives a value.
     pub(super) default: Option<String>,
     pub(super) about: String,
 }
 
-/// The page's rows; those of `[defaults]` for each pool as well, as the page says.
+/// Returns the rows of the page. Those of `[defaults]` also apply to each pool.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let mut section = None;
@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// The paths, and the sections that they are in.
+/// Returns the paths of all keys and of their sections.
 pub(super) fn with_sections<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for path in paths {
@@ -56,7 +56,7 @@ pub(super) fn with_sections<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSe
 }
 
 #[test]
-fn the_page_lists_the_keys_that_the_reader_knows_and_no_other() {
+fn page_lists_exactly_the_keys_of_the_reader() {
     let rows = rows();
     let listed = with_sections(rows.iter().map(|row| row.path.as_str()));
     let known = Config::keys();
@@ -67,7 +67,7 @@ fn the_page_lists_the_keys_that_the_reader_knows_and_no_other() {
 }
 
 #[test]
-fn a_default_that_is_written_out_changes_nothing() {
+fn explicit_default_changes_nothing() {
     let left_out = format!("{:?}", parse(&with("")).unwrap_or_else(|faults| panic!("{faults}")));
     let mut compared = 0;
     for row in rows() {

@@ -1,4 +1,4 @@
-//! The samples in `conf/` are what they say they are.
+//! The sample configurations in `conf/`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use shared::{origin::RESPONSE_TIMEOUT_MS, tool::Tool};
 use super::{conf, parse};
 
 #[test]
-fn the_sample_for_one_machine_keeps_to_loopback_with_a_port_for_each_tool() {
+fn sample_for_one_machine_uses_loopback_only() {
     let config = parse(&conf("proxy.toml")).unwrap_or_else(|faults| panic!("{faults}"));
     let loopback = [config.server.listen, config.server.admin].map(|address| address.ip().is_loopback());
     assert_eq!(loopback, [true, true]);
@@ -17,7 +17,7 @@ fn the_sample_for_one_machine_keeps_to_loopback_with_a_port_for_each_tool() {
 }
 
 #[test]
-fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_name() {
+fn sample_for_a_data_centre_has_two_upstreams_per_tool() {
     let config = parse(&conf("proxy.edge.toml")).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(config.server.data_centre, "fra1");
     for tool in Tool::ALL {
@@ -32,7 +32,7 @@ fn the_sample_for_a_data_centre_has_two_servers_for_each_tool_and_no_default_nam
 }
 
 #[test]
-fn the_sample_for_direct_mode_issues_keys_on_loopback_and_needs_no_grants() {
+fn sample_for_direct_mode_issues_keys_on_loopback() {
     let config = parse(&conf("proxy.direct.toml")).unwrap_or_else(|faults| panic!("{faults}"));
     assert!(config.server.listen.ip().is_loopback());
     let Callers::Clients(keys) = &config.callers else { panic!("{:?}", config.callers) };

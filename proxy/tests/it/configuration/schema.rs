@@ -1,4 +1,4 @@
-//! `conf/proxy.schema.json` tells editors what the reader takes.
+//! `conf/proxy.schema.json` accepts what the reader accepts.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ fn valid(text: &str) -> bool {
     validator.is_valid(&toml::from_str::<Value>(text).unwrap())
 }
 
-/// A node, or what it refers to.
+/// Resolves the reference of a node.
 fn resolved<'a>(schema: &'a Value, node: &'a Value) -> &'a Value {
     let reference = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     reference.map_or(node, |pointer| schema.pointer(pointer).unwrap())
 }
 
-/// Every key of the schema with its node: sections before what is in them.
+/// Returns every key of the schema with its node. A section comes before its keys.
 fn keys<'a>(schema: &'a Value, node: &'a Value, prefix: &str, found: &mut Vec<(String, &'a Value)>) {
     let node = resolved(schema, node);
     for (name, child) in node["properties"].as_object().into_iter().flatten() {
@@ -50,7 +50,7 @@ fn all_keys(schema: &Value) -> Vec<(String, &Value)> {
 }
 
 #[test]
-fn the_schema_has_the_keys_that_the_reader_knows_and_no_other() {
+fn schema_has_exactly_the_keys_of_the_reader() {
     let schema = schema();
     let in_schema: BTreeSet<_> = all_keys(&schema).into_iter().map(|(path, _)| path).collect();
     let known = Config::keys();
@@ -63,7 +63,7 @@ fn the_schema_has_the_keys_that_the_reader_knows_and_no_other() {
 }
 
 #[test]
-fn the_schema_says_what_the_page_says() {
+fn schema_and_page_describe_keys_alike() {
     let schema = schema();
     for row in page::rows() {
         let found = all_keys(&schema).into_iter().find(|(path, _)| *path == row.path);
@@ -75,7 +75,7 @@ fn the_schema_says_what_the_page_says() {
 }
 
 #[test]
-fn the_bounds_of_the_schema_are_those_of_the_reader() {
+fn schema_bounds_are_the_bounds_of_the_reader() {
     let schema = schema();
     let mut tried = 0;
     for (path, node) in all_keys(&schema) {
@@ -94,7 +94,7 @@ fn the_bounds_of_the_schema_are_those_of_the_reader() {
 }
 
 #[test]
-fn every_sample_is_valid_and_names_the_schema() {
+fn sample_is_valid_and_names_the_schema() {
     for name in ["proxy.toml", "proxy.edge.toml", "proxy.direct.toml"] {
         let text = conf(name);
         assert!(text.starts_with("#:schema ./proxy.schema.json\n"), "{name}");
@@ -106,7 +106,7 @@ fn every_sample_is_valid_and_names_the_schema() {
 }
 
 #[test]
-fn an_editor_marks_what_the_reader_refuses() {
+fn schema_rejects_what_the_reader_rejects() {
     assert!(valid(&with("")));
     for line in [
         "server.lisen = \"127.0.0.1:8080\"",

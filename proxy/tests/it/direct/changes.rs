@@ -1,4 +1,4 @@
-//! A proxy that asks an edge which keys have changed.
+//! The feed of key changes, read from an edge.
 
 use shared::{
     key::{ApiKey, KeyRecord, KeyStatus},
@@ -15,7 +15,7 @@ use tests::{
     until,
 };
 
-/// What the edge has of a key, in this version.
+/// Returns the edge's record of a key in this version.
 fn record(key: &str, version: u64) -> KeyRecord {
     let verified = ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap();
     KeyRecord { version, ..KeyRecord::provisional(&verified) }

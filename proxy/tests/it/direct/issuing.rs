@@ -1,4 +1,4 @@
-//! A proxy that issues keys.
+//! The keys API of a proxy in direct mode.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ impl Direct {
         self.proxy.send(Request::new("POST", "/v1/keys/issue").json(&body.to_string())).await
     }
 
-    /// A new key's text and id.
+    /// Issues a key. Returns its text and id.
     pub(super) async fn issue(&self, more: Value) -> (String, String) {
         let issued = self.ask_to_issue(ADMIN_SECRET, more).await;
         assert_eq!(issued.status, 201, "{issued:?}");

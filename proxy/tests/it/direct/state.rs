@@ -1,4 +1,4 @@
-//! What outlives a process, and what becomes of files that do not.
+//! The state file: restarts, crashes, and files that cannot be read or written.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -87,7 +87,7 @@ async fn unwritable_state_fails_the_start() {
 async fn failed_state_write_is_counted_and_calls_pass() {
     let direct = Direct::start(ToolBehavior::Describe).await;
     let (key, _) = keys::fresh(Tier::Pro);
-    // A folder in the file's place: nothing can be renamed to it.
+    // A folder in the place of the file makes every rename fail.
     fs::create_dir(direct.state()).unwrap();
     fs::write(direct.state().join("x"), "").unwrap();
     assert_eq!(direct.pass(&key, 3).await, 3);
@@ -113,12 +113,19 @@ async fn upgrade_continues_the_counters() {
     assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 41);
     kept.write(&call(&pro).bytes()).await;
     assert_eq!(kept.response("GET").await.unwrap().status, 200, "one more on a connection that was open");
-    until("the old process's call is told", || async { direct.me(&pro).await["usage"]["day"]["used"] == 42 })
+    until("the call at the old process is known", || async {
+        direct.me(&pro).await["usage"]["day"]["used"] == 42
+    })
+    .await;
+    until("its outcome is known", || async { direct.me(&pro).await["today"]["by_status"]["200"] == 42 })
         .await;
-    until("and how it ended", || async { direct.me(&pro).await["today"]["by_status"]["200"] == 42 }).await;
     assert!(old.exited().await.success());
     assert_eq!(calls_at_once(&direct.proxy, &pro, 8, 10).await, (58, 22));
 
     let direct = direct.restart("TERM").await;
-    assert_eq!(direct.me(&pro).await["usage"]["day"]["used"], 100, "the files are the new process's");
+    assert_eq!(
+        direct.me(&pro).await["usage"]["day"]["used"],
+        100,
+        "the new process has written the state file"
+    );
 }

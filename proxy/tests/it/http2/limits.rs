@@ -1,4 +1,4 @@
-//! What a client over HTTP/2 can make the proxy hold, and what one upload does to the others of its connection.
+//! Limits on the memory of an HTTP/2 connection, and flow control between its streams.
 
 use std::sync::{
     Arc,
@@ -32,7 +32,7 @@ async fn h2c(tool: &FakeTool) -> Proxy {
     ProxyConfig::new().tool(Tool::Qr, &[tool]).line("clients", "h2c = true").ready().await
 }
 
-/// Requests on every stream that a connection may have, each of 61 KB of headers in less than 100 bytes.
+/// Returns a request on every stream of a connection. Each decodes to 61 KB of headers from less than 100 bytes.
 fn burst() -> Vec<u8> {
     let get = Request::new("GET", "/v1/qr/a");
     let first = head(1, &get, &stored("x-a", &"v".repeat(3_900)));
@@ -40,15 +40,14 @@ fn burst() -> Vec<u8> {
     first.into_iter().chain(others.flatten()).collect()
 }
 
-/// Samples of a counter, added up.
+/// Returns the sum of the samples of a counter.
 async fn total(proxy: &Proxy, name: &str) -> f64 {
     let text = String::from_utf8(proxy.admin_get("/metrics").await.body).unwrap();
     let samples = text.lines().filter(|line| line.starts_with(name));
     samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
 }
 
-/// The attack of 2026-11: compressed heads on many streams, of which no response is ever taken. Before there was a limit
-/// this held 140 KB for each stream.
+/// An attack: compressed heads on many streams whose responses are never read. Without a limit each stream holds 140 KB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unverified_streams_with_a_closed_window_hold_little_memory() {
     const CONNECTIONS: u32 = 8;
@@ -70,7 +69,7 @@ async fn unverified_streams_with_a_closed_window_hold_little_memory() {
         total(&proxy, "utg_refusals_total").await + held >= f64::from(CONNECTIONS * STREAMS)
     };
     until("every request is refused", seen).await;
-    // Calls of others are served meanwhile, and nothing is left of it once the refusals were not taken.
+    // Calls of other clients are served meanwhile, and the memory is free once the refusals time out.
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     for client in &mut clients {
         let (mut open, mut refused) = (STREAMS, 0);
@@ -92,7 +91,7 @@ async fn refusal_is_sent_once_the_client_opens_its_window() {
     let mut client = Frames::connect(proxy.listen, 0).await;
     client.write(&head(1, &Request::new("GET", "/v1/qr/a"), &[])).await;
     assert_eq!(client.next_of_stream().await.map(|frame| frame.kind), Some(HEADERS));
-    // The request is over although its response was not taken.
+    // The request is over although its response is unread.
     until("nothing is in flight", || async { proxy.metric("utg_requests_in_flight").await == Some(0.0) })
         .await;
     client.open_window(1, 100).await;
@@ -107,10 +106,10 @@ async fn refusal_is_sent_once_the_client_opens_its_window() {
     assert_eq!(proxy.metric(r#"utg_limits_exceeded_total{limit="refusal_timeout"}"#).await, Some(0.0));
 }
 
-/// A tool that responds to probes, and reads nothing of a body.
+/// A tool that responds to probes and reads no body.
 async fn stalled_tool() -> String {
     let socket = TcpSocket::new_v4().unwrap();
-    // So that little of a body leaves the proxy.
+    // A small receive buffer keeps the body in the proxy.
     socket.set_recv_buffer_size(4 << 10).unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(64).unwrap();
@@ -140,7 +139,7 @@ async fn stall(mut stream: TcpStream) {
     std::future::pending::<()>().await;
 }
 
-/// Sends a body as far as it is taken, and counts how much that is.
+/// Sends a body as far as flow control permits, and counts its bytes.
 async fn upload(mut body: h2::SendStream<Bytes>, length: usize, sent: Arc<AtomicUsize>) {
     let mut left = length;
     while left > 0 {
@@ -184,7 +183,7 @@ async fn stalled_uploads_do_not_stop_others_of_their_connection() {
     drop((responses, uploads));
 }
 
-/// The stated window of the connection, once it is at least this.
+/// Waits until the window of the connection is at least this large. Returns it.
 async fn window(client: &mut Frames, window: &mut u64, least: u64) -> u64 {
     while *window < least {
         let Frame { kind, stream, payload } = client.next().await.expect("a frame");
@@ -208,7 +207,7 @@ async fn connection_window_grows_with_the_first_valid_grant() {
     assert_eq!(window(&mut client, &mut stated, (256 << 10) + 1).await, 32 << 20);
 }
 
-/// A window counts the bytes of bodies, and not what each piece takes beside them.
+/// A window counts the bytes of bodies and not the overhead of each piece.
 #[tokio::test]
 async fn small_pieces_of_a_body_hold_little_memory() {
     const MIB: u64 = 1 << 20;
@@ -219,7 +218,7 @@ async fn small_pieces_of_a_body_hold_little_memory() {
     client.write(&open(1, &request)).await;
     window(&mut client, &mut 65_535, 32 << 20).await;
     let before = proxy.memory("VmRSS");
-    // In one write, so that they come faster than anybody takes them.
+    // In one write, so that they arrive faster than they are read.
     client.write(&[data(1, b"1").repeat(100_000), ping()].concat()).await;
     while client.next().await.is_some_and(|frame| frame.kind != PING) {}
     let grown = proxy.memory("VmHWM").saturating_sub(before);
