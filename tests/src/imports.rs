@@ -119,10 +119,7 @@ fn read_source(text: &str) -> Result<Source, proc_macro2::LexError> {
                 if named.len() < 2 || matches!(named.first().map(String::as_str), Some("crate" | "super")) {
                     continue;
                 }
-                // A path of one name is a macro of this module.
-                if named.len() > 1 {
-                    exports.extend(named.last().cloned().map(|last| (last, named)));
-                }
+                exports.extend(named.last().cloned().map(|last| (last, named)));
             }
         } else {
             let visibility =
