@@ -59,6 +59,11 @@ run_binaries() {
   return "$status"
 }
 
+# The same for the proxy's other transport.
+on_pingora_proxy() {
+  UTG_TEST_TRANSPORT=pingora-proxy run_binaries "$@"
+}
+
 # Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
 # kinds, so that no dependency is built again.
 doc_tests() {
@@ -107,6 +112,7 @@ kind simulation run_binaries 'tests test sim'
 kind contract run_binaries 'tests test contract'
 kind tools run_binaries 'loadtest test [^ ]+'
 kind proxy run_binaries 'proxy test [^ ]+'
+kind proxy-pingora on_pingora_proxy 'proxy test it'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
 kind openapi "$here/clients.sh" lint

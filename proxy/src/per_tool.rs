@@ -18,6 +18,11 @@ impl<T> PerTool<T> {
     pub fn iter(&self) -> impl Iterator<Item = (Tool, &T)> {
         Tool::ALL.into_iter().zip(&self.0)
     }
+
+    /// Returns an iterator over all entries, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
 }
 
 impl<T> PerTool<Option<T>> {

@@ -1,13 +1,14 @@
 //! The transport of the proxy under test, and the table of the differences between the transports.
 //!
 //! The suite runs on the transport that the environment variable `UTG_TEST_TRANSPORT` names: `relay`, which is the
-//! default, or `pingora-proxy`. A test that is about a difference says so in one of two ways:
+//! default, or `pingora-proxy`. A test that is about a difference says so in one of three ways:
 //!
 //! - [`differs`] returns the value that the transport under test is documented to show. The test asserts it on both.
 //! - [`only_on_relay`] panics on another transport. `scripts/test.sh` leaves out the tests that the table names, so such
 //!   a test neither passes nor counts as skipped there.
+//! - [`known`] names the difference where a test runs both transports and compares them.
 //!
-//! Both take the name of a row of `tests/vectors/transports.tsv` and panic if there is none.
+//! They take the name of a row of `tests/vectors/transports.tsv` and panic if there is none.
 
 use std::{env, fs};
 
@@ -67,6 +68,15 @@ pub fn differs<T>(difference: &str, relay: T, pingora_proxy: T) -> T {
         Transport::Relay => relay,
         Transport::PingoraProxy => pingora_proxy,
     }
+}
+
+/// Returns the name of a row, for a test that compares both transports.
+///
+/// # Panics
+/// If the table has no row `difference`.
+pub fn known(difference: &'static str) -> &'static str {
+    assert!(row(difference).is_some(), "no row `{difference}` in the table of differences");
+    difference
 }
 
 /// Asserts that the transport under test is the relay. Must be the first line of a test that the row `difference` names.

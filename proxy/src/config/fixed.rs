@@ -1,5 +1,7 @@
 //! The settings that need a restart.
 
+use transport::downstream::Transport;
+
 use super::{Authority, Callers, Config};
 
 impl Config {
@@ -20,6 +22,10 @@ impl Config {
             keep("server.transport", &mut server.transport, &running.server.transport),
             keep("server.upgrade_socket", &mut server.upgrade_socket, &running.server.upgrade_socket),
         ];
+        if server.transport == Transport::Relay {
+            // What only the transport of the file can do waits with it.
+            self.pools.iter_mut().for_each(|pool| pool.settings.http2 = false);
+        }
         let callers = self.callers.keep_fixed(&running.callers);
         kept.into_iter().flatten().chain(callers).collect()
     }

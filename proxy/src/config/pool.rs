@@ -14,6 +14,7 @@ use shared::{
     time::UnixMillis,
     tool::Tool,
 };
+use transport::downstream::Transport;
 pub use upstream::{AdminState, UpstreamConfig};
 
 use super::{
@@ -125,7 +126,7 @@ const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=MAX_TIME;
 
 impl PoolSettings {
     /// Reads the settings of a section. Missing ones are inherited.
-    pub(super) fn read(section: &mut Section<'_>, inherited: &Self) -> Self {
+    pub(super) fn read(section: &mut Section<'_>, inherited: &Self, transport: Transport) -> Self {
         let mut probe = section.section("probe");
         let settings = Self {
             path: section.read("path", inherited.path.clone(), prefix),
@@ -140,7 +141,7 @@ impl PoolSettings {
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
             retry_percent: section.read("retry_percent", inherited.retry_percent, count(0..=100)),
             tls: UpstreamTls::read(section, &inherited.tls),
-            http2: section.read("http2", inherited.http2, Entry::boolean),
+            http2: section.read("http2", inherited.http2, |entry| http2(entry, transport)),
             balance: section.read("balance", inherited.balance, choice),
             slow_start: section.read(
                 "slow_start",
@@ -158,7 +159,7 @@ impl PoolSettings {
 
 impl PoolConfig {
     /// Reads the pool of one tool. Reports an error if it has no upstream.
-    pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings) -> Self {
+    pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings, transport: Transport) -> Self {
         let mut section = Section::of(entry);
         let upstreams = match section.entry("upstreams") {
             Some(entry) => upstream::all(&entry),
@@ -167,7 +168,7 @@ impl PoolConfig {
                 Vec::new()
             }
         };
-        let settings = PoolSettings::read(&mut section, defaults);
+        let settings = PoolSettings::read(&mut section, defaults, transport);
         if settings.tls.on && settings.tls.name.is_none() {
             for upstream in upstreams.iter().filter(|upstream| !tls::is_name(&upstream.host)) {
                 let host = &upstream.host;
@@ -179,6 +180,13 @@ impl PoolConfig {
         }
         section.finish();
         Self { tool, upstreams, settings }
+    }
+}
+
+fn http2(entry: &Entry<'_>, transport: Transport) -> Result<bool, ValueError> {
+    match (entry.boolean()?, transport) {
+        (true, Transport::Relay) => Err(ValueError::NeedsPingoraProxy),
+        (http2, Transport::Relay | Transport::PingoraProxy) => Ok(http2),
     }
 }
 

@@ -60,9 +60,10 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         Duration::from_secs(5),
         duration_in(Duration::from_millis(100)..=Duration::from_secs(3_600)),
     );
+    let transport = server.transport;
     let defaults =
-        section(root, "defaults", |defaults| PoolSettings::read(defaults, &PoolSettings::default()));
-    let pools = section(root, "pools", |section| pools(section, &defaults));
+        section(root, "defaults", |section| PoolSettings::read(section, &PoolSettings::default(), transport));
+    let pools = section(root, "pools", |section| pools(section, &defaults, transport));
     root.finish();
     Some(Config {
         server,
@@ -170,9 +171,13 @@ fn log(section: &mut Section<'_>) -> LogConfig {
     }
 }
 
-fn pools(section: &mut Section<'_>, defaults: &PoolSettings) -> Option<PerTool<PoolConfig>> {
+fn pools(
+    section: &mut Section<'_>,
+    defaults: &PoolSettings,
+    transport: Transport,
+) -> Option<PerTool<PoolConfig>> {
     let pools = PerTool::from_fn(|tool| match section.entry(tool.as_str()) {
-        Some(entry) => Some(PoolConfig::read(tool, entry, defaults)),
+        Some(entry) => Some(PoolConfig::read(tool, entry, defaults, transport)),
         None => {
             section.fault(tool.as_str(), "is missing; every tool needs a pool");
             None

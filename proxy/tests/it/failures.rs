@@ -8,6 +8,7 @@ use tests::{
     Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
     proxy::{Proxy, ProxyConfig},
+    transport::differs,
     until,
 };
 
@@ -89,6 +90,20 @@ async fn failure_before_the_response_is_503_with_its_code() {
 
 fn with_header_of(length: usize) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: {}\r\n\r\n", "b".repeat(length)).into_bytes()
+}
+
+#[tokio::test]
+async fn response_head_without_end_is_503() {
+    let head = format!("HTTP/1.1 200 OK\r\nX-Long: {}", "a".repeat(200_000));
+    let (_tool, proxy) = failing(ToolBehavior::Respond(head.into_bytes())).await;
+    let response = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!(response.status, 503);
+    let error = differs(
+        "endless_response_head",
+        "utg-proxy; error=http_response_header_section_size",
+        "utg-proxy; error=http_response_timeout",
+    );
+    assert_eq!(response.header("proxy-status"), Some(error));
 }
 
 #[tokio::test]

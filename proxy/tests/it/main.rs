@@ -17,6 +17,7 @@ mod buffering;
 mod check;
 mod command;
 mod configuration;
+mod differential;
 mod direct;
 mod failures;
 mod grants;

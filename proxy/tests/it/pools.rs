@@ -7,6 +7,7 @@ use tests::{
     Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
     proxy::ProxyConfig,
+    transport::differs,
     until,
 };
 
@@ -139,6 +140,24 @@ async fn upstream_off_is_not_called_or_probed() {
         |tool: &FakeTool| format!(r#"utg_upstream_healthy{{tool="qr",upstream="{}"}}"#, tool.address);
     assert_eq!(proxy.metric(&healthy(&on)).await, Some(1.0));
     assert_eq!(proxy.metric(&healthy(&off)).await, None);
+}
+
+#[tokio::test]
+async fn idle_connection_to_a_removed_server_is_closed() {
+    let (old, new) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
+    let config = |tool| ProxyConfig::new().tool(Tool::Qr, &[tool]).pool_line(Tool::Qr, "keep_idle = \"60s\"");
+    let proxy = config(&old).ready().await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    assert_eq!(old.connections(), 1);
+    proxy.reload(&config(&new));
+    proxy.generation_after(1).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    if differs("removed_server", true, false) {
+        until("it is closed", || async { old.connections() == 0 }).await;
+    } else {
+        assert_eq!(old.connections(), 1);
+    }
 }
 
 #[tokio::test]

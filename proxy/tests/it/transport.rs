@@ -51,11 +51,22 @@ fn difference_is_asserted_by_a_test() {
     read_sources(&root().join("proxy/tests/it"), &mut sources);
     let sources: String = sources.split_whitespace().collect();
     for row in differences() {
-        let is_used = ["differs", "only_on_relay"]
+        let is_used = ["differs", "only_on_relay", "known"]
             .iter()
             .any(|helper| sources.contains(&format!("{helper}(\"{}\"", row.name)));
         assert!(is_used, "no test asserts the difference `{}`", row.name);
     }
+}
+
+/// The table is the only one, and operators read it.
+#[test]
+fn documentation_has_every_difference_and_no_other() {
+    let page = fs::read_to_string(root().join("docs/transports.md")).unwrap();
+    let table = page.split("## Differences").nth(1).expect("the section `Differences`");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let documented: Vec<_> = rows.skip(1).map(str::to_owned).collect();
+    let known = differences().into_iter().map(|row| format!("{} | {}", row.relay, row.pingora_proxy));
+    assert_eq!(documented, known.collect::<Vec<_>>());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tests::{
     grant::{call, post},
     proxy::{Proxy, ProxyConfig},
     tls::{Authority, NAME, TempFiles, TlsTerminator, quoted},
+    transport::Transport,
     until,
 };
 
@@ -79,15 +80,16 @@ async fn upstream_with_an_untrusted_certificate_is_unhealthy() {
 
 #[tokio::test]
 async fn failed_upstream_handshake_is_503_with_its_cause() {
-    every_failure_of_a_handshake("").await;
+    every_failure_of_a_handshake(ProxyConfig::new(), "").await;
 }
 
 #[tokio::test]
 async fn failed_upstream_handshake_with_alpn_is_503_with_its_cause() {
-    every_failure_of_a_handshake("\nhttp2 = true").await;
+    let config = ProxyConfig::new().transport(Transport::PingoraProxy);
+    every_failure_of_a_handshake(config, "\nhttp2 = true").await;
 }
 
-async fn every_failure_of_a_handshake(more: &str) {
+async fn every_failure_of_a_handshake(config: ProxyConfig, more: &str) {
     let (authority, folder) = (Authority::new(), TempFiles::new());
     // Probes succeed at another port, so that calls reach the failing handshake.
     let (tool, good) = (FakeTool::start(ToolBehavior::Describe).await, authority.identity(NAME));
@@ -112,7 +114,7 @@ async fn every_failure_of_a_handshake(more: &str) {
         (Tool::Yt, silent.local_addr().unwrap().to_string(), "connection_timeout"),
         (Tool::Flow, "127.0.0.1:1".to_owned(), "connection_refused"),
     ];
-    let config = pools.iter().fold(ProxyConfig::new(), |config, (tool, address, _)| {
+    let config = pools.iter().fold(config, |config, (tool, address, _)| {
         config.upstreams(*tool, &[address]).pool_line(*tool, &lines)
     });
     let proxy = config.ready().await;

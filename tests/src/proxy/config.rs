@@ -30,6 +30,7 @@ use crate::{
 pub struct ProxyConfig {
     pools: BTreeMap<Tool, String>,
     sections: BTreeMap<String, String>,
+    transport: Transport,
     replay_capacity: Option<usize>,
     grant_secret: String,
     variables: Vec<(String, OsString)>,
@@ -54,6 +55,7 @@ impl ProxyConfig {
         Self {
             pools: Tool::ALL.map(|tool| (tool, closed.clone())).into(),
             sections: sections.map(|(name, text)| (name.to_owned(), text.to_owned())).into(),
+            transport: Transport::under_test(),
             replay_capacity: Some(100_000),
             grant_secret: keys::GRANT_SECRET.to_owned(),
             variables: Vec::new(),
@@ -153,7 +155,14 @@ impl ProxyConfig {
         self
     }
 
-    /// Returns the text of the file, with the transport under test.
+    /// Sets the transport. Otherwise it is the one under test.
+    #[must_use]
+    pub const fn transport(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    /// Returns the text of the file, with its transport.
     pub fn text(&self) -> String {
         let replay = self
             .replay_capacity
@@ -162,7 +171,7 @@ impl ProxyConfig {
         let sections = self.sections.iter().map(|(name, text)| match name.as_str() {
             "" => text.clone(),
             "grants" => format!("[grants]\n{text}{replay}"),
-            "server" => format!("[server]\n{}{text}", Transport::under_test().setting()),
+            "server" => format!("[server]\n{}{text}", self.transport.setting()),
             name => format!("[{name}]\n{text}"),
         });
         let pools = self.pools.iter().map(|(tool, text)| format!("[pools.{tool}]\n{text}"));

@@ -36,6 +36,9 @@ pub(crate) enum ValueError {
     /// The array or string has no content.
     #[error("is empty: expected {expected}")]
     Empty { expected: &'static str },
+    /// The setting is not available with the transport that was chosen.
+    #[error("needs server.transport = \"pingora-proxy\"")]
+    NeedsPingoraProxy,
     /// The array has too many elements.
     #[error("has {count} elements: expected at most {most}")]
     TooMany { count: usize, most: usize },

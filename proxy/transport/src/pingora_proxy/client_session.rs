@@ -184,18 +184,15 @@ impl<P: Phases> Session for ClientSession<P> {
         Bytes::new()
     }
 
-    /// What may have to be sent again is always kept.
+    /// The exchange keeps what may have to be sent again, and reads it again.
     fn enable_retry_buffering(&mut self) {}
 
     fn retry_buffer_truncated(&self) -> bool {
-        let is_truncated = |exchange: &mut Exchange<P>| {
-            exchange.forward.as_ref().is_some_and(|forward| !forward.upload.is_replayable())
-        };
-        self.with(is_truncated).unwrap_or(true)
+        false
     }
 
     fn get_retry_buffer(&self) -> Option<Bytes> {
-        self.with(|exchange| exchange.forward.as_ref()?.upload.replay())?
+        None
     }
 
     async fn finish_custom(&mut self) -> Result<()> {

@@ -19,11 +19,11 @@ use crate::{
     client::ClientStream,
     drain::InFlightGuard,
     framing::{self, Framing, LAST_CHUNK},
-    hooks::{Attempt, Event, Limit, Phases, Timeouts},
+    hooks::{Attempt, Cause, Event, Limit, Phases, Timeouts},
     record::Record,
     relay::{
         exchange::ExchangeError,
-        head::{BodyDelimiter, ResponseHead},
+        head::{BodyDelimiter, MAX_LINES, ResponseHead},
         outcome::{Next, Outcome},
         request::RequestFraming,
         respond::refuse,
@@ -126,6 +126,8 @@ pub(super) struct Upload {
     read: BytesMut,
     /// What was taken, if it may have to be sent again.
     again: Option<BytesMut>,
+    /// What this attempt sends again first.
+    replay: Option<Bytes>,
     /// Bytes that were sent in this attempt.
     sent: u64,
     /// Whether the client is who is waited for.
@@ -166,6 +168,7 @@ impl Forward {
                 received: 0,
                 read: BytesMut::new(),
                 again: Some(BytesMut::new()),
+                replay: None,
                 sent: 0,
                 is_awaited: false,
             },
@@ -189,9 +192,16 @@ impl Upload {
         if self.body.is_over() { &self.read } else { &[] }
     }
 
-    /// Returns what was taken of the body, or `None` if that is nothing or cannot be sent again.
-    pub(super) fn replay(&self) -> Option<Bytes> {
-        self.again.as_ref().filter(|again| !again.is_empty()).map(|again| again.clone().freeze())
+    /// Begins the body of another attempt.
+    fn begin(&mut self) {
+        self.sent = 0;
+        self.replay =
+            self.again.as_ref().filter(|again| !again.is_empty()).map(|again| again.clone().freeze());
+    }
+
+    /// Returns true if all of the body was handed on.
+    const fn is_over(&self) -> bool {
+        self.body.is_over() && self.replay.is_none()
     }
 
     /// Returns true if the request has no body.
@@ -270,8 +280,8 @@ impl<P: Phases> Exchange<P> {
         self.record.sent_at = Some(Instant::now());
         let Some(forward) = &mut self.forward else { return };
         forward.is_running = true;
-        forward.upload.sent = 0;
-        if forward.upload.body.is_over() {
+        forward.upload.begin();
+        if forward.upload.is_over() {
             return self.request_sent();
         }
         if !std::mem::replace(&mut forward.upload.is_begun, true) {
@@ -289,7 +299,7 @@ impl<P: Phases> Exchange<P> {
             forward.broken = Some(ExchangeError::BodyRefused(problem));
             return Err(());
         }
-        if forward.upload.body.is_over() {
+        if forward.upload.is_over() {
             self.request_sent();
         } else {
             self.arm_upstream();
@@ -359,7 +369,7 @@ impl<P: Phases> Exchange<P> {
 
     /// Whether nothing is left to be read of the request.
     pub(super) fn is_body_done(&self) -> bool {
-        let is_done = |forward: &Forward| forward.upload.body.is_over() || forward.download.is_over;
+        let is_done = |forward: &Forward| forward.upload.is_over() || forward.download.is_over;
         self.forward.as_ref().is_none_or(is_done)
     }
 
@@ -368,6 +378,9 @@ impl<P: Phases> Exchange<P> {
         self.is_watched = true;
         loop {
             let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
+            if let Some(data) = forward.upload.replay.take() {
+                return Poll::Ready(Ok(Some(data)));
+            }
             let Ok(data) = forward.upload.take() else {
                 forward.broken = Some(ExchangeError::ClientMalformed);
                 return Poll::Ready(Err(()));
@@ -446,6 +459,10 @@ impl<P: Phases> Exchange<P> {
         let Forward { download, upload, request, attempt, broken, deadline, .. } = forward;
         let lines = || head::lines(response);
         let read = match ResponseHead::read(status, true, 0, lines) {
+            Ok(_) if response.headers.len() > MAX_LINES => {
+                *broken = Some(ExchangeError::Upstream { cause: Cause::Malformed, has_responded: true });
+                return Err(());
+            }
             Ok(read) => read,
             Err(cause) => {
                 *broken = Some(ExchangeError::Upstream { cause, has_responded: true });

@@ -40,7 +40,7 @@ pub(super) fn begin_request<P: Phases>(
 /// Writes the server that a request is sent to.
 pub(super) fn address_request(header: &mut RequestHeader, authority: &str, is_tls: bool) -> Result<()> {
     if header.version != Version::HTTP_2 {
-        return header.append_header(http::header::HOST, authority).map(drop);
+        return header.append_header(Bytes::from_static(b"host"), authority).map(drop);
     }
     let scheme = if is_tls { Scheme::HTTPS } else { Scheme::HTTP };
     let mut parts = header.uri.clone().into_parts();

@@ -4,7 +4,10 @@
 use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -41,11 +44,13 @@ pub(super) struct Peers {
     dialer: Arc<Dialer>,
     /// Whether connections are kept for the next call.
     keeps_idle: bool,
+    /// The number of peers whose connections are not kept.
+    unkept: AtomicU64,
 }
 
 impl Peers {
     pub(super) fn new(conf: &ServerConf, keeps_idle: bool) -> Self {
-        Self { dialer: Arc::new(Dialer::new(conf)), keeps_idle }
+        Self { dialer: Arc::new(Dialer::new(conf)), keeps_idle, unkept: AtomicU64::new(0) }
     }
 
     /// Returns how Pingora connects to a target, and whether it speaks HTTP/2 there.
@@ -59,7 +64,11 @@ impl Peers {
         (peer.options.read_timeout, peer.options.write_timeout) = (None, None);
         peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::preserve();
         peer.options.idle_timeout = Some(if self.keeps_idle { target.keep_idle } else { Duration::ZERO });
-        peer.group_key = target.identity;
+        peer.group_key = match self.keeps_idle {
+            true => target.identity,
+            // No other call finds the connection before it is closed.
+            false => self.unkept.fetch_add(1, Ordering::Relaxed),
+        };
         if is_http2 {
             peer.options.alpn = ALPN::H2;
             peer.options.max_h2_streams = STREAMS as usize;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Maximum number of header lines of a response.
-const MAX_LINES: usize = 256;
+pub(crate) const MAX_LINES: usize = 256;
 /// Maximum length of a status line.
 const MAX_STATUS_LINE: usize = 1 << 10;
 
