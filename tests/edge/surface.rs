@@ -20,7 +20,7 @@ fn ask(edge: &Edge, method: &str, target: &str) -> Response {
 fn exchange(edge: &Edge, bytes: &[u8]) -> Response {
     let mut connection = Connection::connect(edge.addr);
     connection.write(bytes);
-    connection.response("GET").expect("a response")
+    connection.response("GET").unwrap()
 }
 
 #[test]

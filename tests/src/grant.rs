@@ -101,3 +101,10 @@ pub fn call(method: &str, target: &str) -> Request {
 pub fn post(target: &str, body: &str) -> Request {
     call("POST", target).json(body)
 }
+
+/// Returns the head of a POST of JSON with a grant. A body of `length` bytes follows.
+pub fn upload(target: &str, length: usize) -> Request {
+    call("POST", target)
+        .header("Content-Type", "application/json")
+        .header("Content-Length", &length.to_string())
+}

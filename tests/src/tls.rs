@@ -67,7 +67,8 @@ pub struct TlsTerminator {
 pub const NAME: &str = "gateway.test";
 
 impl Authority {
-    pub fn new() -> Self {
+    /// Generates an authority with a name of its own.
+    pub fn generate() -> Self {
         // A certificate is looked up by the name of its issuer, so each authority has another one.
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -159,7 +160,8 @@ impl Drop for TlsTerminator {
 }
 
 impl TempFiles {
-    pub fn new() -> Self {
+    /// Creates an empty folder, which is deleted on drop.
+    pub fn create() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 

@@ -3,8 +3,8 @@
 use shared::tool::Tool;
 
 use tests::{
-    Client, FakeTool, Request, Signer, ToolBehavior,
-    grant::{call, post},
+    Client, FakeTool, Request, ToolBehavior,
+    grant::{call, post, upload},
     proxy::{Proxy, ProxyConfig},
     until,
 };
@@ -33,9 +33,7 @@ fn chunked(chunks: &[usize]) -> Vec<u8> {
 async fn declared_body_over_the_limit_is_413_before_it_is_read() {
     let (tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = call("POST", "/v1/qr/generate")
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "1025");
+    let request = upload("/v1/qr/generate", 1_025);
     client.write(&request.bytes()).await;
     // No byte of the body is sent, and the response arrives.
     let response = client.response("POST").await.unwrap();
@@ -127,12 +125,8 @@ async fn media_type_other_than_json_needs_accept() {
 async fn expect_100_continue_waits_for_a_healthy_tool() {
     let (tool, proxy) = limited().await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
-    let request = request
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "2")
-        .header("Expect", "100-continue");
-    client.write(&request.bytes()).await;
+    let request = || upload("/v1/qr/generate", 2).header("Expect", "100-continue");
+    client.write(&request().bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 100 "));
     client.write(b"{}").await;
     let response = client.response("POST").await.unwrap();
@@ -143,11 +137,7 @@ async fn expect_100_continue_waits_for_a_healthy_tool() {
     })
     .await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = call("POST", "/v1/qr/generate")
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "2")
-        .header("Expect", "100-continue");
-    client.write(&request.bytes()).await;
+    client.write(&request().bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 503 "), "no 100 before a refusal");
 }
 

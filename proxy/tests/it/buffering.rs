@@ -11,7 +11,7 @@ use tokio::{
 
 use tests::{
     Client, FakeTool, Request, Signer, ToolBehavior,
-    grant::{call, post},
+    grant::{call, post, upload},
     http2::{self, Http2Client},
     proxy::{Proxy, ProxyConfig},
     until,
@@ -25,12 +25,6 @@ async fn with(line: &str) -> (FakeTool, Proxy) {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, line);
     (tool, config.line("clients", "h2c = true").ready().await)
-}
-
-/// Returns the head of a call whose body has this length.
-fn upload(length: usize) -> Request {
-    let call = call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
-    call.header("Content-Length", &length.to_string())
 }
 
 fn chunked() -> Request {
@@ -70,7 +64,7 @@ async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
     let (tool, proxy) = with("").await;
     let mut client = Client::connect(proxy.listen).await;
     for (head, pieces) in [
-        (upload(6), &[&b"12"[..], b"34", b"56"][..]),
+        (upload("/v1/qr/generate", 6), &[&b"12"[..], b"34", b"56"][..]),
         (chunked(), &[&b"2\r\n12\r\n4"[..], b"\r\n3456\r", b"\n0\r\n\r\n"][..]),
     ] {
         let calls = tool.calls();
@@ -84,7 +78,7 @@ async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
         assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("123456")));
     }
     // The next request on the connection begins where the body ends.
-    client.write(&upload(2).bytes()).await;
+    client.write(&upload("/v1/qr/generate", 2).bytes()).await;
     client.write(&[b"{}", &post("/v1/qr/next", "[]").bytes()[..]].concat()).await;
     assert_eq!(client.response("POST").await.unwrap().json()["body"], "{}");
     assert_eq!(client.response("POST").await.unwrap().json()["body"], "[]");
@@ -94,7 +88,7 @@ async fn body_in_pieces_reaches_its_tool_at_once_and_whole() {
 async fn body_longer_than_the_buffer_is_streamed() {
     let (_tool, proxy) = with("").await;
     let mut client = Client::connect(proxy.listen).await;
-    client.write(&upload(LONG).bytes()).await;
+    client.write(&upload("/v1/qr/generate", LONG).bytes()).await;
     client.write(&[b'a'; 70_000]).await;
     until("the tool is called", || async { proxy.metric(IN_FLIGHT).await == Some(1.0) }).await;
     client.write(&[b'a'; LONG - 70_000]).await;
@@ -120,7 +114,7 @@ async fn buffered_body_is_refused_without_a_slot() {
     }
     // An upload that breaks off does not reach the tool.
     let mut client = Client::connect(proxy.listen).await;
-    client.write(&upload(10).bytes()).await;
+    client.write(&upload("/v1/qr/generate", 10).bytes()).await;
     client.write(b"half").await;
     client.close_half().await;
     assert!(client.is_closed().await);
@@ -132,7 +126,7 @@ async fn buffered_body_is_refused_without_a_slot() {
 async fn tool_that_is_full_refuses_a_buffered_body() {
     let (tool, proxy) = with("calls_in_flight = 1").await;
     let mut late = Client::connect(proxy.listen).await;
-    late.write(&upload(4).bytes()).await;
+    late.write(&upload("/v1/qr/generate", 4).bytes()).await;
     late.write(b"12").await;
     tool.set(ToolBehavior::Wait);
     let mut first = Client::connect(proxy.listen).await;
@@ -161,7 +155,7 @@ async fn buffered_body_goes_to_the_next_server_after_a_failed_connect() {
     let proxy = config.pool_line(Tool::Qr, &probe).ready().await;
     for _ in 0..6 {
         let mut client = Client::connect(proxy.listen).await;
-        client.write(&upload(4).bytes()).await;
+        client.write(&upload("/v1/qr/generate", 4).bytes()).await;
         client.write(b"12").await;
         tokio::task::yield_now().await;
         client.write(b"34").await;

@@ -36,7 +36,7 @@ fn configuration_without_risks_passes_the_strict_check() {
 
 #[test]
 fn expired_certificate_is_warned_of() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tls = folder.server(&authority.until(NAME, 2020));
     warns(
         &config().section("server.tls", &tls),
@@ -71,7 +71,7 @@ fn public_port_is_warned_of() {
     let (status, stderr) = at("listen", "10.0.0.1:80").run(&["--check", "--strict"]);
     assert!(status.success(), "{stderr}");
     // With TLS, or with a TLS terminator in front, there is no warning.
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tls = folder.server(&authority.identity(NAME));
     let (status, stderr) =
         at("listen", "0.0.0.0:443").section("server.tls", &tls).run(&["--check", "--strict"]);

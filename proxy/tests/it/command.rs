@@ -131,11 +131,11 @@ fn dumped_configuration_loads_again_to_the_same() {
 
 #[test]
 fn dumped_configuration_holds_variables_values_and_no_secret() {
-    let folder = TempFiles::new();
+    let folder = TempFiles::create();
     let config = ProxyConfig::new()
         .line("clients", "connections = \"${CONNECTIONS:-77}\"\nh2c = \"${H2C:-true}\"")
         .pool_line(Tool::Qr, "accept = [\"audio/*\"]\nprobe.statuses = [200, 204]")
-        .section("server.tls", &folder.server(&Authority::new().identity(NAME)));
+        .section("server.tls", &folder.server(&Authority::generate().identity(NAME)));
     let text = config.text().replace("${GRANT_SECRET}", SECRET);
     let output = over(&folder.path(""), &text, "--dump-config", &[]);
     let dumped = String::from_utf8(output.stdout).unwrap();

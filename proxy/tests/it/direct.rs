@@ -358,7 +358,7 @@ async fn signing_secret_rotates_without_refusing_calls() {
 
 #[tokio::test]
 async fn keys_over_tls_are_accepted_in_both_http_versions() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tls = folder.server(&authority.identity(NAME));
     let direct =
         Direct::with(ToolBehavior::Describe, |config| without_terminator(config).section("server.tls", &tls))

@@ -13,10 +13,8 @@ use tests::{
 /// Starts a proxy with HTTP/2 without TLS and short timeouts.
 async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
     let tool = FakeTool::start(behavior).await;
-    let config = ProxyConfig::new()
-        .tool(Tool::Qr, &[&tool])
-        .pool_line(Tool::Qr, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
-        .line("clients", "h2c = true\nheader_timeout = \"300ms\"\nidle_timeout = \"1s\"");
+    let config =
+        ProxyConfig::new().tool(Tool::Qr, &[&tool]).short_timeouts(Tool::Qr).line("clients", "h2c = true");
     (tool, config.ready().await)
 }
 

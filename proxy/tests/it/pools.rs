@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use tests::{
     Client, FakeTool, Request, Signer, ToolBehavior,
     grant::{call, post},
-    proxy::ProxyConfig,
+    proxy::{Proxy, ProxyConfig},
     transport::differs,
     until,
 };
@@ -67,19 +67,24 @@ async fn backup_serves_when_others_fail_and_draining_never() {
     assert_eq!((backup.calls(), draining.calls()), (4, 0));
 }
 
-#[tokio::test]
-async fn failing_calls_eject_and_upstream_returns() {
+/// Starts a pool of two upstreams and ejects the first one by five failing calls. `line` is appended to the pool.
+async fn with_ejected(line: &str) -> (FakeTool, FakeTool, Proxy) {
     let (bad, good) = (
         FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
         FakeTool::start(ToolBehavior::Describe).await,
     );
     let config = ProxyConfig::new().tool(Tool::Qr, &[&bad, &good]);
-    let config = config.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 10");
-    let proxy = config.ready().await;
+    let proxy = config.pool_line(Tool::Qr, &format!("slow_start = \"0s\"\n{line}")).ready().await;
     for _ in 0..10 {
         proxy.send(post("/v1/qr/a", "{}")).await;
     }
     assert_eq!((bad.calls(), good.calls()), (5, 5));
+    (bad, good, proxy)
+}
+
+#[tokio::test]
+async fn failing_calls_eject_and_upstream_returns() {
+    let (bad, _good, proxy) = with_ejected("probe.rise = 10").await;
     let series = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, bad.address);
     assert_eq!(proxy.metric(&series).await, Some(1.0));
     bad.set(ToolBehavior::Describe);
@@ -92,17 +97,7 @@ async fn failing_calls_eject_and_upstream_returns() {
 
 #[tokio::test]
 async fn ejected_upstream_gets_one_trial_call_at_a_time() {
-    let (bad, good) = (
-        FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,
-        FakeTool::start(ToolBehavior::Describe).await,
-    );
-    let config = ProxyConfig::new().tool(Tool::Qr, &[&bad, &good]);
-    let config = config.pool_line(Tool::Qr, "slow_start = \"0s\"\nprobe.rise = 100\neject_time = \"200ms\"");
-    let proxy = config.ready().await;
-    for _ in 0..10 {
-        proxy.send(post("/v1/qr/a", "{}")).await;
-    }
-    assert_eq!((bad.calls(), good.calls()), (5, 5));
+    let (bad, good, proxy) = with_ejected("probe.rise = 100\neject_time = \"200ms\"").await;
     bad.set(ToolBehavior::Wait);
     let mut waiting = Vec::new();
     while bad.calls() == 5 {
@@ -117,7 +112,7 @@ async fn ejected_upstream_gets_one_trial_call_at_a_time() {
     }
     assert_eq!((bad.calls(), good.calls() - before), (6, 20));
     bad.release();
-    until("it is one like any other", || async {
+    until("it gets calls as before", || async {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
         bad.calls() > 10
     })

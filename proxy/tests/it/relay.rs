@@ -5,8 +5,8 @@ use std::time::Duration;
 use shared::tool::Tool;
 
 use tests::{
-    Client, FakeTool, Request, Signer, ToolBehavior,
-    grant::{call, post},
+    Client, FakeTool, Request, ToolBehavior,
+    grant::{call, post, upload},
     proxy::{Proxy, ProxyConfig},
 };
 
@@ -22,11 +22,7 @@ async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
 async fn slow_upload_after_100_continue_is_not_cut_off() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    let request = Signer::default().granted(Request::new("POST", "/v1/qr/generate"));
-    let request = request
-        .header("Content-Type", "application/json")
-        .header("Content-Length", "10")
-        .header("Expect", "100-continue");
+    let request = upload("/v1/qr/generate", 10).header("Expect", "100-continue");
     client.write(&request.bytes()).await;
     assert!(client.head().await.unwrap().starts_with("HTTP/1.1 100 "));
     for byte in b"0123456789" {

@@ -38,7 +38,7 @@ async fn counted(proxy: &Proxy, outcome: &str, count: f64) {
 
 #[tokio::test]
 async fn call_over_tls_has_the_response_of_a_plain_call() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     for (number, version) in [&TLS12, &TLS13].into_iter().enumerate() {
         let mut client =
@@ -56,7 +56,7 @@ async fn call_over_tls_has_the_response_of_a_plain_call() {
 
 #[tokio::test]
 async fn plain_http_on_a_tls_port_is_closed_and_counted() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     let plain = call("GET", "/v1/qr/generate").bytes();
     for (number, sent) in [&plain[..], &[0; 64], b"\x16\x03\x01\x00\x05hello"].into_iter().enumerate() {
@@ -74,7 +74,7 @@ async fn plain_http_on_a_tls_port_is_closed_and_counted() {
 
 #[tokio::test]
 async fn stalled_handshake_is_closed_after_header_timeout() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
     for (number, begun) in [&b""[..], b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"].into_iter().enumerate()
     {
@@ -90,7 +90,7 @@ async fn stalled_handshake_is_closed_after_header_timeout() {
 
 #[tokio::test]
 async fn tls_version_below_the_minimum_is_refused() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, "min_version = \"1.3\"\n").await;
     let mut old = Client::connect(proxy.listen).await;
     old.write(&hello_of_tls_11()).await;
@@ -113,9 +113,9 @@ fn hello_of_tls_11() -> Vec<u8> {
 
 #[tokio::test]
 async fn client_ca_admits_only_certificates_of_its_authority() {
-    let (authority, clients, folder) = (Authority::new(), Authority::new(), TempFiles::new());
+    let (authority, clients, folder) = (Authority::generate(), Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, &folder.client_ca(&clients)).await;
-    let stranger = Authority::new();
+    let stranger = Authority::generate();
     let refused = |visitor: TlsClient| {
         let to = proxy.listen;
         async move {
@@ -145,15 +145,15 @@ async fn client_ca_admits_only_certificates_of_its_authority() {
 
 #[tokio::test]
 async fn client_that_rejects_the_certificate_is_counted() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let (_tool, proxy) = safe(&authority, &folder, "").await;
-    assert!(TlsClient::new(&Authority::new()).stream(proxy.listen).await.is_err());
+    assert!(TlsClient::new(&Authority::generate()).stream(proxy.listen).await.is_err());
     counted(&proxy, "client-refused", 1.0).await;
 }
 
 #[tokio::test]
 async fn sigterm_does_not_wait_for_handshakes() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let config = ProxyConfig::new().section("server.tls", &folder.server(&authority.identity(NAME)));
     let config = config.line("server", "grace = \"10m\"").line("clients", "header_timeout = \"10m\"");
     let mut proxy = config.ready().await;
@@ -168,7 +168,7 @@ async fn sigterm_does_not_wait_for_handshakes() {
 
 #[tokio::test]
 async fn certificate_reload_under_load_fails_no_call() {
-    let (old, new, folder) = (Authority::new(), Authority::new(), TempFiles::new());
+    let (old, new, folder) = (Authority::generate(), Authority::generate(), TempFiles::create());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let section = folder.server(&old.until(NAME, 2040));
     let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).section("server.tls", &section);
@@ -219,7 +219,8 @@ async fn certificate_reload_under_load_fails_no_call() {
 #[tokio::test]
 async fn connection_made_before_tls_was_configured_stays_plain() {
     const HSTS: &str = "strict-transport-security";
-    let (authority, folder, state) = (Authority::new(), TempFiles::new(), tempfile::tempdir().unwrap());
+    let (authority, folder, state) =
+        (Authority::generate(), TempFiles::create(), tempfile::tempdir().unwrap());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let state = state.path().join("keys");
     let keys = format!("direct = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = {state:?}\n");

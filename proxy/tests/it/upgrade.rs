@@ -170,7 +170,7 @@ async fn upgrade_waits_for_the_end_of_the_previous_one() {
 #[tokio::test]
 async fn kept_tls_connection_is_served_once_and_closed() {
     let (tool, authority, folder) =
-        (FakeTool::start(ToolBehavior::Describe).await, Authority::new(), TempFiles::new());
+        (FakeTool::start(ToolBehavior::Describe).await, Authority::generate(), TempFiles::create());
     let place = Place::new();
     let section = folder.server(&authority.identity(NAME));
     let config = place.config().tool(Tool::Qr, &[&tool]).section("server.tls", &section);

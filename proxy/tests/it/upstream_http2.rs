@@ -161,7 +161,7 @@ fn safe(authority: &Authority, folder: &TempFiles) -> String {
 
 #[tokio::test]
 async fn over_tls_the_server_chooses() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let identity = authority.identity(NAME);
     let (new, old) = (Http2Tool::over_tls(&identity).await, FakeTool::start(ToolBehavior::Describe).await);
     let front = TlsTerminator::start(&identity, old.address).await;
@@ -187,7 +187,7 @@ async fn over_tls_the_server_chooses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_that_turns_it_on_or_off_fails_no_call() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let identity = authority.identity(NAME);
     let (new, old) =
         (Http2Tool::start(H2ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);

@@ -29,7 +29,7 @@ async fn refused(proxy: &Proxy, tool: Tool, error: &str) {
 
 #[tokio::test]
 async fn upstream_with_a_trusted_certificate_is_called_and_probed() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let front = TlsTerminator::start(&authority.identity(NAME), tool.address).await;
     let by_address = TlsTerminator::start(&authority.identity("127.0.0.1"), tool.address).await;
@@ -57,12 +57,12 @@ async fn upstream_with_a_trusted_certificate_is_called_and_probed() {
 
 #[tokio::test]
 async fn upstream_with_an_untrusted_certificate_is_unhealthy() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let lines = trusting(&authority, &folder, "ca.pem");
     for (why, identity) in [
         ("of another name", authority.identity("other.test")),
-        ("of another authority", Authority::new().identity(NAME)),
+        ("of another authority", Authority::generate().identity(NAME)),
         ("expired", authority.until(NAME, 2020)),
     ] {
         let front = TlsTerminator::start(&identity, tool.address).await;
@@ -90,11 +90,11 @@ async fn failed_upstream_handshake_with_alpn_is_503_with_its_cause() {
 }
 
 async fn every_failure_of_a_handshake(config: ProxyConfig, more: &str) {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     // Probes succeed at another port, so that calls reach the failing handshake.
     let (tool, good) = (FakeTool::start(ToolBehavior::Describe).await, authority.identity(NAME));
     let probed = TlsTerminator::start(&good, tool.address).await;
-    let stranger = TlsTerminator::start(&Authority::new().identity(NAME), tool.address).await;
+    let stranger = TlsTerminator::start(&Authority::generate().identity(NAME), tool.address).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let rude = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let rude_address = rude.local_addr().unwrap();
@@ -126,7 +126,7 @@ async fn every_failure_of_a_handshake(config: ProxyConfig, more: &str) {
 
 #[tokio::test]
 async fn connection_is_not_reused_after_its_authority_is_replaced() {
-    let (old, new, folder) = (Authority::new(), Authority::new(), TempFiles::new());
+    let (old, new, folder) = (Authority::generate(), Authority::generate(), TempFiles::create());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let front = TlsTerminator::start(&old.identity(NAME), tool.address).await;
     let probed = TlsTerminator::start(&new.identity(NAME), tool.address).await;

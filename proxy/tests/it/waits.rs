@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use tests::{
     Client, FakeTool, Request, ToolBehavior,
-    grant::call,
+    grant::{call, upload},
     proxy::{Proxy, ProxyConfig},
 };
 
@@ -15,8 +15,8 @@ async fn short_timeouts(behavior: ToolBehavior) -> (FakeTool, Proxy) {
     let tool = FakeTool::start(behavior).await;
     let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])
-        .pool_line(Tool::Qr, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
-        .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"\nmin_upload_rate = \"0B\"");
+        .short_timeouts(Tool::Qr)
+        .line("clients", "min_upload_rate = \"0B\"");
     (tool, config.ready().await)
 }
 
@@ -47,17 +47,11 @@ async fn silent_connection_is_closed_without_a_response() {
     assert!(fresh.is_closed().await && used.is_closed().await);
 }
 
-/// Returns the head of a call whose body has ten bytes.
-fn upload() -> Request {
-    let call = call("POST", "/v1/qr/generate");
-    call.header("Content-Type", "application/json").header("Content-Length", "10")
-}
-
 #[tokio::test]
 async fn stalled_upload_is_408_request_timeout() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    client.write(&upload().bytes()).await;
+    client.write(&upload("/v1/qr/generate", 10).bytes()).await;
     client.write(b"half").await;
     let response = client.response("POST").await.expect("a response");
     assert_eq!((response.status, response.problem().as_str()), (408, "request-timeout"));
@@ -67,7 +61,7 @@ async fn stalled_upload_is_408_request_timeout() {
 async fn slow_upload_does_not_use_up_the_answer_timeout() {
     let (_tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
     let mut client = Client::connect(proxy.listen).await;
-    client.write(&upload().bytes()).await;
+    client.write(&upload("/v1/qr/generate", 10).bytes()).await;
     for byte in b"0123456789" {
         // Fault timing: the whole upload takes longer than `answer_timeout`.
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -162,6 +162,13 @@ impl ProxyConfig {
         self
     }
 
+    /// Sets short timeouts towards clients and towards the upstreams of a tool.
+    #[must_use]
+    pub fn short_timeouts(self, tool: Tool) -> Self {
+        self.pool_line(tool, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
+            .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"")
+    }
+
     /// Returns the text of the file, with its transport.
     pub fn text(&self) -> String {
         let replay = self

@@ -97,7 +97,7 @@ async fn calls_are_refused_until_revocations_are_known() {
 #[tokio::test]
 async fn edge_with_untrusted_certificate_is_rejected() {
     let edge = FakeEdge::start(Vec::new()).await;
-    let front = TlsTerminator::start(&Authority::new().identity("127.0.0.1"), edge.address).await;
+    let front = TlsTerminator::start(&Authority::generate().identity("127.0.0.1"), edge.address).await;
     let folder = tempfile::tempdir().unwrap();
     let config = ProxyConfig::new().direct(&folder.path().join("keys"));
     let proxy = config.line("keys", &format!("changes = \"https://{}\"", front.address)).start();

@@ -21,7 +21,7 @@ use super::*;
 
 #[tokio::test]
 async fn http2_call_has_the_response_of_an_http1_call() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let config = ProxyConfig::new()
         .tool(Tool::Qr, &[&tool])

@@ -35,7 +35,7 @@ async fn http2_without_tls_is_refused_unless_h2c_is_set() {
 
 #[tokio::test]
 async fn http2_over_tls_can_be_switched_off() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let section = folder.server(&authority.identity(NAME)) + "http2 = false\n";
     let proxy = ProxyConfig::new().section("server.tls", &section).ready().await;
     assert!(TlsClient::new(&authority).alpn("h2").stream(proxy.listen).await.is_err());
@@ -196,7 +196,7 @@ async fn http2_flood_without_grants_is_429() {
 
 #[tokio::test]
 async fn silent_http2_connection_is_closed_after_header_timeout() {
-    let (authority, folder) = (Authority::new(), TempFiles::new());
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
     let config = ProxyConfig::new()
         .line("clients", "header_timeout = \"300ms\"")
         .section("server.tls", &folder.server(&authority.identity(NAME)));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tests::{
     Client, PATIENCE, Request, ToolBehavior,
-    grant::{call, post},
+    grant::{call, post, upload},
     http2::{
         self,
         frames::{Frames, HEADERS, RST_STREAM, head},
@@ -57,16 +57,14 @@ pub(super) async fn large_body(stage: &Stage) -> Outcome {
 }
 
 pub(super) async fn unfinished_body(stage: &Stage) -> Outcome {
-    let head =
-        call("POST", "/v1/qr/a").header("Content-Type", "application/json").header("Content-Length", "2");
+    let head = upload("/v1/qr/a", 2);
     write(stage, &[&head.bytes()[..], b"{"].concat()).await
 }
 
 /// Sends a body without a pause, at about 2 KiB a second.
 pub(super) async fn slow_upload(stage: &Stage) -> Outcome {
-    let request = call("POST", "/v1/qr/a").header("Content-Type", "application/json");
     let mut client = Client::connect(stage.proxy.listen).await;
-    client.write(&request.header("Content-Length", "100000").bytes()).await;
+    client.write(&upload("/v1/qr/a", 100_000).bytes()).await;
     loop {
         client.try_write(&[b'a'; 100]).await;
         if let Ok(outcome) = timeout(Duration::from_millis(50), outcome(&mut client)).await {
