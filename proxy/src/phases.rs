@@ -129,14 +129,8 @@ impl Phases for Gateway {
         upstream_response_filter::upstream_response_filter(&self.state, call, record, status, head);
     }
 
-    fn fail_to_connect(
-        &self,
-        call: &mut Call,
-        record: &Record,
-        error: &ErrorType,
-        counts: bool,
-    ) -> AfterFailure {
-        retry::fail_to_connect(&self.state, call, record, error, counts)
+    fn fail_to_connect(&self, call: &mut Call, record: &Record, error: &ErrorType) -> AfterFailure {
+        retry::fail_to_connect(&self.state, call, record, error)
     }
 
     fn can_retry(&self, call: &Call) -> bool {

@@ -19,19 +19,16 @@ use transport::{
 const MAX_FREE_RETRIES: u32 = 3;
 
 /// Decides about a call whose connection could not be opened. Any method may be retried, because
-/// nothing was sent. `counts` says whether this is the upstream's failure.
+/// nothing was sent.
 pub(super) fn fail_to_connect(
     state: &State,
     call: &mut Call,
     record: &Record,
     error: &ErrorType,
-    counts: bool,
 ) -> AfterFailure {
     let now = Monotonic::now();
-    if counts {
-        record_outcome(state, call, record, Outcome::Failed, now);
-        record_connect_failure(state, call, error, now);
-    }
+    record_outcome(state, call, record, Outcome::Failed, now);
+    record_connect_failure(state, call, error, now);
     call.tried = call.tried_with_current();
     let found = upstream_peer::next(call, now);
     let in_time = record.buffered_at().elapsed() < call.pool.config.settings.answer_timeout;

@@ -21,7 +21,7 @@ use crate::{
     state::State,
     upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
-use transport::{clock::Monotonic, http2::tools, tls};
+use transport::{clock::Monotonic, http2::probe, tls};
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one delays
 /// no other.
@@ -192,7 +192,7 @@ async fn request(
         ProbeKind::Http => {}
     }
     if let Some(scheme) = http2 {
-        let status = tools::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await?;
+        let status = probe::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await?;
         return Ok(Some(status));
     }
     let request = format!(

@@ -89,8 +89,7 @@ impl Upstream {
     ) -> Self {
         let name = config.identity(address);
         let connector = settings.tls.connector(&config.host, settings.http2);
-        let state =
-            before.map_or_else(|| Arc::new(SharedState::new(&name)), |before| Arc::clone(&before.state));
+        let state = before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.state));
         let authority = config.to_string();
         let target = address.map(|address| {
             let options = ConnectOptions {
@@ -98,7 +97,6 @@ impl Upstream {
                 connector: connector.clone(),
                 http2: settings.http2,
                 timeout: settings.connect_timeout,
-                write_timeout: settings.answer_timeout,
                 keep_idle: settings.keep_idle,
             };
             Arc::new(ConnectTarget::new(address, options, &state.connections))
@@ -121,12 +119,6 @@ impl Upstream {
     #[must_use]
     pub const fn connect_target(&self) -> Option<&Arc<ConnectTarget>> {
         self.target.as_ref()
-    }
-
-    /// Returns the number of open HTTP/2 connections.
-    #[must_use]
-    pub fn shared_connections(&self) -> usize {
-        self.state.connections.shared_count()
     }
 
     /// Closes connections that have been idle for too long.
@@ -211,7 +203,7 @@ impl Upstream {
 }
 
 impl SharedState {
-    fn new(name: &str) -> Self {
+    fn new() -> Self {
         Self {
             health_state: Mutex::new(HealthState::new()),
             health: AtomicHealth::new(),
@@ -221,7 +213,7 @@ impl SharedState {
             recovered_at: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             half_open: HalfOpen::default(),
-            connections: Connections::new(name),
+            connections: Arc::default(),
         }
     }
 }

@@ -123,6 +123,12 @@ fn assert_none(wrong: &[String]) {
 
 const GET: &str = "/v1/qr/a";
 
+/// A request (its method, target and text), and the row of the table that says how its outcomes differ.
+type RequestCase = ((&'static str, String, String), Option<&'static str>);
+
+/// A response of the tool, and the row of the table that says how its outcomes differ.
+type ResponseCase = (String, Option<&'static str>);
+
 /// A GET with these lines after its first one.
 fn get(lines: &str) -> (&'static str, String, String) {
     ("GET", GET.to_owned(), format!("GET {GET} HTTP/1.1\r\nHost: gateway.test\r\nGRANT\r\n{lines}\r\n"))
@@ -148,10 +154,20 @@ fn raw(text: &str) -> (&'static str, String, String) {
 #[tokio::test]
 async fn requests_are_the_same_on_both_transports() {
     let pair = Pair::start().await;
-    let large = "a".repeat(200_000);
+    let cases = [header_lines(), targets(), bodies(), heads()].concat();
+    let mut wrong = Vec::new();
+    for ((method, target, text), row) in &cases {
+        let outcomes = pair.outcomes(|| with_grant(text.as_bytes(), method, target), 1).await;
+        wrong.extend(undocumented(text, *row, outcomes));
+    }
+    assert_none(&wrong);
+}
+
+/// Requests with header lines of all kinds.
+fn header_lines() -> Vec<RequestCase> {
     let long = "x".repeat(7_000);
     let nominations = (0..20).map(|number| format!("X-N{number}")).collect::<Vec<_>>().join(", ");
-    let cases: Vec<((&str, String, String), Option<&str>)> = vec![
+    vec![
         (get(""), None),
         (get("Accept: */*\r\nUser-Agent: test/1\r\nAccept-Encoding: gzip\r\n"), None),
         (get("x-lower: a\r\nX-UPPER: b\r\nX-Mixed-cAsE: c\r\n"), None),
@@ -177,6 +193,12 @@ async fn requests_are_the_same_on_both_transports() {
         (get("Content-Length: 0\r\n"), None),
         (get("Content-Length: 4\r\n\r\nbody"), None),
         (get("Range: bytes=0-3\r\nIf-None-Match: \"a\"\r\nIf-Modified-Since: x\r\n"), None),
+    ]
+}
+
+/// Requests with odd targets.
+fn targets() -> Vec<RequestCase> {
+    vec![
         (target("/v1/qr/a?"), None),
         (target("/v1/qr/a?b=c%20d&e[]=1&f=a+b;g=*"), None),
         (target("/v1/qr/a?q={\"b\":1}"), Some(known("target_characters"))),
@@ -196,6 +218,13 @@ async fn requests_are_the_same_on_both_transports() {
         (target("/v1/qr/é"), None),
         (target("/v1/nothing/a"), None),
         (target("/healthz"), None),
+    ]
+}
+
+/// Requests with a body, and their framing.
+fn bodies() -> Vec<RequestCase> {
+    let large = "a".repeat(200_000);
+    vec![
         (post("Content-Length: 7\r\n", "{\"a\":1}"), None),
         (post("Content-Length: 0\r\n", ""), None),
         (post("", ""), None),
@@ -219,6 +248,12 @@ async fn requests_are_the_same_on_both_transports() {
         (post("Content-Length: 2\r\nExpect: 100-continue\r\n", "{}"), None),
         (post("Content-Length: 2\r\nExpect: something\r\n", "{}"), None),
         (post("Content-Length: 2\r\nContent-Encoding: gzip\r\n", "{}"), None),
+    ]
+}
+
+/// Requests whose first line or `Host` is odd.
+fn heads() -> Vec<RequestCase> {
+    vec![
         (raw("get /v1/qr/a HTTP/1.1\r\nHost: a\r\nGRANT\r\n\r\n"), None),
         (raw("PATCH /v1/qr/a HTTP/1.1\r\nHost: a\r\nGRANT\r\n\r\n"), None),
         (raw("OPTIONS /v1/qr/a HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\n\r\n"), None),
@@ -242,13 +277,7 @@ async fn requests_are_the_same_on_both_transports() {
         (raw("GET /v1/qr/a HTTP/1.1\nHost: a\n\n"), None),
         (raw("\r\nGET /v1/qr/a HTTP/1.1\r\nHost: a\r\nGRANT\r\n\r\n"), None),
         (raw("\x16\x03\x01\x02"), None),
-    ];
-    let mut wrong = Vec::new();
-    for ((method, target, text), row) in &cases {
-        let outcomes = pair.outcomes(|| with_grant(text.as_bytes(), method, target), 1).await;
-        wrong.extend(undocumented(text, *row, outcomes));
-    }
-    assert_none(&wrong);
+    ]
 }
 
 #[tokio::test]
@@ -268,26 +297,32 @@ async fn pipelined_requests_are_the_same_on_both_transports() {
 #[tokio::test]
 async fn responses_are_the_same_on_both_transports() {
     let pair = Pair::start().await;
-    let many = (0..300).map(|number| format!("X-{number}: a\r\n")).collect::<String>();
-    let huge = format!("X-Huge: {}\r\n", "a".repeat(70_000));
+    let cases = [response_bodies(), response_headers(), statuses()].concat();
+    let mut wrong = Vec::new();
+    for (response, row) in &cases {
+        for version in ["1.0", "1.1"] {
+            let text = format!("GET {GET} HTTP/{version}\r\nHost: a\r\nGRANT\r\n\r\n");
+            let behavior = ToolBehavior::RespondAndClose(response.clone().into_bytes());
+            pair.tool.set(behavior.clone());
+            let relay = pair.outcome(&pair.relay, &with_grant(text.as_bytes(), "GET", GET), 1).await;
+            pair.tool.set(behavior);
+            let other = pair.outcome(&pair.pingora_proxy, &with_grant(text.as_bytes(), "GET", GET), 1).await;
+            wrong.extend(undocumented(response, *row, (relay, other)));
+        }
+    }
+    assert_none(&wrong);
+}
+
+/// Responses with a body, and their framing.
+fn response_bodies() -> Vec<ResponseCase> {
     let long = "a".repeat(200_000);
-    let ok = |lines: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{lines}\r\n{body}");
-    let cases: Vec<(String, Option<&str>)> = vec![
+    vec![
         (ok("Content-Length: 2\r\n", "ok"), None),
         (ok("Content-Length: 0\r\n", ""), None),
         (ok("Transfer-Encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"), None),
         (ok("Transfer-Encoding: chunked\r\n", "1;a=b\r\no\r\n1\r\nk\r\n0\r\nX-Sum: 1\r\n\r\n"), None),
         (ok("", "until the end"), None),
         (ok(&format!("Content-Length: {}\r\n", long.len()), &long), None),
-        (ok("X-A: b\r\nx-lower: c\r\nX-A: d\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Set-Cookie: a=b\r\nServer: s\r\nX-Powered-By: p\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Connection: X-Hop\r\nX-Hop: a\r\nX-Stays: b\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Connection: close\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Connection: keep-alive\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Cache-Control: public\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("X-Gateway-Problem: forged\r\nX-Request-Id: forged\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("Trailer: X-Sum\r\nUpgrade: h2c\r\nProxy-Authenticate: a\r\nContent-Length: 2\r\n", "ok"), None),
-        (ok("X-Empty:\r\nX-Name: é\r\nX-Tab: a\tb\r\nContent-Length: 2\r\n", "ok"), None),
         (ok("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"), None),
         (ok("Content-Length: 2, 2\r\n", "ok"), None),
         (ok("Content-Length: 2\r\nContent-Length: 3\r\n", "ok"), None),
@@ -312,11 +347,34 @@ async fn responses_are_the_same_on_both_transports() {
             ok("Transfer-Encoding: chunked\r\n", "2\r\nokay\r\n0\r\n\r\n"),
             Some(known("response_malformed_chunks")),
         ),
+    ]
+}
+
+/// Responses with header lines of all kinds.
+fn response_headers() -> Vec<ResponseCase> {
+    let many = (0..300).map(|number| format!("X-{number}: a\r\n")).collect::<String>();
+    let huge = format!("X-Huge: {}\r\n", "a".repeat(70_000));
+    vec![
+        (ok("X-A: b\r\nx-lower: c\r\nX-A: d\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Set-Cookie: a=b\r\nServer: s\r\nX-Powered-By: p\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Connection: X-Hop\r\nX-Hop: a\r\nX-Stays: b\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Connection: close\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Connection: keep-alive\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Cache-Control: public\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("X-Gateway-Problem: forged\r\nX-Request-Id: forged\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("Trailer: X-Sum\r\nUpgrade: h2c\r\nProxy-Authenticate: a\r\nContent-Length: 2\r\n", "ok"), None),
+        (ok("X-Empty:\r\nX-Name: é\r\nX-Tab: a\tb\r\nContent-Length: 2\r\n", "ok"), None),
         (ok(&format!("{many}Content-Length: 2\r\n"), "ok"), None),
         (ok(&format!("{huge}Content-Length: 2\r\n"), "ok"), None),
         (ok("X-Folded: a\r\n b\r\nContent-Length: 2\r\n", "ok"), Some(known("response_folded_header"))),
         (ok("X Space: a\r\nContent-Length: 2\r\n", "ok"), None),
         (ok("X-Nul: a\0b\r\nContent-Length: 2\r\n", "ok"), None),
+    ]
+}
+
+/// Responses whose status line is odd.
+fn statuses() -> Vec<ResponseCase> {
+    vec![
         ("HTTP/1.1 200 OK\nContent-Length: 2\n\nok".to_owned(), None),
         ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok".to_owned(), None),
         ("HTTP/1.0 200 OK\r\n\r\nuntil the end".to_owned(), None),
@@ -344,20 +402,12 @@ async fn responses_are_the_same_on_both_transports() {
         ("SSH-2.0-OpenSSH_9\r\n".to_owned(), None),
         ("HTTP/1.1 200 OK\r\nContent-".to_owned(), None),
         (String::new(), None),
-    ];
-    let mut wrong = Vec::new();
-    for (response, row) in &cases {
-        for version in ["1.0", "1.1"] {
-            let text = format!("GET {GET} HTTP/{version}\r\nHost: a\r\nGRANT\r\n\r\n");
-            let behavior = ToolBehavior::RespondAndClose(response.clone().into_bytes());
-            pair.tool.set(behavior.clone());
-            let relay = pair.outcome(&pair.relay, &with_grant(text.as_bytes(), "GET", GET), 1).await;
-            pair.tool.set(behavior);
-            let other = pair.outcome(&pair.pingora_proxy, &with_grant(text.as_bytes(), "GET", GET), 1).await;
-            wrong.extend(undocumented(response, *row, (relay, other)));
-        }
-    }
-    assert_none(&wrong);
+    ]
+}
+
+/// A response with status 200.
+fn ok(lines: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{lines}\r\n{body}")
 }
 
 /// What the tests above leave out of the comparison must be there all the same.

@@ -3,19 +3,18 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use pingora_core::{
     protocols::Stream,
-    upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy, Peer as _},
+    upstreams::peer::{HttpPeer, Peer as _},
 };
 
 use crate::{
     clock::Monotonic,
     connection_limit::Semaphore,
-    http2::tools::Lines,
     idle::{IdlePool, OwnerThread},
     tls::Connector,
 };
@@ -29,7 +28,7 @@ pub struct ConnectTarget {
     pub(crate) authority: String,
     /// The TLS settings, or `None` without TLS.
     pub(crate) connector: Option<Connector>,
-    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always.
+    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always. Only `pingora-proxy` can.
     pub(crate) http2: bool,
     /// Maximum time in which a connection is established, with its handshakes.
     pub(crate) timeout: Duration,
@@ -52,49 +51,22 @@ pub struct ConnectOptions {
     pub http2: bool,
     /// Maximum time in which a connection is established.
     pub timeout: Duration,
-    /// Maximum time of a write of Pingora.
-    pub write_timeout: Duration,
     /// Maximum idle time of a connection.
     pub keep_idle: Duration,
 }
 
-/// The connections to one server. They survive a reload of the configuration.
-#[derive(Debug)]
-pub struct Connections {
-    /// The name of the server in logs.
-    server: String,
-    idle: IdlePool,
-    /// The shared connections, if HTTP/2 is used.
-    lines: OnceLock<Arc<Lines>>,
-}
-
-impl Connections {
-    /// Returns an empty pool for a server of this name.
-    #[must_use]
-    pub fn new(server: &str) -> Arc<Self> {
-        Arc::new(Self { server: server.to_owned(), idle: IdlePool::default(), lines: OnceLock::new() })
-    }
-
-    /// Returns the number of HTTP/2 connections.
-    #[must_use]
-    pub fn shared_count(&self) -> usize {
-        self.lines.get().map_or(0, |lines| lines.count())
-    }
-}
+/// The idle connections to one server. They survive a reload of the configuration.
+#[derive(Debug, Default)]
+pub struct Connections(IdlePool);
 
 impl ConnectTarget {
     /// Returns the server at this address.
     #[must_use]
     pub fn new(address: SocketAddr, options: ConnectOptions, connections: &Arc<Connections>) -> Self {
-        let ConnectOptions { authority, connector, http2, timeout, write_timeout, keep_idle } = options;
+        let ConnectOptions { authority, connector, http2, timeout, keep_idle } = options;
         let mut peer = HttpPeer::new(address, false, String::new());
         peer.options.connection_timeout = Some(timeout);
         peer.options.total_connection_timeout = Some(timeout);
-        // The exchange has the timeouts of responses. Pingora's read timeout would start before the
-        // body is sent, and restart with every byte.
-        peer.options.write_timeout = Some(write_timeout);
-        peer.options.idle_timeout = Some(Duration::from_secs(60));
-        peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::deny_upgrades();
         // A connection from before a change of the trusted authorities must not be reused.
         let mut identity = DefaultHasher::new();
         (peer.reuse_hash(), &connector, http2).hash(&mut identity);
@@ -105,16 +77,13 @@ impl ConnectTarget {
 
     /// Closes idle connections that cannot be used any more.
     pub fn sweep_idle(&self, now: Monotonic) {
-        self.connections.idle.sweep(self.identity, now, self.keep_idle);
-        if let Some(lines) = self.connections.lines.get() {
-            lines.sweep(self.identity, now, self.keep_idle);
-        }
+        self.connections.0.sweep(self.identity, now, self.keep_idle);
     }
 
     /// Returns the most recently used idle connection and its owner, or `None` if the pool is
     /// empty.
     pub(crate) fn take_idle(&self, now: Monotonic) -> Option<(Stream, OwnerThread)> {
-        self.connections.idle.take(self.identity, now, self.keep_idle)
+        self.connections.0.take(self.identity, now, self.keep_idle)
     }
 
     /// Keeps an idle connection in the list of its owner.
@@ -125,14 +94,6 @@ impl ConnectTarget {
         now: Monotonic,
         semaphore: &Arc<Semaphore>,
     ) {
-        self.connections.idle.keep(stream, owner, self.identity, now, semaphore);
-    }
-
-    /// Returns the shared connections, the identity of those to this server, and their maximum idle
-    /// time.
-    pub(crate) fn lines(&self) -> (&Arc<Lines>, u64, Duration) {
-        let Connections { server, lines, .. } = &*self.connections;
-        let lines = lines.get_or_init(|| Lines::new(server));
-        (lines, self.identity, self.keep_idle)
+        self.connections.0.keep(stream, owner, self.identity, now, semaphore);
     }
 }

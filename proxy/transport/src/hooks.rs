@@ -121,14 +121,12 @@ pub trait Phases: Listener + Clone + Sized {
         head: &mut impl UpstreamResponse,
     );
 
-    /// Decides on a retry after a connection failed. Several calls can wait for one connection: the
-    /// failure `counts` for only one of them.
+    /// Decides on a retry after a connection failed.
     fn fail_to_connect(
         &self,
         call: &mut Self::Call,
         record: &Record<Self::Log>,
         error: &ErrorType,
-        counts: bool,
     ) -> AfterFailure;
 
     /// Returns true if the retry budget allows a retry. Called when an attempt has timed out: if

@@ -2,6 +2,7 @@
 //! parsing, deadlines and responses are implemented once.
 
 mod head;
+pub mod probe;
 mod read_budget;
 mod receiving;
 mod refusal;
@@ -10,7 +11,6 @@ mod response;
 mod sending;
 mod stream;
 mod streams;
-pub mod tools;
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 

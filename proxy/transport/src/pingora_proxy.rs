@@ -77,8 +77,8 @@ impl<P: Phases> PingoraProxy<P> {
         .await;
         drop(process);
         let mut exchange = shared.take()?;
-        if let Some(broken) = stalled {
-            exchange.fail_finally(broken);
+        if let Some(error) = stalled {
+            exchange.fail_finally(error);
             exchange.conclude().await;
             exchange.log();
         }

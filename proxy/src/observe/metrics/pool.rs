@@ -6,7 +6,7 @@ use shared::tool::Tool;
 use super::register::{Register, signed};
 use crate::{
     config::AdminState,
-    upstreams::{Pools, STATUS_CLASSES, Series, Upstream},
+    upstreams::{Pools, STATUS_CLASSES, Series},
 };
 use transport::clock::Monotonic;
 
@@ -18,7 +18,6 @@ pub(super) struct PoolMetrics {
     retries: IntCounterVec,
     ejections: IntCounterVec,
     healthy: IntGaugeVec,
-    shared: IntGaugeVec,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
 }
@@ -91,11 +90,6 @@ impl PoolMetrics {
                 "utg_upstream_healthy",
                 "1 if the upstream is healthy and not ejected, else 0. Absent for drained and disabled ones.",
                 &["tool", "upstream"],
-            )?,
-            shared: register.gauges(
-                "utg_upstream_http2_connections",
-                "Open HTTP/2 connections to the upstreams of a tool.",
-                &["tool"],
             )?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls currently in flight.", &["tool"])?,
             in_flight_limit: register.gauges(
@@ -175,8 +169,6 @@ impl PoolMetrics {
         for pool in pools.iter() {
             let tool = pool.config.tool.as_str();
             self.in_flight.with_label_values(&[tool]).set(signed(pool.in_flight()));
-            let shared = pool.upstreams.iter().map(Upstream::shared_connections).sum();
-            self.shared.with_label_values(&[tool]).set(signed(shared));
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(signed(limit));
             // Drained and disabled upstreams are not missed.

@@ -31,11 +31,6 @@ pub(super) enum Framing {
 }
 
 impl Receiving {
-    /// Returns a message with this head.
-    pub(super) fn new(head: Vec<u8>, body: RecvStream, framing: Framing) -> Self {
-        Self { body, framing, pieces: VecDeque::from([Bytes::from(head)]) }
-    }
-
     /// Returns the body of a message whose head is read separately.
     pub(super) fn body(body: RecvStream, framing: Framing) -> Self {
         Self { body, framing, pieces: VecDeque::new() }
@@ -44,11 +39,6 @@ impl Receiving {
     /// Returns true if the message was read completely.
     pub(super) fn is_over(&self) -> bool {
         self.framing == Framing::Over && self.pieces.is_empty()
-    }
-
-    /// Returns true if everything was read except the end of the stream.
-    pub(super) fn lacks_only_its_end(&self) -> bool {
-        self.framing == Framing::Length(0) && self.pieces.is_empty()
     }
 
     /// Reads some bytes, or none at the end of the message.
@@ -69,16 +59,6 @@ impl Receiving {
             self.pieces.pop_front();
         }
         Poll::Ready(Ok(()))
-    }
-
-    /// Completes at the end of the stream.
-    pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        while self.framing != Framing::Over {
-            if ready!(self.poll_more(context)).is_err() {
-                break;
-            }
-        }
-        Poll::Ready(())
     }
 
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {

@@ -1,6 +1,6 @@
 //! The client of a request, as a downstream session of Pingora's. It reads and writes HTTP/1.1 over the client's connection.
 
-use std::{future::poll_fn, time::Duration};
+use std::{future::poll_fn, task::Poll, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use pingora_core::{
 };
 use pingora_http::{RequestHeader, ResponseHeader};
 
-use super::exchange::{Exchange, Shared};
+use super::exchange::{Aborted, Exchange, Shared};
 use crate::hooks::Phases;
 
 /// The client's side of an exchange.
@@ -42,8 +42,8 @@ impl<P: Phases> ClientSession<P> {
     }
 }
 
-/// The client's side broke off. The exchange knows how.
-fn broken() -> Box<Error> {
+/// Returns an error of the client's side. The exchange has the cause.
+fn aborted() -> Box<Error> {
     Error::new_down(ErrorType::ConnectionClosed)
 }
 
@@ -64,10 +64,10 @@ impl<P: Phases> Session for ClientSession<P> {
 
     async fn read_body_bytes(&mut self) -> Result<Option<Bytes>> {
         poll_fn(|context| {
-            self.with(|exchange| exchange.poll_body(context)).unwrap_or(std::task::Poll::Ready(Err(())))
+            self.with(|exchange| exchange.poll_body(context)).unwrap_or(Poll::Ready(Err(Aborted)))
         })
         .await
-        .map_err(|()| broken())
+        .map_err(|_| aborted())
     }
 
     async fn drain_request_body(&mut self) -> Result<()> {
@@ -91,14 +91,14 @@ impl<P: Phases> Session for ClientSession<P> {
     }
 
     async fn response_duplex_vec(&mut self, tasks: Vec<HttpTask>) -> Result<bool> {
-        let taken = self.with(|exchange| exchange.take_response(tasks)).ok_or_else(broken)?;
+        let taken = self.with(|exchange| exchange.take_response(tasks)).ok_or_else(aborted)?;
         let is_over = *taken.as_ref().unwrap_or(&false);
         poll_fn(|context| {
             let polled = self.with(|exchange| exchange.poll_response(context, is_over));
-            polled.unwrap_or(std::task::Poll::Ready(Err(())))
+            polled.unwrap_or(Poll::Ready(Err(Aborted)))
         })
         .await
-        .map_err(|()| broken())?;
+        .map_err(|_| aborted())?;
         taken
     }
 
@@ -149,11 +149,8 @@ impl<P: Phases> Session for ClientSession<P> {
         if !no_body_expected && !self.is_body_done() {
             return self.read_body_bytes().await;
         }
-        poll_fn(|context| {
-            self.with(|exchange| exchange.poll_idle(context)).unwrap_or(std::task::Poll::Ready(()))
-        })
-        .await;
-        Err(broken())
+        poll_fn(|context| self.with(|exchange| exchange.poll_idle(context)).unwrap_or(Poll::Ready(()))).await;
+        Err(aborted())
     }
 
     fn body_bytes_sent(&self) -> usize {

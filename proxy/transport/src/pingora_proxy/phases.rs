@@ -124,7 +124,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
                 forward.is_chosen = true;
                 return Some(true);
             }
-            match phases.fail_to_connect(call, record, error.etype(), true) {
+            match phases.fail_to_connect(call, record, error.etype()) {
                 AfterFailure::Retry(attempt) => {
                     forward.choose(attempt);
                     Some(true)
@@ -174,12 +174,15 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             let (shared, mut exchange) = context.take()?;
             let sent = exchange.client.send_continue().await;
             if sent.is_err() {
-                exchange.client_left();
+                exchange.client_closed();
             }
             shared.put(exchange);
             sent.map_err(|_| aborted())?;
         }
-        context.with(|exchange| Some(exchange.begin_attempt()))
+        context.with(|exchange| {
+            exchange.begin_attempt();
+            Some(())
+        })
     }
 
     async fn request_body_filter(
@@ -211,8 +214,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         _is_reused: bool,
     ) -> Box<Error> {
         let retry = context.with(|exchange| {
-            let broken = exchange.take_broken(|| failure::of_upstream(&error));
-            Some(exchange.fail(broken))
+            let error = exchange.take_error(|| failure::of_upstream(&error));
+            Some(exchange.fail(error))
         });
         error.set_retry(retry.unwrap_or(false));
         error
@@ -228,14 +231,17 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             return FailToProxy { error_code: 0, can_reuse_downstream: false };
         };
         exchange.conclude().await;
-        let error_code = exchange.ended.map_or(0, |ended| ended.status);
+        let error_code = exchange.outcome.map_or(0, |ended| ended.status);
         shared.put(exchange);
         FailToProxy { error_code, can_reuse_downstream: false }
     }
 
     async fn logging(&self, _session: &mut Session, _error: Option<&Error>, context: &mut Context<P>) {
         // Without an exchange there is nothing to log.
-        let _logged = context.with(|exchange| Some(exchange.log()));
+        let _logged = context.with(|exchange| {
+            exchange.log();
+            Some(())
+        });
     }
 
     /// The product has its own log.
@@ -285,8 +291,8 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Request
     };
     if !is_complete {
         // In a box of its own: calls whose body came with its head keep no room for it.
-        if let Err(ended) = Box::pin(await_body(phases, client, &call, record, request)).await {
-            (exchange.call, exchange.ended) = (Some(call), Some(ended));
+        if let Err(outcome) = Box::pin(await_body(phases, client, &call, record, request)).await {
+            (exchange.call, exchange.outcome) = (Some(call), Some(outcome));
             return None;
         }
         exchange.forward = Some(Forward::new(request.continued()));
@@ -297,7 +303,7 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Request
 
 async fn respond<P: Phases>(exchange: &mut Exchange<P>, settlement: Settlement<P::Call>) {
     match settle(&exchange.phases, &mut exchange.client, settlement).await {
-        Ok((ended, call)) => (exchange.ended, exchange.call) = (Some(ended), call),
+        Ok((ended, call)) => (exchange.outcome, exchange.call) = (Some(ended), call),
         Err(next) => exchange.end_logged(next),
     }
 }

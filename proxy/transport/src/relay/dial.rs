@@ -2,26 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use http::uri::Scheme;
 use pingora_core::{
     Error, ErrorType, Result,
     connectors::{ConnectorOptions, TransportConnector},
-    protocols::{Stream, tls::ALPN},
+    protocols::Stream,
     server::configuration::ServerConf,
 };
 use tokio::time::timeout;
 
 use crate::{
     connect::ConnectTarget,
-    http2::tools::{self, Made, Unfriendly},
     tls::{Connector, HandshakeError, SecureStream},
 };
 
 /// The dialer of new connections.
 pub(crate) struct Dialer(TransportConnector);
-
-/// As often a server is greeted that leaves at once.
-const GREETINGS: usize = 3;
 
 impl Dialer {
     pub(crate) fn new(conf: &ServerConf) -> Self {
@@ -39,30 +34,6 @@ impl Dialer {
                 Box::pin(secure(stream, connector, target.timeout.saturating_sub(begun.elapsed()))).await
             }
         }
-    }
-
-    /// A new connection in HTTP/2, unless TLS is spoken and the server chooses HTTP/1.1. A server
-    /// that speaks HTTP/2 and ends the connection at once, as one does that begins anew, is asked
-    /// again.
-    pub(super) async fn agree(&self, target: &ConnectTarget) -> Result<Made, ErrorType> {
-        let begun = Instant::now();
-        for _ in 0..GREETINGS {
-            let stream = self.make(target).await.map_err(|error| error.etype().clone())?;
-            let scheme = match &target.connector {
-                None => Scheme::HTTP,
-                Some(_) if stream.selected_alpn_proto() == Some(ALPN::H2) => Scheme::HTTPS,
-                Some(_) => return Ok(Made::Http1(stream)),
-            };
-            let left = target.timeout.saturating_sub(begun.elapsed());
-            match timeout(left, tools::greet(stream, scheme)).await {
-                Ok(Ok(made)) => return Ok(made),
-                Ok(Err(Unfriendly::Left)) => {}
-                Ok(Err(Unfriendly::Closed)) => break,
-                Ok(Err(Unfriendly::Malformed)) => return Err(ErrorType::InvalidH2),
-                Err(_elapsed) => return Err(ErrorType::ConnectTimedout),
-            }
-        }
-        Err(ErrorType::ConnectionClosed)
     }
 }
 

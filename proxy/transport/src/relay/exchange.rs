@@ -29,9 +29,6 @@ pub(super) struct Exchange<'a, P: Phases> {
     pub(super) upstream: &'a mut Stream,
     pub(super) timeouts: Timeouts,
     pub(super) deadline: ResponseDeadline,
-    /// Whether the upstream can state that it has not processed the request, which can then be sent
-    /// again.
-    pub(super) shared: bool,
     /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).
     pub(super) is_idempotent: bool,
     pub(super) up: Upload,

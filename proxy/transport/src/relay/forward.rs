@@ -6,13 +6,13 @@ use shared::problem::Problem;
 
 use super::{
     buffer::await_body,
-    connect::{ConnectError, Connected, UpstreamConnector},
+    connect::{Connected, UpstreamConnector},
     exchange::{Download, Exchange, Upload},
     head,
     outcome::{Next, Outcome},
     request::RequestFraming,
     respond::refuse,
-    retry::{Recovery, record_late_failure, recover, was_processed},
+    retry::{Recovery, record_late_failure, recover},
 };
 use crate::{
     client::ClientStream,
@@ -59,7 +59,7 @@ async fn run_attempts<P: Phases>(
     loop {
         let connected =
             connect_or_retry(connector, phases, call, record, &mut attempt, request.is_idempotent);
-        let Connected { mut stream, owner, reused, shared } = match connected.await {
+        let Connected { mut stream, owner, reused } = match connected.await {
             Ok(connected) => connected,
             Err(problem) => {
                 return give_up(phases, client, call, record, &problem, request, upload.as_ref()).await;
@@ -82,7 +82,6 @@ async fn run_attempts<P: Phases>(
             upstream: &mut stream,
             timeouts: attempt.timeouts,
             deadline: ResponseDeadline::new(),
-            shared,
             is_idempotent: request.is_idempotent,
             up,
             down: Download::new(request.is_http10, request.close),
@@ -109,8 +108,7 @@ async fn run_attempts<P: Phases>(
             record_late_failure(phases, call, record, &error);
             return Outcome { status, sent: down.body_bytes, next: Next::Close };
         }
-        let was_idle = reused && !(shared && was_processed(record, request.is_idempotent));
-        let state = (was_idle, up.replay.is_some());
+        let state = (reused, up.replay.is_some());
         match recover(phases, client, call, record, error, state) {
             Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
             Recovery::ClientClosed => return Outcome::client_closed(),
@@ -133,11 +131,11 @@ async fn connect_or_retry<P: Phases>(
     loop {
         record.attempts += 1;
         let connected = connector.connect(&attempt.target, is_idempotent).await;
-        let ConnectError { error, counts } = match connected {
+        let error = match connected {
             Ok(connected) => return Ok(connected),
             Err(error) => error,
         };
-        match phases.fail_to_connect(call, record, &error, counts) {
+        match phases.fail_to_connect(call, record, &error) {
             AfterFailure::Retry(next) => *attempt = next,
             AfterFailure::GiveUp(problem) => return Err(problem),
         }

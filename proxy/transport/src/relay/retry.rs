@@ -1,7 +1,5 @@
 //! Decides what follows a failed exchange: a retry, a refusal or nothing.
 
-use std::time::Duration;
-
 use shared::{
     problem::{Code, Problem},
     request::{stalled, too_slow},
@@ -87,12 +85,4 @@ pub(crate) fn record_late_failure<P: Phases>(
     let failure = Failure { cause, kind: FailureKind::Failed, is_replayable: false };
     // A response that has started cannot be replaced.
     let _given_up = phases.error_while_proxy(call, record, failure);
-}
-
-/// Returns true if a request that cannot be sent again was sent over a shared connection so long
-/// ago that the upstream must have received it. The end of the connection is a failure of the
-/// upstream then, and not of a stale connection.
-pub(crate) fn was_processed<L>(record: &Record<L>, is_idempotent: bool) -> bool {
-    const RECEIVED_AFTER: Duration = Duration::from_secs(1);
-    !is_idempotent && record.sent_at.is_some_and(|sent| sent.elapsed() >= RECEIVED_AFTER)
 }

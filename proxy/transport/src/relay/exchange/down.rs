@@ -1,7 +1,6 @@
 //! Sends the response to the client.
 
 use std::{
-    io,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Instant,
@@ -14,7 +13,6 @@ use super::{Exchange, READ_SIZE, download::Download, error::ExchangeError};
 use crate::{
     framing::{self, Framing, LAST_CHUNK},
     hooks::{Cause, Phases},
-    http2::tools::Fault,
     relay::head::{self, BodyDelimiter},
 };
 
@@ -56,7 +54,7 @@ impl<P: Phases> Exchange<'_, P> {
                 Ok(0) if self.may_end_here() => self.complete_download(),
                 Ok(0) => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
                 Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(self.read_error(&error))),
+                Err(_) => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
             }
         }
     }
@@ -69,19 +67,6 @@ impl<P: Phases> Exchange<'_, P> {
     fn upstream_error(&self, cause: Cause) -> ExchangeError {
         let has_responded = self.down.head.is_some() || !self.down.read.is_empty();
         ExchangeError::Upstream { cause, has_responded }
-    }
-
-    /// Returns the error of a failed read from the upstream.
-    fn read_error(&self, error: &io::Error) -> ExchangeError {
-        match Fault::behind(error) {
-            None | Some(Fault::Lost) => self.upstream_error(Cause::Terminated),
-            Some(Fault::Unprocessed) => ExchangeError::Unprocessed,
-            // The upstream has reset the stream: the connection is intact.
-            Some(Fault::Reset) => ExchangeError::Upstream { cause: Cause::Terminated, has_responded: true },
-            Some(Fault::Malformed) => {
-                ExchangeError::Upstream { cause: Cause::Malformed, has_responded: true }
-            }
-        }
     }
 
     /// Moves received bytes of the response into the write buffer. Returns true if there is

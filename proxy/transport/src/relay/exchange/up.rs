@@ -61,7 +61,7 @@ impl<P: Phases> Exchange<'_, P> {
     pub(super) fn take_body(&mut self) -> Result<(), ExchangeError> {
         let up = &mut self.up;
         let was_over = up.body.is_over();
-        let is_replayable = self.shared || self.is_idempotent;
+        let is_replayable = self.is_idempotent;
         loop {
             let part = up.body.take(&up.read).map_err(|_| ExchangeError::ClientMalformed)?;
             up.read.advance(part.skip);
