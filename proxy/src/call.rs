@@ -47,6 +47,8 @@ pub struct Call {
     pub tried: TriedSet,
     /// The number of free retries: those that do not count as a failure of an upstream.
     pub free_retries: u32,
+    /// Whether a retry was taken from the retry budget and not made yet.
+    pub is_retry_reserved: bool,
     /// Its slot among the calls of its key.
     pub key_permit: Option<Guard>,
     /// Its slot among the calls of its pool.
@@ -93,6 +95,7 @@ impl Call {
             current: None,
             tried: TriedSet::default(),
             free_retries: 0,
+            is_retry_reserved: false,
             key_permit: None,
             pool_permit: None,
             upstream_permit: None,

@@ -133,8 +133,9 @@ impl Phases for Gateway {
         retry::fail_to_connect(&self.state, call, record, error)
     }
 
-    fn can_retry(&self, call: &Call) -> bool {
-        call.pool.can_retry(Monotonic::now())
+    fn reserve_retry(&self, call: &mut Call) -> bool {
+        call.is_retry_reserved = call.pool.try_spend_retry(Monotonic::now());
+        call.is_retry_reserved
     }
 
     fn error_while_proxy(&self, call: &mut Call, record: &Record, failure: Failure) -> AfterFailure {

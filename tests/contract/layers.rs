@@ -66,12 +66,10 @@ fn modules_of_edge_and_proxy_form_no_import_circle() {
     }
 }
 
-/// The circle of HTTP/2 towards upstreams does not count, because `pingora-proxy` replaces that module.
 #[test]
 fn modules_of_transport_form_no_import_circle() {
     let modules = crate_modules("proxy/transport");
-    let mut circles = circles(&modules);
-    circles.retain(|circle| !circle.iter().all(|module| module.starts_with("http2::tools::")));
+    let circles = circles(&modules);
     assert!(circles.is_empty(), "{circles:#?}");
 }
 

@@ -82,7 +82,7 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
     if !call.pool.has_untried(tried, now) {
         return None;
     }
-    if !call.pool.try_spend_retry(now) {
+    if !std::mem::take(&mut call.is_retry_reserved) && !call.pool.try_spend_retry(now) {
         state.metrics.record_limit(LimitKind::RetryPercent);
         return None;
     }

@@ -130,11 +130,6 @@ impl Pool {
         Some(permit)
     }
 
-    /// Returns true if the budget has a retry left.
-    pub fn can_retry(&self, now: Monotonic) -> bool {
-        self.state.budget.lock().after_retry(now).is_some()
-    }
-
     /// Spends one retry from the budget. Returns false if the budget is empty.
     pub fn try_spend_retry(&self, now: Monotonic) -> bool {
         let mut budget = self.state.budget.lock();

@@ -1,5 +1,7 @@
 //! Health checks: probes every upstream periodically.
 
+mod http2;
+
 use std::{
     io,
     sync::Arc,
@@ -21,7 +23,7 @@ use crate::{
     state::State,
     upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
-use transport::{clock::Monotonic, http2::probe, tls};
+use transport::{clock::Monotonic, tls};
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one delays
 /// no other.
@@ -192,7 +194,7 @@ async fn request(
         ProbeKind::Http => {}
     }
     if let Some(scheme) = http2 {
-        let status = probe::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await?;
+        let status = http2::ask(stream, scheme, &upstream.authority, &config.path, AGENT).await?;
         return Ok(Some(status));
     }
     let request = format!(

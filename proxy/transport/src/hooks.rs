@@ -129,9 +129,9 @@ pub trait Phases: Listener + Clone + Sized {
         error: &ErrorType,
     ) -> AfterFailure;
 
-    /// Returns true if the retry budget allows a retry. Called when an attempt has timed out: if
-    /// the result is false, the attempt continues until the timeout of the response.
-    fn can_retry(&self, call: &Self::Call) -> bool;
+    /// Reserves a retry in the retry budget. Called when an attempt has timed out: if the result is
+    /// false, the attempt continues until the timeout of the response.
+    fn reserve_retry(&self, call: &mut Self::Call) -> bool;
 
     /// Decides on a retry after a call failed that was sent to an upstream.
     fn error_while_proxy(

@@ -2,7 +2,6 @@
 //! parsing, deadlines and responses are implemented once.
 
 mod head;
-pub mod probe;
 mod read_budget;
 mod receiving;
 mod refusal;

@@ -81,7 +81,7 @@ impl PeerSetup<'_> {
     /// installed.
     pub(crate) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
         let mut peers = Vec::new();
-        for name in ["bare", "bare tuned", "utg", "utg direct", "nginx", "haproxy"] {
+        for name in ["bare", "bare tuned", "utg", "utg pingora", "utg direct", "nginx", "haproxy"] {
             if !only.is_empty() && !only.iter().any(|other| other == name) {
                 continue;
             }
@@ -89,7 +89,10 @@ impl PeerSetup<'_> {
             match name {
                 "bare" => peers.push(self.start_bare(name, &[]).await.map_err(named)?),
                 "bare tuned" => peers.push(self.start_bare(name, &["tuned"]).await.map_err(named)?),
-                "utg" => peers.push(self.start_behind_edge(name).await.map_err(named)?),
+                "utg" => peers.push(self.start_behind_edge(name, "relay").await.map_err(named)?),
+                "utg pingora" => {
+                    peers.push(self.start_behind_edge(name, "pingora-proxy").await.map_err(named)?);
+                }
                 "utg direct" => peers.push(self.start_direct(name).await.map_err(named)?),
                 program if !is_installed(program) => {
                     writeln!(io::stderr(), "skipping {program}: not installed")?;
@@ -111,8 +114,9 @@ impl PeerSetup<'_> {
     }
 
     /// Starts our proxy behind an edge. It verifies a grant for every call.
-    async fn start_behind_edge(&self, name: &'static str) -> io::Result<Peer> {
-        let mut peer = self.start_proxy(name, "utg.toml", "[grants]\nsecret = \"${GRANT_SECRET}\"\n").await?;
+    async fn start_behind_edge(&self, name: &'static str, transport: &str) -> io::Result<Peer> {
+        let section = "[grants]\nsecret = \"${GRANT_SECRET}\"\n";
+        let mut peer = self.start_proxy(name, transport, section).await?;
         peer.valid = Credential::Grants(Rc::new(parse_secret(GRANT_SECRET)?));
         peer.unknown = Some(Credential::None);
         Ok(peer)
@@ -126,7 +130,7 @@ impl PeerSetup<'_> {
             "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n",
             state.display()
         );
-        let mut peer = self.start_proxy(name, "direct.toml", &section).await?;
+        let mut peer = self.start_proxy(name, "relay", &section).await?;
         let signing = parse_secret(KEY_SIGNING_SECRET)?;
         let key = |tier: Tier, number: usize, signing: &MacKeys| {
             // Spread over all bits, like the random ids of real keys.
@@ -151,15 +155,16 @@ impl PeerSetup<'_> {
         Ok(peer)
     }
 
-    async fn start_proxy(&self, name: &'static str, file: &str, callers: &str) -> io::Result<Peer> {
+    async fn start_proxy(&self, name: &'static str, transport: &str, callers: &str) -> io::Result<Peer> {
         let (address, admin) = (free_address()?, free_address()?);
         let pools = Tool::ALL.map(|tool| format!("{tool}.upstreams = [\"{}\"]\n", self.upstream)).concat();
         let config = format!(
-            "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = 1\n\n{callers}\n\
+            "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = 1\n\
+             transport = \"{transport}\"\n\n{callers}\n\
              [clients]\nconnections_per_address = 10_000\nrequests_per_connection = 1_000_000_000\n\
              refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}"
         );
-        let file = self.write_file(file, &config)?;
+        let file = self.write_file(&format!("{}.toml", name.replace(' ', "-")), &config)?;
         let secrets = [("GRANT_SECRET", GRANT_SECRET), ("KEY_SIGNING_SECRET", KEY_SIGNING_SECRET)];
         let arguments = [OsStr::new("-c"), file.as_os_str()];
         let mut process = self.spawn(name, self.programs.join("proxy"), &arguments, &secrets)?;

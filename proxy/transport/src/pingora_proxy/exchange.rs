@@ -1,6 +1,8 @@
 //! The state of a request that Pingora forwards. Its phases and the client's session share it.
 
 mod download;
+mod request;
+mod response;
 mod timeouts;
 mod upload;
 
@@ -175,8 +177,10 @@ impl<P: Phases> Exchange<P> {
             return Poll::Ready(());
         }
         let mut timeout = ready!(self.poll_deadline(context));
-        let can_retry = self.call.as_ref().is_some_and(|call| self.phases.can_retry(call));
-        if timeout == ResponseTimeout::Attempt && !can_retry {
+        let Self { phases, call, .. } = self;
+        if timeout == ResponseTimeout::Attempt
+            && !call.as_mut().is_some_and(|call| phases.reserve_retry(call))
+        {
             self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
             self.arm_response();
             timeout = ready!(self.poll_deadline(context));

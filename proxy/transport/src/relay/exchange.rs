@@ -65,7 +65,7 @@ impl<P: Phases> Exchange<'_, P> {
             return Poll::Ready(Err(self.client_error()));
         }
         let mut timeout = ready!(self.deadline.poll(self.client, context));
-        if timeout == ResponseTimeout::Attempt && !self.phases.can_retry(self.call) {
+        if timeout == ResponseTimeout::Attempt && !self.phases.reserve_retry(self.call) {
             self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
             self.arm_response();
             timeout = ready!(self.deadline.poll(self.client, context));

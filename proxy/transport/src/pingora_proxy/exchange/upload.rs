@@ -1,41 +1,24 @@
-//! The body of the request: read from the client, and handed to Pingora.
-
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Instant,
-};
+//! The state of a request's body.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use tokio_util::io::poll_read_buf;
 
-use super::{Aborted, Exchange, Forward};
-use crate::{
-    framing::{Framing, FramingError},
-    hooks::Phases,
-    relay::exchange::ExchangeError,
-};
-
-/// Size of one read of a body.
-const READ_SIZE: usize = 64 << 10;
-/// Maximum length of a body that is kept to be sent again.
-const MAX_REPLAY: usize = 64 << 10;
+use crate::framing::{Framing, FramingError};
 
 /// The body of a request.
-pub(in crate::pingora_proxy) struct Upload {
+pub(crate) struct Upload {
     pub(super) body: Framing,
     /// Whether the bytes that the connection had buffered were taken.
     pub(super) is_begun: bool,
     /// Bytes of the body that were read.
-    received: u64,
+    pub(super) received: u64,
     /// The bytes that were read and not parsed yet.
-    read: BytesMut,
+    pub(super) read: BytesMut,
     /// The part of the body that was read, or `None` if it cannot be sent again.
     pub(super) kept: Option<BytesMut>,
     /// The part that this attempt sends again first.
-    replay: Option<Bytes>,
+    pub(super) replay: Option<Bytes>,
     /// Bytes of the body that were sent in this attempt.
-    sent: u64,
+    pub(super) sent: u64,
     /// Whether the client is awaited, and not the upstream.
     pub(super) is_awaited: bool,
 }
@@ -60,7 +43,7 @@ impl Upload {
     }
 
     /// Starts the body of an attempt.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.sent = 0;
         self.replay = self.kept.as_ref().filter(|kept| !kept.is_empty()).map(|kept| kept.clone().freeze());
     }
@@ -71,7 +54,7 @@ impl Upload {
     }
 
     /// Returns true if the request has no body.
-    pub(in crate::pingora_proxy) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.body.is_over() && self.received == 0
     }
 
@@ -81,7 +64,7 @@ impl Upload {
     }
 
     /// Parses the bytes that were read. Returns nothing if more are needed, or the body is over.
-    fn take(&mut self) -> Result<BytesMut, FramingError> {
+    pub(super) fn take(&mut self) -> Result<BytesMut, FramingError> {
         let mut whole = BytesMut::new();
         loop {
             let part = self.body.take(&self.read)?;
@@ -94,89 +77,6 @@ impl Upload {
                 whole = data;
             } else {
                 whole.extend_from_slice(&data);
-            }
-        }
-    }
-}
-
-impl<P: Phases> Exchange<P> {
-    /// Starts an attempt on an open connection.
-    pub(in crate::pingora_proxy) fn begin_attempt(&mut self) {
-        self.record.sent_at = Some(Instant::now());
-        let Some(forward) = &mut self.forward else { return };
-        forward.is_running = true;
-        forward.upload.begin();
-        if forward.upload.is_over() {
-            return self.request_sent();
-        }
-        if !std::mem::replace(&mut forward.upload.is_begun, true) {
-            forward.upload.read = BytesMut::from(self.client.take_buffered().as_slice());
-        }
-        self.arm_upstream();
-    }
-
-    /// Lets the product filter the next bytes of the body, and arms the timeout of the upstream.
-    pub(in crate::pingora_proxy) fn filter_body(&mut self, length: usize) -> Result<(), Aborted> {
-        let (Some(forward), Some(call)) = (&mut self.forward, &self.call) else { return Err(Aborted) };
-        forward.upload.sent = forward.upload.sent.saturating_add(length as u64);
-        self.record.received = self.record.received.max(forward.upload.sent);
-        if let Err(problem) = self.phases.request_body_filter(call, self.record.received) {
-            forward.error = Some(ExchangeError::BodyRefused(problem));
-            return Err(Aborted);
-        }
-        if forward.upload.is_over() {
-            self.request_sent();
-        } else {
-            self.arm_upstream();
-        }
-        Ok(())
-    }
-
-    /// Returns true if nothing is left to be read of the request.
-    pub(in crate::pingora_proxy) fn is_body_done(&self) -> bool {
-        let is_done = |forward: &Forward| forward.upload.is_over() || forward.download.is_over;
-        self.forward.as_ref().is_none_or(is_done)
-    }
-
-    /// Reads the next piece of the body, or `None` at its end.
-    pub(in crate::pingora_proxy) fn poll_body(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, Aborted>> {
-        self.is_watched = true;
-        loop {
-            let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
-            if let Some(data) = forward.upload.replay.take() {
-                return Poll::Ready(Ok(Some(data)));
-            }
-            let Ok(data) = forward.upload.take() else {
-                forward.error = Some(ExchangeError::ClientMalformed);
-                return Poll::Ready(Err(Aborted));
-            };
-            if !data.is_empty() {
-                forward.upload.received += data.len() as u64;
-                let is_replayable = forward.is_http2 || forward.request.is_idempotent;
-                match &mut forward.upload.kept {
-                    Some(kept) if is_replayable && kept.len() + data.len() <= MAX_REPLAY => {
-                        kept.extend_from_slice(&data);
-                    }
-                    kept => *kept = None,
-                }
-                return Poll::Ready(Ok(Some(data.freeze())));
-            }
-            if forward.upload.body.is_over() || forward.download.is_over {
-                return Poll::Ready(Ok(None));
-            }
-            self.arm_upload();
-            let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
-            forward.upload.read.reserve(READ_SIZE);
-            match poll_read_buf(Pin::new(&mut *self.client), context, &mut forward.upload.read) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(self.fail_client())),
-                Poll::Ready(Ok(read)) => forward.deadline.record_received(read),
-                Poll::Pending => {
-                    let timeout = ready!(self.poll_deadline(context));
-                    return Poll::Ready(Err(self.fail_with(ExchangeError::UpstreamTimedOut(timeout))));
-                }
             }
         }
     }

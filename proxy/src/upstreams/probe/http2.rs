@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 ///
 /// # Errors
 /// Returns an error if the server does not speak HTTP/2, or closes the connection before it responds.
-pub async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
+pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     scheme: Scheme,
     authority: &str,

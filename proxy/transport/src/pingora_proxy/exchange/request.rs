@@ -1,0 +1,98 @@
+//! The body of the request: read from the client, and handed to Pingora.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use bytes::{Bytes, BytesMut};
+use tokio_util::io::poll_read_buf;
+
+use super::{Aborted, Exchange, Forward};
+use crate::{hooks::Phases, relay::exchange::ExchangeError};
+
+/// Size of one read of a body.
+const READ_SIZE: usize = 64 << 10;
+/// Maximum length of a body that is kept to be sent again.
+const MAX_REPLAY: usize = 64 << 10;
+
+impl<P: Phases> Exchange<P> {
+    /// Starts an attempt on an open connection.
+    pub(crate) fn begin_attempt(&mut self) {
+        self.record.sent_at = Some(Instant::now());
+        let Some(forward) = &mut self.forward else { return };
+        forward.is_running = true;
+        forward.upload.begin();
+        if forward.upload.is_over() {
+            return self.request_sent();
+        }
+        if !std::mem::replace(&mut forward.upload.is_begun, true) {
+            forward.upload.read = BytesMut::from(self.client.take_buffered().as_slice());
+        }
+        self.arm_upstream();
+    }
+
+    /// Lets the product filter the next bytes of the body, and arms the timeout of the upstream.
+    pub(crate) fn filter_body(&mut self, length: usize) -> Result<(), Aborted> {
+        let (Some(forward), Some(call)) = (&mut self.forward, &self.call) else { return Err(Aborted) };
+        forward.upload.sent = forward.upload.sent.saturating_add(length as u64);
+        self.record.received = self.record.received.max(forward.upload.sent);
+        if let Err(problem) = self.phases.request_body_filter(call, self.record.received) {
+            forward.error = Some(ExchangeError::BodyRefused(problem));
+            return Err(Aborted);
+        }
+        if forward.upload.is_over() {
+            self.request_sent();
+        } else {
+            self.arm_upstream();
+        }
+        Ok(())
+    }
+
+    /// Returns true if nothing is left to be read of the request.
+    pub(crate) fn is_body_done(&self) -> bool {
+        let is_done = |forward: &Forward| forward.upload.is_over() || forward.download.is_over;
+        self.forward.as_ref().is_none_or(is_done)
+    }
+
+    /// Reads the next piece of the body, or `None` at its end.
+    pub(crate) fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
+        self.is_watched = true;
+        loop {
+            let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
+            if let Some(data) = forward.upload.replay.take() {
+                return Poll::Ready(Ok(Some(data)));
+            }
+            let Ok(data) = forward.upload.take() else {
+                forward.error = Some(ExchangeError::ClientMalformed);
+                return Poll::Ready(Err(Aborted));
+            };
+            if !data.is_empty() {
+                forward.upload.received += data.len() as u64;
+                let is_replayable = forward.is_http2 || forward.request.is_idempotent;
+                match &mut forward.upload.kept {
+                    Some(kept) if is_replayable && kept.len() + data.len() <= MAX_REPLAY => {
+                        kept.extend_from_slice(&data);
+                    }
+                    kept => *kept = None,
+                }
+                return Poll::Ready(Ok(Some(data.freeze())));
+            }
+            if forward.upload.body.is_over() || forward.download.is_over {
+                return Poll::Ready(Ok(None));
+            }
+            self.arm_upload();
+            let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
+            forward.upload.read.reserve(READ_SIZE);
+            match poll_read_buf(Pin::new(&mut *self.client), context, &mut forward.upload.read) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(self.fail_client())),
+                Poll::Ready(Ok(read)) => forward.deadline.record_received(read),
+                Poll::Pending => {
+                    let timeout = ready!(self.poll_deadline(context));
+                    return Poll::Ready(Err(self.fail_with(ExchangeError::UpstreamTimedOut(timeout))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The response: taken from Pingora, and written to the client.
+
+use std::{
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use pingora_core::{Error, protocols::http::HttpTask};
+use pingora_http::ResponseHeader;
+
+use super::{Aborted, Exchange, Forward};
+use crate::{
+    framing::{self, LAST_CHUNK},
+    hooks::{Cause, Phases},
+    pingora_proxy::head,
+    relay::{
+        exchange::ExchangeError,
+        head::{BodyDelimiter, MAX_LINES, ResponseHead, write_response},
+    },
+};
+
+impl<P: Phases> Exchange<P> {
+    /// Lets the product write the head of a response.
+    pub(crate) fn begin_response(&mut self, response: &ResponseHeader) -> Result<(), Aborted> {
+        let status = response.status.as_u16();
+        if response.status.is_informational() && status != 101 {
+            return Ok(());
+        }
+        let has_begun = self.phases.drain().has_begun();
+        let Self { phases, client, record, call, forward, .. } = self;
+        let (Some(forward), Some(call)) = (forward, call) else { return Err(Aborted) };
+        let Forward { download, upload, request, attempt, error, deadline, .. } = forward;
+        let lines = || head::lines(response);
+        let read = match ResponseHead::read(status, true, 0, lines) {
+            Ok(_) if response.headers.len() > MAX_LINES => {
+                *error = Some(ExchangeError::Upstream { cause: Cause::Malformed, has_responded: true });
+                return Err(Aborted);
+            }
+            Ok(read) => read,
+            Err(cause) => {
+                *error = Some(ExchangeError::Upstream { cause, has_responded: true });
+                return Err(Aborted);
+            }
+        };
+        download.status = status;
+        download.delimiter = read.delimiter(request.is_http10);
+        // A response before the end of the body leaves a rest that is not read.
+        download.close |= !upload.body.is_over() || has_begun || download.delimiter == BodyDelimiter::Close;
+        record.responded_at = Some(Instant::now());
+        if let Some(attempt) = attempt {
+            deadline.arm_pause(client, attempt.timeouts.pause);
+        }
+        let status_line = (status, response.get_reason_phrase().unwrap_or_default());
+        let how = (download.delimiter, download.close);
+        write_response(&mut download.head, status_line, lines, how, |head| {
+            phases.upstream_response_filter(call, record, status, head);
+        });
+        Ok(())
+    }
+
+    /// Moves parts of the response into the write buffer. Returns true at the end of the response.
+    ///
+    /// # Errors
+    /// Returns Pingora's error if the upstream has failed.
+    pub(crate) fn take_response(&mut self, tasks: Vec<HttpTask>) -> Result<bool, Box<Error>> {
+        let Some(Forward { download, .. }) = &mut self.forward else { return Ok(true) };
+        let mut is_over = false;
+        for task in tasks {
+            is_over |= match task {
+                // Nothing was written for an informational response.
+                HttpTask::Header(_, is_over) => is_over && download.status != 0,
+                HttpTask::Body(data, is_over) => {
+                    let data = data.unwrap_or_default();
+                    download.flush_head();
+                    match download.delimiter {
+                        BodyDelimiter::Chunks => framing::write_chunk(&mut download.unsent.bytes, &data),
+                        BodyDelimiter::AsStated(_) | BodyDelimiter::Close => {
+                            download.unsent.bytes.extend_from_slice(&data);
+                        }
+                    }
+                    download.sent += data.len();
+                    is_over
+                }
+                // They look like headers that were checked.
+                HttpTask::Trailer(_) | HttpTask::Done => true,
+                HttpTask::UpgradedBody(..) => false,
+                HttpTask::Failed(error) => {
+                    download.flush_head();
+                    return Err(error);
+                }
+            };
+        }
+        download.flush_head();
+        // Over HTTP/2 the end of the stream may come later, or not at all.
+        is_over |= download.status != 0
+            && download.delimiter == BodyDelimiter::AsStated(u64::try_from(download.sent).ok());
+        if is_over && download.delimiter == BodyDelimiter::Chunks {
+            download.unsent.bytes.extend_from_slice(LAST_CHUNK);
+        }
+        Ok(is_over)
+    }
+
+    /// Writes the write buffer to the client. `is_over` means that it holds the end of the response.
+    pub(crate) fn poll_response(
+        &mut self,
+        context: &mut Context<'_>,
+        is_over: bool,
+    ) -> Poll<Result<(), Aborted>> {
+        self.is_watched = true;
+        let Some(Forward { download, deadline, .. }) = &mut self.forward else { return Poll::Ready(Ok(())) };
+        let polled = download.unsent.poll_flush_to(&mut *self.client, context);
+        if download.unsent.take_progress() {
+            deadline.record_sent();
+        }
+        match polled {
+            Poll::Ready(Ok(())) => {
+                download.is_over = is_over;
+                if std::mem::replace(&mut download.is_blocked, false) && !is_over {
+                    self.arm_pause();
+                }
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => {
+                if !std::mem::replace(&mut download.is_blocked, true) {
+                    deadline.disarm();
+                    self.client.arm_download();
+                }
+                ready!(self.client.poll_timeout(context));
+            }
+        }
+        Poll::Ready(Err(self.fail_client()))
+    }
+}
