@@ -22,7 +22,7 @@ use crate::{
 use transport::record;
 
 /// The log record of a request, with the product's part.
-pub type Record = record::Record<RequestLog>;
+pub(crate) type Record = record::Record<RequestLog>;
 
 /// An admitted call. Dropping it releases what it holds.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Call {
 
 /// The product's part of the log record of a request.
 #[derive(Debug)]
-pub struct RequestLog {
+pub(crate) struct RequestLog {
     /// The id in the grant. Before a grant is verified, a random one.
     pub request_id: RequestId,
     /// Whether the request came over TLS, in direct mode.

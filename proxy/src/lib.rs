@@ -5,19 +5,19 @@
 //! and metrics. The crate `transport` carries the bytes.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-pub mod call;
+mod call;
 pub mod check;
 pub mod config;
 pub mod direct;
-pub mod limits;
+mod limits;
 pub mod observe;
-pub mod per_tool;
-pub mod phases;
-pub mod reload;
-pub mod replay;
-pub mod request_id;
+mod per_tool;
+mod phases;
+mod reload;
+mod replay;
+mod request_id;
 pub mod server;
-pub mod state;
+mod state;
 mod upgrade;
-pub mod upstreams;
+mod upstreams;
 pub mod version;

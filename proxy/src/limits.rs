@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-pub use connections::AddressPermit;
+pub(crate) use connections::AddressPermit;
 use connections::AddressTable;
 
 use parking_lot::Mutex;

@@ -16,9 +16,9 @@ mod upstream_response_filter;
 
 use std::{net::IpAddr, sync::Arc};
 
-pub use connection_filter::ConnectionPermit;
-pub use gateway::Gateway;
-pub use own_request::OwnHandler;
+pub(crate) use connection_filter::ConnectionPermit;
+pub(crate) use gateway::Gateway;
+pub(crate) use own_request::OwnHandler;
 
 use pingora_core::ErrorType;
 use shared::problem::Problem;

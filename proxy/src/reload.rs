@@ -20,10 +20,10 @@ use crate::{
 };
 use transport::clock;
 
-pub use watch::FileWatch;
+pub(crate) use watch::FileWatch;
 
 /// The background task that reloads the configuration.
-pub struct Reloader {
+pub(crate) struct Reloader {
     state: Arc<State>,
     file: PathBuf,
     watch: Mutex<FileWatch>,
@@ -38,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// If the handler cannot be installed.
-pub fn survive_hangups() -> io::Result<()> {
+pub(crate) fn survive_hangups() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async { signal(SignalKind::hangup()).map(drop) })
 }
@@ -46,7 +46,7 @@ pub fn survive_hangups() -> io::Result<()> {
 impl Reloader {
     /// Creates the task. `watch` must have seen the files before they were read from `file`.
     #[must_use]
-    pub const fn new(state: Arc<State>, file: PathBuf, watch: FileWatch) -> Self {
+    pub(crate) const fn new(state: Arc<State>, file: PathBuf, watch: FileWatch) -> Self {
         Self { state, file, watch: Mutex::new(watch) }
     }
 

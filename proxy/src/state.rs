@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use shared::tool::Tool;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-pub use mode::{EdgeMode, Mode};
+pub(crate) use mode::{EdgeMode, Mode};
 
 use crate::{
     config::{Config, ReloadReport},

@@ -6,8 +6,8 @@ mod half_open;
 mod health;
 mod outlier;
 mod pool;
-pub mod probe;
-pub mod resolve;
+pub(crate) mod probe;
+pub(crate) mod resolve;
 mod resolved_names;
 mod retry_budget;
 mod selection;
@@ -16,13 +16,13 @@ mod upstream;
 
 use std::sync::Arc;
 
-pub use health::{Evidence, Health};
-pub use pool::{Pool, PoolPermit};
-pub use resolved_names::ResolvedNames;
-pub use selection::{TriedSet, UpstreamIndex};
-pub use series::{STATUS_CLASSES, Series};
+pub(crate) use health::{Evidence, Health};
+pub(crate) use pool::{Pool, PoolPermit};
+pub(crate) use resolved_names::ResolvedNames;
+pub(crate) use selection::{TriedSet, UpstreamIndex};
+pub(crate) use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;
-pub use upstream::{Upstream, UpstreamPermit};
+pub(crate) use upstream::{Upstream, UpstreamPermit};
 
 use crate::{config::Config, per_tool::PerTool};
 

@@ -13,7 +13,8 @@ use transport::hooks::ConnectionAction;
 
 /// The slot that an open connection holds.
 #[derive(Debug)]
-pub enum ConnectionPermit {
+#[expect(dead_code, reason = "a permit is held to be dropped")]
+pub(crate) enum ConnectionPermit {
     /// One of its address's connections. `None` if the address is unknown.
     Connection(Option<AddressPermit>),
     /// One of the connections that receive a refusal.

@@ -6,7 +6,7 @@ use crate::state::State;
 
 /// The implementation of the transport's hooks.
 #[derive(Clone)]
-pub struct Gateway {
+pub(crate) struct Gateway {
     /// The state that all requests share.
     pub state: Arc<State>,
     /// Maximum number of connections that the process can serve, whatever the configuration says.

@@ -12,7 +12,7 @@ use crate::{
 use transport::{hooks::Handler, incoming::Incoming, response::Response};
 
 /// The handler of a request for the keys API or the documentation.
-pub struct OwnHandler<'a>(pub(super) OwnRequest<'a>);
+pub(crate) struct OwnHandler<'a>(pub(super) OwnRequest<'a>);
 
 impl Handler<Gateway> for OwnHandler<'_> {
     async fn respond(self, gateway: &Gateway, incoming: &mut Incoming<'_>, record: &mut Record) -> Response {

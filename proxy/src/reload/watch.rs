@@ -10,7 +10,7 @@ use std::{
 
 /// A set of watched files.
 #[derive(Debug)]
-pub struct FileWatch {
+pub(crate) struct FileWatch {
     files: Vec<PathBuf>,
     /// The version of each file that was read.
     read: Vec<Option<Version>>,
@@ -31,7 +31,7 @@ struct Version {
 impl FileWatch {
     /// Creates a watch of `first` and `others`, in their present versions.
     #[must_use]
-    pub fn new(first: &Path, others: &[PathBuf]) -> Self {
+    pub(crate) fn new(first: &Path, others: &[PathBuf]) -> Self {
         let files: Vec<_> = std::iter::once(first.to_owned()).chain(others.iter().cloned()).collect();
         let now = versions(&files);
         Self { files, seen: now.clone(), read: now }

@@ -27,7 +27,7 @@ use transport::{clock::Monotonic, tls};
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one delays
 /// no other.
-pub struct Prober(pub Arc<State>);
+pub(crate) struct Prober(pub Arc<State>);
 
 /// The reason why a probe failed.
 #[derive(Debug, thiserror::Error)]

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The background task that resolves the names of the configuration every `resolve_interval`.
-pub struct Resolver {
+pub(crate) struct Resolver {
     state: Arc<State>,
     lookups: Mutex<Lookups>,
 }
@@ -50,7 +50,7 @@ const ROUND: Duration = Duration::from_secs(2);
 impl Resolver {
     /// Creates the task.
     #[must_use]
-    pub fn new(state: Arc<State>) -> Self {
+    pub(crate) fn new(state: Arc<State>) -> Self {
         Self { state, lookups: Mutex::default() }
     }
 
