@@ -1,6 +1,8 @@
-//! Passes the commit that the crate is built from: `UTG_COMMIT` of the environment, else git's, else `unknown`.
+//! Passes the commit that the crate is built from: `UTG_COMMIT` of the environment, else git's,
+//! else `unknown`.
 //!
-//! Only builds with optimization ask git, so that a commit does not make developers compile everything again.
+//! Only builds with optimization ask git, so that a commit does not make developers compile
+//! everything again.
 
 use std::{
     env, fs,
@@ -31,8 +33,8 @@ fn main() {
     println!("cargo::rustc-env=UTG_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
 }
 
-/// Returns the commit that is checked out in `workspace`, with `-dirty` if files differ from it. `None` if it is no checkout,
-/// such as a source archive, even one within another checkout.
+/// Returns the commit that is checked out in `workspace`, with `-dirty` if files differ from it.
+/// `None` if it is no checkout, such as a source archive, even one within another checkout.
 pub(crate) fn commit(workspace: &Path) -> Option<String> {
     let top = PathBuf::from(git(workspace, &["rev-parse", "--show-toplevel"])?);
     if fs::canonicalize(top).ok()? != fs::canonicalize(workspace).ok()? {
@@ -43,7 +45,8 @@ pub(crate) fn commit(workspace: &Path) -> Option<String> {
     Some(if changes.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
-/// Returns what says that another commit is checked out, or that the sources differ from it, as far as it exists.
+/// Returns what says that another commit is checked out, or that the sources differ from it, as far
+/// as it exists.
 fn watched(workspace: &Path) -> Vec<PathBuf> {
     let of_git = ["HEAD", "logs/HEAD"]
         .into_iter()

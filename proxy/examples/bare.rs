@@ -1,7 +1,8 @@
 //! A Pingora proxy without any of our work: what `make bench-proxy` measures ours against.
 //!
-//! `bare LISTEN UPSTREAM [tuned]`: every request goes to the one upstream. With Pingora's default settings, or `tuned`
-//! as our proxy sets Pingora up: connections stay on their thread, no response modules, a keepalive pool that suffices.
+//! `bare LISTEN UPSTREAM [tuned]`: every request goes to the one upstream. With Pingora's default
+//! settings, or `tuned` as our proxy sets Pingora up: connections stay on their thread, no response
+//! modules, a keepalive pool that suffices.
 #![allow(clippy::print_stderr, reason = "a program for the command line")]
 
 use std::{env, process::ExitCode};

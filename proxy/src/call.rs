@@ -66,7 +66,8 @@ pub(crate) struct RequestLog {
     pub secure: bool,
     /// The client's trace (W3C Trace Context), if the access log has it.
     pub trace_id: Option<Box<str>>,
-    /// The proof to the edge that the response is ours. `None` before a grant was verified, and in direct mode.
+    /// The proof to the edge that the response is ours. `None` before a grant was verified, and in
+    /// direct mode.
     pub proof: Option<Proof>,
     /// The quota status of the key, in direct mode.
     pub quota: Option<QuotaStatus>,
@@ -117,7 +118,8 @@ impl Call {
         self.current.and_then(|index| self.pool.upstream(index))
     }
 
-    /// Returns the upstreams that must not be tried again: those that failed, and the one that is being tried.
+    /// Returns the upstreams that must not be tried again: those that failed, and the one that is
+    /// being tried.
     #[must_use]
     pub fn tried_with_current(&self) -> TriedSet {
         let mut tried = self.tried;

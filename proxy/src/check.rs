@@ -25,10 +25,12 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Remaining validity of a certificate below which there is a warning. Equal to the alert CertificateEnds.
+/// Remaining validity of a certificate below which there is a warning. Equal to the alert
+/// CertificateEnds.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Returns all warnings. Tests files and directories on this machine, with the rights of this process.
+/// Returns all warnings. Tests files and directories on this machine, with the rights of this
+/// process.
 #[must_use]
 pub fn warnings(config: &Config, now: UnixMillis) -> Vec<Warning> {
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! The configuration of the proxy. A [`Config`] is always valid: a file becomes one, or a list of all
-//! its errors.
+//! The configuration of the proxy. A [`Config`] is always valid: a file becomes one, or a list of
+//! all its errors.
 
 mod callers;
 mod choices;
@@ -54,7 +54,8 @@ pub struct Config {
     pub max_body: u64,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
-    /// The other files that the file names, such as secrets. A change of one reloads the configuration.
+    /// The other files that the file names, such as secrets. A change of one reloads the
+    /// configuration.
     pub files: Vec<PathBuf>,
 }
 
@@ -88,9 +89,11 @@ pub struct ClientConfig {
     pub header_timeout: Duration,
     /// Maximum time without bytes read or written before a client connection is closed.
     pub idle_timeout: Duration,
-    /// Minimum average rate of an upload in bytes per second, after one `idle_timeout`. 0 disables it.
+    /// Minimum average rate of an upload in bytes per second, after one `idle_timeout`. 0 disables
+    /// it.
     pub min_upload_rate: u64,
-    /// Minimum average rate of a download in bytes per second, after one `idle_timeout`. 0 disables it.
+    /// Minimum average rate of a download in bytes per second, after one `idle_timeout`. 0 disables
+    /// it.
     pub min_download_rate: u64,
     /// Maximum number of open connections.
     pub connections: usize,
@@ -182,8 +185,8 @@ impl Config {
         Self::parse(&file, &text, env).map_err(LoadError::Faulty)
     }
 
-    /// Returns the effective configuration of the file at `path` as TOML. References to the environment
-    /// are replaced and defaults filled in. Secrets are shown by their source.
+    /// Returns the effective configuration of the file at `path` as TOML. References to the
+    /// environment are replaced and defaults filled in. Secrets are shown by their source.
     ///
     /// # Errors
     /// If the file cannot be read, or is invalid. Lists all errors.

@@ -135,8 +135,8 @@ impl Direct {
     }
 
     /// Records the outcome of a call that was counted on `day`, and refunds it if it must not be
-    /// charged. A call stays charged if the client disconnects first, because the tool did its work.
-    /// `status` is 0 if there was no response; `refused` says whether the gateway wrote it.
+    /// charged. A call stays charged if the client disconnects first, because the tool did its
+    /// work. `status` is 0 if there was no response; `refused` says whether the gateway wrote it.
     pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, refused: bool) {
         if status > 0 {
             let refund = is_uncharged(status, refused).then_some(day);
@@ -144,7 +144,8 @@ impl Direct {
         }
     }
 
-    /// Returns how often a state file could not be written, and how many files were damaged at start.
+    /// Returns how often a state file could not be written, and how many files were damaged at
+    /// start.
     pub fn file_failures(&self) -> (u64, u64) {
         self.files.failures()
     }
@@ -157,8 +158,8 @@ impl Direct {
         }
     }
 
-    /// Writes all state for a process that takes over. From then on that process owns the files, and
-    /// `other` carries what is still counted here.
+    /// Writes all state for a process that takes over. From then on that process owns the files,
+    /// and `other` carries what is still counted here.
     ///
     /// # Errors
     /// If a file cannot be written. Nothing has changed then.

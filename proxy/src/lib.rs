@@ -1,8 +1,8 @@
-//! The origin proxy: verifies grants of the edge, or keys in direct mode, and forwards calls to healthy
-//! upstreams.
+//! The origin proxy: verifies grants of the edge, or keys in direct mode, and forwards calls to
+//! healthy upstreams.
 //!
-//! `shared` decides about keys, routes and problems. This crate owns upstreams, probes, retries, limits
-//! and metrics. The crate `transport` carries the bytes.
+//! `shared` decides about keys, routes and problems. This crate owns upstreams, probes, retries,
+//! limits and metrics. The crate `transport` carries the bytes.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod call;

@@ -37,8 +37,8 @@ pub struct ClientLimits {
 /// Number of rate estimators. Each has a mutex, because `Rate` loses its counts, or panics, if two
 /// threads end a second at once (pingora-limits 0.9.1, `maybe_reset`).
 const SHARDS: usize = 16;
-/// Slots of an estimator. With the default of 1,024, collisions in a busy second would throttle innocent
-/// addresses.
+/// Slots of an estimator. With the default of 1,024, collisions in a busy second would throttle
+/// innocent addresses.
 const SLOTS: usize = 1 << 14;
 const HASHES: usize = 4;
 
@@ -56,15 +56,15 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// Reserves one of the address's connections. Returns `None` if the address is at its limit. Dropping
-    /// the permit releases it.
+    /// Reserves one of the address's connections. Returns `None` if the address is at its limit.
+    /// Dropping the permit releases it.
     #[must_use]
     pub fn try_connect(&self, address: IpAddr, config: &ClientConfig) -> Option<AddressPermit> {
         self.connections.try_acquire(network(address), config.connections_per_address)
     }
 
-    /// Reserves one of the slots for connections that receive a refusal before they are closed. Returns
-    /// `None` if all are in use. Dropping the permit releases it.
+    /// Reserves one of the slots for connections that receive a refusal before they are closed.
+    /// Returns `None` if all are in use. Dropping the permit releases it.
     #[must_use]
     pub fn try_refuse(&self) -> Option<RefusalPermit> {
         const MAX_REFUSING: usize = 64;
@@ -72,8 +72,8 @@ impl ClientLimits {
         (self.refusing.fetch_add(1, Ordering::Relaxed) < MAX_REFUSING).then_some(permit)
     }
 
-    /// Reserves one of the key's slots for calls in flight. Returns `None` if the key is at its limit.
-    /// Dropping the guard releases the slot.
+    /// Reserves one of the key's slots for calls in flight. Returns `None` if the key is at its
+    /// limit. Dropping the guard releases the slot.
     #[must_use]
     pub fn try_enter(&self, key: KeyId, config: &ClientConfig) -> Option<Guard> {
         let (guard, count) = self.keys.incr(key, 1);

@@ -22,8 +22,8 @@ struct Arguments {
     /// The configuration file.
     #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration, print warnings and exit: 0 if it is valid, 1 if it cannot be read, 2
-    /// if it has faults.
+    /// Check the configuration, print warnings and exit: 0 if it is valid, 1 if it cannot be read,
+    /// 2 if it has faults.
     #[arg(long)]
     check: bool,
     /// With --check, exit with 2 if there are warnings.
@@ -33,8 +33,8 @@ struct Arguments {
     /// filled in. Secrets are shown by where they come from. The output can be loaded again.
     #[arg(long, conflicts_with_all = ["check", "upgrade"])]
     dump_config: bool,
-    /// Take over from the running proxy through `server.upgrade_socket` without dropping connections;
-    /// start normally if none is running.
+    /// Take over from the running proxy through `server.upgrade_socket` without dropping
+    /// connections; start normally if none is running.
     #[arg(long, conflicts_with = "check")]
     upgrade: bool,
 }
@@ -77,8 +77,8 @@ fn main() -> ExitCode {
     if arguments.check {
         return check(&arguments, &config);
     }
-    // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can change
-    // at run time, so this filter does not limit it.
+    // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
+    // change at run time, so this filter does not limit it.
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Error)
         .filter_module("proxy", log::LevelFilter::Debug)

@@ -1,5 +1,5 @@
-//! The product's decisions about a request, one file for each phase. The transport calls them in the
-//! order of [`Phases`].
+//! The product's decisions about a request, one file for each phase. The transport calls them in
+//! the order of [`Phases`].
 
 mod connection_filter;
 mod fail_to_proxy;

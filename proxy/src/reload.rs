@@ -1,5 +1,5 @@
-//! Reloads the configuration without losing calls: on SIGHUP, and when one of its files has changed.
-//! A file with a fault changes nothing and is reported.
+//! Reloads the configuration without losing calls: on SIGHUP, and when one of its files has
+//! changed. A file with a fault changes nothing and is reported.
 
 mod watch;
 
@@ -29,12 +29,13 @@ pub(crate) struct Reloader {
     watch: Mutex<FileWatch>,
 }
 
-/// The interval at which files are checked. A change is loaded after two checks that see the same file.
+/// The interval at which files are checked. A change is loaded after two checks that see the same
+/// file.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Installs a handler for SIGHUP, which would otherwise end the process. A SIGHUP that arrives before
-/// the [`Reloader`] starts has no effect. No change is lost, because the file was just read and is
-/// watched.
+/// Installs a handler for SIGHUP, which would otherwise end the process. A SIGHUP that arrives
+/// before the [`Reloader`] starts has no effect. No change is lost, because the file was just read
+/// and is watched.
 ///
 /// # Errors
 /// If the handler cannot be installed.
@@ -79,8 +80,8 @@ impl Reloader {
         }
     }
 
-    /// Applies a configuration. New upstreams are probed once before they get calls, so that a pool of
-    /// new upstreams only is available at once.
+    /// Applies a configuration. New upstreams are probed once before they get calls, so that a pool
+    /// of new upstreams only is available at once.
     async fn apply(&self, mut config: Config) -> ReloadOutcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
         let _changing = self.state.changing.lock().await;

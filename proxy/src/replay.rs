@@ -1,5 +1,5 @@
-//! The replay cache: makes each grant usable once. It holds request ids for as long as their grants are
-//! valid.
+//! The replay cache: makes each grant usable once. It holds request ids for as long as their grants
+//! are valid.
 
 use std::{
     collections::HashSet,
@@ -28,7 +28,8 @@ pub enum FirstUse {
     Unknown,
 }
 
-/// The request ids of valid grants that were used. Its size is bounded. It fails closed when it is full.
+/// The request ids of valid grants that were used. Its size is bounded. It fails closed when it is
+/// full.
 #[derive(Debug)]
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
@@ -47,8 +48,8 @@ pub struct ReplayEntry {
 const SHARDS: usize = 64;
 /// Duration of a time slot. The entries of a slot are dropped together.
 const SLOT_MS: u64 = 10_000;
-/// Number of slots in which a valid grant can have been issued: from 30 seconds ago to 30 seconds ahead,
-/// and the current one.
+/// Number of slots in which a valid grant can have been issued: from 30 seconds ago to 30 seconds
+/// ahead, and the current one.
 const SLOTS: usize = (2 * VALID_MS / SLOT_MS) as usize + 1;
 
 /// A part of the cache with a lock of its own: a ring buffer of time slots.
@@ -58,8 +59,8 @@ struct Shard {
     capacity: usize,
 }
 
-/// The requests whose grants were issued within one time slot, by the first half of their ids. The ids
-/// are random and covered by the grant's MAC, so a client cannot choose two with the same half.
+/// The requests whose grants were issued within one time slot, by the first half of their ids. The
+/// ids are random and covered by the grant's MAC, so a client cannot choose two with the same half.
 #[derive(Debug, Default)]
 struct Slot {
     number: u64,
@@ -82,7 +83,8 @@ impl ReplayCache {
             .shard(request)
             .map_or(FirstUse::Unknown, |shard| shard.lock().first_use(request, grant.issued_at, now));
         if let (FirstUse::Yes, Some(other)) = (first_use, &*self.other.load()) {
-            // Fails if the other process has exited or does not keep up. A request never waits for it.
+            // Fails if the other process has exited or does not keep up. A request never waits for
+            // it.
             let entry = ReplayEntry { request, slot: grant.issued_at.0 / SLOT_MS };
             let _sent = other.try_send(entry.to_bytes());
         }

@@ -64,7 +64,8 @@ pub enum RunError {
 }
 
 /// Runs a proxy until it has shut down. `file` is the source of `config`, and is reloaded when it
-/// changes. With `upgrade`, the proxy takes over from the process that listens on the upgrade socket.
+/// changes. With `upgrade`, the proxy takes over from the process that listens on the upgrade
+/// socket.
 ///
 /// # Errors
 /// Returns an error if the proxy cannot start.
@@ -111,8 +112,8 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
         thread::spawn(move || state.access_log.write_until_closed(access_log::WRITE_EVERY, &mut io::stdout()))
     };
     let signals = SignalWatch::new(Arc::clone(&state), reasons, signals);
-    // Pingora's own shutdown sleeps for the whole grace period. The process exits when this function
-    // returns, which is as soon as nothing is in flight.
+    // Pingora's own shutdown sleeps for the whole grace period. The process exits when this
+    // function returns, which is as soon as nothing is in flight.
     thread::spawn(move || server.run(RunArgs { shutdown_signal: Box::new(signals) }));
     if let Ok(first) = reason.recv() {
         shutdown::wait(&state, first, &reason);

@@ -98,8 +98,8 @@ impl State {
         Arc::clone(self.pools.load().of(tool))
     }
 
-    /// Returns true if load balancers should send requests: the process is prepared and not shutting
-    /// down.
+    /// Returns true if load balancers should send requests: the process is prepared and not
+    /// shutting down.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_prepared() && !self.drain.is_announced()

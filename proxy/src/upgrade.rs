@@ -1,7 +1,7 @@
 //! Zero-downtime upgrade: a new process takes over the listening sockets of the running one, and no
 //! call is lost. The old process accepts connections until the new one is ready. Pingora has an
-//! upgrade of its own, but every user of the machine can reach its socket, it waits a fixed time for
-//! the new process, and it passes nothing but sockets.
+//! upgrade of its own, but every user of the machine can reach its socket, it waits a fixed time
+//! for the new process, and it passes nothing but sockets.
 //!
 //! The protocol of the upgrade socket. *New* is the process that was started with `--upgrade`:
 //!
@@ -12,9 +12,10 @@
 //! | old | its state as [`SyncRecord`](record::SyncRecord)s, then [`END`](record::END) | The new process accepts connections. |
 //! | both | every later change as a `SyncRecord`, until the old process has exited | |
 //!
-//! Behind an edge, a record is a request that was seen ([`ReplayEntry`](crate::replay::ReplayEntry)). In direct mode
-//! it is a call that was admitted or has ended ([`CounterEvent`](crate::direct::CounterEvent)). What
-//! was counted before is in the state files, which the old process writes before it sends `END`.
+//! Behind an edge, a record is a request that was seen
+//! ([`ReplayEntry`](crate::replay::ReplayEntry)). In direct mode it is a call that was admitted or
+//! has ended ([`CounterEvent`](crate::direct::CounterEvent)). What was counted before is in the
+//! state files, which the old process writes before it sends `END`.
 
 mod error;
 mod fds;

@@ -3,8 +3,9 @@
 /// The version of the package.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The first 12 digits of the commit, with `-dirty` if files differ from it. `unknown` in builds without
-/// optimization or outside a checkout. `UTG_COMMIT` in the environment of the build overrides it.
+/// The first 12 digits of the commit, with `-dirty` if files differ from it. `unknown` in builds
+/// without optimization or outside a checkout. `UTG_COMMIT` in the environment of the build
+/// overrides it.
 pub const COMMIT: &str = env!("UTG_COMMIT");
 
 /// Version and commit, as `--version` prints them.

@@ -1,4 +1,5 @@
-//! The memory of a million keys in direct mode. It is a binary of its own because it measures the process.
+//! The memory of a million keys in direct mode. It is a binary of its own because it measures the
+//! process.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -71,7 +72,8 @@ fn million_keys_take_at_most_150_bytes_each() {
     drop(few);
     let table = KeyTable::default();
     let before = memory("VmRSS");
-    // Each key makes two calls within the minute, in different quarters of a second. One key in a hundred makes more.
+    // Each key makes two calls within the minute, in different quarters of a second. One key in a
+    // hundred makes more.
     let first = round(&table, KEYS, like, NOW);
     let again = round(&table, KEYS, like, NOW.plus(700));
     for second in 2..9 {

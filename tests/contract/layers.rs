@@ -1,5 +1,5 @@
-//! The structure of the crates: the layers of `shared` that ARCHITECTURE.md lists, import circles, and what the edge and the
-//! proxy depend on.
+//! The structure of the crates: the layers of `shared` that ARCHITECTURE.md lists, import circles,
+//! and what the edge and the proxy depend on.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,8 @@ fn crate_modules(name: &str) -> Vec<Module> {
     modules(&Path::new(ROOT).join(name).join("src")).unwrap()
 }
 
-/// Returns the layers of `shared` as ARCHITECTURE.md lists them: each top-level module with the number of its layer.
+/// Returns the layers of `shared` as ARCHITECTURE.md lists them: each top-level module with the
+/// number of its layer.
 fn layers() -> BTreeMap<String, usize> {
     let text = read("ARCHITECTURE.md");
     let (_, section) = text.split_once("**`shared/`** decides.").unwrap();

@@ -44,7 +44,8 @@ fn answer(row: &Vector, live: &str) -> Response {
     Response { status, headers, body: body.into_bytes(), complete: true }
 }
 
-/// What both shells do in this order. The headers of a preflight, or nothing for a call that goes on to a tool.
+/// What both shells do in this order. The headers of a preflight, or nothing for a call that goes
+/// on to a tool.
 fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
     let (route, _query) = Route::read(&request.method, &request.target)?;
     let head = Head::read(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))?;

@@ -69,8 +69,8 @@ fn fresh_key_is_admitted_while_kv_reports_it_absent() {
     }
 }
 
-/// A meter admits a key without a record only within an hour of its issue. This one is two hours old
-/// and has no record, so it is 401 only once KV can say so.
+/// A meter admits a key without a record only within an hour of its issue. This one is two hours
+/// old and has no record, so it is 401 only once KV can say so.
 #[test]
 fn failed_kv_is_503_for_a_key_that_only_kv_could_know() {
     let world = World::start();
@@ -158,8 +158,8 @@ fn rotation_reads_kv_once_and_asks_the_meter_once() {
         assert_eq!(Request { method: method.to_owned(), ..request }.send(world.edge.addr).status, 200);
     };
     request("PATCH", &format!("/v1/keys/{id}"));
-    // Issuing asks the meter of the client's address whether the admin secret may be tried. Each other
-    // administrative call asks that, and the key's meter once.
+    // Issuing asks the meter of the client's address whether the admin secret may be tried. Each
+    // other administrative call asks that, and the key's meter once.
     wait_for(PROBE_BOUND, || (world.faults.count(METER) == 1 + 2).then_some(()));
     let read = world.faults.count(KV_GET);
     let rotate = Request::new("POST", &format!("/v1/keys/{id}/rotate")).header("Authorization", &bearer);
@@ -226,7 +226,8 @@ fn calls_before_and_after_a_meter_restart_admit_exactly_100() {
     assert!(world.faults.count(METER) > asked, "the meter was asked after its restart");
 }
 
-/// A lease whose response the restart destroys counts as spent (docs/limits.md), so fewer calls may pass, and never more.
+/// A lease whose response the restart destroys counts as spent (docs/limits.md), so fewer calls may
+/// pass, and never more.
 #[test]
 fn meter_restart_during_parallel_calls_admits_at_most_100() {
     let world = World::start();

@@ -84,8 +84,8 @@ fn judge(record: &KeyRecord, key: &str) -> Result<(), KeyError> {
     record.check(&ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap(), now())
 }
 
-/// Each appears with its newest record. A key whose text says everything does not appear, and a page
-/// holds no secret and no holder.
+/// Each appears with its newest record. A key whose text says everything does not appear, and a
+/// page holds no secret and no holder.
 #[test]
 fn changed_keys_appear_once_in_the_order_of_their_changes() {
     let edge = Edge::start(NOWHERE);
@@ -216,7 +216,8 @@ fn feed_pages_follow_each_other_without_a_gap() {
     assert_eq!((ids(&third), third.more), (vec![issued[6].clone(), issued[0].clone()], false));
 }
 
-/// A revocation holds at the edge meanwhile. A key that needs the feed is neither issued nor stored.
+/// A revocation holds at the edge meanwhile. A key that needs the feed is neither issued nor
+/// stored.
 #[test]
 fn failed_feed_delays_changes_and_loses_none() {
     let faults = Faults::start();

@@ -121,8 +121,8 @@ fn silent_origin_is_passed_over_and_then_tried_last() {
     assert_eq!(pair.first.arrivals().len(), tried, "its silence is remembered");
 }
 
-/// A load balancer in front of a proxy responds by itself. It may have passed a POST on before, so that
-/// is not retried; a GET is.
+/// A load balancer in front of a proxy responds by itself. It may have passed a POST on before, so
+/// that is not retried; a GET is.
 #[test]
 fn response_without_proof_is_503_origin_invalid() {
     for status in ["200 OK", "403 Forbidden", "502 Bad Gateway"] {

@@ -159,8 +159,8 @@ fn response_over_https_has_strict_transport_security() {
     assert_eq!(asked("http://api.example.com/healthz").header("strict-transport-security"), None);
 }
 
-/// Applications behind a proxy trust some of these to name the client or the target. The others concern
-/// the client's connection only.
+/// Applications behind a proxy trust some of these to name the client or the target. The others
+/// concern the client's connection only.
 #[test]
 fn trusted_and_nominated_headers_do_not_leave_the_edge() {
     let origin = Origin::good("{}");

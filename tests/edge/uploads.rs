@@ -151,7 +151,8 @@ fn upload_broken_after_an_early_response_is_cut_at_the_origin() {
     }
 }
 
-/// The edge cannot know afterwards how much of a POST reached an origin, so it probes the origin first.
+/// The edge cannot know afterwards how much of a POST reached an origin, so it probes the origin
+/// first.
 #[test]
 fn post_passes_over_an_origin_silent_to_a_probe() {
     let large = format!("\"{}\"", "x".repeat(3_000_000));

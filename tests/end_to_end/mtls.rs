@@ -1,4 +1,5 @@
-//! An edge that proves to proxies who it is, by the client certificate of the binding `ORIGIN_CERT`.
+//! An edge that proves to proxies who it is, by the client certificate of the binding
+//! `ORIGIN_CERT`.
 
 use std::fs;
 

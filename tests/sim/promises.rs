@@ -1,4 +1,5 @@
-//! What the limits promise in worlds as they are met: the figures of the table, and clients that obey headers.
+//! What the limits promise in worlds as they are met: the figures of the table, and clients that
+//! obey headers.
 
 use shared::{meter::Change, tier::Tier};
 use tests::sim::{Demand, Faults, Limiter, Outcome, Pace, Scenario, named, run, table};
@@ -65,7 +66,8 @@ fn client(tier: Tier, pace: Pace, isolates: usize) -> Scenario {
 
 #[test]
 fn client_paced_by_headers_gets_its_quota_without_a_refusal() {
-    // Through several isolates each sees a part of the calls only, and what is lent to one is no other's.
+    // Through several isolates each sees a part of the calls only, and what is lent to one is no
+    // other's.
     for (isolates, share) in [(1, 0.99), (2, 0.98), (8, 0.95)] {
         for tier in Tier::ALL {
             for seed in 1..=3 {

@@ -1,4 +1,5 @@
-//! Thousands of random scenarios. `SIM_SEED=n` plays one of them and prints it; `SIM_SEEDS=n` plays so many.
+//! Thousands of random scenarios. `SIM_SEED=n` plays one of them and prints it; `SIM_SEEDS=n` plays
+//! so many.
 
 use std::{env, thread};
 

@@ -94,8 +94,8 @@ impl Request {
         self.own_header("Host").unwrap_or(HOST)
     }
 
-    /// Sends the request on a new connection, which it asks to close, with `to` as its `Host` unless it has one. Blocks
-    /// until the whole response has arrived.
+    /// Sends the request on a new connection, which it asks to close, with `to` as its `Host`
+    /// unless it has one. Blocks until the whole response has arrived.
     ///
     /// # Panics
     /// If the connection ends without a response.

@@ -39,7 +39,8 @@ impl Http2Client {
         self.try_send(request).await.expect("a response")
     }
 
-    /// Sends a request with its body. Returns an error if the peer resets the stream or closes the connection.
+    /// Sends a request with its body. Returns an error if the peer resets the stream or closes the
+    /// connection.
     pub async fn try_send(&self, request: &Request) -> Result<Response, h2::Error> {
         let head = head(request).expect("a request that HTTP/2 can express");
         let mut sender = self.send.clone().ready().await?;

@@ -1,4 +1,5 @@
-//! The import graph of a crate, read from its source: which module names which other one, and the circles among them.
+//! The import graph of a crate, read from its source: which module names which other one, and the
+//! circles among them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,8 +14,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 pub struct Module {
     /// The path from the crate's root: `key::record`; empty for the root.
     pub name: String,
-    /// Paths of other modules, as deep as they are modules. Code under `#[cfg(test)]` does not count, nor do re-exports
-    /// (`pub use`) of a module's own children.
+    /// Paths of other modules, as deep as they are modules. Code under `#[cfg(test)]` does not
+    /// count, nor do re-exports (`pub use`) of a module's own children.
     pub imports: BTreeSet<String>,
 }
 
@@ -152,7 +153,8 @@ fn without_tests(stream: TokenStream) -> Vec<TokenTree> {
     kept
 }
 
-/// Returns every path that begins with `crate`, `super` or `self`, and every path of a `use`, those within braces too.
+/// Returns every path that begins with `crate`, `super` or `self`, and every path of a `use`, those
+/// within braces too.
 fn paths(tokens: &[TokenTree]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (place, token) in tokens.iter().enumerate() {

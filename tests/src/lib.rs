@@ -1,5 +1,6 @@
-//! The test harness of the workspace: the real parts as processes, clients that send exact bytes, fake tools and
-//! origins, and the table of vectors. The tests of `tests/` and of `proxy/tests/` both use it.
+//! The test harness of the workspace: the real parts as processes, clients that send exact bytes,
+//! fake tools and origins, and the table of vectors. The tests of `tests/` and of `proxy/tests/`
+//! both use it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

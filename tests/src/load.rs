@@ -48,7 +48,8 @@ impl Load {
         Self { shared, workers }
     }
 
-    /// Signs with another secret. Waits until no call with a grant of the previous secret is in flight.
+    /// Signs with another secret. Waits until no call with a grant of the previous secret is in
+    /// flight.
     pub async fn sign_with(&self, secret: &str) {
         secret.clone_into(&mut self.shared.secret.lock());
         self.progress().await;

@@ -1,5 +1,5 @@
-//! A fake origin that behaves as a test says and records its requests. Like a proxy it proves its responses, unless
-//! the test wants another server in its place.
+//! A fake origin that behaves as a test says and records its requests. Like a proxy it proves its
+//! responses, unless the test wants another server in its place.
 
 use std::{
     io::{Read, Write},
@@ -39,7 +39,8 @@ pub struct Arrival {
 pub enum OriginBehavior {
     /// Responds with these bytes. `{id}` stands for the id of the request.
     Respond(Vec<u8>),
-    /// Responds without the proof of a proxy, as a load balancer in front of one does. Probes reach the proxy.
+    /// Responds without the proof of a proxy, as a load balancer in front of one does. Probes reach
+    /// the proxy.
     Unproven(Vec<u8>),
     /// Responds so to everything, probes too, as a web server that is not a proxy does.
     Foreign(Vec<u8>),
@@ -51,7 +52,8 @@ pub enum OriginBehavior {
     HangUpAfter(usize),
     /// Accepts the connection and sends nothing.
     Silent,
-    /// Sends every piece of the body back as it arrives. The first one follows the head of the response.
+    /// Sends every piece of the body back as it arrives. The first one follows the head of the
+    /// response.
     Echo,
 }
 

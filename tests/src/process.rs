@@ -19,7 +19,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`. Blocks until `ready` returns a value for a line of the output, and returns that value.
+    /// Starts `command`. Blocks until `ready` returns a value for a line of the output, and returns
+    /// that value.
     ///
     /// # Panics
     /// If the process exits before that. The message contains its output.
@@ -44,7 +45,8 @@ impl Process {
         (process, first)
     }
 
-    /// Returns the output so far, of stdout and stderr. It is complete once the exit of the process was awaited.
+    /// Returns the output so far, of stdout and stderr. It is complete once the exit of the process
+    /// was awaited.
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
@@ -116,8 +118,8 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Returns the path of a binary of the workspace that was built with the same profile as this program. Tests lie in
-/// `deps` beside the binaries.
+/// Returns the path of a binary of the workspace that was built with the same profile as this
+/// program. Tests lie in `deps` beside the binaries.
 pub fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let beside = own.parent().unwrap();

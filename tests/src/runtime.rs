@@ -1,5 +1,6 @@
-//! The runtime of fake servers and blocking clients. It is not the runtime of a test, so a test that blocks its thread,
-//! for example while a process starts, does not keep a fake tool from responding to probes.
+//! The runtime of fake servers and blocking clients. It is not the runtime of a test, so a test
+//! that blocks its thread, for example while a process starts, does not keep a fake tool from
+//! responding to probes.
 
 use std::{net::SocketAddr, sync::LazyLock};
 

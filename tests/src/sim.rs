@@ -1,12 +1,14 @@
-//! A deterministic simulator of the limits: isolates, networks and one key's meter, with the code that runs in
-//! production ([`shared::lease_cache`], [`shared::meter`]), in simulated time.
+//! A deterministic simulator of the limits: isolates, networks and one key's meter, with the code
+//! that runs in production ([`shared::lease_cache`], [`shared::meter`]), in simulated time.
 //!
-//! All randomness comes from one seed, so a run is reproduced by its number. Around the two state machines the
-//! simulator plays their shells and the world: messages that are late, lost, duplicated or overtaken, a retry and
-//! a deadline, timers, isolates that crash, an object that restarts from its last stored row, clocks that disagree
-//! and step, records that change, and tools that fail.
+//! All randomness comes from one seed, so a run is reproduced by its number. Around the two state
+//! machines the simulator plays their shells and the world: messages that are late, lost,
+//! duplicated or overtaken, a retry and a deadline, timers, isolates that crash, an object that
+//! restarts from its last stored row, clocks that disagree and step, records that change, and tools
+//! that fail.
 //!
-//! `make sim` prints the table of the named scenarios. `tests/sim` checks the promises in thousands of random ones.
+//! `make sim` prints the table of the named scenarios. `tests/sim` checks the promises in thousands
+//! of random ones.
 
 mod client;
 mod clock;

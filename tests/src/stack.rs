@@ -84,8 +84,8 @@ impl Edge {
         Self::run(origins, None, variables)
     }
 
-    /// Starts the worker with a client certificate for origins. It trusts origins with a certificate of `authority`. All
-    /// three are PEM files.
+    /// Starts the worker with a client certificate for origins. It trusts origins with a
+    /// certificate of `authority`. All three are PEM files.
     pub fn start_with_certificate(origins: &str, certificate: &str, key: &str, authority: &str) -> Self {
         let options = ["--origin-cert", certificate, "--origin-key", key, "--origin-ca", authority];
         Self::launch(origins, None, &options)

@@ -39,7 +39,8 @@ pub enum ToolBehavior {
     Wait,
 }
 
-/// A tool on its own port. It serves to the end of the test process, even after this handle is dropped.
+/// A tool on its own port. It serves to the end of the test process, even after this handle is
+/// dropped.
 pub struct FakeTool {
     pub address: SocketAddr,
     shared: Arc<Shared>,

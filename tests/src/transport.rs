@@ -1,7 +1,8 @@
 //! The transport of the proxy under test, and the table of the differences between the transports.
 //!
-//! The suite runs on the transport that the environment variable `UTG_TEST_TRANSPORT` names: `relay`, which is the
-//! default, or `pingora-proxy`. A test that is about a difference says so in one of three ways:
+//! The suite runs on the transport that the environment variable `UTG_TEST_TRANSPORT` names:
+//! `relay`, which is the default, or `pingora-proxy`. A test that is about a difference says so in
+//! one of three ways:
 //!
 //! - [`differs`] returns the value that the transport under test is documented to show. The test asserts it on both.
 //! - [`only_on_relay`] panics on another transport. `scripts/test.sh` leaves out the tests that the table names, so such
@@ -49,7 +50,8 @@ impl Transport {
         }
     }
 
-    /// Returns the line of the section `[server]` that selects this transport. The default transport has none.
+    /// Returns the line of the section `[server]` that selects this transport. The default
+    /// transport has none.
     pub(crate) const fn setting(self) -> &'static str {
         match self {
             Self::Relay => "",
@@ -79,7 +81,8 @@ pub fn known(difference: &'static str) -> &'static str {
     difference
 }
 
-/// Asserts that the transport under test is the relay. Must be the first line of a test that the row `difference` names.
+/// Asserts that the transport under test is the relay. Must be the first line of a test that the
+/// row `difference` names.
 ///
 /// # Panics
 /// If the transport is another one, or the table has no such row.

@@ -1,5 +1,5 @@
-//! The table of vectors: a request and the response that it must get from `shared`, from the built worker and from the
-//! proxy binary alike. A new rule is a new row in `tests/vectors/`.
+//! The table of vectors: a request and the response that it must get from `shared`, from the built
+//! worker and from the proxy binary alike. A new rule is a new row in `tests/vectors/`.
 
 use std::{collections::BTreeMap, fs};
 
@@ -18,7 +18,8 @@ pub struct Vector {
     pub name: String,
     pub request: VectorRequest,
     pub answer: Expected,
-    /// The boundaries at which the row holds: all unless it lists them, with the reason in `because`.
+    /// The boundaries at which the row holds: all unless it lists them, with the reason in
+    /// `because`.
     #[serde(default = "Boundary::all")]
     pub at: Vec<Boundary>,
     /// Differences of a boundary. Anything not listed is as in `answer`.

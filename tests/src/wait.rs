@@ -1,4 +1,5 @@
-//! Waiting for conditions. A test polls a condition until it holds, and never sleeps for a fixed time instead.
+//! Waiting for conditions. A test polls a condition until it holds, and never sleeps for a fixed
+//! time instead.
 
 use std::{
     thread,

@@ -37,7 +37,8 @@ pub struct DirectConfig {
     pub state: PathBuf,
     /// The issuer of keys.
     pub authority: Authority,
-    /// The base URL in documents for clients, without a trailing slash. That of the request if `None`.
+    /// The base URL in documents for clients, without a trailing slash. That of the request if
+    /// `None`.
     pub public_url: Option<String>,
     /// Whether a load balancer or tunnel terminates TLS in front of the proxy.
     pub behind_tls: bool,

@@ -5,8 +5,8 @@ use transport::downstream::Transport;
 use super::{Authority, Callers, Config};
 
 impl Config {
-    /// Replaces the settings that need a restart by those of the running configuration. Returns the keys
-    /// whose values differ.
+    /// Replaces the settings that need a restart by those of the running configuration. Returns the
+    /// keys whose values differ.
     #[must_use]
     pub fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
         let server = &mut self.server;

@@ -58,7 +58,8 @@ pub enum DisabledUntil {
 /// The settings that `[defaults]` has for every pool and a pool can override.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// The prefix of `/{action}` in requests to the tool. Empty, or a path without a trailing slash.
+    /// The prefix of `/{action}` in requests to the tool. Empty, or a path without a trailing
+    /// slash.
     pub path: String,
     /// Maximum size of a request body, in bytes.
     pub max_body: u64,

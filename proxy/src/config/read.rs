@@ -86,8 +86,8 @@ fn callers(root: &mut Section<'_>) -> Option<Callers> {
     callers
 }
 
-/// Returns every key in its general form, such as `pools.{tool}.upstreams`: the keys that the reader
-/// reads if each section is present.
+/// Returns every key in its general form, such as `pools.{tool}.upstreams`: the keys that the
+/// reader reads if each section is present.
 pub(super) fn keys() -> BTreeSet<String> {
     let text = Tool::ALL.map(|tool| format!("[pools.{tool}]\nupstreams = [{{}}]\n")).concat();
     let faults = FaultSink::new(&text);

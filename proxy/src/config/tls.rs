@@ -1,5 +1,5 @@
-//! The settings of TLS towards clients and upstreams. Certificates are loaded with the file, so that
-//! their errors are reported together with all others.
+//! The settings of TLS towards clients and upstreams. Certificates are loaded with the file, so
+//! that their errors are reported together with all others.
 
 use tokio_rustls::rustls::pki_types::ServerName;
 

@@ -15,8 +15,8 @@ use shared::{
 #[derive(Default)]
 pub(super) struct AdminAttempts(Mutex<HashMap<String, Usage>>);
 
-/// Maximum number of addresses with a counter of their own. The others share one, which bounds memory
-/// and still limits guessing.
+/// Maximum number of addresses with a counter of their own. The others share one, which bounds
+/// memory and still limits guessing.
 const MAX_ADDRESSES: usize = 10_000;
 
 impl AdminAttempts {

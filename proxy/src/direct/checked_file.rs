@@ -39,8 +39,8 @@ impl Kind {
         format!("{} {length:020} {checksum:08x}\n", self.as_str())
     }
 
-    /// Returns true if this is the first line of a file with this payload. The length may have fewer
-    /// leading zeros.
+    /// Returns true if this is the first line of a file with this payload. The length may have
+    /// fewer leading zeros.
     fn begins(self, line: &[u8], payload: &[u8]) -> bool {
         let parts = || {
             let (rest, checksum) = std::str::from_utf8(line).ok()?.strip_suffix('\n')?.rsplit_once(' ')?;

@@ -1,5 +1,6 @@
-//! An open-addressing hash table from key id to counter. A slot holds a 32-bit tag and an index into
-//! chunks of 64 entries, so growth never moves counters and a lookup costs about two cache misses.
+//! An open-addressing hash table from key id to counter. A slot holds a 32-bit tag and an index
+//! into chunks of 64 entries, so growth never moves counters and a lookup costs about two cache
+//! misses.
 
 use std::num::NonZeroU32;
 

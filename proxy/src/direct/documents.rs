@@ -11,8 +11,8 @@ use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
 use shared::{headers::tokens, problem::Code, response::Response};
 
-/// A document that contains its address changes with the `Host` of the request, which any client can
-/// choose. So it is compressed again at most once in this time.
+/// A document that contains its address changes with the `Host` of the request, which any client
+/// can choose. So it is compressed again at most once in this time.
 const MIN_AGE: Duration = Duration::from_secs(1);
 
 /// A document of the gateway.
@@ -37,8 +37,8 @@ struct Compressed {
     begun: Instant,
 }
 
-/// A response, with its gzip-compressed body if it is sent compressed. It may hold a key and must not
-/// be printed.
+/// A response, with its gzip-compressed body if it is sent compressed. It may hold a key and must
+/// not be printed.
 pub struct Reply {
     /// The status, headers and plain body.
     pub response: Response,
@@ -80,8 +80,8 @@ impl Documents {
         }
     }
 
-    /// Returns the gzip-compressed document. Returns `None` if another text of it was compressed less
-    /// than [`MIN_AGE`] ago.
+    /// Returns the gzip-compressed document. Returns `None` if another text of it was compressed
+    /// less than [`MIN_AGE`] ago.
     fn compressed(&self, document: Document, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
         let mut kept = self.0.lock();
         match kept.get(&document) {

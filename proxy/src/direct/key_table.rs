@@ -58,8 +58,8 @@ impl Default for KeyTable {
 }
 
 impl KeyTable {
-    /// Decides whether a call is admitted, and counts it if it is. A key that must not be used takes
-    /// no memory.
+    /// Decides whether a call is admitted, and counts it if it is. A key that must not be used
+    /// takes no memory.
     ///
     /// # Errors
     /// If the key must not be used.
@@ -76,8 +76,8 @@ impl KeyTable {
         })
     }
 
-    /// Records the outcome of an admitted call. `refund` is the day it was counted on, if the call is
-    /// not charged.
+    /// Records the outcome of an admitted call. `refund` is the day it was counted on, if the call
+    /// is not charged.
     pub fn record_outcome(
         &self,
         id: &KeyId,
@@ -207,8 +207,8 @@ impl KeyTable {
         self.write_and(now, out, |_shard| {})
     }
 
-    /// Writes all counters like [`KeyTable::write`], and sends exactly the counter events that follow
-    /// to another process.
+    /// Writes all counters like [`KeyTable::write`], and sends exactly the counter events that
+    /// follow to another process.
     ///
     /// # Errors
     /// If writing to `out` fails. The other process gets the events of some shards then.
@@ -238,8 +238,8 @@ impl KeyTable {
         Ok(())
     }
 
-    /// Restores the counters that [`KeyTable::write`] wrote and returns their number. Returns `None`
-    /// and restores nothing if the bytes are malformed.
+    /// Restores the counters that [`KeyTable::write`] wrote and returns their number. Returns
+    /// `None` and restores nothing if the bytes are malformed.
     pub fn restore(&self, bytes: &[u8]) -> Option<usize> {
         let mut count = 0;
         let mut rest = bytes;

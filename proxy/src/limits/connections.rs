@@ -1,4 +1,5 @@
-//! The number of open connections per address. It is exact, because a wrong refusal shuts a client out.
+//! The number of open connections per address. It is exact, because a wrong refusal shuts a client
+//! out.
 
 use std::{
     collections::HashMap,

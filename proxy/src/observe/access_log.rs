@@ -1,5 +1,5 @@
-//! The access log: one line of JSON per request. Requests append to a buffer in memory and never wait for
-//! the reader of the log. If it does not keep up, lines are dropped and counted.
+//! The access log: one line of JSON per request. Requests append to a buffer in memory and never
+//! wait for the reader of the log. If it does not keep up, lines are dropped and counted.
 
 mod line;
 
@@ -111,8 +111,8 @@ impl AccessLog {
         self.wake_writer();
     }
 
-    /// Writes lines at least once per interval until the log is closed and empty. Blocks, so it needs a
-    /// thread of its own.
+    /// Writes lines at least once per interval until the log is closed and empty. Blocks, so it
+    /// needs a thread of its own.
     pub fn write_until_closed(&self, every: Duration, out: &mut impl Write) {
         self.writer.get_or_init(thread::current);
         let mut taken = Vec::new();
@@ -210,7 +210,8 @@ mod tests {
         log.add(&line());
         thread::scope(|scope| {
             scope.spawn(|| log.write_until_closed(Duration::from_secs(3_600), &mut Pipe(sender)));
-            // The first line is written at once. From now on the writer waits for a wake-up, or an hour.
+            // The first line is written at once. From now on the writer waits for a wake-up, or an
+            // hour.
             let length = receiver.recv().unwrap();
             (0..=WRITE_AT / length).for_each(|_| log.add(&line()));
             let woken = receiver.recv_timeout(Duration::from_secs(20));

@@ -1,5 +1,5 @@
-//! Metrics for operators. Label values come from the code and the configuration, never from a request,
-//! so that no client can add a series.
+//! Metrics for operators. Label values come from the code and the configuration, never from a
+//! request, so that no client can add a series.
 
 mod config;
 mod keys;
@@ -192,8 +192,8 @@ impl Metrics {
         self.tls.record_http2_close(reason);
     }
 
-    /// Updates the gauges from the state of the process, and returns all metrics in the text format of
-    /// Prometheus.
+    /// Updates the gauges from the state of the process, and returns all metrics in the text format
+    /// of Prometheus.
     ///
     /// # Errors
     /// Returns an error if a metric cannot be encoded.

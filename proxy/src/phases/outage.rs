@@ -9,8 +9,8 @@ use shared::{
 use crate::{observe::metrics::LimitKind, state::State, upstreams::Pool};
 use transport::{clock::Monotonic, hooks::Cause};
 
-/// Returns the problem of an upstream that failed before its response began. All are 503: to the client it is the tool
-/// that is not available (spec section 7).
+/// Returns the problem of an upstream that failed before its response began. All are 503: to the
+/// client it is the tool that is not available (spec section 7).
 #[must_use]
 pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: Execution) -> Problem {
     let (code, proxy_error, what) = match cause {

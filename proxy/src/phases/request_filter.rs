@@ -144,8 +144,9 @@ fn call_tool<'a>(
     }
 }
 
-/// Checks a call against the limits of its pool, and reserves one of the key's slots for calls in flight.
-/// Refuses a call with a body before its body is received if no upstream could serve it now.
+/// Checks a call against the limits of its pool, and reserves one of the key's slots for calls in
+/// flight. Refuses a call with a body before its body is received if no upstream could serve it
+/// now.
 fn check(
     state: &State,
     clients: &ClientConfig,
@@ -176,7 +177,8 @@ fn trace(raw: &RawHead<'_>) -> Option<Box<str>> {
     shared::trace::trace_id(parent).map(Box::from)
 }
 
-/// Returns the proof for the response to a probe of the edge. Returns `None` if the probe has no request id.
+/// Returns the proof for the response to a probe of the edge. Returns `None` if the probe has no
+/// request id.
 fn probe_proof(state: &State, raw: &RawHead<'_>) -> Option<Proof> {
     let id = std::str::from_utf8(raw.only(REQUEST_ID).ok().flatten()?).ok().and_then(RequestId::parse)?;
     match &state.mode {
@@ -188,8 +190,8 @@ fn probe_proof(state: &State, raw: &RawHead<'_>) -> Option<Proof> {
     }
 }
 
-/// Returns true if a request came over TLS, in direct mode: to this proxy, or to a load balancer in front
-/// of it.
+/// Returns true if a request came over TLS, in direct mode: to this proxy, or to a load balancer in
+/// front of it.
 pub(super) fn is_secure(state: &State, is_tls: bool) -> bool {
     state.mode.is_direct() && (is_tls || state.mode.is_behind_tls())
 }

@@ -63,8 +63,9 @@ pub(super) fn error_while_proxy(
     }
 }
 
-/// Chooses the upstream of a retry, and spends the retry budget. Returns `None` unless the request was
-/// not processed or its method is idempotent, its response has not begun, and time and budget allow.
+/// Chooses the upstream of a retry, and spends the retry budget. Returns `None` unless the request
+/// was not processed or its method is idempotent, its response has not begun, and time and budget
+/// allow.
 fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure) -> Option<Attempt> {
     let is_safe = failure.kind == FailureKind::Unprocessed || call.is_idempotent();
     let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
@@ -91,7 +92,8 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
     upstream_peer::next(call, now)
 }
 
-/// Returns true if the failure does not count against the upstream. The call goes to it again at once.
+/// Returns true if the failure does not count against the upstream. The call goes to it again at
+/// once.
 const fn is_free_retry(call: &Call, kind: FailureKind) -> bool {
     match kind {
         FailureKind::Failed => false,

@@ -1,4 +1,5 @@
-//! The response head of the tool: outlier detection, the charge of the key, and the headers for the client.
+//! The response head of the tool: outlier detection, the charge of the key, and the headers for the
+//! client.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Detects changed files by polling their metadata. It works on every file system, and for all ways of
-//! changing a file: writing in place, renaming over it (editors, configuration management) and
+//! Detects changed files by polling their metadata. It works on every file system, and for all ways
+//! of changing a file: writing in place, renaming over it (editors, configuration management) and
 //! switching a symbolic link (Kubernetes).
 
 use std::{
@@ -48,8 +48,8 @@ impl FileWatch {
         self.files.iter().skip(1).eq(others)
     }
 
-    /// Checks the files. Returns true if one differs from the version that was read and none has changed
-    /// since the last check. This way a file is not loaded while it is being written.
+    /// Checks the files. Returns true if one differs from the version that was read and none has
+    /// changed since the last check. This way a file is not loaded while it is being written.
     pub(super) fn poll_changed(&mut self) -> bool {
         let now = versions(&self.files);
         let is_stable = now == self.seen;

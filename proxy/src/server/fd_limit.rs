@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit of open files to its maximum, and returns it. Many systems start processes with a
-/// low limit, because of programs that use `select`.
+/// Raises the limit of open files to its maximum, and returns it. Many systems start processes with
+/// a low limit, because of programs that use `select`.
 #[must_use]
 pub(super) fn raise() -> usize {
     let limit = getrlimit(Resource::Nofile);

@@ -1,5 +1,5 @@
-//! Listening sockets. They are bound before anything else starts, so that a port in use is an error at
-//! once, and a port that the system chose can be announced.
+//! Listening sockets. They are bound before anything else starts, so that a port in use is an error
+//! at once, and a port that the system chose can be announced.
 
 use std::{
     io,
@@ -77,8 +77,8 @@ pub(crate) struct BoundService<A> {
 }
 
 impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
-    /// Returns the service of `app`. It accepts connections when `open` is true. `threads` defaults to the
-    /// number of the server.
+    /// Returns the service of `app`. It accepts connections when `open` is true. `threads` defaults
+    /// to the number of the server.
     #[must_use]
     pub(crate) fn new(
         app: A,
@@ -88,8 +88,8 @@ impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
         threads: Option<usize>,
     ) -> Self {
         let mut service = Listening::new(socket.service.to_owned(), app);
-        // Measured: Pingora's read buffer takes 64 KiB per connection, also while it is idle, and its write
-        // buffer copies every response. The transport has its own buffers.
+        // Measured: Pingora's read buffer takes 64 KiB per connection, also while it is idle, and
+        // its write buffer copies every response. The transport has its own buffers.
         let buffers = L4BufferSettings::unbuffered();
         service.add_listener(ListenerConfig::tcp(socket.address.to_string()).l4_buffer(buffers));
         service.threads = threads;

@@ -1,4 +1,5 @@
-//! Graceful shutdown: exit signals, the delay before draining, and the wait until nothing is in flight.
+//! Graceful shutdown: exit signals, the delay before draining, and the wait until nothing is in
+//! flight.
 
 use std::{
     io,
@@ -37,11 +38,12 @@ pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<
     let begun = Instant::now();
     let deadline = || begun + state.config.load().server.grace;
     if reason == ShutdownReason::Upgraded {
-        // Until the sockets are closed here, connections are still accepted, and counted a moment later.
+        // Until the sockets are closed here, connections are still accepted, and counted a moment
+        // later.
         if wait_until(|| state.drain.listeners() == 0, deadline(), next) {
             let settled = Instant::now() + SETTLE;
-            // Each open connection may send one more request and is closed after its response. Closing
-            // it earlier could drop a request that is already in transit.
+            // Each open connection may send one more request and is closed after its response.
+            // Closing it earlier could drop a request that is already in transit.
             let is_idle = || state.drain.requests() == 0 && state.drain.connections() == 0;
             let _idle = wait_until(|| Instant::now() >= settled && is_idle(), deadline(), next);
         }
@@ -54,7 +56,8 @@ pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<
     }
 }
 
-/// Polls a condition. Returns false if the deadline passes or another shutdown reason arrives first.
+/// Polls a condition. Returns false if the deadline passes or another shutdown reason arrives
+/// first.
 fn wait_until(is_done: impl Fn() -> bool, deadline: Instant, next: &mpsc::Receiver<ShutdownReason>) -> bool {
     while !is_done() {
         if Instant::now() >= deadline || next.recv_timeout(POLL_EVERY).is_ok() {
@@ -71,8 +74,8 @@ pub(super) struct ExitSignals {
 }
 
 impl ExitSignals {
-    /// Installs the handlers. From now on a signal is queued. Without this, one that arrives during the
-    /// start would kill the process, and lose what it has counted.
+    /// Installs the handlers. From now on a signal is queued. Without this, one that arrives during
+    /// the start would kill the process, and lose what it has counted.
     pub(super) fn catch() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(async {
@@ -89,7 +92,8 @@ impl ExitSignals {
     }
 }
 
-/// Pingora's view of shutdown: starts the drain at the first signal and reports each signal as a reason.
+/// Pingora's view of shutdown: starts the drain at the first signal and reports each signal as a
+/// reason.
 pub(super) struct SignalWatch {
     state: Arc<State>,
     reasons: mpsc::Sender<ShutdownReason>,
@@ -109,7 +113,8 @@ impl SignalWatch {
 
 #[async_trait]
 impl ShutdownSignalWatch for SignalWatch {
-    /// Returns when Pingora must close its sockets: the process drains, or another one has taken over.
+    /// Returns when Pingora must close its sockets: the process drains, or another one has taken
+    /// over.
     async fn recv(&self) -> ShutdownSignal {
         // Pingora calls this once.
         if let Some(signals) = self.signals.lock().take() {
@@ -154,8 +159,8 @@ enum DelayEnd {
     Superseded,
 }
 
-/// Keeps serving for `server.drain_delay` while `/readyz` fails, so that load balancers stop sending
-/// connections first.
+/// Keeps serving for `server.drain_delay` while `/readyz` fails, so that load balancers stop
+/// sending connections first.
 async fn delay_drain(state: &State, next_signal: impl Future<Output = ()>) -> DelayEnd {
     let delay = state.config.load().server.drain_delay;
     if delay.is_zero() || state.drain.has_begun() {

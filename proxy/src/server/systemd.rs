@@ -39,7 +39,8 @@ pub(super) struct Notifier {
 }
 
 impl Manager {
-    /// Returns the socket with the address in `NOTIFY_SOCKET`: a path, or an abstract name after `@`.
+    /// Returns the socket with the address in `NOTIFY_SOCKET`: a path, or an abstract name after
+    /// `@`.
     ///
     /// # Errors
     /// Returns an error if the address is neither.

@@ -31,8 +31,8 @@ use crate::{
 };
 use transport::drain::{InFlightGuard, Phase};
 
-/// The background service that takes over from the old process, if there is one, and then waits for a
-/// new process.
+/// The background service that takes over from the old process, if there is one, and then waits for
+/// a new process.
 pub(crate) struct UpgradeService {
     state: Arc<State>,
     /// Taken when the service starts.
@@ -60,8 +60,8 @@ struct NewProcess {
 const READY_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl UpgradeService {
-    /// Returns the service of a process with these sockets. It sets `open` when connections are to be
-    /// accepted, and sends a reason to `reasons` when another process has taken over.
+    /// Returns the service of a process with these sockets. It sets `open` when connections are to
+    /// be accepted, and sends a reason to `reasons` when another process has taken over.
     ///
     /// # Errors
     /// Returns an error if the sockets cannot be duplicated.
@@ -101,8 +101,9 @@ impl BackgroundService for UpgradeService {
 }
 
 impl Parts {
-    /// Takes over from the old process, and returns the new process once it has taken over from this
-    /// one. Accepts no new process while the old one still runs, because its records must come first.
+    /// Takes over from the old process, and returns the new process once it has taken over from
+    /// this one. Accepts no new process while the old one still runs, because its records must come
+    /// first.
     async fn run(&mut self, state: &State) -> Option<NewProcess> {
         let old = self.old.take();
         match old {

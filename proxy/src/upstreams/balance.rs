@@ -1,4 +1,5 @@
-//! Load balancing algorithms: round robin, least connections and rendezvous hashing. Pure functions.
+//! Load balancing algorithms: round robin, least connections and rendezvous hashing. Pure
+//! functions.
 
 /// An upstream that may get the call.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +14,9 @@ pub(super) struct Candidate {
     pub(super) seed: u64,
 }
 
-/// Selects by smooth weighted round robin: the candidate with the most credit gets the call, so that
-/// calls of a heavy upstream are spread evenly. `credits` has an entry for each upstream of the pool.
+/// Selects by smooth weighted round robin: the candidate with the most credit gets the call, so
+/// that calls of a heavy upstream are spread evenly. `credits` has an entry for each upstream of
+/// the pool.
 pub(super) fn round_robin(credits: &mut [i64], candidates: impl Iterator<Item = Candidate>) -> Option<usize> {
     let (mut total, mut best): (i64, Option<(i64, usize)>) = (0, None);
     for candidate in candidates {
@@ -46,8 +48,8 @@ pub(super) fn least_connections(
         .map(|candidate| candidate.index)
 }
 
-/// Selects by weighted rendezvous hashing: a key keeps its upstream while that is a candidate. If an
-/// upstream leaves, only its own keys move.
+/// Selects by weighted rendezvous hashing: a key keeps its upstream while that is a candidate. If
+/// an upstream leaves, only its own keys move.
 #[allow(clippy::cast_precision_loss, reason = "53 bits of a hash suffice")]
 pub(super) fn key_hash(key: &[u8], candidates: impl Iterator<Item = Candidate>) -> Option<usize> {
     let key = seed(key);

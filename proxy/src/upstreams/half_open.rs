@@ -1,5 +1,5 @@
-//! Half-open state of a circuit breaker: after an ejection, one call probes the upstream while others
-//! avoid it.
+//! Half-open state of a circuit breaker: after an ejection, one call probes the upstream while
+//! others avoid it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

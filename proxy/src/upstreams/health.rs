@@ -43,9 +43,9 @@ impl HealthState {
         Self { health: Health::Unknown, passes: 0, failures: 0 }
     }
 
-    /// Returns the state after one more event. The first event decides an unknown upstream. After that,
-    /// `rise` or `fall` consecutive events are needed. A failed connection counts as a failed probe,
-    /// but only probes count as passes.
+    /// Returns the state after one more event. The first event decides an unknown upstream. After
+    /// that, `rise` or `fall` consecutive events are needed. A failed connection counts as a failed
+    /// probe, but only probes count as passes.
     pub(super) fn after(self, evidence: Evidence, thresholds: &ProbeConfig) -> Self {
         let (passes, failures) = match evidence {
             Evidence::ProbePassed => (self.passes.saturating_add(1), 0),

@@ -1,5 +1,5 @@
-//! Outlier detection: ejects an upstream whose calls fail. A state machine over outcomes of calls, with
-//! time as an argument.
+//! Outlier detection: ejects an upstream whose calls fail. A state machine over outcomes of calls,
+//! with time as an argument.
 
 use crate::config::EjectConfig;
 use transport::clock::{Monotonic, millis};
@@ -81,15 +81,16 @@ impl OutlierState {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         match self.is_outlier(rules) {
             true if may_eject() => self.ejected(rules, now),
-            // An upstream that must stay is not half-open, because it has to take more than one call.
+            // An upstream that must stay is not half-open, because it has to take more than one
+            // call.
             true => Self { half_open: false, ..self },
             false => self,
         }
     }
 
-    /// Returns the state after a probe. `rise` consecutive passes end the first ejection early, twice as
-    /// many the second, and so on. A probe that passes although calls fail thus brings the upstream
-    /// back less and less often.
+    /// Returns the state after a probe. `rise` consecutive passes end the first ejection early,
+    /// twice as many the second, and so on. A probe that passes although calls fail thus brings the
+    /// upstream back less and less often.
     pub(super) fn after_probe(mut self, passed: bool, rise: u32, now: Monotonic) -> Self {
         if now >= self.until {
             return self;

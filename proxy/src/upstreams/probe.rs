@@ -25,8 +25,8 @@ use crate::{
 };
 use transport::{clock::Monotonic, tls};
 
-/// The background task that probes all upstreams, each in a task of its own, so that a slow one delays
-/// no other.
+/// The background task that probes all upstreams, each in a task of its own, so that a slow one
+/// delays no other.
 pub(crate) struct Prober(pub Arc<State>);
 
 /// The reason why a probe failed.
@@ -125,7 +125,8 @@ async fn probe_periodically(pool: Arc<Pool>, index: usize) {
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         record(&pool, upstream, outcome);
         upstream.sweep_idle(Monotonic::now());
-        // The interval is from start to start, so that a probe that times out does not delay the next.
+        // The interval is from start to start, so that a probe that times out does not delay the
+        // next.
         let pause = interval(&pool.config.settings.probe).saturating_sub(started.elapsed());
         upstream.schedule_probe(Monotonic::now().plus(pause));
         sleep(pause).await;
@@ -181,8 +182,8 @@ async fn connect_and_request(upstream: &Upstream, config: &ProbeConfig) -> Resul
 /// The `User-Agent` of probes.
 const AGENT: &str = "unified-tool-gateway-probe";
 
-/// Requests the path of the probe over HTTP/2 if `http2` is set, else over HTTP/1.1. Reads the status
-/// only, so that a slow body cannot delay the probe.
+/// Requests the path of the probe over HTTP/2 if `http2` is set, else over HTTP/1.1. Reads the
+/// status only, so that a slow body cannot delay the probe.
 async fn request(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     http2: Option<Scheme>,

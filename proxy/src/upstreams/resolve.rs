@@ -1,5 +1,5 @@
-//! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address is a server of
-//! the pool.
+//! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address is a
+//! server of the pool.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,15 +73,16 @@ impl BackgroundService for Resolver {
             let pause = sleep(self.state.config.load().resolve_interval);
             tokio::select! {
                 () = pause => {}
-                // Resolution continues while requests in flight are finished. It ends with the process.
+                // Resolution continues while requests in flight are finished. It ends with the
+                // process.
                 changed = shutdown.changed() => if changed.is_err() { return },
             }
         }
     }
 }
 
-/// Resolves the names of a configuration that is not in use yet. A name that is not resolved in time
-/// keeps its addresses in `before`.
+/// Resolves the names of a configuration that is not in use yet. A name that is not resolved in
+/// time keeps its addresses in `before`.
 pub(crate) async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
     let names = names(config);
     let known = names.iter().fold(ResolvedNames::default(), |known, name| {
@@ -91,10 +92,11 @@ pub(crate) async fn resolve(config: &Config, before: &ResolvedNames) -> Resolved
     merged(known, Lookups::default().round(&names).await)
 }
 
-/// Applies new addresses if they change a pool. New servers are probed once before they get calls, so
-/// that a pool of new servers only is available at once.
+/// Applies new addresses if they change a pool. New servers are probed once before they get calls,
+/// so that a pool of new servers only is available at once.
 async fn apply(state: &State, results: Results) {
-    // Held so that a concurrent reload is not overwritten with older pools, or the other way around.
+    // Held so that a concurrent reload is not overwritten with older pools, or the other way
+    // around.
     let _changing = state.changing.lock().await;
     let pools = state.pools.load_full();
     match pools.with_names(merged(pools.names().clone(), results)) {

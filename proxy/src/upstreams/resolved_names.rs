@@ -15,13 +15,15 @@ pub struct ResolvedNames(HashMap<String, BTreeSet<IpAddr>>);
 pub(super) const MAX_SERVERS: usize = 64;
 
 impl ResolvedNames {
-    /// Returns the distinct addresses of a name in ascending order, whatever the order of the name server.
+    /// Returns the distinct addresses of a name in ascending order, whatever the order of the name
+    /// server.
     pub fn addresses(&self, name: &str) -> impl Iterator<Item = IpAddr> {
         self.0.get(name).into_iter().flatten().copied()
     }
 
-    /// Sets the addresses of a name. Keeps the previous ones if `addresses` is empty, because a failure
-    /// of the name server must not make a tool unavailable. Probes detect addresses that are gone.
+    /// Sets the addresses of a name. Keeps the previous ones if `addresses` is empty, because a
+    /// failure of the name server must not make a tool unavailable. Probes detect addresses that
+    /// are gone.
     #[must_use]
     pub fn with(mut self, name: &str, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let addresses: BTreeSet<_> = addresses.into_iter().collect();
@@ -32,9 +34,9 @@ impl ResolvedNames {
     }
 }
 
-/// Returns the servers of a pool: one for each address of each entry, and one without an address for a
-/// name that has never been resolved. Beyond [`MAX_SERVERS`], addresses are dropped from the names with
-/// the most.
+/// Returns the servers of a pool: one for each address of each entry, and one without an address
+/// for a name that has never been resolved. Beyond [`MAX_SERVERS`], addresses are dropped from the
+/// names with the most.
 pub(super) fn upstreams<'a>(
     upstreams: &'a [UpstreamConfig],
     names: &ResolvedNames,

@@ -1,4 +1,5 @@
-//! The retry budget of a pool. It limits retries to a share of all calls, which prevents retry storms.
+//! The retry budget of a pool. It limits retries to a share of all calls, which prevents retry
+//! storms.
 
 use transport::clock::Monotonic;
 

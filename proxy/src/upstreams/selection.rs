@@ -17,8 +17,8 @@ pub struct TriedSet(u64);
 pub struct UpstreamIndex(usize);
 
 impl Pool {
-    /// Selects an available upstream that was not tried for a call of `key`, and acquires a permit there.
-    /// Returns `None` if there is none.
+    /// Selects an available upstream that was not tried for a call of `key`, and acquires a permit
+    /// there. Returns `None` if there is none.
     #[must_use]
     pub fn acquire_upstream(
         &self,
@@ -91,7 +91,8 @@ impl Pool {
     }
 }
 
-/// Returns true unless a candidate is in its slow start, given upstreams of equal configured weights.
+/// Returns true unless a candidate is in its slow start, given upstreams of equal configured
+/// weights.
 fn has_equal_weights<I: Iterator<Item = balance::Candidate>>(candidates: impl Fn() -> I) -> bool {
     let first = candidates().next().map(|candidate| candidate.weight);
     candidates().all(|candidate| Some(candidate.weight) == first)

@@ -4,7 +4,8 @@ use std::{sync::OnceLock, time::Duration};
 
 use prometheus::{Histogram, IntCounter};
 
-/// The classes of response statuses, indexed by the first digit. Index 0 is for requests without a response.
+/// The classes of response statuses, indexed by the first digit. Index 0 is for requests without a
+/// response.
 pub(crate) const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// The metrics of the requests to one server.

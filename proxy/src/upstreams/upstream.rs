@@ -27,8 +27,8 @@ use transport::{
     tls::Connector,
 };
 
-/// A server of a pool: its address, its health and its connections. A configured name has one server for
-/// each address that it resolves to.
+/// A server of a pool: its address, its health and its connections. A configured name has one
+/// server for each address that it resolves to.
 #[derive(Debug)]
 pub struct Upstream {
     /// The identity in logs, metrics and on `/pools`, and across reloads. `10.0.0.4:9100` if the
@@ -67,7 +67,8 @@ struct SharedState {
     connections: Arc<Connections>,
 }
 
-/// A permit for one call in flight at an upstream. Dropping it releases the permit, also on a panic.
+/// A permit for one call in flight at an upstream. Dropping it releases the permit, also on a
+/// panic.
 #[derive(Debug)]
 pub struct UpstreamPermit {
     state: Arc<SharedState>,
@@ -79,8 +80,8 @@ pub struct UpstreamPermit {
 const FULL_SHARE: u64 = 100;
 
 impl Upstream {
-    /// Creates the server of `config` at `address`. It takes over the state of `before`, the same server
-    /// in the previous configuration.
+    /// Creates the server of `config` at `address`. It takes over the state of `before`, the same
+    /// server in the previous configuration.
     pub(super) fn new(
         config: &UpstreamConfig,
         address: Option<SocketAddr>,
@@ -165,8 +166,8 @@ impl Upstream {
         }
     }
 
-    /// Returns the share of its weight in hundredths: a tenth when the upstream recovers, rising to all
-    /// of it at the end of the slow start.
+    /// Returns the share of its weight in hundredths: a tenth when the upstream recovers, rising to
+    /// all of it at the end of the slow start.
     fn share(&self, slow_start: Duration, now: Monotonic) -> u64 {
         let recovered_at = self.state.recovered_at.load(Ordering::Acquire);
         let duration = millis(slow_start);
@@ -189,8 +190,8 @@ impl Upstream {
         self.state.half_open.has_trial_call()
     }
 
-    /// Acquires a permit for one call in flight. Returns `None` if the call should avoid the upstream
-    /// because its trial call is in flight, unless the call has no other upstream.
+    /// Acquires a permit for one call in flight. Returns `None` if the call should avoid the
+    /// upstream because its trial call is in flight, unless the call has no other upstream.
     #[must_use]
     pub(super) fn try_acquire(&self, has_other: bool) -> Option<UpstreamPermit> {
         let role = self.state.half_open.assign_role();

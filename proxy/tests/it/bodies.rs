@@ -66,8 +66,8 @@ async fn refused_long_upload_gets_its_response_and_no_reset() {
     }
 }
 
-/// A client that sends its whole body before it reads gets each kind of refusal, unless the body is larger than the
-/// limit of the pool plus 1 MiB.
+/// A client that sends its whole body before it reads gets each kind of refusal, unless the body is
+/// larger than the limit of the pool plus 1 MiB.
 #[tokio::test]
 async fn refused_upload_is_drained_and_its_response_arrives() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;

@@ -1,4 +1,5 @@
-//! Slow clients. A body is buffered before its call takes a slot of the tool, so a slow client delays no other.
+//! Slow clients. A body is buffered before its call takes a slot of the tool, so a slow client
+//! delays no other.
 
 use std::time::Duration;
 

@@ -9,7 +9,8 @@ use tests::{
     tls::{Authority, NAME, TempFiles},
 };
 
-/// Asserts that a configuration is valid with exactly one warning, which contains these words, and that `--strict` refuses it.
+/// Asserts that a configuration is valid with exactly one warning, which contains these words, and
+/// that `--strict` refuses it.
 fn warns(config: &ProxyConfig, words: &[&str]) {
     let (status, stderr) = config.run(&["--check"]);
     assert_eq!(status.code(), Some(0), "{stderr}");
@@ -18,7 +19,8 @@ fn warns(config: &ProxyConfig, words: &[&str]) {
     assert_eq!(config.run(&["--check", "--strict"]).0.code(), Some(2), "{stderr}");
 }
 
-/// Returns a configuration without warnings. The usual one has a probe timeout longer than its interval.
+/// Returns a configuration without warnings. The usual one has a probe timeout longer than its
+/// interval.
 fn config() -> ProxyConfig {
     ProxyConfig::new().section("defaults.probe", "interval = \"2s\"\n")
 }

@@ -29,7 +29,8 @@ fn parse(text: &str) -> Result<Config, Faults> {
     })
 }
 
-/// Returns a file with the keys that have no default, and with the lines `more` before all sections.
+/// Returns a file with the keys that have no default, and with the lines `more` before all
+/// sections.
 fn with(more: &str) -> String {
     let pools = Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"127.0.0.1:9100\"]\n"));
     format!("{more}\ngrants.secret = \"${{SECRET}}\"\n{}", pools.concat())

@@ -1,5 +1,5 @@
-//! The same bytes, sent over both transports: what the tool receives and what the client gets is the same, but for the rows of
-//! `tests/vectors/transports.tsv`.
+//! The same bytes, sent over both transports: what the tool receives and what the client gets is
+//! the same, but for the rows of `tests/vectors/transports.tsv`.
 
 use serde_json::Value;
 use shared::tool::Tool;
@@ -15,7 +15,8 @@ use tests::{
 struct Outcome {
     /// The heads that the tool received, with their lines in order.
     received: Vec<Vec<String>>,
-    /// The status of each response, its header lines in order, its body and whether that is complete.
+    /// The status of each response, its header lines in order, its body and whether that is
+    /// complete.
     responses: Vec<(u16, Vec<String>, String, bool)>,
     /// Whether the connection serves another request.
     is_kept: bool,
@@ -32,7 +33,8 @@ impl Pair {
     async fn start() -> Self {
         let tool = FakeTool::start(ToolBehavior::Describe).await;
         let lines = "eject_percent = 0\nprobe.interval = \"1h\"\nanswer_timeout = \"5s\"";
-        // Whether a connection was used before is chance, and makes a difference if the tool closes it.
+        // Whether a connection was used before is chance, and makes a difference if the tool closes
+        // it.
         let config = ProxyConfig::new()
             .section("", "idle_upstream_connections = 0\n")
             .tool(Tool::Qr, &[&tool])
@@ -108,7 +110,8 @@ fn with_grant(text: &[u8], method: &str, target: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns what is wrong if the outcomes differ and no row of the table says so, or do not although one does.
+/// Returns what is wrong if the outcomes differ and no row of the table says so, or do not although
+/// one does.
 fn undocumented(what: &str, row: Option<&str>, (relay, pingora_proxy): (Outcome, Outcome)) -> Option<String> {
     let differ = relay != pingora_proxy;
     (differ != row.is_some()).then(|| {
@@ -123,7 +126,8 @@ fn assert_none(wrong: &[String]) {
 
 const GET: &str = "/v1/qr/a";
 
-/// A request (its method, target and text), and the row of the table that says how its outcomes differ.
+/// A request (its method, target and text), and the row of the table that says how its outcomes
+/// differ.
 type RequestCase = ((&'static str, String, String), Option<&'static str>);
 
 /// A response of the tool, and the row of the table that says how its outcomes differ.

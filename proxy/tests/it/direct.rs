@@ -94,8 +94,8 @@ fn call(key: &str) -> Request {
     Request::new("GET", "/v1/qr/generate").header("X-API-Key", key)
 }
 
-/// Makes `each` calls of a key in sequence on each of so many parallel connections. Returns how many were 200 and how
-/// many were 429.
+/// Makes `each` calls of a key in sequence on each of so many parallel connections. Returns how
+/// many were 200 and how many were 429.
 async fn calls_at_once(proxy: &Proxy, key: &str, connections: usize, each: usize) -> (usize, usize) {
     let bytes = call(key).bytes();
     let sent = (0..connections).map(|_| {
@@ -221,7 +221,8 @@ async fn key_over_plain_http_from_loopback_is_accepted() {
     assert_eq!(without_key.json()["code"], "key-missing");
 }
 
-/// Calls through an address of this machine that is not a loopback address. `shared` tests the rule itself.
+/// Calls through an address of this machine that is not a loopback address. `shared` tests the rule
+/// itself.
 #[tokio::test]
 async fn key_over_plain_http_from_network_is_refused() {
     let direct =

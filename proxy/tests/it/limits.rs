@@ -1,4 +1,5 @@
-//! Every limit is exceeded: the client gets the documented response, and `utg_limits_exceeded_total` names the limit.
+//! Every limit is exceeded: the client gets the documented response, and
+//! `utg_limits_exceeded_total` names the limit.
 
 mod exceed;
 
@@ -24,8 +25,8 @@ const fn refused(status: u16, code: &'static str) -> Option<(u16, &'static str)>
 
 const SERVED: Option<(u16, &str)> = Some((200, ""));
 
-/// Defines a test for each row: its name, the limit, the lines that make the limit small, the function that exceeds it, and
-/// the outcome for the client.
+/// Defines a test for each row: its name, the limit, the lines that make the limit small, the
+/// function that exceeds it, and the outcome for the client.
 macro_rules! limits {
     ($($name:ident: $limit:ident, $lines:expr, $exceed:ident, $outcome:expr;)*) => {
         const TESTED: &[LimitKind] = &[$(LimitKind::$limit),*];
@@ -140,7 +141,8 @@ async fn start(limit: LimitKind, lines: &[(&str, &str)]) -> Stage {
         config = config.line(section, line);
     }
     let other = FakeTool::start(ToolBehavior::Describe).await;
-    // A retry needs a second upstream. An upstream that accepts no connection is probed at another port.
+    // A retry needs a second upstream. An upstream that accepts no connection is probed at another
+    // port.
     match limit {
         LimitKind::TryTimeout | LimitKind::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
         LimitKind::ConnectTimeout => {

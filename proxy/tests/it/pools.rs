@@ -67,7 +67,8 @@ async fn backup_serves_when_others_fail_and_draining_never() {
     assert_eq!((backup.calls(), draining.calls()), (4, 0));
 }
 
-/// Starts a pool of two upstreams and ejects the first one by five failing calls. `line` is appended to the pool.
+/// Starts a pool of two upstreams and ejects the first one by five failing calls. `line` is
+/// appended to the pool.
 async fn with_ejected(line: &str) -> (FakeTool, FakeTool, Proxy) {
     let (bad, good) = (
         FakeTool::start(ToolBehavior::RespondAndClose(Vec::new())).await,

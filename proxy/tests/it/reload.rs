@@ -22,7 +22,8 @@ fn secret(number: u32) -> String {
     format!("{number}:{GRANT_SECRET}-{number}")
 }
 
-/// A secret mounted as by Kubernetes: a link to a link to a file. An update replaces the link in the middle.
+/// A secret mounted as by Kubernetes: a link to a link to a file. An update replaces the link in
+/// the middle.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {

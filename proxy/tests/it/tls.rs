@@ -119,7 +119,8 @@ async fn client_ca_admits_only_certificates_of_its_authority() {
     let refused = |visitor: TlsClient| {
         let to = proxy.listen;
         async move {
-            // With TLS 1.3 the handshake is over for the client before the server has verified its certificate.
+            // With TLS 1.3 the handshake is over for the client before the server has verified its
+            // certificate.
             let Ok(stream) = visitor.stream(to).await else { return true };
             let mut client = Client::over(stream);
             client.try_write(&call("GET", "/v1/qr/generate").bytes()).await;

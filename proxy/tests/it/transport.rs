@@ -29,7 +29,8 @@ fn read_sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// `scripts/test.sh` leaves these tests out on the other transport. Each must exist and refuse to run there.
+/// `scripts/test.sh` leaves these tests out on the other transport. Each must exist and refuse to
+/// run there.
 #[test]
 fn test_left_out_on_pingora_proxy_refuses_to_run_there() {
     let listed = String::from_utf8(on_pingora_proxy(&["--list"]).stdout).unwrap();

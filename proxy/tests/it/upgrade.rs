@@ -94,8 +94,8 @@ async fn replay_entries(admin: &mut Client) -> Option<f64> {
     value.and_then(|value| value.parse().ok())
 }
 
-/// Both processes tell each other of used grants, in order and a moment later. The old one serves each kept connection
-/// once more.
+/// Both processes tell each other of used grants, in order and a moment later. The old one serves
+/// each kept connection once more.
 #[tokio::test]
 async fn used_grant_is_refused_by_both_processes_of_an_upgrade() {
     const GRANTS: usize = 4;
@@ -200,7 +200,8 @@ async fn failed_upgrade_leaves_the_old_process_serving() {
     let place = Place::new();
     let config = place.config().tool(Tool::Qr, &[&tool]);
     let mut old = config.ready().await;
-    // The file of the first one is invalid, the second one is killed before it is ready, the third speaks another protocol.
+    // The file of the first one is invalid, the second one is killed before it is ready, the third
+    // speaks another protocol.
     let (status, stderr) = place.config().pool_line(Tool::Qr, "balanse = 1").run(&["--upgrade"]);
     assert_eq!(status.code(), Some(2), "{stderr}");
     let silent = FakeTool::start(ToolBehavior::Describe).await;

@@ -1,5 +1,5 @@
-//! Tools that are called over HTTP/2: as those over HTTP/1.1, with fewer connections. That needs the transport
-//! `pingora-proxy`, so these tests run on it whatever the transport under test is.
+//! Tools that are called over HTTP/2: as those over HTTP/1.1, with fewer connections. That needs
+//! the transport `pingora-proxy`, so these tests run on it whatever the transport under test is.
 
 mod failures;
 mod sharing;

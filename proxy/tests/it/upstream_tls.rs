@@ -135,7 +135,8 @@ async fn connection_is_not_reused_after_its_authority_is_replaced() {
         ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);
     let proxy = config.ready().await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-    // Only the file of authorities changes. Probes succeed at a port with a certificate of the new authority.
+    // Only the file of authorities changes. Probes succeed at a port with a certificate of the new
+    // authority.
     let lines = trusting(&new, &folder, "new.pem") + &format!("\nprobe.port = {}", probed.address.port());
     let config =
         ProxyConfig::new().upstreams(Tool::Qr, &[&front.address.to_string()]).pool_line(Tool::Qr, &lines);

@@ -28,7 +28,8 @@ async fn slow_request_header_is_408_request_timeout() {
         if !client.try_write(&[byte]).await {
             break;
         }
-        // Fault timing: no pause is as long as a timeout, and all together are longer than `header_timeout`.
+        // Fault timing: no pause is as long as a timeout, and all together are longer than
+        // `header_timeout`.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let response = client.response("GET").await.expect("a response");
@@ -75,7 +76,8 @@ async fn slow_upload_does_not_use_up_the_answer_timeout() {
 async fn response_is_cut_after_pause_timeout_and_not_before() {
     let said = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{body}").into_bytes();
     let (tool, proxy) = short_timeouts(ToolBehavior::Describe).await;
-    // The head arrives at once. The body takes longer than `answer_timeout`, and no pause is as long as `pause_timeout`.
+    // The head arrives at once. The body takes longer than `answer_timeout`, and no pause is as
+    // long as `pause_timeout`.
     tool.set(ToolBehavior::RespondAndDrip(said(""), b"abcdefghijkl".to_vec(), Duration::from_millis(60)));
     let response = proxy.send(call("GET", "/v1/qr/generate")).await;
     assert_eq!((response.status, response.complete, response.body.len()), (200, true, 12));

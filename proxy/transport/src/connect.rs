@@ -28,7 +28,8 @@ pub struct ConnectTarget {
     pub(crate) authority: String,
     /// The TLS settings, or `None` without TLS.
     pub(crate) connector: Option<Connector>,
-    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always. Only `pingora-proxy` can.
+    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always. Only
+    /// `pingora-proxy` can.
     pub(crate) http2: bool,
     /// Maximum time in which a connection is established, with its handshakes.
     pub(crate) timeout: Duration,

@@ -1,6 +1,7 @@
-//! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, connects to upstreams over
-//! HTTP/1.1 and HTTP/2, keeps their connections and carries the messages. The client's side is the same as before the
-//! relay: this is a downstream session of its own to Pingora, so that limits, timeouts and heads are what they are there.
+//! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, connects
+//! to upstreams over HTTP/1.1 and HTTP/2, keeps their connections and carries the messages. The
+//! client's side is the same as before the relay: this is a downstream session of its own to
+//! Pingora, so that limits, timeouts and heads are what they are there.
 
 mod client_session;
 mod exchange;
@@ -44,8 +45,8 @@ impl<P: Phases> PingoraProxy<P> {
         let peers = Peers::new(conf, idle_connections > 0);
         let conf = ServerConf {
             threads: 1,
-            // For each thread: the pool is one. It cannot be empty: without a place in it, a connection is closed by its
-            // idle timeout.
+            // For each thread: the pool is one. It cannot be empty: without a place in it, a
+            // connection is closed by its idle timeout.
             upstream_keepalive_pool_size: idle_connections.max(1),
             max_retries: MAX_ATTEMPTS,
             ..ServerConf::default()
@@ -54,8 +55,8 @@ impl<P: Phases> PingoraProxy<P> {
         Self { phases, proxy: Arc::new(proxy), shutdown: watch::channel(false).1 }
     }
 
-    /// Serves the request whose head the client has sent. `last` says that the connection must serve no other. Returns the
-    /// connection and what becomes of it, or `None` if it is closed.
+    /// Serves the request whose head the client has sent. `last` says that the connection must
+    /// serve no other. Returns the connection and what becomes of it, or `None` if it is closed.
     pub(crate) async fn serve(
         &self,
         client: Box<ClientStream>,

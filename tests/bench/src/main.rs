@@ -46,7 +46,8 @@ struct Arguments {
     /// Number of the CPU for the peers. Load generator and upstream run on the CPU of this process.
     #[arg(long, default_value_t = 0)]
     processor: usize,
-    /// Peers to run: bare, "bare tuned", utg, "utg pingora", "utg direct", nginx, haproxy. All by default.
+    /// Peers to run: bare, "bare tuned", utg, "utg pingora", "utg direct", nginx, haproxy. All by
+    /// default.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Workloads to run: proxied, upload, download, connect, unknown, spent, rate, half. All by

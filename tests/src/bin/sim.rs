@@ -1,5 +1,5 @@
-//! Prints what the limits cost and keep, scenario by scenario: `cargo run --release -p tests --bin sim`. With
-//! `SIM_SEED=n`, the course of one random scenario instead.
+//! Prints what the limits cost and keep, scenario by scenario: `cargo run --release -p tests --bin
+//! sim`. With `SIM_SEED=n`, the course of one random scenario instead.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "printing is what it is for; a fault ends it")]
 
 use std::env;

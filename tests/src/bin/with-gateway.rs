@@ -1,7 +1,8 @@
 //! Runs a command against the real parts: `with-gateway (edge|direct) COMMAND [ARGUMENT…]`.
 //!
-//! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`), `ADMIN_SECRET`, and
-//! `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches. Its status is this program's.
+//! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`),
+//! `ADMIN_SECRET`, and `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches. Its
+//! status is this program's.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -70,8 +71,8 @@ impl Gateway {
     }
 }
 
-/// Starts a proxy in direct mode that issues keys. Its clients share one address and are refused often, so refusals
-/// per address are not limited.
+/// Starts a proxy in direct mode that issues keys. Its clients share one address and are refused
+/// often, so refusals per address are not limited.
 fn direct(tools: &Tools) -> (Proxy, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("keys");

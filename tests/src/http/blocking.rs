@@ -17,8 +17,8 @@ impl Connection {
         RUNTIME.block_on(Client::try_connect(to)).map(Self)
     }
 
-    /// Writes until everything is sent, or the peer closes the connection or stops reading. What it sent before that
-    /// can still be read.
+    /// Writes until everything is sent, or the peer closes the connection or stops reading. What it
+    /// sent before that can still be read.
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         RUNTIME.block_on(self.0.try_write(bytes))
     }
@@ -28,7 +28,8 @@ impl Connection {
         RUNTIME.block_on(self.0.close_half());
     }
 
-    /// Reads the next final response to a request with this method. Returns `None` if the connection ends first.
+    /// Reads the next final response to a request with this method. Returns `None` if the
+    /// connection ends first.
     pub fn response(&mut self, method: &str) -> Option<Response> {
         RUNTIME.block_on(self.0.response(method))
     }
@@ -38,7 +39,8 @@ impl Connection {
         RUNTIME.block_on(self.0.head())
     }
 
-    /// Reads the next chunk of a chunked body. The last one is empty. Returns `None` if the connection ends first.
+    /// Reads the next chunk of a chunked body. The last one is empty. Returns `None` if the
+    /// connection ends first.
     pub fn chunk(&mut self) -> Option<Vec<u8>> {
         RUNTIME.block_on(self.0.chunk())
     }

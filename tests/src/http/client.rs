@@ -42,7 +42,8 @@ impl Client {
         Self { stream: Box::new(stream), unread: Vec::new() }
     }
 
-    /// Sends a request on a new connection. Returns `None` if the connection ends without a response.
+    /// Sends a request on a new connection. Returns `None` if the connection ends without a
+    /// response.
     pub async fn send_once(to: SocketAddr, request: &Request) -> Option<Response> {
         let mut client = Self::try_connect(to).await.ok()?;
         client.try_write(&request.bytes()).await;
@@ -53,7 +54,8 @@ impl Client {
         self.stream.write_all(bytes).await.expect("to write");
     }
 
-    /// Writes until everything is sent or the peer closes the connection. Returns true if everything was sent.
+    /// Writes until everything is sent or the peer closes the connection. Returns true if
+    /// everything was sent.
     ///
     /// # Panics
     /// If the peer stops reading.
@@ -66,7 +68,8 @@ impl Client {
         self.stream.shutdown().await.expect("to close one half");
     }
 
-    /// Reads the next final response to a request with this method. Returns `None` if the connection ends first.
+    /// Reads the next final response to a request with this method. Returns `None` if the
+    /// connection ends first.
     pub async fn response(&mut self, method: &str) -> Option<Response> {
         timeout(PATIENCE, self.read_response(method)).await.expect("a response or an end in time")
     }
@@ -117,7 +120,8 @@ impl Client {
         }
     }
 
-    /// Reads the next chunk of a chunked body. The last one is empty. Returns `None` if the connection ends first.
+    /// Reads the next chunk of a chunked body. The last one is empty. Returns `None` if the
+    /// connection ends first.
     pub async fn chunk(&mut self) -> Option<Vec<u8>> {
         let start = self.read_until(b"\r\n").await?;
         let size = std::str::from_utf8(&self.unread[..start - 2]).unwrap();

@@ -1,5 +1,5 @@
-//! An HTTP/2 client that sends exactly the given frames (RFC 9113, section 4), with header blocks that no library
-//! would encode (RFC 7541).
+//! An HTTP/2 client that sends exactly the given frames (RFC 9113, section 4), with header blocks
+//! that no library would encode (RFC 7541).
 
 use std::net::SocketAddr;
 
@@ -91,7 +91,8 @@ impl Frames {
     }
 }
 
-/// Returns the HEADERS frame of a request without a body. `further` is appended to its header block.
+/// Returns the HEADERS frame of a request without a body. `further` is appended to its header
+/// block.
 pub fn head(stream: u32, request: &Request, further: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, &block(request, further))
 }

@@ -23,7 +23,8 @@ pub enum H2ToolBehavior {
     Describe,
     /// Waits for [`super::Http2Tool::release`].
     Wait,
-    /// Responds with headers, DATA frames and an end. `:status` sets the status. Each `:hints` sends a 103 first.
+    /// Responds with headers, DATA frames and an end. `:status` sets the status. Each `:hints`
+    /// sends a 103 first.
     Respond(Vec<(String, String)>, Vec<Bytes>, End),
     /// Resets the stream without a response.
     Reset(Reason),

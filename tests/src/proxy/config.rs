@@ -1,5 +1,5 @@
-//! The configuration of a proxy under test. It is written here and nowhere else, so that the whole suite runs on the
-//! transport under test.
+//! The configuration of a proxy under test. It is written here and nowhere else, so that the whole
+//! suite runs on the transport under test.
 
 use std::{
     collections::BTreeMap,
@@ -38,8 +38,8 @@ pub struct ProxyConfig {
 }
 
 impl ProxyConfig {
-    /// Returns a configuration with short probe intervals and a pool for every tool. Nothing listens at the upstream of
-    /// a pool unless the test names another one.
+    /// Returns a configuration with short probe intervals and a pool for every tool. Nothing
+    /// listens at the upstream of a pool unless the test names another one.
     pub fn new() -> Self {
         let closed = "upstreams = [\"127.0.0.1:1\"]\n".to_owned();
         let server =

@@ -13,9 +13,11 @@ pub struct Faults {
     pub delayed: u64,
     /// Probability that an isolate crashes as a call reaches it. Another one takes its place.
     pub crashed: u64,
-    /// Probability that the object restarts before it stores the effect of a message. There is no reply.
+    /// Probability that the object restarts before it stores the effect of a message. There is no
+    /// reply.
     pub restarted_before_store: u64,
-    /// Probability that the object restarts after it stores the effect of a message. There is no reply.
+    /// Probability that the object restarts after it stores the effect of a message. There is no
+    /// reply.
     pub restarted_after_store: u64,
     /// Probability that the tool is unavailable. The call is a 503 and is refunded.
     pub tool_failed: u64,
@@ -23,11 +25,13 @@ pub struct Faults {
     pub isolates_off_by: u64,
     /// The number of steps of an isolate's clock per minute.
     pub isolate_steps: u64,
-    /// The maximum delay of the clocks of the object's machines in milliseconds. Each restart moves it to another one.
+    /// The maximum delay of the clocks of the object's machines in milliseconds. Each restart moves
+    /// it to another one.
     pub machines_behind: u64,
     /// Steps of the clocks of all machines of the object.
     pub meter_steps: Vec<Step>,
-    /// The period in which no message reaches the object, in milliseconds from the scenario's start.
+    /// The period in which no message reaches the object, in milliseconds from the scenario's
+    /// start.
     pub outage: Option<(u64, u64)>,
     /// Whether the store has no record of the key.
     pub store_denies: bool,

@@ -16,7 +16,8 @@ pub(super) struct Isolate {
     clock: MachineClock,
 }
 
-/// Longer than any lease. A larger step back is detected, because an isolate with a lease has read its clock since.
+/// Longer than any lease. A larger step back is detected, because an isolate with a lease has read
+/// its clock since.
 const LONGER_THAN_A_LEASE: i64 = 15_000;
 
 impl Isolate {

@@ -13,7 +13,8 @@ use super::Scenario;
 
 const MINUTE_MS: u64 = 60_000;
 
-/// The maximum delay of a response in milliseconds. Calls admitted before a change of the limit may overtake it.
+/// The maximum delay of a response in milliseconds. Calls admitted before a change of the limit may
+/// overtake it.
 const SLACK_MS: u64 = 500;
 
 /// The outcome of a scenario.
@@ -112,7 +113,8 @@ impl Outcome {
         f64::from(self.hops) / f64::from(self.calls.max(1))
     }
 
-    /// Returns the ratio of admitted calls, with those on the local budget, to those of the ideal limiter.
+    /// Returns the ratio of admitted calls, with those on the local budget, to those of the ideal
+    /// limiter.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
     pub fn goodput(&self) -> f64 {
@@ -178,7 +180,8 @@ impl Outcome {
         Some(most)
     }
 
-    /// Returns the number of calls admitted after the end of the key, or for paid tiers after the end of its last lease.
+    /// Returns the number of calls admitted after the end of the key, or for paid tiers after the
+    /// end of its last lease.
     #[must_use]
     pub fn after_the_end(&self) -> usize {
         let Some(ended) = self.in_force.iter().find(|state| state.policy.is_none()) else { return 0 };

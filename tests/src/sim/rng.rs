@@ -1,5 +1,5 @@
-//! SplitMix64, a pseudorandom number generator. It is our own so that no update of a crate changes the meaning of a
-//! seed.
+//! SplitMix64, a pseudorandom number generator. It is our own so that no update of a crate changes
+//! the meaning of a seed.
 
 /// A pseudorandom number generator.
 #[derive(Clone, Debug)]
@@ -42,7 +42,8 @@ impl Rng {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns the milliseconds to the next event of a Poisson process with `per_minute` events a minute.
+    /// Returns the milliseconds to the next event of a Poisson process with `per_minute` events a
+    /// minute.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

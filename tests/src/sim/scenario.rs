@@ -40,7 +40,8 @@ pub enum Demand {
     Random(f64),
     /// In bursts of so many calls at once, so many times a minute.
     Bursts(u64, f64),
-    /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a minute each.
+    /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a
+    /// minute each.
     Waves(f64, f64),
     /// One client in a closed loop that obeys headers.
     Client(Pace),
@@ -61,7 +62,8 @@ const NOON: u64 = 1_763_726_400_000;
 const MIDNIGHT: u64 = 1_763_769_600_000;
 
 impl Scenario {
-    /// Returns a key of `tier` called at `load` times its limit from `isolates` isolates in data centres this far away.
+    /// Returns a key of `tier` called at `load` times its limit from `isolates` isolates in data
+    /// centres this far away.
     #[must_use]
     pub fn new(name: &str, tier: Tier, load: f64, isolates: usize, ways: &[u64]) -> Self {
         let limit = f64::from(Policy::for_tier(tier).minute.get());

@@ -18,7 +18,8 @@ pub(super) enum Event {
     Change(usize),
 }
 
-/// A priority queue of events by time. Events of the same time keep the order in which they were pushed.
+/// A priority queue of events by time. Events of the same time keep the order in which they were
+/// pushed.
 #[derive(Default)]
 pub(super) struct Schedule {
     queue: BinaryHeap<Reverse<Scheduled>>,

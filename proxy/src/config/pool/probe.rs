@@ -24,8 +24,8 @@ pub struct ProbeConfig {
     pub timeout: Duration,
     /// Number of consecutive passes after which an unhealthy upstream is healthy.
     pub rise: u32,
-    /// Number of consecutive failures, of probes and of connections for calls, after which a healthy
-    /// upstream is unhealthy.
+    /// Number of consecutive failures, of probes and of connections for calls, after which a
+    /// healthy upstream is unhealthy.
     pub fall: u32,
 }
 

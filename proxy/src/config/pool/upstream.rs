@@ -49,7 +49,8 @@ impl UpstreamConfig {
         self.host.parse().ok()
     }
 
-    /// Returns the text that identifies the server at one address of this entry, in logs, metrics and across reloads.
+    /// Returns the text that identifies the server at one address of this entry, in logs, metrics
+    /// and across reloads.
     #[must_use]
     pub fn identity(&self, address: Option<SocketAddr>) -> String {
         match address {

@@ -78,8 +78,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the text of the file that the value names, without the final newline. Its content never
-    /// appears in a message.
+    /// Returns the text of the file that the value names, without the final newline. Its content
+    /// never appears in a message.
     pub(crate) fn file(&self) -> Result<String, ValueError> {
         let path = self.path()?;
         match std::fs::read_to_string(&path) {
@@ -123,8 +123,8 @@ impl<'a> Entry<'a> {
         Ok(value)
     }
 
-    /// Returns the whole number, which must be within `range`. A string is accepted if it refers to an
-    /// environment variable.
+    /// Returns the whole number, which must be within `range`. A string is accepted if it refers to
+    /// an environment variable.
     pub(crate) fn number<T: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Result<T, ValueError> {
         const EXPECTED: &str = "a whole number";
         let (text, number) = match self.value.get_ref() {

@@ -19,8 +19,8 @@ pub(crate) enum ReferenceError {
     Unset { name: String },
 }
 
-/// Returns `text` with all references replaced. An empty variable counts as not set, as with `:-` in a
-/// shell.
+/// Returns `text` with all references replaced. An empty variable counts as not set, as with `:-`
+/// in a shell.
 pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, ReferenceError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;

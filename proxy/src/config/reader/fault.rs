@@ -134,9 +134,9 @@ impl<'a> FaultSink<'a> {
     }
 }
 
-/// Removes errors that follow from a syntax error, because the parser only guesses the rest of the file.
-/// Otherwise they would hide the cause, or show a secret that was read as another value. Syntax errors
-/// on consecutive lines count as one.
+/// Removes errors that follow from a syntax error, because the parser only guesses the rest of the
+/// file. Otherwise they would hide the cause, or show a secret that was read as another value.
+/// Syntax errors on consecutive lines count as one.
 fn without_consequences(list: Vec<Found>) -> Vec<Found> {
     let line = |found: &Found| found.fault.place.map_or(usize::MAX, |(line, _)| line);
     let Some(broken) = list.iter().filter(|found| found.kind == Kind::Syntax).map(line).min() else {

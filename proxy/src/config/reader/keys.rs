@@ -1,5 +1,5 @@
-//! The known keys, collected as the reader reads them, and the unknown keys of a file. Tests compare the
-//! known keys with `conf/README.md` and the schema for editors.
+//! The known keys, collected as the reader reads them, and the unknown keys of a file. Tests
+//! compare the known keys with `conf/README.md` and the schema for editors.
 
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
@@ -41,8 +41,8 @@ impl Keys {
         self.known.into_inner()
     }
 
-    /// Returns the unknown keys with error messages that suggest a known key. Must be called when the
-    /// whole file was read.
+    /// Returns the unknown keys with error messages that suggest a known key. Must be called when
+    /// the whole file was read.
     pub(super) fn explain(&self) -> Vec<(UnknownKey, String)> {
         let unknown = self.unknown.take();
         unknown.into_iter().map(|key| (self.hint(&key), key)).map(|(hint, key)| (key, hint)).collect()

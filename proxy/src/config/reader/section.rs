@@ -62,9 +62,9 @@ impl<'a> Section<'a> {
         entry.and_then(|entry| entry.read(parse)).unwrap_or(default)
     }
 
-    /// Returns true if the defaults of the section are part of the effective configuration. Those of
-    /// pools are not, because they stand in `[defaults]`. Nor are those of optional sections that are
-    /// missing, because their presence has a meaning.
+    /// Returns true if the defaults of the section are part of the effective configuration. Those
+    /// of pools are not, because they stand in `[defaults]`. Nor are those of optional sections
+    /// that are missing, because their presence has a meaning.
     fn has_defaults(&self) -> bool {
         let is_optional = ["server.tls", "grants", "keys"].contains(&self.path.as_str());
         !self.path.starts_with("pools.") && (self.is_present() || !is_optional)

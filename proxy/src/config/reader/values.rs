@@ -54,8 +54,8 @@ pub(crate) fn size(text: &str) -> Result<u64, ValueError> {
     }
 }
 
-/// Parses `host:port`. The port may be a sum such as `9100+12`, so that one variable sets a range of
-/// ports.
+/// Parses `host:port`. The port may be a sum such as `9100+12`, so that one variable sets a range
+/// of ports.
 pub(crate) fn address(text: &str) -> Result<(String, u16), ValueError> {
     if text.contains('/') {
         let expected = "host:port without a scheme or path, for example tools.internal:9100";

@@ -44,7 +44,8 @@ pub(super) enum FeedError {
 }
 
 impl Connection {
-    /// Sends a GET and returns the body of the response, which must be a 200 of at most `limit` bytes.
+    /// Sends a GET and returns the body of the response, which must be a 200 of at most `limit`
+    /// bytes.
     ///
     /// # Errors
     /// If there is no such response. The error never quotes it.

@@ -19,8 +19,8 @@ pub(super) fn docs(context: &Context<'_>) -> Response {
     docs::reference(&public_url(context))
 }
 
-/// Returns the URL that clients should call: the configured one, else the one that was called. Returns
-/// an empty string, which makes paths relative, if the URL would have to be escaped.
+/// Returns the URL that clients should call: the configured one, else the one that was called.
+/// Returns an empty string, which makes paths relative, if the URL would have to be escaped.
 fn public_url<'a>(context: &'a Context<'_>) -> Cow<'a, str> {
     if let Some(url) = &context.config.public_url {
         return Cow::Borrowed(url);

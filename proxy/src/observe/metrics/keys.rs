@@ -42,7 +42,8 @@ impl KeyMetrics {
         })
     }
 
-    /// Copies the state of direct mode. Must not run concurrently: counters are raised by a difference.
+    /// Copies the state of direct mode. Must not run concurrently: counters are raised by a
+    /// difference.
     pub(super) fn update(&self, direct: Option<&Direct>) {
         self.changes_known.set(direct.is_none_or(|direct| direct.freshness.is_known()).into());
         let Some(direct) = direct else { return };

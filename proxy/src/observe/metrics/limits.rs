@@ -5,8 +5,8 @@ use shared::problem::Code;
 
 use super::register::Register;
 
-/// A limit that a client, a tool or the load can exceed. Its label is the setting that defines it, if
-/// there is one.
+/// A limit that a client, a tool or the load can exceed. Its label is the setting that defines it,
+/// if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// Maximum number or size of a request's headers.

@@ -125,7 +125,8 @@ impl PoolMetrics {
         }
     }
 
-    /// Removes the series of upstreams that `after` does not contain, so that reloads do not add up.
+    /// Removes the series of upstreams that `after` does not contain, so that reloads do not add
+    /// up.
     pub(super) fn remove_series(&self, before: &Pools, after: &Pools) {
         for pool in before.iter() {
             let named =

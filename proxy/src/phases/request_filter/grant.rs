@@ -16,8 +16,8 @@ use crate::{
 };
 use transport::request_head::RawHead;
 
-/// Verifies the grant of a call, which must be for this data center and unused. Writes the request id
-/// and the proof for the edge to `record`.
+/// Verifies the grant of a call, which must be for this data center and unused. Writes the request
+/// id and the proof for the edge to `record`.
 ///
 /// # Errors
 /// Returns `grant-invalid` or a related problem, or `tool-overloaded` if the replay cache is full.

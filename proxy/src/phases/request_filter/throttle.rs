@@ -6,8 +6,8 @@ use shared::problem::{Code, Problem};
 
 use crate::{observe::metrics::LimitKind, state::State};
 
-/// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the problem if
-/// the address exceeds its rate.
+/// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the
+/// problem if the address exceeds its rate.
 #[must_use]
 pub(crate) fn throttle_refusal(
     state: &State,

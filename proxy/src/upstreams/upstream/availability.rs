@@ -55,8 +55,8 @@ impl Upstream {
         (before != after).then_some(after)
     }
 
-    /// Records the outcome of a call. Returns true if the outcome ejected the upstream. `may_eject` is
-    /// called only if the outcome justifies an ejection.
+    /// Records the outcome of a call. Returns true if the outcome ejected the upstream. `may_eject`
+    /// is called only if the outcome justifies an ejection.
     pub(in crate::upstreams) fn record_outcome(
         &self,
         failed: bool,
@@ -86,8 +86,8 @@ impl Upstream {
         Monotonic::from_millis(self.state.next_probe.load(Ordering::Relaxed))
     }
 
-    /// Returns the milliseconds until the upstream can get calls if all probes pass from now on. Returns
-    /// `None` if it is drained or off.
+    /// Returns the milliseconds until the upstream can get calls if all probes pass from now on.
+    /// Returns `None` if it is drained or off.
     pub(in crate::upstreams) fn recovers_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
         if self.config.admin_state != AdminState::Active {
             return None;

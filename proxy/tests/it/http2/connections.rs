@@ -78,7 +78,8 @@ async fn rapid_reset_closes_its_connection_and_no_other() {
         made += 1;
     }
     assert!(made < 1_500, "{made}");
-    // The reason arrives, unless frames that the client still sends cause a reset of the connection.
+    // The reason arrives, unless frames that the client still sends cause a reset of the
+    // connection.
     let why = client.closed().await.unwrap_err();
     assert!(why.is_io() || why.reason() == Some(Reason::ENHANCE_YOUR_CALM), "{why}");
     closed(&proxy, "flood", 1.0).await;

@@ -32,7 +32,8 @@ async fn h2c(tool: &FakeTool) -> Proxy {
     ProxyConfig::new().tool(Tool::Qr, &[tool]).line("clients", "h2c = true").ready().await
 }
 
-/// Returns a request on every stream of a connection. Each decodes to 61 KB of headers from less than 100 bytes.
+/// Returns a request on every stream of a connection. Each decodes to 61 KB of headers from less
+/// than 100 bytes.
 fn burst() -> Vec<u8> {
     let get = Request::new("GET", "/v1/qr/a");
     let first = head(1, &get, &stored("x-a", &"v".repeat(3_900)));
@@ -47,7 +48,8 @@ async fn total(proxy: &Proxy, name: &str) -> f64 {
     samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
 }
 
-/// An attack: compressed heads on many streams whose responses are never read. Without a limit each stream holds 140 KB.
+/// An attack: compressed heads on many streams whose responses are never read. Without a limit each
+/// stream holds 140 KB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unverified_streams_with_a_closed_window_hold_little_memory() {
     const CONNECTIONS: u32 = 8;
@@ -69,7 +71,8 @@ async fn unverified_streams_with_a_closed_window_hold_little_memory() {
         total(&proxy, "utg_refusals_total").await + held >= f64::from(CONNECTIONS * STREAMS)
     };
     until("every request is refused", seen).await;
-    // Calls of other clients are served meanwhile, and the memory is free once the refusals time out.
+    // Calls of other clients are served meanwhile, and the memory is free once the refusals time
+    // out.
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     for client in &mut clients {
         let (mut open, mut refused) = (STREAMS, 0);

@@ -18,8 +18,8 @@ use tokio::{
 
 use super::Stage;
 
-/// The outcome for a client: the status of a complete response, and its code if it is a problem. `None` if there is no
-/// complete response.
+/// The outcome for a client: the status of a complete response, and its code if it is a problem.
+/// `None` if there is no complete response.
 pub(super) type Outcome = Option<(u16, String)>;
 
 /// Reads a response. Returns `None` if there is none or it breaks off.

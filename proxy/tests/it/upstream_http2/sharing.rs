@@ -1,4 +1,5 @@
-//! How many connections there are to a tool in HTTP/2, and what calls over one connection do to each other: nothing.
+//! How many connections there are to a tool in HTTP/2, and what calls over one connection do to
+//! each other: nothing.
 
 use std::time::Duration;
 

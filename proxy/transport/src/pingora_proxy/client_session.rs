@@ -1,4 +1,5 @@
-//! The client of a request, as a downstream session of Pingora's. It reads and writes HTTP/1.1 over the client's connection.
+//! The client of a request, as a downstream session of Pingora's. It reads and writes HTTP/1.1 over
+//! the client's connection.
 
 use std::{future::poll_fn, task::Poll, time::Duration};
 
@@ -25,7 +26,8 @@ use crate::hooks::Phases;
 /// The client's side of an exchange.
 pub(super) struct ClientSession<P: Phases> {
     shared: Shared<P>,
-    /// The head of the request to the upstream, once `request_filter` has written it. Until then it carries the exchange.
+    /// The head of the request to the upstream, once `request_filter` has written it. Until then it
+    /// carries the exchange.
     header: RequestHeader,
 }
 

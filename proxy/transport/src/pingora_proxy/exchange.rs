@@ -157,8 +157,8 @@ impl<P: Phases> Exchange<P> {
         self.is_watched = false;
     }
 
-    /// Completes with a timeout of an attempt whose session Pingora does not poll. That is while it waits for an upstream
-    /// to read the body.
+    /// Completes with a timeout of an attempt whose session Pingora does not poll. That is while it
+    /// waits for an upstream to read the body.
     pub(super) fn poll_unwatched(&mut self, context: &mut Context<'_>) -> Poll<ExchangeError> {
         if self.is_watched || !self.forward.as_ref().is_some_and(|forward| forward.is_running) {
             return Poll::Pending;

@@ -12,15 +12,16 @@ pub(super) fn of_upstream(error: &Error) -> ExchangeError {
     ExchangeError::Upstream { cause: cause(error), has_responded: has_responded(error) }
 }
 
-/// Returns true if anything had come from the server. Pingora marks the end of a connection before a response, because it
-/// may have been idle for too long, but also if it ends within a head.
+/// Returns true if anything had come from the server. Pingora marks the end of a connection before
+/// a response, because it may have been idle for too long, but also if it ends within a head.
 fn has_responded(error: &Error) -> bool {
     let context = error.context.as_ref().map_or("", |context| context.as_str());
     let read = context.rsplit_once("bytes already read: ").map_or("0", |(_, read)| read);
     !matches!(error.retry, RetryType::ReusedOnly) || read != "0"
 }
 
-/// Returns true if the server says that it has not processed the request: it refused the stream, or is going away.
+/// Returns true if the server says that it has not processed the request: it refused the stream, or
+/// is going away.
 fn is_unprocessed(error: &Error) -> bool {
     *error.etype() == ErrorType::H2Error && matches!(error.retry, RetryType::Decided(true))
 }

@@ -15,8 +15,9 @@ use crate::{
     request_head::RawHead,
 };
 
-/// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client nominated in `Connection` is
-/// passed on, and nothing that the product writes can be nominated. `bytes` is what `raw` was read from.
+/// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client
+/// nominated in `Connection` is passed on, and nothing that the product writes can be nominated.
+/// `bytes` is what `raw` was read from.
 pub(super) fn begin_request<P: Phases>(
     phases: &P,
     call: &P::Call,

@@ -1,5 +1,6 @@
-//! How Pingora connects to upstreams. With TLS it is given a local socket, whose other end is the connection that was
-//! encrypted as the relay does: with the authorities that were compiled once, and the same errors.
+//! How Pingora connects to upstreams. With TLS it is given a local socket, whose other end is the
+//! connection that was encrypted as the relay does: with the authorities that were compiled once,
+//! and the same errors.
 
 use std::{
     fmt, io,
@@ -28,11 +29,11 @@ use crate::{connect::ConnectTarget, relay::dial::Dialer};
 
 /// Maximum number of calls on one HTTP/2 connection.
 const STREAMS: u32 = 100;
-/// How much of a response the server can send before its client reads. The connection has as much as all its calls, so that
-/// a client that does not read stops no other.
+/// How much of a response the server can send before its client reads. The connection has as much
+/// as all its calls, so that a client that does not read stops no other.
 const WINDOW: u32 = 128 << 10;
-/// How often a server is asked whether its HTTP/2 connection is alive. If it does not say so within five seconds, the
-/// connection is closed.
+/// How often a server is asked whether its HTTP/2 connection is alive. If it does not say so within
+/// five seconds, the connection is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// The server chose the other version of HTTP.
 const OTHER_VERSION: ErrorType = ErrorType::Custom("OtherHttpVersion");
@@ -80,8 +81,8 @@ impl Peers {
     }
 
     fn encrypted(&self, target: &Arc<ConnectTarget>, is_http2: bool) -> HttpPeer {
-        // Pingora looks whether an idle connection leads to its peer's address, unless that is this one: a local socket
-        // leads nowhere. Connections are told apart by the group key.
+        // Pingora looks whether an idle connection leads to its peer's address, unless that is this
+        // one: a local socket leads nowhere. Connections are told apart by the group key.
         let mut peer =
             HttpPeer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), false, String::new());
         peer.options.total_connection_timeout = Some(target.timeout);
@@ -94,7 +95,8 @@ impl Peers {
     }
 }
 
-/// Returns true if a connection could not be used because the server chose another version of HTTP than before.
+/// Returns true if a connection could not be used because the server chose another version of HTTP
+/// than before.
 pub(super) fn is_other_version(error: &Error) -> bool {
     *error.etype() == OTHER_VERSION
 }

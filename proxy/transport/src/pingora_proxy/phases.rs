@@ -66,8 +66,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
 
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
-    /// Decides what becomes of the request, and responds unless it is forwarded. The beginning of a body is waited for here,
-    /// before an upstream is chosen.
+    /// Decides what becomes of the request, and responds unless it is forwarded. The beginning of a
+    /// body is waited for here, before an upstream is chosen.
     async fn request_filter(&self, session: &mut Session, context: &mut Context<P>) -> Result<bool> {
         context.0 = std::mem::take(session.req_header_mut().extensions_mut()).remove();
         let (shared, mut exchange) = context.take()?;
@@ -86,7 +86,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         let is_idempotent =
             context.with(|exchange| Some(exchange.forward.as_ref()?.request.is_idempotent))?;
         if !is_idempotent {
-            // A POST must not be retried, so let this thread process a pending FIN before it reuses an idle connection.
+            // A POST must not be retried, so let this thread process a pending FIN before it reuses
+            // an idle connection.
             tokio::task::yield_now().await;
         }
         context.with(|exchange| {
@@ -154,8 +155,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         })
     }
 
-    /// The product has written the head when the request came, because it is the same for all upstreams. This adds which one
-    /// it is sent to.
+    /// The product has written the head when the request came, because it is the same for all
+    /// upstreams. This adds which one it is sent to.
     async fn upstream_request_filter(
         &self,
         _session: &mut Session,
@@ -260,8 +261,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     }
 }
 
-/// Reads the head of the request and the beginning of its body. Returns the head of the request to the upstream, or `None`
-/// if the request has its response.
+/// Reads the head of the request and the beginning of its body. Returns the head of the request to
+/// the upstream, or `None` if the request has its response.
 async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<RequestHeader> {
     let Exchange { phases, client, record, is_last, .. } = exchange;
     let bytes = Bytes::from(client.take_head());

@@ -12,7 +12,8 @@ use crate::sim::{object::Fate, schedule::Event};
 /// The time without a response after which a request is sent again. Both may still get a response.
 const RETRY_AFTER_MS: u64 = METER_TIMEOUT_MS / 2;
 
-/// The time limit of a request in the background (`waitUntil`), and the number of leases that it renews.
+/// The time limit of a request in the background (`waitUntil`), and the number of leases that it
+/// renews.
 const BACKGROUND_MS: u64 = 29_000;
 const MAX_RENEWALS: u8 = 2;
 

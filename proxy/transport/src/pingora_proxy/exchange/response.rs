@@ -100,7 +100,8 @@ impl<P: Phases> Exchange<P> {
         Ok(is_over)
     }
 
-    /// Writes the write buffer to the client. `is_over` means that it holds the end of the response.
+    /// Writes the write buffer to the client. `is_over` means that it holds the end of the
+    /// response.
     pub(crate) fn poll_response(
         &mut self,
         context: &mut Context<'_>,
