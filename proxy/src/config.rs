@@ -72,7 +72,7 @@ pub struct ServerConfig {
     pub data_centre: String,
     /// Number of threads that serve requests.
     pub threads: usize,
-    /// What forwards requests to upstreams.
+    /// The transport that forwards requests to upstreams.
     pub transport: Transport,
     /// Time for which a graceful shutdown still accepts connections.
     pub drain_delay: Duration,

@@ -9,7 +9,7 @@ use crate::{bindings::Bindings, promise};
 /// certificate if there is one.
 ///
 /// # Errors
-/// What the runtime throws if no response arrives.
+/// Returns the exception of the runtime if no response arrives.
 pub(super) async fn fetch(
     bindings: &Bindings,
     request: &web_sys::Request,

@@ -27,7 +27,7 @@ pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) 
 /// a report.
 ///
 /// # Errors
-/// What the runtime throws if no response arrives.
+/// Returns the exception of the runtime if no response arrives.
 pub(super) async fn status(
     context: &RequestContext<'_>,
     origin: &Origin,

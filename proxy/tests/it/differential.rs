@@ -10,7 +10,7 @@ use tests::{
     transport::{Transport, known},
 };
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     /// The heads that the tool received, with their lines in order.
