@@ -8,7 +8,7 @@
 //   --origin-cert FILE, --origin-key FILE, --origin-ca FILE
 //                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
 //                    origins' own certificates, all in PEM
-//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, METER and KEY_CHANGES
+//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, PAGES, METER and KEY_CHANGES
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

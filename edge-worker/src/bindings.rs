@@ -34,6 +34,12 @@ pub(crate) struct Bindings {
     pub(crate) meter: ObjectNamespace,
     /// Durable Object `KEY_CHANGES`, one for all keys: the key-change feed.
     pub(crate) key_changes: ObjectNamespace,
+    /// KV namespace `PAGES`: published snapshots of pages.
+    pub(crate) pages: KvStore,
+    /// Durable Objects `ACCOUNT`, one per bio-link account, named by its id.
+    pub(crate) accounts: ObjectNamespace,
+    /// Durable Objects `SLUG`, one per slug, named by it.
+    pub(crate) slugs: ObjectNamespace,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
     /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
@@ -61,6 +67,9 @@ const KEYS: &str = "KEYS";
 const METER: &str = "METER";
 const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
+const PAGES: &str = "PAGES";
+const ACCOUNT: &str = "ACCOUNT";
+const SLUG: &str = "SLUG";
 
 /// Returns the KV namespace alone, for the Durable Objects.
 ///
@@ -76,6 +85,22 @@ pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
 /// If it is not bound.
 pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(KEY_CHANGES)
+}
+
+/// Returns the KV namespace of pages alone, for the Durable Objects.
+///
+/// # Errors
+/// If it is not bound.
+pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
+    env.kv(PAGES)
+}
+
+/// Returns the slugs alone, for the Durable Objects.
+///
+/// # Errors
+/// If they are not bound.
+pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(SLUG)
 }
 
 /// Returns the body limit alone, for requests that are refused before the other bindings are read.
@@ -121,6 +146,9 @@ impl Bindings {
         let keys = reader.binding(KEYS, key_store);
         let meter = reader.binding(METER, |env| env.durable_object(METER));
         let key_changes = reader.binding(KEY_CHANGES, key_changes);
+        let pages = reader.binding(PAGES, pages);
+        let accounts = reader.binding(ACCOUNT, |env| env.durable_object(ACCOUNT));
+        let slugs = reader.binding(SLUG, slugs);
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
         let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
@@ -141,6 +169,9 @@ impl Bindings {
             keys: keys?,
             meter: meter?,
             key_changes: key_changes?,
+            pages: pages?,
+            accounts: accounts?,
+            slugs: slugs?,
             signing: signing?,
             grants: grants?,
             admin: admin?,

@@ -16,7 +16,10 @@ use crate::{
     bindings::Bindings,
     client_request::ClientRequest,
     context::RequestContext,
-    handlers::{call_tool, change_key, issue_key, key_changes, list_keys, pages, read_own_key, status},
+    handlers::{
+        call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api, read_own_key, status,
+        visit,
+    },
     respond::ClientResponse,
 };
 
@@ -53,9 +56,13 @@ pub(crate) async fn dispatch(
         Route::Gateway(GatewayRoute::ChangeKey(id)) => change_key::patch(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
+        Route::Pages(call) => pages_api::handle(&context, &call, query, access).await,
+        Route::Visit(visit) => visit::handle(&context, &visit, query).await,
         Route::KeyChanges => key_changes::handle(&context, query, access).await,
     };
-    let etags = request.header("if-none-match").map(str::as_bytes);
+    // For other methods, `If-None-Match` is a condition of the change (RFC 9110, section 13.1.2).
+    let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
+    let etags = request.header("if-none-match").filter(|_| is_read).map(str::as_bytes);
     response.map(|response| ClientResponse::Own(response.if_none_match(etags.into_iter())))
 }
 

@@ -1,4 +1,7 @@
 //! The Durable Objects: state with a single owner.
 
+mod account;
 mod key_changes;
 mod meter;
+mod slug;
+mod sql;

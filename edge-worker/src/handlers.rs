@@ -6,5 +6,7 @@ pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;
 pub(crate) mod pages;
+pub(crate) mod pages_api;
 pub(crate) mod read_own_key;
 pub(crate) mod status;
+pub(crate) mod visit;

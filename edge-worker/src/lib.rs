@@ -26,6 +26,8 @@ mod lease_caches;
 mod log;
 mod meter_client;
 mod origin;
+mod page_store;
+mod pages_client;
 mod promise;
 mod respond;
 

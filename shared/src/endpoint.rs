@@ -3,7 +3,7 @@
 
 use crate::{
     method::Method,
-    route::{CallMethod, GatewayRoute, Route},
+    route::{CallMethod, GatewayRoute, PagesEndpoint, Route, VisitEndpoint},
     tool::Tool,
 };
 
@@ -27,6 +27,8 @@ pub enum Endpoint {
     OpenApi,
     Docs,
     ProblemPage,
+    Pages(PagesEndpoint),
+    Visit(VisitEndpoint),
     Preflight,
 }
 
@@ -51,6 +53,8 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
             Route::Gateway(GatewayRoute::Docs) => Self::Docs,
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
+            Route::Pages(call) => Self::Pages(call.endpoint),
+            Route::Visit(visit) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
     }
@@ -78,7 +82,8 @@ impl Endpoint {
         let calls = Tool::ALL
             .into_iter()
             .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
-        calls.chain(OTHERS)
+        let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
+        calls.chain(OTHERS).chain(pages).chain(VisitEndpoint::ALL.into_iter().map(Self::Visit))
     }
 
     /// Returns the method.
@@ -90,6 +95,7 @@ impl Endpoint {
             Self::RevokeOwnKey => Method::Delete,
             Self::ChangeKey => Method::Patch,
             Self::Preflight => Method::Options,
+            Self::Pages(endpoint) => endpoint.method(),
             Self::ReadOwnKey
             | Self::ListKeys
             | Self::ReadKey
@@ -98,7 +104,8 @@ impl Endpoint {
             | Self::Status
             | Self::OpenApi
             | Self::Docs
-            | Self::ProblemPage => Method::Get,
+            | Self::ProblemPage
+            | Self::Visit(_) => Method::Get,
         }
     }
 
@@ -120,6 +127,8 @@ impl Endpoint {
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",
+            Self::Pages(endpoint) => endpoint.path(),
+            Self::Visit(endpoint) => endpoint.path(),
             Self::Preflight => "*",
         };
         path.to_owned()
@@ -131,7 +140,10 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::key::KeyId;
+    use crate::{
+        key::KeyId,
+        page::{LinkId, PageId},
+    };
 
     #[test]
     fn endpoints_and_routes_match() {
@@ -141,7 +153,11 @@ mod tests {
                 .path()
                 .replace("{action}", "generate")
                 .replace("{id}", &KeyId::new([1; 12]).to_string())
-                .replace("{code}", "key-missing");
+                .replace("{code}", "key-missing")
+                .replace("{page_id}", &PageId::new([1; 12]).to_string())
+                .replace("{link_id}", &LinkId::new([1; 12]).to_string())
+                .replace("{revision}", "7")
+                .replace("{slug}", "ada");
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();
             assert_eq!(Endpoint::of(&route), endpoint);
             methods.push((path, endpoint.method()));

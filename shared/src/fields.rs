@@ -17,8 +17,12 @@ use crate::{
 pub(crate) struct Fields {
     members: Map<String, Value>,
     known: Vec<&'static str>,
+    hints: Hints,
     errors: Vec<FieldError>,
 }
+
+/// Names that other products give to a field, each with what to write instead.
+pub(crate) type Hints = &'static [(&'static str, &'static str)];
 
 /// An error of a member that has another JSON type than expected. It never quotes the value,
 /// because bodies carry secrets.
@@ -45,12 +49,32 @@ impl Fields {
     /// different ones.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
         match serde_json::from_slice(body) {
-            Ok(UniqueMembers(members)) => Ok(Self { members, known: Vec::new(), errors: Vec::new() }),
+            Ok(UniqueMembers(members)) => Ok(Self::of(members)),
             Err(error) => Err(Problem::new(
                 Code::BodyMalformed,
                 format!("{} at line {} column {}", reason(&error), error.line(), error.column()),
             )),
         }
+    }
+
+    /// Returns the fields of an object that was parsed before.
+    pub(crate) const fn of(members: Map<String, Value>) -> Self {
+        Self { members, known: Vec::new(), hints: &[], errors: Vec::new() }
+    }
+
+    /// Returns the members of the object.
+    pub(crate) fn into_members(self) -> Map<String, Value> {
+        self.members
+    }
+
+    /// Sets the hints for names that other products use for the fields of this object.
+    pub(crate) const fn hint(&mut self, hints: Hints) {
+        self.hints = hints;
+    }
+
+    /// Drops members that are ignored, such as read-only fields of a response that is sent back.
+    pub(crate) fn ignore(&mut self, names: &[&str]) {
+        self.members.retain(|name, _| !names.contains(&name.as_str()));
     }
 
     /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it.
@@ -60,14 +84,8 @@ impl Fields {
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
-        self.known.push(name);
-        match self.members.remove(name) {
-            None => {
-                self.add_error(name, "is missing");
-                None
-            }
-            Some(value) => self.parsed(name, &value, parse),
-        }
+        let value = self.take_required(name)?;
+        self.parsed(name, &value, parse)
     }
 
     /// Takes a member that may be left out. A `null` is a value like any other.
@@ -76,8 +94,8 @@ impl Fields {
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
-        self.known.push(name);
-        self.members.remove(name).and_then(|value| self.parsed(name, &value, parse))
+        let value = self.take(name)?;
+        self.parsed(name, &value, parse)
     }
 
     /// Takes a member that may be left out, or `null`, which reads as left out.
@@ -86,10 +104,8 @@ impl Fields {
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
     ) -> Option<T> {
-        if self.is_null(name) {
-            self.members.remove(name);
-        }
-        self.optional(name, parse)
+        let value = self.take(name).filter(|value| !value.is_null())?;
+        self.parsed(name, &value, parse)
     }
 
     /// Takes a member that is an object with members of its own, and may be left out, or `null`,
@@ -103,15 +119,53 @@ impl Fields {
         let members = self.nullable(name, |value| {
             value.as_object().cloned().ok_or_else(|| TypeError::new("an object", value))
         })?;
-        let mut inner = Self { members, known: Vec::new(), errors: Vec::new() };
+        let mut inner = Self::of(members);
         let value = read(&mut inner);
+        self.absorb(&pointer(name), inner).then_some(value)
+    }
+
+    /// Takes a member that is an array of at most `max` objects. It may be left out, or `null`,
+    /// which reads as left out. `read` reads one of them. Their errors are added to this body's,
+    /// each with its own pointer: `#/links/3/url`.
+    pub(crate) fn nullable_list<T>(
+        &mut self,
+        name: &'static str,
+        max: usize,
+        mut read: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.nullable(name, |value| match value.as_array() {
+            None => Err(TypeError::new("an array", value).to_string()),
+            Some(items) if items.len() > max => {
+                Err(format!("has {} items; at most {max} are allowed", items.len()))
+            }
+            Some(items) => Ok(items.clone()),
+        })?;
+        let (mut list, mut is_valid) = (Vec::with_capacity(items.len()), true);
+        for (at, item) in items.into_iter().enumerate() {
+            let place = format!("{}/{at}", pointer(name));
+            let Value::Object(members) = item else {
+                let detail = TypeError::new("an object", &item).to_string();
+                self.errors.push(FieldError { pointer: place, detail });
+                is_valid = false;
+                continue;
+            };
+            let mut inner = Self::of(members);
+            let value = read(&mut inner);
+            is_valid &= self.absorb(&place, inner);
+            list.extend(value);
+        }
+        is_valid.then_some(list)
+    }
+
+    /// Takes over the errors of an object below `place`. Returns true if there are none.
+    fn absorb(&mut self, place: &str, inner: Self) -> bool {
         let errors = inner.into_errors();
         let is_valid = errors.is_empty();
         self.errors.extend(errors.into_iter().map(|error| {
             let below = error.pointer.strip_prefix('#').unwrap_or_default();
-            FieldError { pointer: format!("{}{below}", pointer(name)), detail: error.detail }
+            FieldError { pointer: format!("{place}{below}"), detail: error.detail }
         }));
-        is_valid.then_some(value)
+        is_valid
     }
 
     /// Returns true if the body has the member, and it is `null`.
@@ -131,8 +185,9 @@ impl Fields {
         self.errors.push(FieldError { pointer: "#".to_owned(), detail: detail.into() });
     }
 
-    fn add_error(&mut self, name: &str, detail: impl Into<String>) {
-        self.errors.push(FieldError { pointer: pointer(name), detail: detail.into() });
+    /// Adds an error of a member.
+    pub(crate) fn add_error(&mut self, name: &str, detail: String) {
+        self.errors.push(FieldError { pointer: pointer(name), detail });
     }
 
     /// Checks that no member is left and that there was no error.
@@ -153,6 +208,20 @@ impl Fields {
         self.errors
     }
 
+    /// Takes a member. Not generic, so that the worker has it once.
+    fn take(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
+        self.members.remove(name)
+    }
+
+    fn take_required(&mut self, name: &'static str) -> Option<Value> {
+        let value = self.take(name);
+        if value.is_none() {
+            self.add_error(name, "is missing".to_owned());
+        }
+        value
+    }
+
     fn parsed<T, E: fmt::Display>(
         &mut self,
         name: &str,
@@ -163,7 +232,11 @@ impl Fields {
     }
 
     fn unknown(&self, name: &str) -> String {
-        match self.known.iter().find(|known| edit_distance(known, name) <= 2) {
+        let snake = snake_case(name);
+        if let Some((_, hint)) = self.hints.iter().find(|(other, _)| *other == snake) {
+            return format!("is not a field here; {hint}");
+        }
+        match self.known.iter().find(|known| edit_distance(known, &snake) <= 2) {
             Some(meant) => format!("is not a field here; did you mean `{meant}`?"),
             None => format!("is not a field here; there are {}", self.known.join(", ")),
         }
@@ -188,6 +261,18 @@ const fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
+}
+
+/// Returns `camelCase` and `kebab-case` as `snake_case`, cut to 64 characters.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars().take(64) {
+        if c.is_ascii_uppercase() && !snake.is_empty() && !snake.ends_with('_') {
+            snake.push('_');
+        }
+        snake.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
+    }
+    snake
 }
 
 /// Returns `#/name`, with the name escaped as RFC 6901 and RFC 3986 demand, and cut to 64

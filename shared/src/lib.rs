@@ -29,6 +29,8 @@ pub mod method;
 pub mod openapi;
 pub mod origin;
 pub mod origin_token;
+pub mod page;
+pub mod pages_api;
 pub mod policy;
 pub mod problem;
 pub mod proof;

@@ -139,7 +139,8 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::ChangeKey => Some(keys::change()),
         Endpoint::RevokeKey => Some(keys::revoke()),
         Endpoint::RotateKey => Some(keys::rotate()),
-        Endpoint::KeyChanges | Endpoint::Preflight => None,
+        // The pages API is a product of its own.
+        Endpoint::KeyChanges | Endpoint::Pages(_) | Endpoint::Visit(_) | Endpoint::Preflight => None,
     }
 }
 

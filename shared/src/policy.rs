@@ -75,6 +75,11 @@ pub struct LimitOverrides {
 /// Wrong admin secrets that one client address may send within a minute and within a day.
 pub(crate) const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
 
+/// Calls of the bio-link API that an account may make in any hour.
+pub const BIOLINK_CALLS_PER_HOUR: u32 = 1_000;
+/// Pages of an account.
+pub const BIOLINK_PAGES: u32 = 25;
+
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".
     #[must_use]

@@ -33,6 +33,27 @@ impl Response {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])
     }
 
+    /// Returns a 204.
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self { status: 204, headers: vec![("cache-control", "no-store".into())], body: String::new() }
+    }
+
+    /// Returns a page for visitors. Each visit asks whether it changed, and a 304 is enough if it did not.
+    #[must_use]
+    pub(crate) fn page(body: String) -> Self {
+        let tag = weak_tag(&body);
+        let response = Self::new(200, "text/html; charset=utf-8", "public, max-age=0, must-revalidate", body);
+        response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
+    }
+
+    /// Returns a redirect that no cache keeps.
+    #[must_use]
+    pub fn redirect(status: u16, location: String) -> Self {
+        let headers = vec![("cache-control", "no-store".into()), ("location", location.into())];
+        Self { status, headers, body: String::new() }
+    }
+
     /// Returns the response to a liveness check.
     #[must_use]
     pub fn health() -> Self {
@@ -49,7 +70,7 @@ impl Response {
     /// Returns a text that is the same for every client and may be kept for five minutes. Its
     /// entity tag is weak, because the sender may compress it.
     pub(crate) fn public(media_type: &'static str, body: String) -> Self {
-        let tag = format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len());
+        let tag = weak_tag(&body);
         let response = Self::new(200, media_type, "public, max-age=300", body);
         response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
     }
@@ -90,6 +111,11 @@ impl Response {
         self.headers.extend(more.into_iter().map(|(name, value)| (name, value.into())));
         self
     }
+}
+
+/// Returns an entity tag that is weak, because the sender may compress the text.
+fn weak_tag(body: &str) -> String {
+    format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len())
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The one strict parser of method and path. Its result decides tool, limit and target; no other
 //! code parses the path.
 
+mod pages;
 mod place;
 mod target;
 
+pub use pages::{PagesCall, PagesEndpoint, PagesTarget, Visit, VisitEndpoint, VisitPart};
 use place::Place;
 pub use target::{MAX_TARGET, Target};
 
@@ -77,6 +79,10 @@ pub enum Route<'a> {
     Health,
     /// `GET /v1/status`
     Status,
+    /// A call of the pages API.
+    Pages(PagesCall),
+    /// `GET` of what visitors open.
+    Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
     Preflight(&'static [Method]),
 }
@@ -163,6 +169,8 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
+        (Place::Pages(place), method) => place.call(method).map(Route::Pages),
+        (Place::Visit(visit), Method::Get | Method::Head) => Some(Route::Visit(visit)),
         _ => None,
     }
 }
@@ -177,6 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::page::{LinkId, PageId, Slug};
 
     fn code(method: &str, path: &str) -> Option<Code> {
         Route::parse(method, path).err().map(|problem| problem.code())
@@ -277,10 +286,55 @@ mod tests {
 
     #[test]
     fn path_below_a_route_is_unknown() {
-        for path in
-            ["/v1/keys/x", "/v1/keys/me/x", "/v1/qr/a/b", "/v1/qr", "/v1", "/", "/problems/x", "/docs/x"]
-        {
+        for path in [
+            "/v1/keys/x",
+            "/v1/keys/me/x",
+            "/v1/qr/a/b",
+            "/v1/qr",
+            "/v1",
+            "/",
+            "/problems/x",
+            "/docs/x",
+            "/pages/x",
+            "/account/x",
+            "/ada/x",
+            "/ad",
+            "/favicon.ico",
+        ] {
             assert_eq!(code("GET", path), Some(Code::RouteUnknown), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_pages_endpoint_has_a_route_and_no_page_can_have_its_path() {
+        let (page, link) = (PageId::new([1; 12]), LinkId::new([2; 12]));
+        for endpoint in PagesEndpoint::ALL {
+            let path = endpoint.path().replace("{page_id}", &page.to_string());
+            let path = path.replace("{link_id}", &link.to_string()).replace("{revision}", "7");
+            let Ok(Route::Pages(call)) = Route::parse(endpoint.method().as_str(), &path) else {
+                panic!("{path}")
+            };
+            assert_eq!(call.endpoint, endpoint);
+            let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
+            assert!(methods.contains(&endpoint.method()), "{path}");
+        }
+        for path in crate::endpoint::Endpoint::all().map(|endpoint| endpoint.path()) {
+            let first = path.split('/').nth(1).unwrap();
+            assert!(first == "{slug}" || Slug::parse(first).is_err(), "{path}: {first} must be reserved");
+        }
+    }
+
+    #[test]
+    fn page_is_visited_by_its_slug_in_any_case() {
+        let link = LinkId::new([2; 12]);
+        for (path, part) in [
+            ("/ada".to_owned(), VisitPart::Page),
+            ("/ADA".to_owned(), VisitPart::Page),
+            (format!("/Ada/l/{link}"), VisitPart::Link(link)),
+        ] {
+            let Ok(Route::Visit(visit)) = Route::parse("GET", &path) else { panic!("{path}") };
+            assert_eq!((visit.slug().unwrap().as_str(), visit.part), ("ada", part));
+            assert_eq!(code("POST", &path), Some(Code::MethodNotAllowed));
         }
     }
 

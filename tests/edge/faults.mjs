@@ -3,22 +3,23 @@
 
 import path from "node:path";
 
-/** The binding KEYS: `get`, `put` and `list` of the real namespace, if the test lets them. */
-const KEYS = `
-class Keys {
+/** A binding of KV: `get`, `put`, `list` and `delete` of the real namespace, if the test lets them. */
+const namespace = (binding, control) => `
+class Namespace {
   constructor(env) { this.env = env; }
   async run(name, args) {
-    const fate = await (await this.env.CONTROL.fetch("http://control/keys/" + name)).text();
+    const fate = await (await this.env.CONTROL.fetch("http://control/${control}/" + name)).text();
     if (fate === "absent" && name === "get") return null;
     if (fate === "fail") throw new Error("KV fails, as the test wants it");
     if (fate === "hang") return new Promise(() => {});
-    return this.env.KEYS[name](...args);
+    return this.env.${binding}[name](...args);
   }
   get(...args) { return this.run("get", args); }
   put(...args) { return this.run("put", args); }
   list(...args) { return this.run("list", args); }
+  delete(...args) { return this.run("delete", args); }
 }
-export default (env) => new Keys(env);
+export default (env) => new Namespace(env);
 `;
 
 /** A binding of objects, asked for as `control`. The worker looks at the class's name, so it has the real one's. */
@@ -46,7 +47,7 @@ export default (env) => new DurableObjectNamespace(env);
 const RESTARTABLE = `
 import worker, { Meter as Real } from "./index.js";
 export default worker;
-export { KeyChanges } from "./index.js";
+export { Account, KeyChanges, Slug } from "./index.js";
 export class Meter {
   constructor(state, env) { this.state = state; this.real = new Real(state, env); }
   fetch(request) {
@@ -65,8 +66,9 @@ export function withFaults({ kvNamespaces, durableObjects, host, port, cf, log, 
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
-      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", METER: "faulty-meter", KEY_CHANGES: "faulty-changes" } },
-      wrapper("faulty-keys", KEYS, { kvNamespaces }),
+      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", PAGES: "faulty-pages", METER: "faulty-meter", KEY_CHANGES: "faulty-changes" } },
+      wrapper("faulty-keys", namespace("KEYS", "keys"), { kvNamespaces: { KEYS: kvNamespaces.KEYS } }),
+      wrapper("faulty-pages", namespace("PAGES", "pages"), { kvNamespaces: { PAGES: kvNamespaces.PAGES } }),
       wrapper("faulty-meter", objects("meter"), { durableObjects: { REAL: { ...METER, scriptName: "edge" } } }),
       wrapper("faulty-changes", objects("changes"), { durableObjects: { REAL: { ...KEY_CHANGES, scriptName: "edge" } } }),
     ],

@@ -8,6 +8,7 @@ mod keys_api;
 mod lifecycle;
 mod limits;
 mod origins;
+mod pages;
 mod surface;
 mod uploads;
 mod vectors;

@@ -44,6 +44,10 @@ struct Plan {
 pub const KV_GET: &str = "/keys/get";
 /// KV writes.
 pub const KV_PUT: &str = "/keys/put";
+/// Reads of published pages in KV.
+pub const PAGES_GET: &str = "/pages/get";
+/// Writes of published pages to KV.
+pub const PAGES_PUT: &str = "/pages/put";
 /// Messages to a meter.
 pub const METER: &str = "/meter/fetch";
 /// Messages to the feed of key changes.

@@ -14,6 +14,7 @@ use worker::{
     durable_object, wasm_bindgen,
 };
 
+use super::sql::{integer, number, rows};
 use crate::{clock, log};
 
 /// The feed's start time identifies it: a cursor of a feed that was lost is not valid in a new one.
@@ -74,7 +75,7 @@ impl KeyChanges {
     }
 
     fn page(&self, request: &ChangesRequest) -> Result<ChangesPage> {
-        let position = self.rows(POSITION, Vec::new(), |row| match row {
+        let position = rows(&self.sql, POSITION, Vec::new(), |row| match row {
             [begun, last] => Some((UnixMillis(number(begun)?), number(last)?)),
             _ => None,
         })?;
@@ -82,7 +83,7 @@ impl KeyChanges {
         let after = request.cursor.as_ref().map_or(0, |cursor| cursor.number_in(begun, last));
         // One record more than the page holds shows whether there is another page.
         let limit = u64::try_from(request.limit).unwrap_or(u64::MAX).saturating_add(1);
-        let mut found = self.rows(PAGE, vec![integer(after)?, integer(limit)?], |row| match row {
+        let mut found = rows(&self.sql, PAGE, vec![integer(after)?, integer(limit)?], |row| match row {
             [place, SqlStorageValue::String(text)] => {
                 Some((number(place)?, KeyRecord::from_json(text).ok()?))
             }
@@ -92,30 +93,6 @@ impl KeyChanges {
         found.truncate(request.limit);
         let end = found.last().map_or(after, |(number, _)| *number);
         Ok(ChangesPage::new(found.into_iter().map(|(_, record)| record), Cursor::new(begun, end), more))
-    }
-
-    fn rows<T>(
-        &self,
-        query: &str,
-        values: Vec<SqlStorageValue>,
-        read: impl Fn(&[SqlStorageValue]) -> Option<T>,
-    ) -> Result<Vec<T>> {
-        self.sql.exec(query, values)?.raw().map(|row| read(&row?).ok_or_else(unreadable)).collect()
-    }
-}
-
-/// Returns a number as an SQL integer.
-///
-/// # Errors
-/// If JavaScript cannot represent the number exactly.
-fn integer(number: u64) -> Result<SqlStorageValue> {
-    SqlStorageValue::try_from_i64(i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-fn number(value: &SqlStorageValue) -> Option<u64> {
-    match value {
-        SqlStorageValue::Integer(number) => u64::try_from(*number).ok(),
-        _ => None,
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) use throttle::throttle_refusal;
 
 use shared::{
     headers::REQUEST_ID,
+    pages_api::served_by_edge,
     problem::{Code, Problem},
     proof::Proof,
     request_id::RequestId,
@@ -76,6 +77,7 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
+        Route::Pages(_) | Route::Visit(_) => return Err(no_pages(&state.mode)),
         Route::Preflight(methods) => Response::preflight(methods),
     };
     Ok(RequestAction::Respond(respond(state, None, record, response.into()), None))
@@ -102,6 +104,13 @@ fn no_feed(mode: &Mode) -> Problem {
     match mode {
         Mode::Edge(_) => tools_only(),
         Mode::Direct(_) => Problem::new(Code::RouteUnknown, "this gateway has no key-change feed"),
+    }
+}
+
+fn no_pages(mode: &Mode) -> Problem {
+    match mode {
+        Mode::Edge(_) => tools_only(),
+        Mode::Direct(_) => served_by_edge(),
     }
 }
 

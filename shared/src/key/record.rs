@@ -93,6 +93,9 @@ pub struct KeyRecord {
     /// The plan of the bio-link product.
     #[serde(default)]
     pub biolink_plan: BiolinkPlan,
+    /// The bio-link account that the key was issued into; `None` is an account of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<KeyId>,
     /// The moment of issuing.
     pub issued_at: UnixMillis,
     /// From when on it is refused; `None` is never.
@@ -126,6 +129,7 @@ impl KeyRecord {
             former: None,
             holder: None,
             biolink_plan: BiolinkPlan::None,
+            account: None,
             issued_at: key.issued_at,
             expires_at: None,
         }
@@ -177,10 +181,17 @@ impl KeyRecord {
     /// alone.
     #[must_use]
     pub(crate) fn says_more_than(&self, key: &VerifiedKey) -> bool {
-        // The rights of a key do not depend on these three. Whatever is added to a record counts
+        // The rights of a key do not depend on these four. Whatever is added to a record counts
         // until it is named here.
-        let (version, biolink_plan, issued_at) = (self.version, self.biolink_plan, self.issued_at);
-        self.public() != Self { version, biolink_plan, issued_at, ..Self::provisional(key) }
+        let own = (self.version, self.biolink_plan, self.account, self.issued_at);
+        let (version, biolink_plan, account, issued_at) = own;
+        self.public() != Self { version, biolink_plan, account, issued_at, ..Self::provisional(key) }
+    }
+
+    /// Returns the bio-link account of the key. Rotation keeps it.
+    #[must_use]
+    pub fn account(&self) -> KeyId {
+        self.account.unwrap_or(self.id)
     }
 
     /// Returns the key's limits.

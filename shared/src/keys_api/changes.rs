@@ -167,6 +167,7 @@ mod tests {
             former: Some(FormerSecret { hash, until: end }),
             holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
             biolink_plan: BiolinkPlan::Business,
+            account: Some(KeyId::new([255; 12])),
             issued_at: end,
             expires_at: Some(end),
         }

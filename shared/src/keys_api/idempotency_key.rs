@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     idempotency::IssueAttempt,
@@ -49,6 +49,12 @@ impl<'a> IdempotencyKey<'a> {
         Err(Problem::new(Code::HeaderMalformed, detail))
     }
 
+    /// Returns the text of the header.
+    #[must_use]
+    pub const fn as_str(&self) -> &'a str {
+        self.0
+    }
+
     /// Returns the name under which its state is kept. It does not reveal the header's text.
     #[must_use]
     pub fn name(&self) -> String {
@@ -63,7 +69,16 @@ impl<'a> IdempotencyKey<'a> {
     /// Returns a request to issue `new`, with 16 random bytes of its own.
     #[must_use]
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
-        let request = json!([new.holder, new.tier, new.limits, new.expires_at, new.biolink_plan]).to_string();
+        let mut request = vec![
+            json!(new.holder),
+            json!(new.tier),
+            json!(new.limits),
+            json!(new.expires_at),
+            json!(new.biolink_plan),
+        ];
+        // Without an account, the digest is the one of earlier versions, whose requests may be retried.
+        request.extend(new.account.map(|account| json!(account)));
+        let request = Value::from(request).to_string();
         let (signing, key) = keys.current();
         let fingerprint = URL_SAFE_NO_PAD.encode(key.sign(&[REQUEST_DOMAIN, request.as_bytes()]));
         IssueAttempt::new(URL_SAFE_NO_PAD.encode(drawn), fingerprint, signing)

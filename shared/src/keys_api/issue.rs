@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::values::{
-    parse_admin_secret, parse_email, parse_expiry, parse_name, parse_plan, parse_tier, read_limits,
+    parse_admin_secret, parse_email, parse_expiry, parse_key_id, parse_name, parse_plan, parse_tier,
+    read_limits,
 };
 use crate::{
     fields::Fields,
@@ -38,6 +39,8 @@ pub struct NewKey {
     pub expires_at: Option<UnixMillis>,
     /// The plan of the bio-link product.
     pub biolink_plan: BiolinkPlan,
+    /// The bio-link account that it is issued into; `None` is one of its own.
+    pub account: Option<KeyId>,
 }
 
 /// A key just issued: the only moment at which key and record are in one place.
@@ -82,6 +85,7 @@ impl IssueRequest {
         let limits = self.fields.nullable_object("limits", read_limits);
         let expires_at = self.fields.nullable("expires_at", |value| parse_expiry(value, now));
         let biolink_plan = self.fields.optional("biolink_plan", parse_plan);
+        let account = self.fields.nullable("account", parse_key_id);
         self.fields.finish()?;
         match (email, name, tier) {
             (Some(email), Some(name), Some(tier)) => Ok(NewKey {
@@ -90,6 +94,7 @@ impl IssueRequest {
                 limits: limits.unwrap_or_default(),
                 expires_at,
                 biolink_plan: biolink_plan.unwrap_or_default(),
+                account,
             }),
             // `finish` has refused already: a required field that is missing is an error.
             _ => Err(Problem::invalid_fields(&[])),
@@ -112,6 +117,7 @@ impl NewKey {
             former: None,
             holder: Some(self.holder),
             biolink_plan: self.biolink_plan,
+            account: self.account,
             issued_at: now,
             expires_at: self.expires_at,
         };
@@ -141,6 +147,7 @@ pub fn describe(record: &KeyRecord) -> Value {
         "limits": describe_limits(record.policy()),
         "holder": record.holder,
         "biolink_plan": record.biolink_plan,
+        "account": record.account(),
         "issued_at": record.issued_at.to_rfc3339(),
         "expires_at": record.expires_at.map(UnixMillis::to_rfc3339),
     })
@@ -202,6 +209,22 @@ mod tests {
         ] {
             assert!(check(body(email, name)).is_err(), "{email} {name}");
         }
+    }
+
+    #[test]
+    fn key_is_issued_into_an_account() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let issued = |account: Value| {
+            let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
+            let body = json!({"email": "a@b.co", "name": "A", "tier": "free", "admin_secret": "s", "account": account});
+            Ok::<_, Problem>(check(body)?.issue(KeyEnv::Live, entropy, &keys, NOW).record)
+        };
+        let first = KeyId::new([7; 12]);
+        let record = issued(json!(first)).unwrap();
+        assert_eq!((record.account(), record.id), (first, KeyId::new([1; 12])));
+        assert_eq!(KeyRecord::from_json(&record.to_json()).unwrap(), record);
+        assert_eq!(issued(Value::Null).unwrap().account(), KeyId::new([1; 12]));
+        assert!(issued(json!("acme")).is_err());
     }
 
     #[test]

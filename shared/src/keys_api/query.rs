@@ -1,4 +1,4 @@
-//! Queries of the keys API.
+//! Queries of the APIs.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::problem::{Code, Problem};
 ///
 /// # Errors
 /// Returns `fields-invalid` for a parameter that is sent twice or is not UTF-8.
-pub(super) fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)>, Problem> {
+pub(crate) fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)>, Problem> {
     let mut found: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -32,6 +32,6 @@ pub(super) fn not_a_cursor() -> Problem {
 }
 
 /// Returns the refusal of a query.
-pub(super) fn invalid(detail: &'static str) -> Problem {
+pub(crate) fn invalid(detail: &'static str) -> Problem {
     Problem::new(Code::FieldsInvalid, detail)
 }

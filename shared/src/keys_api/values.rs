@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{
     fields::{Fields, TypeError, text},
-    key::{BiolinkPlan, KeyHolder},
+    key::{BiolinkPlan, KeyHolder, KeyId},
     policy::LimitOverrides,
     tier::Tier,
     time::UnixMillis,
@@ -42,6 +42,8 @@ pub(super) enum ValueError {
     NotATier,
     #[error("must be one of none, standard, business")]
     NotAPlan,
+    #[error("must be the id of a key, such as key_0123456789abcdefg")]
+    NotAKeyId,
     #[error("must be a whole number from {min} to {max}")]
     NotAWholeNumber { min: u32, max: u32 },
     #[error("must be a whole number of seconds from 0 to {max}")]
@@ -122,6 +124,10 @@ pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis,
 
 pub(super) fn parse_plan(value: &Value) -> Result<BiolinkPlan, ValueError> {
     serde_json::from_value(value.clone()).or(Err(ValueError::NotAPlan))
+}
+
+pub(super) fn parse_key_id(value: &Value) -> Result<KeyId, ValueError> {
+    KeyId::parse(text(value)?).ok_or(ValueError::NotAKeyId)
 }
 
 pub(super) fn parse_bool(value: &Value) -> Result<bool, ValueError> {

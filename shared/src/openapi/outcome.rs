@@ -47,9 +47,21 @@ pub(super) enum Group {
     KeyUnreadable,
 }
 
-/// Codes that clients of the API do not meet: those between edge and proxy.
+/// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 2] = [Code::GrantInvalid, Code::OriginTokenInvalid];
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 11] = [
+    Code::GrantInvalid,
+    Code::OriginTokenInvalid,
+    Code::PlanRequired,
+    Code::PageLimitReached,
+    Code::PageUnknown,
+    Code::LinkUnknown,
+    Code::RevisionUnknown,
+    Code::SlugTaken,
+    Code::PageGone,
+    Code::RevisionMismatch,
+    Code::PagesUnavailable,
+];
 
 impl Group {
     pub(super) const ALL: [Self; 26] = [

@@ -102,6 +102,7 @@ fn issue_request() -> Value {
             "limits": limits("Limits of the key's own, in place of its tier's; the tier's, if null or left out."),
             "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; never, if null or left out." },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "description": "`none`, if left out." },
+            "account": { "type": "string", "nullable": true, "pattern": "^key_[0-9A-Za-z]{17}$", "description": "The bio-link account that the key shares: the id of the key with which the account began. An account of its own, if null or left out." },
         },
     })
 }
@@ -144,6 +145,7 @@ fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
         "limits": { "type": "array", "items": { "$ref": "#/components/schemas/Limit" } },
         "holder": holder(),
         "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+        "account": { "type": "string", "description": "The bio-link account: the id of the key with which it began." },
         "issued_at": time(),
         "expires_at": { "type": "string", "format": "date-time", "nullable": true },
     });

@@ -22,13 +22,21 @@ pub enum Code {
     OriginTokenInvalid,
     AdminSecretInvalid,
     HttpsRequired,
+    PlanRequired,
+    PageLimitReached,
     RouteUnknown,
     ToolUnknown,
     KeyUnknown,
+    PageUnknown,
+    LinkUnknown,
+    RevisionUnknown,
     MethodNotAllowed,
     RequestTimeout,
     KeyConflict,
     IdempotencyConflict,
+    SlugTaken,
+    PageGone,
+    RevisionMismatch,
     BodyTooLarge,
     TargetTooLong,
     MediaTypeUnsupported,
@@ -47,11 +55,12 @@ pub enum Code {
     OriginInvalid,
     KeyStoreUnavailable,
     MeterUnavailable,
+    PagesUnavailable,
 }
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 48] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -66,13 +75,21 @@ impl Code {
         Self::OriginTokenInvalid,
         Self::AdminSecretInvalid,
         Self::HttpsRequired,
+        Self::PlanRequired,
+        Self::PageLimitReached,
         Self::RouteUnknown,
         Self::ToolUnknown,
         Self::KeyUnknown,
+        Self::PageUnknown,
+        Self::LinkUnknown,
+        Self::RevisionUnknown,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::KeyConflict,
         Self::IdempotencyConflict,
+        Self::SlugTaken,
+        Self::PageGone,
+        Self::RevisionMismatch,
         Self::BodyTooLarge,
         Self::TargetTooLong,
         Self::MediaTypeUnsupported,
@@ -91,6 +108,7 @@ impl Code {
         Self::OriginInvalid,
         Self::KeyStoreUnavailable,
         Self::MeterUnavailable,
+        Self::PagesUnavailable,
     ];
 
     /// Returns the name of the code: lower-case words with hyphens.

@@ -1,5 +1,6 @@
 //! The known paths, and the methods that each takes.
 
+use super::pages::{PagesPlace, Visit};
 use crate::{
     action::Action,
     key::KeyId,
@@ -25,6 +26,8 @@ pub(super) enum Place<'a> {
     OpenApi,
     Docs,
     Problem(Code),
+    Pages(PagesPlace),
+    Visit(Visit<'a>),
 }
 
 impl<'a> Place<'a> {
@@ -57,7 +60,11 @@ impl<'a> Place<'a> {
                 Code::RouteUnknown,
                 format!("the action is missing: call /v1/{tool}/{{action}}"),
             )),
-            _ => Err(unknown_route()),
+            [Some("v1"), ..] => Err(unknown_route()),
+            _ => match PagesPlace::parse(first) {
+                Some(place) => Ok(Self::Pages(place)),
+                None => Visit::parse(first).map(Self::Visit).ok_or_else(unknown_route),
+            },
         }
     }
 
@@ -91,9 +98,10 @@ impl<'a> Place<'a> {
             Self::Key(_) => &[Method::Get, Method::Patch],
             Self::Keys | Self::KeyChanges => &[Method::Get],
             Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => &[Method::Post],
-            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) => {
+            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) | Self::Visit(_) => {
                 &[Method::Get, Method::Head]
             }
+            Self::Pages(place) => place.methods(),
         }
     }
 }

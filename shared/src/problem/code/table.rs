@@ -103,6 +103,18 @@ impl Code {
                 "Keys travel over HTTPS only",
                 "The request came over plain HTTP, where everyone on the way can read its key. It was refused, and not redirected, so that the mistake shows. Use https, and replace a key that was sent this way.",
             ),
+            Self::PlanRequired => entry(
+                "plan-required",
+                403,
+                "The plan does not include this",
+                "The bio-link API is part of the plan business. The operator who issued the key sets its plan with PATCH /v1/keys/{id}.",
+            ),
+            Self::PageLimitReached => entry(
+                "page-limit-reached",
+                403,
+                "The account has all the pages it may have",
+                "An account has at most 25 pages. Delete one, or change one.",
+            ),
             Self::RouteUnknown => entry(
                 "route-unknown",
                 404,
@@ -120,6 +132,24 @@ impl Code {
                 404,
                 "There is no key with this id",
                 "No key with this id was ever issued here.",
+            ),
+            Self::PageUnknown => entry(
+                "page-unknown",
+                404,
+                "There is no page with this id",
+                "The account has no page with this id. It may have been deleted, or belong to another account.",
+            ),
+            Self::LinkUnknown => entry(
+                "link-unknown",
+                404,
+                "The page has no link with this id",
+                "The page has no link with this id. GET /pages/{id} shows the links it has.",
+            ),
+            Self::RevisionUnknown => entry(
+                "revision-unknown",
+                404,
+                "The revision is not kept",
+                "The last 10 revisions of a page are kept. GET /pages/{id}/revisions lists them.",
             ),
             Self::MethodNotAllowed => entry(
                 "method-not-allowed",
@@ -144,6 +174,24 @@ impl Code {
                 409,
                 "The request cannot be repeated now",
                 "Another request with the same Idempotency-Key is in flight, or its response cannot be made again. The detail says which.",
+            ),
+            Self::SlugTaken => entry(
+                "slug-taken",
+                409,
+                "The slug is taken",
+                "Another page has the slug, or had it and may still take it back. suggestions lists slugs that can be had.",
+            ),
+            Self::PageGone => entry(
+                "page-gone",
+                410,
+                "The page is not here any more",
+                "There was a page at this address. Its owner or the operator took it down.",
+            ),
+            Self::RevisionMismatch => entry(
+                "revision-mismatch",
+                412,
+                "The page was changed since it was read",
+                "If-Match names another version than the one there is. Read the page again, repeat the change, and send its new ETag.",
             ),
             Self::BodyTooLarge => {
                 entry("body-too-large", 413, "The body is too large", "The detail names the limit in bytes.")
@@ -249,6 +297,12 @@ impl Code {
                 503,
                 "The quota cannot be checked right now",
                 "The meter of your key did not respond, and its tier waits rather than risk a call over the limit. Try again.",
+            ),
+            Self::PagesUnavailable => entry(
+                "pages-unavailable",
+                503,
+                "The store of pages does not respond",
+                "The account's pages cannot be read or changed at the moment. Retry-After says when to try again.",
             ),
         }
     }

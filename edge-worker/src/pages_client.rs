@@ -1,0 +1,83 @@
+//! The client of accounts and slugs, which are Durable Objects.
+
+use shared::{
+    key::KeyId,
+    page::Slug,
+    pages_api::{AccountMessage, Reply, SlugMessage, SlugReply, Snapshot, account_unavailable},
+    problem::Problem,
+};
+use worker::ObjectNamespace;
+
+use crate::{
+    context::RequestContext,
+    durable_rpc::{self, RpcError},
+    log,
+};
+
+/// Timeout of a call of an account, in milliseconds: it may wait for several slugs.
+const ACCOUNT_TIMEOUT_MS: u64 = 10_000;
+/// Timeout of a message to a slug, in milliseconds.
+const SLUG_TIMEOUT_MS: u64 = 2_000;
+
+/// Sends a call to its account.
+///
+/// # Errors
+/// `pages-unavailable`. The account may have handled the call even so.
+pub(crate) async fn call(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    message: &AccountMessage,
+) -> Result<Reply, Problem> {
+    let reply = account_call(&context.bindings.accounts, account, message).await;
+    let reply = reply.and_then(|reply| Ok(serde_json::from_str(&reply)?));
+    reply.map_err(|error| unavailable("account call failed", &error, context))
+}
+
+/// Returns what an account has published at a slug that KV shows nothing for; `None` if nobody has
+/// the slug.
+///
+/// # Errors
+/// `pages-unavailable`.
+pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    let found = async {
+        let owner = match slug_call(&context.bindings.slugs, slug, SlugMessage::Locate).await? {
+            SlugReply::Owner(Some(owner)) => owner,
+            SlugReply::Owner(None) => return Ok(None),
+            SlugReply::Granted | SlugReply::Taken | SlugReply::Noted => {
+                return Err(RpcError::UnexpectedReply);
+            }
+        };
+        let message = AccountMessage::Serve { account: owner.account, slug: slug.clone() };
+        let snapshot = account_call(&context.bindings.accounts, owner.account, &message).await?;
+        Ok(serde_json::from_str(&snapshot)?)
+    };
+    found.await.map_err(|error| unavailable("page lookup failed", &error, context))
+}
+
+/// Sends a message to a slug.
+///
+/// # Errors
+/// If the object fails or does not respond in time. It may have taken the message even so.
+pub(crate) async fn slug_call(
+    slugs: &ObjectNamespace,
+    slug: &Slug,
+    message: SlugMessage,
+) -> Result<SlugReply, RpcError> {
+    let message = serde_json::to_string(&message)?;
+    let reply = durable_rpc::call(slugs, slug.as_str(), &message);
+    Ok(serde_json::from_str(&durable_rpc::timeout(SLUG_TIMEOUT_MS, reply).await?)?)
+}
+
+async fn account_call(
+    accounts: &ObjectNamespace,
+    account: KeyId,
+    message: &AccountMessage,
+) -> Result<String, RpcError> {
+    let (name, message) = (account.to_string(), serde_json::to_string(message)?);
+    durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, durable_rpc::call(accounts, &name, &message)).await
+}
+
+fn unavailable(event: &str, error: &RpcError, context: &RequestContext<'_>) -> Problem {
+    log::error(event, Some(context.request.id), &[("error", error)]);
+    account_unavailable()
+}

@@ -1,0 +1,183 @@
+//! The document of a page: what its visitors see, and no more. The published snapshot holds one.
+//!
+//! The JSON form of these types is the one of the REST API and the one that is stored. Fields are
+//! only ever added, with a default, because stored documents outlive the program that wrote them.
+
+mod color;
+mod link;
+mod product;
+mod social;
+mod theme;
+
+use serde::{Deserialize, Serialize};
+
+pub use color::Color;
+pub use link::{Link, LinkType, LinkUrlError, Rel};
+pub use product::{Availability, Layout, Price, Product, Products};
+pub use social::{Platform, Social};
+pub use theme::{Colors, ContrastError, Density, Mode, Palette, Preset, Shape, Theme};
+
+use super::WebUrl;
+
+/// The content of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PageDocument {
+    /// The heading: 1 to 80 characters without line breaks.
+    pub title: String,
+    /// A text of at most 300 characters and 5 lines, separated by `\n`; empty for none.
+    pub bio: String,
+    /// The portrait or logo.
+    pub avatar: Option<Image>,
+    /// The language of the page (BCP 47), such as `en` or `ar-EG`.
+    pub locale: Locale,
+    /// The direction of the text.
+    pub dir: Direction,
+    /// Colors and shapes.
+    pub theme: Theme,
+    /// Profiles elsewhere, at most 20, in the order in which they are shown.
+    pub socials: Vec<Social>,
+    /// The links, at most 100, in the order in which they are shown.
+    pub links: Vec<Link>,
+    /// The products, at most 50.
+    pub products: Products,
+    /// What search engines and previews show.
+    pub seo: Seo,
+    /// A question that visitors must confirm before they see the page.
+    pub gate: Option<Gate>,
+}
+
+/// An image on another host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Its address: always `https`.
+    pub url: WebUrl,
+    /// Its description for those who do not see it, at most 150 characters.
+    #[serde(default)]
+    pub alt: String,
+}
+
+/// A language tag (BCP 47): a language of two or three letters, then subtags of two to eight
+/// letters and digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Locale(String);
+
+/// The direction of a page's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// As the page's language is written.
+    #[default]
+    Auto,
+    /// Left to right.
+    Ltr,
+    /// Right to left.
+    Rtl,
+}
+
+/// What search engines and link previews show of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seo {
+    /// In place of the page's title, at most 70 characters.
+    pub title: Option<String>,
+    /// In place of the page's bio, at most 200 characters.
+    pub description: Option<String>,
+    /// The image of previews, in place of the avatar.
+    pub image: Option<Image>,
+    /// Whether search engines are asked to leave the page out.
+    pub noindex: bool,
+    /// What the page is about.
+    #[serde(rename = "type")]
+    pub kind: Subject,
+}
+
+/// What a page is about (schema.org).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A person.
+    #[default]
+    Person,
+    /// A company, a band, a club.
+    Organization,
+}
+
+/// A question that a visitor confirms first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Gate {
+    /// The visitor is at least this old.
+    Age {
+        /// Years, from 13 to 25.
+        min: u8,
+    },
+    /// The visitor wants to see sensitive content.
+    Sensitive,
+}
+
+impl Default for Locale {
+    fn default() -> Self {
+        Self("en".to_owned())
+    }
+}
+
+impl Locale {
+    /// Languages that are written from right to left.
+    const RIGHT_TO_LEFT: [&str; 12] =
+        ["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"];
+
+    /// Reads a language tag; `None` if it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let language = parts.next().filter(|part| (2..=3).contains(&part.len()))?;
+        let is_subtag = |part: &str| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let valid = language.bytes().all(|byte| byte.is_ascii_alphabetic()) && parts.all(is_subtag);
+        (valid && text.len() <= 35).then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the tag as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn is_right_to_left(&self) -> bool {
+        let language = self.0.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        Self::RIGHT_TO_LEFT.contains(&language.as_str())
+    }
+}
+
+impl PageDocument {
+    /// Returns the direction in which the page is laid out: never [`Direction::Auto`].
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        match self.dir {
+            Direction::Auto if self.locale.is_right_to_left() => Direction::Rtl,
+            Direction::Auto => Direction::Ltr,
+            given => given,
+        }
+    }
+
+    /// Returns the link with this id.
+    #[must_use]
+    pub fn link(&self, id: &super::LinkId) -> Option<&Link> {
+        self.links.iter().find(|link| link.id == *id)
+    }
+}
+
+impl Direction {
+    /// Returns the value of the HTML attribute `dir`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Ltr => "ltr",
+            Self::Rtl => "rtl",
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Products on a page.
+
+use serde::{Deserialize, Serialize};
+
+use super::Image;
+use crate::page::{ProductId, WebUrl};
+
+/// The products of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Products {
+    /// Whether they are shown.
+    pub enabled: bool,
+    /// The heading above them, at most 80 characters; empty for none.
+    pub title: String,
+    /// How they are laid out.
+    pub layout: Layout,
+    /// The products, at most 50, in the order in which they are shown.
+    pub items: Vec<Product>,
+}
+
+/// How products are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// In columns.
+    #[default]
+    Grid,
+    /// One below the other.
+    List,
+}
+
+/// A product.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Product {
+    /// Its name, which an edit keeps.
+    pub id: ProductId,
+    /// Its name in the shop, at most 100 characters.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// Its title, 1 to 120 characters.
+    pub title: String,
+    /// A second line, at most 200 characters.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Where it is sold.
+    pub url: WebUrl,
+    /// Its image.
+    #[serde(default)]
+    pub image: Option<Image>,
+    /// Its price.
+    #[serde(default)]
+    pub price: Option<Price>,
+    /// A lower price in the same currency, for now.
+    #[serde(default)]
+    pub sale_price: Option<Price>,
+    /// Whether it can be bought.
+    #[serde(default)]
+    pub availability: Availability,
+}
+
+/// An amount of money.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// A decimal number: up to nine digits, and up to three more behind a point.
+    pub amount: String,
+    /// Three capital letters (ISO 4217).
+    pub currency: String,
+}
+
+/// Whether a product can be bought (Google Merchant Center's terms).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Availability {
+    /// It can.
+    #[default]
+    InStock,
+    /// It cannot.
+    OutOfStock,
+    /// It can be ordered before it is released.
+    Preorder,
+    /// It can be ordered and is sent later.
+    Backorder,
+}
+
+impl Default for Products {
+    fn default() -> Self {
+        Self { enabled: true, title: String::new(), layout: Layout::default(), items: Vec::new() }
+    }
+}

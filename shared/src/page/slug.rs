@@ -1,0 +1,152 @@
+//! The name of a page in its address.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use thiserror::Error as ThisError;
+
+/// 3 to 40 lower case letters, digits, `.`, `_` and `-`, with a letter or digit at both ends; not
+/// reserved.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slug(String);
+
+/// A text that cannot be a slug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+pub enum SlugError {
+    /// It has another form.
+    #[error("must have 3 to 40 letters, digits, `.`, `_` or `-`, and begin and end with a letter or digit")]
+    Malformed,
+    /// It is, or may become, an address of the service.
+    #[error("is reserved for the service itself; choose another")]
+    Reserved,
+}
+
+impl Slug {
+    /// Reads a slug as a client writes it. Capital letters become small ones.
+    ///
+    /// # Errors
+    /// Returns an error if it has another form or is reserved.
+    pub fn parse(text: &str) -> Result<Self, SlugError> {
+        let text = text.to_ascii_lowercase();
+        if !Self::is_well_formed(&text) {
+            return Err(SlugError::Malformed);
+        }
+        if is_reserved(&text) { Err(SlugError::Reserved) } else { Ok(Self(text)) }
+    }
+
+    /// Returns a slug that was drawn: letters and digits, which are never reserved.
+    pub(crate) const fn drawn(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn is_well_formed(text: &str) -> bool {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = text.as_bytes();
+        (3..=40).contains(&bytes.len())
+            && bytes.first().copied().is_some_and(plain)
+            && bytes.last().copied().is_some_and(plain)
+            && bytes.iter().all(|&byte| plain(byte) || b"._-".contains(&byte))
+    }
+}
+
+/// First segments of the service's own addresses, those of today and those that may come, and names
+/// that would pass for the operator's. Sorted.
+const RESERVED: &[&str] = &[
+    ".well-known",
+    "abuse",
+    "account",
+    "accounts",
+    "admin",
+    "administrator",
+    "analytics",
+    "api",
+    "app",
+    "apple-touch-icon.png",
+    "assets",
+    "auth",
+    "billing",
+    "biolink",
+    "blog",
+    "browserconfig.xml",
+    "cdn",
+    "console",
+    "contact",
+    "dashboard",
+    "docs",
+    "events",
+    "favicon.ico",
+    "feed",
+    "healthz",
+    "help",
+    "hooks",
+    "humans.txt",
+    "imprint",
+    "index.html",
+    "internal",
+    "legal",
+    "llms.txt",
+    "login",
+    "logout",
+    "manifest.json",
+    "mcp",
+    "metrics",
+    "oauth",
+    "official",
+    "openapi.json",
+    "pages",
+    "pricing",
+    "privacy",
+    "problems",
+    "readyz",
+    "register",
+    "report",
+    "reports",
+    "robots.txt",
+    "root",
+    "security",
+    "security.txt",
+    "settings",
+    "signin",
+    "signup",
+    "sitemap.xml",
+    "slugs",
+    "static",
+    "status",
+    "support",
+    "system",
+    "terms",
+    "webhooks",
+    "www",
+];
+
+/// Returns true for a name that no page may have. Names of one or two characters, such as `v1` and
+/// `q`, are never slugs.
+fn is_reserved(text: &str) -> bool {
+    RESERVED.contains(&text)
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Slug {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Slug {
+    /// A stored slug may be reserved by now, and still is one.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if Self::is_well_formed(&text) { Ok(Self(text)) } else { Err(D::Error::custom("not a slug")) }
+    }
+}

@@ -1,0 +1,244 @@
+//! Addresses that a page may link to.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// What browsers percent-encode in a path, a query or a fragment.
+const ENCODED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'|').add(b'^');
+
+/// A public `http` or `https` address in the normal form of the URL standard: the host in lower
+/// case and punycode, everything else percent-encoded where browsers would.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebUrl(String);
+
+/// A text that is not an address which a page may link to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UrlError {
+    /// It cannot be read.
+    #[error("must be an address such as https://example.com/path")]
+    Malformed,
+    /// It has another scheme than `http` and `https`.
+    #[error("must begin with https:// or http://")]
+    Scheme,
+    /// It has spaces, line breaks or other control characters.
+    #[error("must have no spaces, backslashes or control characters")]
+    Characters,
+    /// It has a user name or password.
+    #[error("must have no user name or password")]
+    Credentials,
+    /// Its host is no public name.
+    #[error("must have a public host name such as example.com")]
+    Host,
+    /// Its host is not ASCII.
+    #[error("must have an ASCII host name; write an international domain as xn--… (punycode)")]
+    International,
+    /// It is too long.
+    #[error("is longer than {max} characters", max = WebUrl::MAX_LEN)]
+    TooLong,
+}
+
+impl WebUrl {
+    /// The longest address, in bytes of its normal form.
+    pub const MAX_LEN: usize = 2_048;
+    /// Names that are never public (RFC 6761, RFC 8375, RFC 9476, and common use).
+    const PRIVATE: [&str; 10] =
+        ["localhost", "local", "internal", "home.arpa", "lan", "intranet", "corp", "onion", "invalid", "alt"];
+
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// Returns the first rule that it breaks.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if text.len() > Self::MAX_LEN {
+            return Err(UrlError::TooLong);
+        }
+        // The URL standard strips or replaces these, so that two readers could see two addresses.
+        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+            return Err(UrlError::Characters);
+        }
+        if !["https://", "http://"].iter().any(|scheme| starts_with_ignoring_case(text, scheme)) {
+            return Err(UrlError::Scheme);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Malformed)?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(end).ok_or(UrlError::Malformed)?;
+        if authority.contains('@') {
+            return Err(UrlError::Credentials);
+        }
+        let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
+        let host = host.to_ascii_lowercase();
+        if !host.is_ascii() {
+            return Err(UrlError::International);
+        }
+        if !is_public(&host) {
+            return Err(UrlError::Host);
+        }
+        let scheme = scheme.to_ascii_lowercase();
+        let port = port.map(|port| parse_port(port, &scheme)).transpose()?.flatten();
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let text = format!("{scheme}://{host}{port}{slash}{}", utf8_percent_encode(path, ENCODED));
+        if text.len() > Self::MAX_LEN { Err(UrlError::TooLong) } else { Ok(Self(text)) }
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the address as text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+
+    /// Returns true if it keeps the rules of today.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        Self::parse(&self.0).is_ok_and(|parsed| parsed == *self)
+    }
+
+    /// Returns true if it is encrypted.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+
+    /// Returns scheme, host and port: all before the path.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        self.0.get(..scheme.len() + 3 + end).unwrap_or_default()
+    }
+
+    /// Returns the host name, in lower case.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let (_, rest) = self.0.split_once("://").unwrap_or_default();
+        let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    }
+}
+
+fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+}
+
+/// Returns true for a name of labels with a dot, whose last one is not a number, and that does not
+/// lie below a private one. Browsers read a name that ends in a number as an IPv4 address.
+fn is_public(name: &str) -> bool {
+    let is_below = |private: &str| name.strip_suffix(private).is_some_and(|rest| rest.ends_with('.'));
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.len() <= 253
+        && name.contains('.')
+        && name.split('.').all(is_label)
+        && last.len() >= 2
+        && last.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !WebUrl::PRIVATE.iter().any(|private| name == *private || is_below(private))
+}
+
+/// Returns a port; `None` for the usual one of the scheme.
+fn parse_port(text: &str, scheme: &str) -> Result<Option<u16>, UrlError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse::<u16>().ok().filter(|port| digits && *port > 0).ok_or(UrlError::Malformed)?;
+    let usual = if scheme == "https" { 443 } else { 80 };
+    Ok((port != usual).then_some(port))
+}
+
+impl fmt::Display for WebUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for WebUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for WebUrl {
+    /// Takes a stored address as it is, because it may break a rule that came later.
+    /// [`WebUrl::is_allowed`] checks it again.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn address_is_brought_into_its_normal_form() {
+        for (text, normal) in [
+            ("HTTPS://Example.COM", "https://example.com/"),
+            ("https://example.com:443/a?b#c", "https://example.com/a?b#c"),
+            ("http://example.com:8080?q=\u{fc}", "http://example.com:8080/?q=%C3%BC"),
+            ("https://xn--bcher-kva.example/<x>", "https://xn--bcher-kva.example/%3Cx%3E"),
+            ("https://example.com/a%20b", "https://example.com/a%20b"),
+        ] {
+            let parsed = WebUrl::parse(text).unwrap();
+            assert_eq!(parsed.as_str(), normal);
+            assert!(parsed.is_allowed());
+        }
+    }
+
+    #[test]
+    fn address_that_is_not_public_or_not_plain_is_refused() {
+        for text in [
+            "javascript:alert(1)",
+            "https:example.com",
+            "https:///example.com",
+            "https://",
+            "https://localhost/",
+            "https://printer.local/",
+            "https://metadata.internal/",
+            "https://127.0.0.1/",
+            "https://2130706433/",
+            "https://0x7f.0.0.1/",
+            "https://127.0.0.0x1/",
+            "https://[::1]/",
+            "https://example.com./",
+            "https://example..com/",
+            "https://-example.com/",
+            "https://user@example.com/",
+            "https://example.com:0/",
+            "https://example.com:99999/",
+            "https://example.com:/",
+            "https://example.com:+80/",
+            "https://ex\u{e4}mple.com/",
+            "https://example.com\\@evil.com/",
+            "https://example.com/a b",
+            "https://example.com/\n",
+            "//example.com/",
+            "ftp://example.com/",
+        ] {
+            assert!(WebUrl::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_twice_changes_nothing(text in "https?://[a-zA-Z0-9.:@-]{1,20}[/?#]?\\PC{0,30}") {
+            if let Ok(parsed) = WebUrl::parse(&text) {
+                prop_assert_eq!(WebUrl::parse(parsed.as_str()), Ok(parsed.clone()));
+                prop_assert!(parsed.as_str().is_ascii());
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The REST API of bio-link pages: what an account does with a call, and how a slug is claimed.
+//!
+//! Each [`Account`] is a state machine that one object at the edge keeps and steps. Each
+//! [`SlugState`] is another, because slugs are unique over all accounts. The shells load and store
+//! what these name, and carry messages between them.
+
+mod account;
+mod calls;
+mod describe;
+mod edit;
+mod list;
+mod page;
+mod precondition;
+mod problems;
+mod reply;
+mod slug;
+mod snapshot;
+mod visit;
+
+pub use account::{
+    Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, Step, StoredReply,
+    Task, Write,
+};
+pub use edit::PageEdit;
+pub use list::ListQuery;
+pub use page::{Content, PageMeta, PageStatus};
+pub use problems::{account_unavailable, page_gone, page_not_found, plan_required, served_by_edge};
+pub use reply::Reply;
+pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
+pub use snapshot::{Served, Snapshot, SnapshotState};
+pub use visit::respond;
+
+/// The largest body of a call, in bytes.
+pub const MAX_BODY: usize = 131_072;

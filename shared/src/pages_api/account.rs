@@ -1,0 +1,391 @@
+//! The state of an account: its pages without their content, its calls, and what is to be told to
+//! others.
+//!
+//! A call is a pure step: the shell loads what [`Account::needs`] names, calls [`Account::step`],
+//! stores what it returns and the account itself, and only then sends the reply. All of that
+//! happens without waiting, so that calls are handled one after another. A call that needs a slug
+//! is stepped twice, with [`Step::Claim`] between; the second time sees what has changed since, and
+//! decides anew.
+//!
+//! A claim is written down before it is made, as a [`Task`] that takes it back. The task is dropped
+//! in the step in which the page gets the slug. So a claim that led to nothing is taken back
+//! whatever fails.
+
+mod message;
+mod outbox;
+mod pages;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation};
+use outbox::Outbox;
+pub use outbox::Task;
+
+use super::{
+    calls::HourlyCalls,
+    describe,
+    edit::revision_unknown,
+    page::{Content, PageMeta},
+    precondition::{check_match, etag},
+    problems::page_unknown,
+    reply::Reply,
+    slug::Owner,
+    snapshot::{Snapshot, SnapshotState},
+};
+use crate::{
+    idempotency::{BUSY_MS, KEEP_MS},
+    key::KeyId,
+    page::{PageId, Slug},
+    policy::{BIOLINK_CALLS_PER_HOUR, BIOLINK_PAGES},
+    problem::{Code, Problem},
+    request_id::RequestId,
+    response::Response,
+    time::UnixMillis,
+};
+
+/// The state of one account, stored as one JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    #[serde(default)]
+    pages: Vec<PageMeta>,
+    #[serde(default)]
+    calls: HourlyCalls,
+    #[serde(default)]
+    outbox: Outbox,
+    /// Calls under an `Idempotency-Key` that wait for a slug: they are lost with the object, and so
+    /// is the wait.
+    #[serde(skip)]
+    busy: Vec<Busy>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Busy {
+    name: String,
+    seed: [u8; 16],
+    until: UnixMillis,
+}
+
+/// What a call needs from the account's store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The content of the page as it is.
+    pub content: Option<(PageId, u64)>,
+    /// The content of another revision.
+    pub other: Option<(PageId, u64)>,
+    /// The reply that was stored under this name.
+    pub reply: Option<String>,
+}
+
+/// What the store had of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// As [`Needs::content`].
+    pub content: Option<Content>,
+    /// As [`Needs::other`].
+    pub other: Option<Content>,
+    /// As [`Needs::reply`].
+    pub reply: Option<StoredReply>,
+}
+
+/// A reply to a call with an `Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredReply {
+    fingerprint: String,
+    at: UnixMillis,
+    reply: Reply,
+}
+
+/// A change of the account's store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "a write lives for one call and is never kept in bulk")]
+pub enum Write {
+    /// Store a revision's content.
+    PutRevision(PageId, u64, Content),
+    /// Drop all revisions of the page but these.
+    KeepRevisions(PageId, Vec<u64>),
+    /// Store a reply under a name, and drop those from before this moment.
+    PutReply {
+        /// The name.
+        name: String,
+        /// The reply.
+        stored: StoredReply,
+        /// Replies that are older are dropped.
+        drop_before: UnixMillis,
+    },
+}
+
+impl StoredReply {
+    /// Returns the moment at which it was stored.
+    #[must_use]
+    pub const fn at(&self) -> UnixMillis {
+        self.at
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Make these changes, then send the reply.
+    Reply(Reply, Vec<Write>),
+    /// Claim the slug, and step the call again with the outcome.
+    Claim {
+        /// The slug.
+        slug: Slug,
+        /// The page that wants it.
+        owner: Owner,
+        /// The number of the claim.
+        claim: u64,
+    },
+}
+
+/// Why an operation does not end in this step.
+enum Unfinished {
+    Refused(Problem),
+    Claim(Slug, PageId),
+}
+
+impl From<Problem> for Unfinished {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+impl Account {
+    /// Returns what the call needs from the store.
+    #[must_use]
+    pub fn needs(&self, call: &Call) -> Needs {
+        let (page, other) = call.operation.reads();
+        let meta = page.and_then(|id| self.find(&id));
+        Needs {
+            content: meta.map(|meta| (meta.id, meta.revision)),
+            other: meta.zip(other).map(|(meta, number)| (meta.id, number)),
+            reply: call.once.as_ref().map(|once| once.name.clone()),
+        }
+    }
+
+    /// Handles a call.
+    pub fn step(&mut self, call: &Call, loaded: Loaded, now: UnixMillis) -> Step {
+        self.expire(now);
+        let outcome = self.admit(call, loaded.reply.as_ref(), now);
+        let outcome = match outcome {
+            Ok(Some(replay)) => return self.finish(call, Ok((replay, Vec::new())), now),
+            Ok(None) => self.run(call, loaded, now),
+            Err(problem) => Err(problem.into()),
+        };
+        match outcome {
+            Ok(done) => self.finish(call, Ok(done), now),
+            Err(Unfinished::Refused(problem)) => self.finish(call, Err(problem), now),
+            Err(Unfinished::Claim(slug, page)) => {
+                let (owner, claim) = (Owner { account: call.account, page }, call.claim_number());
+                if !call.dry_run {
+                    self.outbox.take_back(slug.clone(), owner, claim, now.plus(BUSY_MS));
+                }
+                if let Some(once) = &call.once {
+                    self.busy.retain(|busy| busy.name != once.name);
+                    let until = now.plus(BUSY_MS);
+                    self.busy.push(Busy { name: once.name.clone(), seed: call.seed, until });
+                }
+                Step::Claim { slug, owner, claim }
+            }
+        }
+    }
+
+    /// Gives up a call whose slug could not be claimed, because nothing responded.
+    pub fn abandon(&mut self, call: &Call, now: UnixMillis) {
+        self.busy.retain(|busy| busy.seed != call.seed);
+        self.outbox.take_back_now(call.claim_number(), now);
+    }
+
+    /// Returns the published state of a slug that this account has, or had; `None` if it has
+    /// nothing there. `content` reads a revision.
+    ///
+    /// # Errors
+    /// As `content`.
+    pub fn snapshot<E>(
+        &self,
+        account: KeyId,
+        slug: &Slug,
+        content: impl FnOnce(PageId, u64) -> Result<Option<Content>, E>,
+    ) -> Result<Option<Snapshot>, E> {
+        let state = match self.pages.iter().find(|page| page.slug == *slug) {
+            Some(page) => match (page.live_revision(), page.published_at) {
+                (Some(revision), Some(published_at)) => content(page.id, revision)?.map(|content| {
+                    let document = content.document;
+                    SnapshotState::Live { page: page.id, revision, published_at, document }
+                }),
+                _ => page.published_revision.map(|_| SnapshotState::Gone),
+            },
+            None => {
+                let moved = |page: &PageMeta| {
+                    let former = page.former_slugs.iter().find(|former| former.slug == *slug)?;
+                    Some(SnapshotState::Moved { to: page.slug.clone(), until: former.until })
+                };
+                Some(self.pages.iter().find_map(moved).unwrap_or(SnapshotState::Gone))
+            }
+        };
+        Ok(state.map(|state| Snapshot { account, state }))
+    }
+
+    /// Returns true if a page has the slug, or still redirects from it.
+    #[must_use]
+    pub fn knows(&self, slug: &Slug) -> bool {
+        let had = |page: &PageMeta| page.former_slugs.iter().any(|former| former.slug == *slug);
+        self.pages.iter().any(|page| page.slug == *slug || had(page))
+    }
+
+    /// Returns the tasks that are due.
+    #[must_use]
+    pub fn due(&mut self, now: UnixMillis) -> Vec<Task> {
+        self.outbox.due(now)
+    }
+
+    /// Takes in how a task ended. One that failed is due again later.
+    pub fn settle(&mut self, task: &Task, done: bool, now: UnixMillis) {
+        self.outbox.settle(task, done, now);
+    }
+
+    /// Returns the moment at which the next task is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<UnixMillis> {
+        self.outbox.next_due()
+    }
+
+    /// Counts the call, unless it was counted, and finds the reply to an earlier one with the same
+    /// `Idempotency-Key`.
+    fn admit(
+        &mut self,
+        call: &Call,
+        stored: Option<&StoredReply>,
+        now: UnixMillis,
+    ) -> Result<Option<Response>, Problem> {
+        if call.claim.is_none() && call.operation.is_charged() {
+            self.calls.admit(now)?;
+        }
+        let Some(once) = &call.once else { return Ok(None) };
+        if let Some(stored) = stored.filter(|stored| now.since(stored.at) < KEEP_MS) {
+            if stored.fingerprint != once.fingerprint {
+                return Err(Problem::new(
+                    Code::IdempotencyKeyReused,
+                    "this Idempotency-Key was sent with another request within the last 24 hours",
+                ));
+            }
+            let replay = stored.reply.clone().into_response();
+            return Ok(Some(replay.with_headers([("idempotency-replayed", "true")])));
+        }
+        if self.busy.iter().any(|busy| busy.name == once.name && busy.seed != call.seed) {
+            let detail = "another request with this Idempotency-Key is in flight; try again";
+            return Err(Problem::new(Code::IdempotencyConflict, detail).retry_after(1));
+        }
+        Ok(None)
+    }
+
+    /// Ends a call: stores the reply for retries, and takes a claim back that led to nothing.
+    fn finish(
+        &mut self,
+        call: &Call,
+        outcome: Result<(Response, Vec<Write>), Problem>,
+        now: UnixMillis,
+    ) -> Step {
+        self.busy.retain(|busy| busy.seed != call.seed);
+        self.outbox.take_back_now(call.claim_number(), now);
+        let (outcome, mut writes) = match outcome {
+            Ok((response, writes)) => (Ok(response), writes),
+            Err(problem) => (Err(problem), Vec::new()),
+        };
+        let changed = outcome.is_ok();
+        let reply = Reply::new(outcome, &RequestId(call.request_id));
+        if let (Some(once), true) = (&call.once, changed && !call.dry_run && !reply.is_replay()) {
+            let (name, fingerprint) = (once.name.clone(), once.fingerprint.clone());
+            let stored = StoredReply { fingerprint, at: now, reply: reply.clone() };
+            writes.push(Write::PutReply { name, stored, drop_before: now.minus(KEEP_MS) });
+        }
+        let reply =
+            if call.operation.is_charged() { reply.with_headers(self.calls.headers(now)) } else { reply };
+        Step::Reply(reply, writes)
+    }
+
+    fn run(
+        &mut self,
+        call: &Call,
+        loaded: Loaded,
+        now: UnixMillis,
+    ) -> Result<(Response, Vec<Write>), Unfinished> {
+        let read = |response| Ok((response, Vec::new()));
+        match &call.operation {
+            Operation::List(query) => read(Response::json(query.answer(&self.pages, &call.base).to_string())),
+            Operation::ReadAccount { plan, analytics_days } => {
+                let body = json!({
+                    "object": "account",
+                    "id": call.account,
+                    "plan": plan,
+                    "pages": { "used": self.pages.len(), "limit": BIOLINK_PAGES },
+                    "calls": {
+                        "limit": BIOLINK_CALLS_PER_HOUR,
+                        "window_seconds": 3600,
+                        "remaining": self.calls.remaining(now),
+                        "reset_seconds": self.calls.reset_seconds(now),
+                    },
+                    "analytics": { "window_days": analytics_days },
+                });
+                read(Response::json(body.to_string()))
+            }
+            Operation::Read(id) => {
+                let (meta, content) = self.page(id, loaded.content)?;
+                read(shown(200, meta, &content, &call.base))
+            }
+            Operation::Revisions(id) => {
+                let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+                let revision = |(number, at): &(u64, UnixMillis)| {
+                    let live = meta.live_revision() == Some(*number);
+                    json!({ "revision": number, "created_at": at.to_rfc3339(), "live": live })
+                };
+                let data: Vec<_> = meta.revisions.iter().rev().map(revision).collect();
+                read(Response::json(json!({ "object": "list", "data": data }).to_string()))
+            }
+            Operation::ReadRevision(id, number) => {
+                let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+                let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
+                let document = describe::to_members(&content.document);
+                let body = json!({ "object": "revision", "revision": number, "page": meta.id,
+                    "document": document, "metadata": content.metadata });
+                read(Response::json(body.to_string()))
+            }
+            Operation::Create(body) => self.create(call, body, now),
+            Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, now),
+            Operation::Delete(id) => Ok(self.delete(call, id, now)?),
+        }
+    }
+
+    fn find(&self, id: &PageId) -> Option<&PageMeta> {
+        self.pages.iter().find(|page| page.id == *id)
+    }
+
+    /// Returns a page with its content.
+    fn page(&self, id: &PageId, content: Option<Content>) -> Result<(&PageMeta, Content), Problem> {
+        let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+        let lost = || Problem::new(Code::Internal, "the content of the page is not where it belongs");
+        Ok((meta, content.ok_or_else(lost)?))
+    }
+
+    fn expire(&mut self, now: UnixMillis) {
+        self.busy.retain(|busy| now < busy.until);
+        for page in &mut self.pages {
+            page.former_slugs.retain(|former| now < former.until);
+        }
+    }
+}
+
+/// Returns a response with a page.
+fn shown(status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
+    let body = describe::page(meta, content, base).to_string();
+    Response { status, ..Response::json(body) }.with_headers([("etag", etag(meta.version))])
+}
+
+/// Checks `If-Match`.
+fn check(call: &Call, meta: &PageMeta) -> Result<(), Problem> {
+    check_match(call.if_match.as_deref(), meta.version)
+}
+
+#[cfg(test)]
+mod tests;

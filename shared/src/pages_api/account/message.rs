@@ -1,0 +1,243 @@
+//! Messages to an account's object.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    key::{BiolinkPlan, KeyId},
+    keys_api::{invalid_query, parameters},
+    page::{PageId, Slug},
+    pages_api::{edit::PageEdit, list::ListQuery},
+    problem::{Code, Problem},
+    route::{PagesCall, PagesEndpoint, PagesTarget},
+    secret::sha256,
+    time::UnixMillis,
+};
+
+/// A message to an account's object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
+pub enum AccountMessage {
+    /// A call of the REST API.
+    Call(Call),
+    /// A visitor wants to see what the account has at a slug.
+    Serve {
+        /// The account.
+        account: KeyId,
+        /// The slug.
+        slug: Slug,
+    },
+}
+
+/// A call of the REST API by a key whose plan allows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The account.
+    pub account: KeyId,
+    /// The request's id, for problems.
+    pub request_id: [u8; 16],
+    /// The moment at which the request arrived.
+    pub at: UnixMillis,
+    /// Random bytes, from which ids are drawn.
+    pub seed: [u8; 16],
+    /// The address below which pages are shown, without a slash at its end.
+    pub base: String,
+    /// What is wanted.
+    pub operation: Operation,
+    /// Whether it is only tried.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// `If-Match`.
+    #[serde(default)]
+    pub if_match: Option<String>,
+    /// `Idempotency-Key`.
+    #[serde(default)]
+    pub once: Option<Once>,
+    /// How the claim ended that an earlier step of this call wanted.
+    #[serde(default)]
+    pub claim: Option<Claim>,
+}
+
+/// What a call wants. Bodies are JSON objects as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// `GET /pages`
+    List(ListQuery),
+    /// `POST /pages`
+    Create(String),
+    /// `GET /pages/{id}`
+    Read(PageId),
+    /// A change of a page.
+    Edit(PageId, PageEdit),
+    /// `DELETE /pages/{id}`
+    Delete(PageId),
+    /// `GET /pages/{id}/revisions`
+    Revisions(PageId),
+    /// `GET /pages/{id}/revisions/{n}`
+    ReadRevision(PageId, u64),
+    /// `GET /account`
+    ReadAccount {
+        /// The account's plan.
+        plan: BiolinkPlan,
+        /// Days over which analytics reach back.
+        analytics_days: u32,
+    },
+}
+
+/// An `Idempotency-Key`, and what was sent under it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Once {
+    /// The name under which the reply is kept.
+    pub name: String,
+    /// A digest of the request.
+    pub fingerprint: String,
+}
+
+/// A claim that was made for a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The slug.
+    pub slug: Slug,
+    /// How it ended.
+    pub outcome: ClaimOutcome,
+}
+
+/// How a claim ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimOutcome {
+    /// The page may have it.
+    Granted,
+    /// It is another's. These can be had.
+    Taken(Vec<Slug>),
+}
+
+impl Call {
+    /// Returns the number of the call's claim, which no other call has.
+    #[must_use]
+    pub fn claim_number(&self) -> u64 {
+        // 53 bits, which every JSON reader keeps.
+        u64::from_be_bytes(self.seed.first_chunk().copied().unwrap_or_default()) >> 11
+    }
+}
+
+impl Operation {
+    /// Parses a call of the API: what it wants, and whether it is only tried (`?dry_run=true`).
+    /// `body` is empty for an endpoint without one.
+    ///
+    /// # Errors
+    /// Returns `body-malformed` if the body is not UTF-8, and `fields-invalid` for a query that the
+    /// endpoint does not take.
+    pub fn parse(
+        call: &PagesCall,
+        query: Option<&str>,
+        body: Vec<u8>,
+        plan: BiolinkPlan,
+    ) -> Result<(Self, bool), Problem> {
+        let dry_run = match call.endpoint {
+            PagesEndpoint::List => false,
+            endpoint => read_dry_run(query, endpoint.is_write())?,
+        };
+        let body = String::from_utf8(body)
+            .map_err(|_| Problem::new(Code::BodyMalformed, "the body is not UTF-8"))?;
+        let operation = match (call.endpoint, call.target) {
+            (PagesEndpoint::List, _) => Self::List(ListQuery::read(query)?),
+            (PagesEndpoint::Create, _) => Self::Create(body),
+            (PagesEndpoint::Account, _) => Self::ReadAccount { plan, analytics_days: analytics_days(plan) },
+            (endpoint, PagesTarget::Page(id)) => Self::of_page(endpoint, id, body),
+            (PagesEndpoint::Restore, PagesTarget::Revision(id, number)) => {
+                Self::Edit(id, PageEdit::Restore(number))
+            }
+            (_, PagesTarget::Revision(id, number)) => Self::ReadRevision(id, number),
+            (PagesEndpoint::PatchLink, PagesTarget::Link(id, link)) => {
+                Self::Edit(id, PageEdit::PatchLink(link, body))
+            }
+            (_, PagesTarget::Link(id, link)) => Self::Edit(id, PageEdit::DeleteLink(link)),
+            (_, PagesTarget::Account) => {
+                return Err(Problem::new(Code::Internal, "the call names no page"));
+            }
+        };
+        Ok((operation, dry_run))
+    }
+
+    fn of_page(endpoint: PagesEndpoint, id: PageId, body: String) -> Self {
+        match endpoint {
+            PagesEndpoint::Replace => Self::Edit(id, PageEdit::Replace(body)),
+            PagesEndpoint::Patch => Self::Edit(id, PageEdit::Patch(body)),
+            PagesEndpoint::AddLink => Self::Edit(id, PageEdit::AddLink(body)),
+            PagesEndpoint::OrderLinks => Self::Edit(id, PageEdit::OrderLinks(body)),
+            PagesEndpoint::Publish => Self::Edit(id, PageEdit::Publish),
+            PagesEndpoint::Unpublish => Self::Edit(id, PageEdit::Unpublish),
+            PagesEndpoint::Delete => Self::Delete(id),
+            PagesEndpoint::Revisions => Self::Revisions(id),
+            PagesEndpoint::Read
+            | PagesEndpoint::List
+            | PagesEndpoint::Create
+            | PagesEndpoint::ReadRevision
+            | PagesEndpoint::Restore
+            | PagesEndpoint::PatchLink
+            | PagesEndpoint::DeleteLink
+            | PagesEndpoint::Account => Self::Read(id),
+        }
+    }
+
+    /// Returns the page whose content it reads, and the number of another revision of it.
+    pub(super) fn reads(&self) -> (Option<PageId>, Option<u64>) {
+        match self {
+            Self::Read(id) => (Some(*id), None),
+            Self::Edit(id, edit) => (Some(*id), edit.restores()),
+            Self::ReadRevision(id, number) => (Some(*id), Some(*number)),
+            Self::List(_)
+            | Self::Create(_)
+            | Self::Delete(_)
+            | Self::Revisions(_)
+            | Self::ReadAccount { .. } => (None, None),
+        }
+    }
+
+    /// Returns true if the call counts against the hour.
+    pub(super) const fn is_charged(&self) -> bool {
+        !matches!(self, Self::ReadAccount { .. })
+    }
+}
+
+impl Once {
+    /// Returns the entry for a request with this `Idempotency-Key`. Neither reveals its text.
+    #[must_use]
+    pub fn new(key: &str, method: &str, target: &str, body: &[u8]) -> Self {
+        let parts: [&[u8]; 6] =
+            [b"utg.pages-request.v1", method.as_bytes(), b"\0", target.as_bytes(), b"\0", body];
+        Self {
+            name: hex(&sha256(&[b"utg.pages-once.v1", key.as_bytes()])),
+            fingerprint: hex(&sha256(&parts)),
+        }
+    }
+}
+
+/// Returns the days over which a plan's analytics reach back (spec section 8).
+const fn analytics_days(plan: BiolinkPlan) -> u32 {
+    match plan {
+        BiolinkPlan::None => 7,
+        BiolinkPlan::Standard | BiolinkPlan::Business => 90,
+    }
+}
+
+/// Reads the query of an endpoint that takes `dry_run` at most.
+fn read_dry_run(query: Option<&str>, is_write: bool) -> Result<bool, Problem> {
+    let mut dry_run = false;
+    for (name, value) in parameters(query)? {
+        dry_run = match (name, &*value) {
+            ("dry_run", "true") if is_write => true,
+            ("dry_run", "false") if is_write => false,
+            ("dry_run", _) if is_write => return Err(invalid_query("dry_run must be true or false")),
+            _ if is_write => return Err(invalid_query("the query has a parameter other than dry_run")),
+            _ => return Err(invalid_query("the path takes no query")),
+        };
+    }
+    Ok(dry_run)
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

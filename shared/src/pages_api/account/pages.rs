@@ -1,0 +1,212 @@
+//! Creating, changing and deleting a page.
+
+use super::{Account, Call, ClaimOutcome, Loaded, Unfinished, Write, check, shown};
+use crate::{
+    page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
+    pages_api::{
+        edit::{PageEdit, members},
+        page::{Content, FormerSlug, PageMeta, PageStatus, REDIRECT_MS},
+        problems::{account_unavailable, page_limit_reached, page_unknown, slug_taken},
+        slug::Owner,
+    },
+    policy::BIOLINK_PAGES,
+    problem::{FieldError, Problem},
+    response::Response,
+    time::UnixMillis,
+};
+
+/// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
+const RESERVED_MS: u64 = 30 * 86_400_000;
+
+type Outcome = Result<(Response, Vec<Write>), Unfinished>;
+
+impl Account {
+    pub(super) fn create(&mut self, call: &Call, body: &str, now: UnixMillis) -> Outcome {
+        let mut ids = IdSource::new(call.seed);
+        let id = PageId::at(call.at, ids.draw());
+        let drawn_slug = random_slug(&ids.draw());
+        let input = Reader::new(None, ids).page(members(body)?)?;
+        self.check_external_id(&input, None)?;
+        let used = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+        if used >= BIOLINK_PAGES {
+            return Err(page_limit_reached().into());
+        }
+        let slug = input.slug.clone().unwrap_or(drawn_slug);
+        self.check_claim(call, &slug, id, now)?;
+        let meta = PageMeta {
+            id,
+            slug,
+            claim: call.claim_number(),
+            former_slugs: Vec::new(),
+            external_id: None,
+            tags: Vec::new(),
+            title: String::new(),
+            status: PageStatus::Draft,
+            version: 0,
+            revision: 0,
+            published_revision: None,
+            revisions: Vec::new(),
+            created_at: now,
+            updated_at: now,
+            published_at: None,
+        };
+        let (meta, content, writes) = changed(&meta, None, input, now);
+        let response = shown(if call.dry_run { 200 } else { 201 }, &meta, &content, &call.base);
+        let path = format!("/pages/{id}");
+        let response = if call.dry_run { response } else { response.with_headers([("location", path)]) };
+        if !call.dry_run {
+            self.forget_former(&meta.slug);
+            self.outbox.keep(call.claim_number());
+            self.outbox.publish(call.account, &meta.slug, now);
+            self.pages.push(meta);
+            return Ok((response, writes));
+        }
+        Ok((response, Vec::new()))
+    }
+
+    pub(super) fn edit(
+        &mut self,
+        call: &Call,
+        id: &PageId,
+        edit: &PageEdit,
+        loaded: Loaded,
+        now: UnixMillis,
+    ) -> Outcome {
+        let (meta, content) = self.page(id, loaded.content)?;
+        check(call, meta)?;
+        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed))?;
+        self.check_external_id(&input, Some(*id))?;
+        let slug = input.slug.clone().filter(|slug| *slug != meta.slug);
+        let mut meta = meta.clone();
+        let (former, former_claim) = (meta.slug.clone(), meta.claim);
+        if let Some(slug) = slug.clone() {
+            self.check_claim(call, &slug, *id, now)?;
+            meta.former_slugs.retain(|former| former.slug != slug);
+            meta.former_slugs.push(FormerSlug { slug: meta.slug, until: now.plus(REDIRECT_MS) });
+            meta.version = meta.version.saturating_add(1);
+            meta.updated_at = now;
+            meta.slug = slug;
+            meta.claim = call.claim_number();
+        }
+        let (meta, content, writes) = changed(&meta, Some(&content), input, now);
+        let response = shown(200, &meta, &content, &call.base);
+        if call.dry_run {
+            return Ok((response, Vec::new()));
+        }
+        let owner = Owner { account: call.account, page: *id };
+        if slug.is_some() {
+            self.forget_former(&meta.slug);
+            self.outbox.keep(call.claim_number());
+            self.outbox.release(&former, owner, former_claim, now.plus(REDIRECT_MS), now);
+            meta.former_slugs.iter().for_each(|former| self.outbox.publish(call.account, &former.slug, now));
+        }
+        let before = self.find(id).and_then(|page| page.live_revision());
+        if slug.is_some() || before != meta.live_revision() {
+            self.outbox.publish(call.account, &meta.slug, now);
+        }
+        self.pages.iter_mut().filter(|page| page.id == *id).for_each(|page| *page = meta.clone());
+        Ok((response, writes))
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        call: &Call,
+        id: &PageId,
+        now: UnixMillis,
+    ) -> Result<(Response, Vec<Write>), Problem> {
+        let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+        check(call, meta)?;
+        let response = Response::no_content();
+        if call.dry_run {
+            return Ok((response, Vec::new()));
+        }
+        let owner = Owner { account: call.account, page: *id };
+        let meta = meta.clone();
+        self.pages.retain(|page| page.id != *id);
+        self.outbox.release(&meta.slug, owner, meta.claim, now.plus(RESERVED_MS), now);
+        for slug in [&meta.slug].into_iter().chain(meta.former_slugs.iter().map(|former| &former.slug)) {
+            self.outbox.publish(call.account, slug, now);
+        }
+        Ok((response, vec![Write::KeepRevisions(*id, Vec::new())]))
+    }
+
+    /// Checks that the page may have the slug by this call's claim.
+    fn check_claim(&self, call: &Call, slug: &Slug, page: PageId, now: UnixMillis) -> Result<(), Unfinished> {
+        match &call.claim {
+            Some(claim) if claim.slug == *slug => match &claim.outcome {
+                ClaimOutcome::Granted if call.dry_run || self.outbox.holds(call.claim_number(), now) => {
+                    Ok(())
+                }
+                // It took so long that the claim is taken back.
+                ClaimOutcome::Granted => Err(account_unavailable().into()),
+                ClaimOutcome::Taken(free) => Err(slug_taken(slug, free).into()),
+            },
+            _ => Err(Unfinished::Claim(slug.clone(), page)),
+        }
+    }
+
+    /// No page redirects from a slug that another has now.
+    fn forget_former(&mut self, slug: &Slug) {
+        for page in &mut self.pages {
+            page.former_slugs.retain(|former| former.slug != *slug);
+        }
+    }
+
+    fn check_external_id(&self, input: &PageInput, own: Option<PageId>) -> Result<(), Problem> {
+        let Some(wanted) = &input.external_id else { return Ok(()) };
+        let same = |page: &&PageMeta| page.external_id.as_ref() == Some(wanted) && Some(page.id) != own;
+        match self.pages.iter().find(same) {
+            None => Ok(()),
+            Some(other) => {
+                let detail = format!("is the external_id of page {} already", other.id);
+                Err(Problem::invalid_fields(&[FieldError { pointer: "#/external_id".to_owned(), detail }]))
+            }
+        }
+    }
+}
+
+/// Returns a page after a change, its content, and what is to be stored. A change that changes
+/// nothing leaves the version as it is.
+fn changed(
+    before: &PageMeta,
+    content: Option<&Content>,
+    input: PageInput,
+    now: UnixMillis,
+) -> (PageMeta, Content, Vec<Write>) {
+    let mut meta = before.clone();
+    let next = Content { document: input.document, metadata: input.metadata };
+    let mut writes = Vec::new();
+    meta.external_id = input.external_id;
+    meta.tags = input.tags;
+    meta.title.clone_from(&next.document.title);
+    if content != Some(&next) {
+        meta.add_revision(now);
+        writes.push(Write::PutRevision(meta.id, meta.revision, next.clone()));
+    }
+    match input.status {
+        Some(StatusChange::Publish) if meta.live_revision() != Some(meta.revision) => {
+            meta.status = PageStatus::Published;
+            meta.published_revision = Some(meta.revision);
+            meta.published_at = Some(now);
+        }
+        Some(StatusChange::Unpublish) if meta.status == PageStatus::Published => {
+            meta.status = PageStatus::Unpublished;
+        }
+        Some(StatusChange::Publish | StatusChange::Unpublish | StatusChange::Keep) | None => {}
+    }
+    if meta != *before {
+        meta.version = meta.version.saturating_add(1);
+        meta.updated_at = now;
+        meta.trim_revisions();
+        writes
+            .push(Write::KeepRevisions(meta.id, meta.revisions.iter().map(|(number, _)| *number).collect()));
+    }
+    (meta, next, writes)
+}
+
+/// Returns seven letters and digits that are hard to mistake for one another.
+fn random_slug(drawn: &[u8; 12]) -> Slug {
+    const LETTERS: &[u8; 30] = b"abcdefghjkmnpqrstuvwxyz2345678";
+    let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied().map(char::from);
+    Slug::drawn(drawn.iter().take(7).filter_map(letter).collect())
+}

@@ -1,0 +1,63 @@
+//! Pages as the API shows them.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::page::{Content, PageMeta};
+use crate::time::UnixMillis;
+
+/// Returns a page without its content, as lists show it.
+pub(super) fn summary(meta: &PageMeta, base: &str) -> Map<String, Value> {
+    let moment = UnixMillis::to_rfc3339;
+    let former =
+        |former: &super::page::FormerSlug| json!({ "slug": former.slug, "until": moment(former.until) });
+    let address = format!("{base}/{}", meta.slug);
+    Map::from_iter([
+        ("id".to_owned(), json!(meta.id)),
+        ("object".to_owned(), "page".into()),
+        ("external_id".to_owned(), json!(meta.external_id)),
+        ("status".to_owned(), meta.status.as_str().into()),
+        ("slug".to_owned(), json!(meta.slug)),
+        ("former_slugs".to_owned(), meta.former_slugs.iter().map(former).collect()),
+        ("title".to_owned(), meta.title.as_str().into()),
+        ("tags".to_owned(), json!(meta.tags)),
+        ("revision".to_owned(), meta.revision.into()),
+        ("published_revision".to_owned(), json!(meta.published_revision)),
+        ("has_unpublished_changes".to_owned(), meta.has_unpublished_changes().into()),
+        ("urls".to_owned(), json!({ "public": address })),
+        ("created_at".to_owned(), moment(meta.created_at).into()),
+        ("updated_at".to_owned(), moment(meta.updated_at).into()),
+        ("published_at".to_owned(), json!(meta.published_at.map(moment))),
+    ])
+}
+
+/// Returns a page with its content.
+pub(super) fn page(meta: &PageMeta, content: &Content, base: &str) -> Value {
+    let mut members = summary(meta, base);
+    members.extend(document(content));
+    members.insert("metadata".to_owned(), json!(content.metadata));
+    Value::Object(members)
+}
+
+/// Returns what a client may write of a page, in the form in which it is written: what a `PATCH` is
+/// merged into.
+pub(super) fn writable(meta: &PageMeta, content: &Content) -> Map<String, Value> {
+    let mut members = document(content);
+    members.insert("slug".to_owned(), json!(meta.slug));
+    members.insert("external_id".to_owned(), json!(meta.external_id));
+    members.insert("tags".to_owned(), json!(meta.tags));
+    members.insert("metadata".to_owned(), json!(content.metadata));
+    members
+}
+
+fn document(content: &Content) -> Map<String, Value> {
+    to_members(&content.document)
+}
+
+/// Returns a struct as a JSON object. It goes through text, since a second serializer for every
+/// type of a page would be a tenth of the worker.
+pub(super) fn to_members<T: Serialize>(value: &T) -> Map<String, Value> {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    // A struct always serialises as an object.
+    serde_json::from_str(&text).unwrap_or_default()
+}

@@ -1,0 +1,129 @@
+//! What an account keeps of a page.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    page::{PageDocument, PageId, Slug},
+    time::UnixMillis,
+};
+
+/// Time for which a page's former slugs lead to it, in milliseconds: 90 days.
+pub(super) const REDIRECT_MS: u64 = 90 * 86_400_000;
+/// Revisions that can be restored.
+pub(super) const MAX_REVISIONS: u64 = 10;
+
+/// A page without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageMeta {
+    /// Its id.
+    pub id: PageId,
+    /// The name in its address.
+    pub slug: Slug,
+    /// The number of the claim by which it has the slug.
+    pub claim: u64,
+    /// Slugs that it had before.
+    #[serde(default)]
+    pub former_slugs: Vec<FormerSlug>,
+    /// The client's own name for it. No other page of the account has it.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// The client's labels.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Its title, for lists.
+    pub title: String,
+    /// Whether it is live.
+    pub status: PageStatus,
+    /// Counts all changes; the entity tag.
+    pub version: u64,
+    /// Counts the changes of its content.
+    pub revision: u64,
+    /// The revision that is live, or was last.
+    #[serde(default)]
+    pub published_revision: Option<u64>,
+    /// The revisions that are kept, rising, each with its moment.
+    #[serde(default)]
+    pub revisions: Vec<(u64, UnixMillis)>,
+    /// The moment of creation.
+    pub created_at: UnixMillis,
+    /// The moment of the last change.
+    pub updated_at: UnixMillis,
+    /// The moment at which it last went live.
+    #[serde(default)]
+    pub published_at: Option<UnixMillis>,
+}
+
+/// A slug that a page had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerSlug {
+    /// The slug.
+    pub slug: Slug,
+    /// The moment from which it no longer leads to the page.
+    pub until: UnixMillis,
+}
+
+/// Whether a page is live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageStatus {
+    /// It never was.
+    #[default]
+    Draft,
+    /// It is.
+    Published,
+    /// It was taken down.
+    Unpublished,
+}
+
+/// The content of a page in one revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// What visitors see.
+    pub document: PageDocument,
+    /// The client's notes, which visitors do not see.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl PageStatus {
+    /// Every status once.
+    pub const ALL: [Self; 3] = [Self::Draft, Self::Published, Self::Unpublished];
+
+    /// Returns the name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Published => "published",
+            Self::Unpublished => "unpublished",
+        }
+    }
+}
+
+impl PageMeta {
+    /// Returns true if the live page is older than the content.
+    #[must_use]
+    pub fn has_unpublished_changes(&self) -> bool {
+        self.published_revision != Some(self.revision)
+    }
+
+    /// Returns the revision that visitors see; `None` unless the page is live.
+    #[must_use]
+    pub fn live_revision(&self) -> Option<u64> {
+        self.published_revision.filter(|_| self.status == PageStatus::Published)
+    }
+
+    /// Adds a revision.
+    pub(super) fn add_revision(&mut self, now: UnixMillis) {
+        self.revision = self.revision.saturating_add(1);
+        self.revisions.push((self.revision, now));
+    }
+
+    /// Drops the revisions that are no longer kept: all but the last ten and the live one.
+    pub(super) fn trim_revisions(&mut self) {
+        let (first, live) = (self.revision.saturating_sub(MAX_REVISIONS - 1), self.published_revision);
+        self.revisions.retain(|(number, _)| *number >= first || Some(*number) == live);
+    }
+}

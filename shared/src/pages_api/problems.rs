@@ -1,0 +1,73 @@
+//! The refusals of the pages API.
+
+use crate::{
+    key::BiolinkPlan,
+    page::{PageId, Slug},
+    policy::BIOLINK_PAGES,
+    problem::{Code, Problem},
+};
+
+/// Checks that an account's plan includes the REST API.
+///
+/// # Errors
+/// Returns `plan-required`.
+pub fn plan_required(plan: BiolinkPlan) -> Result<(), Problem> {
+    let has = match plan {
+        BiolinkPlan::Business => return Ok(()),
+        BiolinkPlan::Standard => "standard",
+        BiolinkPlan::None => "none",
+    };
+    let detail = format!(
+        "the bio-link API needs the plan business, and this key has {has}; the operator who issued the key can change `biolink_plan` with PATCH /v1/keys/{{id}}"
+    );
+    Err(Problem::new(Code::PlanRequired, detail)
+        .with_member("plan", has)
+        .with_member("required_plan", "business"))
+}
+
+/// Returns the refusal of a call while the account or the slugs do not respond.
+#[must_use]
+pub fn account_unavailable() -> Problem {
+    Problem::new(Code::PagesUnavailable, "the store of pages does not respond; nothing was changed")
+        .retry_after(1)
+}
+
+/// Returns the refusal of a visit to an address without a page.
+#[must_use]
+pub fn page_not_found() -> Problem {
+    Problem::new(Code::RouteUnknown, "no page has this address")
+}
+
+/// Returns the refusal of a visit to a page that is not shown any more.
+#[must_use]
+pub fn page_gone() -> Problem {
+    Problem::new(Code::PageGone, "the page at this address was taken down")
+        .with_header("x-robots-tag", "noindex")
+}
+
+/// Returns the refusal of every route of pages at a proxy that serves clients itself.
+#[must_use]
+pub fn served_by_edge() -> Problem {
+    Problem::new(
+        Code::RouteUnknown,
+        "bio-link pages and their API are served by the edge; this gateway runs without one",
+    )
+}
+
+pub(super) fn page_unknown(id: &PageId) -> Problem {
+    Problem::new(Code::PageUnknown, format!("this account has no page {id}"))
+}
+
+pub(super) fn page_limit_reached() -> Problem {
+    let detail = format!("the account has {BIOLINK_PAGES} pages, which is the limit; delete one first");
+    Problem::new(Code::PageLimitReached, detail).with_member("limit", BIOLINK_PAGES)
+}
+
+pub(super) fn slug_taken(slug: &Slug, suggestions: &[Slug]) -> Problem {
+    let names: Vec<_> = suggestions.iter().map(Slug::as_str).collect();
+    let detail = match names[..] {
+        [] => format!("the slug `{slug}` is taken"),
+        _ => format!("the slug `{slug}` is taken; {} can be had now", names.join(", ")),
+    };
+    Problem::new(Code::SlugTaken, detail).with_member("suggestions", names)
+}

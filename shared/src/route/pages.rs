@@ -1,0 +1,254 @@
+//! The routes of bio-link pages: the REST API, and what visitors open.
+
+use crate::{
+    method::Method,
+    page::{LinkId, PageId, Slug},
+};
+
+/// A call of the pages API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagesCall {
+    /// What is called.
+    pub endpoint: PagesEndpoint,
+    /// What it is called for.
+    pub target: PagesTarget,
+}
+
+/// What a path of the pages API names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagesTarget {
+    /// The account of the key.
+    Account,
+    /// A page.
+    Page(PageId),
+    /// A revision of a page.
+    Revision(PageId, u64),
+    /// A link of a page.
+    Link(PageId, LinkId),
+}
+
+/// One method on one path template of the pages API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`method` and `path` say what each one is")]
+pub enum PagesEndpoint {
+    List,
+    Create,
+    Read,
+    Replace,
+    Patch,
+    Delete,
+    Publish,
+    Unpublish,
+    Revisions,
+    ReadRevision,
+    Restore,
+    AddLink,
+    PatchLink,
+    DeleteLink,
+    OrderLinks,
+    Account,
+}
+
+/// What a visitor opens, below a slug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit<'a> {
+    /// The slug as it was written: in capital letters perhaps.
+    slug: &'a str,
+    /// What of it.
+    pub part: VisitPart,
+}
+
+/// A part of what visitors open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VisitPart {
+    /// `/{slug}`
+    Page,
+    /// `/{slug}/l/{link_id}`
+    Link(LinkId),
+}
+
+/// One path template of what visitors open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`path` says what each one is")]
+pub enum VisitEndpoint {
+    Page,
+    Link,
+}
+
+impl PagesEndpoint {
+    /// Every endpoint once.
+    pub const ALL: [Self; 16] = [
+        Self::List,
+        Self::Create,
+        Self::Read,
+        Self::Replace,
+        Self::Patch,
+        Self::Delete,
+        Self::Publish,
+        Self::Unpublish,
+        Self::Revisions,
+        Self::ReadRevision,
+        Self::Restore,
+        Self::AddLink,
+        Self::PatchLink,
+        Self::DeleteLink,
+        Self::OrderLinks,
+        Self::Account,
+    ];
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::List | Self::Read | Self::Revisions | Self::ReadRevision | Self::Account => Method::Get,
+            Self::Create | Self::Publish | Self::Unpublish | Self::Restore | Self::AddLink => Method::Post,
+            Self::Replace | Self::OrderLinks => Method::Put,
+            Self::Patch | Self::PatchLink => Method::Patch,
+            Self::Delete | Self::DeleteLink => Method::Delete,
+        }
+    }
+
+    /// Returns the path, with parameters in braces.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::List | Self::Create => "/pages",
+            Self::Read | Self::Replace | Self::Patch | Self::Delete => "/pages/{page_id}",
+            Self::Publish => "/pages/{page_id}/publish",
+            Self::Unpublish => "/pages/{page_id}/unpublish",
+            Self::Revisions => "/pages/{page_id}/revisions",
+            Self::ReadRevision => "/pages/{page_id}/revisions/{revision}",
+            Self::Restore => "/pages/{page_id}/revisions/{revision}/restore",
+            Self::AddLink => "/pages/{page_id}/links",
+            Self::PatchLink | Self::DeleteLink => "/pages/{page_id}/links/{link_id}",
+            Self::OrderLinks => "/pages/{page_id}/links/order",
+            Self::Account => "/account",
+        }
+    }
+
+    /// Returns true if a call changes something.
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        !matches!(self.method(), Method::Get)
+    }
+
+    /// Returns true if a call has a body.
+    #[must_use]
+    pub const fn has_body(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Replace | Self::Patch | Self::AddLink | Self::PatchLink | Self::OrderLinks
+        )
+    }
+}
+
+/// A path of the pages API: what it names, and the endpoints there.
+#[derive(Clone, Copy)]
+pub(super) struct PagesPlace {
+    target: PagesTarget,
+    endpoints: &'static [PagesEndpoint],
+    methods: &'static [Method],
+}
+
+impl PagesPlace {
+    /// Parses the segments of a path; `None` for one that is not of the pages API.
+    pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
+        use PagesEndpoint as E;
+        let place = |target, endpoints, methods| Some(Self { target, endpoints, methods });
+        let [Some(first), second, rest @ ..] = segments else { return None };
+        let second = match (first, second) {
+            ("account", None) => return place(PagesTarget::Account, &[E::Account], &[Method::Get]),
+            ("pages", None) => {
+                return place(PagesTarget::Account, &[E::List, E::Create], &[Method::Get, Method::Post]);
+            }
+            ("pages", Some(second)) => second,
+            _ => return None,
+        };
+        let id = PageId::parse(second)?;
+        let page = PagesTarget::Page(id);
+        match rest {
+            [None, ..] => place(
+                page,
+                &[E::Read, E::Replace, E::Patch, E::Delete],
+                &[Method::Get, Method::Put, Method::Patch, Method::Delete],
+            ),
+            [Some("publish"), None, _] => place(page, &[E::Publish], &[Method::Post]),
+            [Some("unpublish"), None, _] => place(page, &[E::Unpublish], &[Method::Post]),
+            [Some("revisions"), None, _] => place(page, &[E::Revisions], &[Method::Get]),
+            [Some("revisions"), Some(number), last] => {
+                let revision = PagesTarget::Revision(id, revision(number)?);
+                match last {
+                    None => place(revision, &[E::ReadRevision], &[Method::Get]),
+                    Some("restore") => place(revision, &[E::Restore], &[Method::Post]),
+                    Some(_) => None,
+                }
+            }
+            [Some("links"), None, _] => place(page, &[E::AddLink], &[Method::Post]),
+            [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks], &[Method::Put]),
+            [Some("links"), Some(link), None] => place(
+                PagesTarget::Link(id, LinkId::parse(link)?),
+                &[E::PatchLink, E::DeleteLink],
+                &[Method::Patch, Method::Delete],
+            ),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn methods(self) -> &'static [Method] {
+        self.methods
+    }
+
+    /// Returns the call of a method on the path.
+    pub(super) fn call(self, method: Method) -> Option<PagesCall> {
+        let endpoint = self.endpoints.iter().copied().find(|endpoint| endpoint.method() == method)?;
+        Some(PagesCall { endpoint, target: self.target })
+    }
+}
+
+/// Returns the number of a revision: decimal digits without leading zeros.
+fn revision(text: &str) -> Option<u64> {
+    let number = text.parse::<u64>().ok()?;
+    (number > 0 && number.to_string() == text).then_some(number)
+}
+
+impl<'a> Visit<'a> {
+    /// Parses the segments of a path; `None` for one that no page can have.
+    pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
+        let part = match segments {
+            [_, None, ..] => VisitPart::Page,
+            [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
+            _ => return None,
+        };
+        let slug = segments.first().copied().flatten()?;
+        Slug::parse(slug).is_ok().then_some(Self { slug, part })
+    }
+
+    /// Returns the slug. It differs from how it was written if that has capital letters.
+    #[must_use]
+    pub fn slug(&self) -> Option<Slug> {
+        Slug::parse(self.slug).ok()
+    }
+
+    /// Returns the endpoint.
+    #[must_use]
+    pub const fn endpoint(&self) -> VisitEndpoint {
+        match self.part {
+            VisitPart::Page => VisitEndpoint::Page,
+            VisitPart::Link(_) => VisitEndpoint::Link,
+        }
+    }
+}
+
+impl VisitEndpoint {
+    /// Every endpoint once.
+    pub const ALL: [Self; 2] = [Self::Page, Self::Link];
+
+    /// Returns the path, with parameters in braces.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Page => "/{slug}",
+            Self::Link => "/{slug}/l/{link_id}",
+        }
+    }
+}
