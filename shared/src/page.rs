@@ -7,14 +7,22 @@
 pub mod document;
 mod html;
 mod id;
+mod qr;
 mod read;
+mod report;
+mod robots;
 mod slug;
+mod vcard;
 mod web_url;
 
 pub use document::{Link, PageDocument};
-pub use html::{PageView, confirm, render};
+pub use html::{PageView, confirm, gone, not_found, render, report_form, report_received};
 pub use id::{IdSource, LinkId, PageId, ProductId};
+pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
 pub(crate) use read::{MAX_LINKS, check_size};
+pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
+pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};
+pub use vcard::card;
 pub use web_url::{UrlError, WebUrl};

@@ -11,13 +11,13 @@ use crate::{
 const ETAG: &str = "etag";
 
 /// A response that is ready to be sent. It may hold a key, so it must not be printed.
-pub struct Response {
+pub struct Response<B = String> {
     /// The HTTP status.
     pub status: u16,
     /// Headers to set, `Content-Type` among them; names in lower case.
     pub headers: Vec<Header>,
-    /// The body. A 204 has none.
-    pub body: String,
+    /// The body: text, or bytes. A 204 has none.
+    pub body: B,
 }
 
 impl Response {
@@ -39,14 +39,6 @@ impl Response {
         Self { status: 204, headers: vec![("cache-control", "no-store".into())], body: String::new() }
     }
 
-    /// Returns a page for visitors. Each visit asks whether it changed, and a 304 is enough if it did not.
-    #[must_use]
-    pub(crate) fn page(body: String) -> Self {
-        let tag = weak_tag(&body);
-        let response = Self::new(200, "text/html; charset=utf-8", "public, max-age=0, must-revalidate", body);
-        response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
-    }
-
     /// Returns a redirect that no cache keeps.
     #[must_use]
     pub fn redirect(status: u16, location: String) -> Self {
@@ -66,12 +58,24 @@ impl Response {
     pub fn preflight(methods: &[Method]) -> Self {
         Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
+}
 
-    /// Returns a text that is the same for every client and may be kept for five minutes. Its
-    /// entity tag is weak, because the sender may compress it.
-    pub(crate) fn public(media_type: &'static str, body: String) -> Self {
-        let tag = weak_tag(&body);
-        let response = Self::new(200, media_type, "public, max-age=300", body);
+impl<B: AsRef<[u8]> + Default> Response<B> {
+    /// Returns a page, or what belongs to one, for visitors. Each visit asks whether it changed, and
+    /// a 304 is enough if it did not.
+    #[must_use]
+    pub(crate) fn page(media_type: &'static str, body: B) -> Self {
+        Self::tagged(media_type, "public, max-age=0, must-revalidate", body)
+    }
+
+    /// Returns what is the same for every client and may be kept for five minutes.
+    pub(crate) fn public(media_type: &'static str, body: B) -> Self {
+        Self::tagged(media_type, "public, max-age=300", body)
+    }
+
+    fn tagged(media_type: &'static str, cache: &'static str, body: B) -> Self {
+        let tag = weak_tag(body.as_ref());
+        let response = Self::new(200, media_type, cache, body);
         response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
     }
 
@@ -92,10 +96,10 @@ impl Response {
             return self;
         }
         let headers = self.headers.into_iter().filter(|(name, _)| *name != "content-type").collect();
-        Self { status: 304, headers, body: String::new() }
+        Self { status: 304, headers, body: B::default() }
     }
 
-    pub(crate) fn new(status: u16, media_type: &'static str, cache: &'static str, body: String) -> Self {
+    pub(crate) fn new(status: u16, media_type: &'static str, cache: &'static str, body: B) -> Self {
         // With room for what refusals have beside these: they come in floods.
         let mut headers = Vec::with_capacity(6);
         headers.extend([("content-type", media_type.into()), ("cache-control", cache.into())]);
@@ -113,9 +117,9 @@ impl Response {
     }
 }
 
-/// Returns an entity tag that is weak, because the sender may compress the text.
-fn weak_tag(body: &str) -> String {
-    format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body.as_bytes()), body.len())
+/// Returns an entity tag that is weak, because the sender may compress the body.
+fn weak_tag(body: &[u8]) -> String {
+    format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body), body.len())
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub struct Link {
     /// A second line, at most 200 characters.
     #[serde(default)]
     pub description: Option<String>,
-    /// Its destination, valid for its type; `None` for types that lead nowhere.
+    /// Its destination, valid for its type; `None` for types that lead nowhere, and for
+    /// [`LinkType::Vcard`].
     #[serde(default)]
     pub url: Option<String>,
     /// Whether it is shown at all.
@@ -72,6 +73,8 @@ pub enum LinkType {
     Sms,
     /// A WhatsApp chat: `https://wa.me/`.
     Whatsapp,
+    /// The page's own contact card, `/{slug}/card.vcf`.
+    Vcard,
     /// A file to download.
     File,
 }
@@ -137,7 +140,7 @@ impl Link {
 
 impl LinkType {
     /// Every type once.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Link,
         Self::Heading,
         Self::Text,
@@ -146,6 +149,7 @@ impl LinkType {
         Self::Phone,
         Self::Sms,
         Self::Whatsapp,
+        Self::Vcard,
         Self::File,
     ];
 
@@ -161,6 +165,7 @@ impl LinkType {
             Self::Phone => "phone",
             Self::Sms => "sms",
             Self::Whatsapp => "whatsapp",
+            Self::Vcard => "vcard",
             Self::File => "file",
         }
     }
@@ -168,7 +173,7 @@ impl LinkType {
     /// Returns true if an entry of this type has a destination of its own.
     #[must_use]
     pub const fn has_url(self) -> bool {
-        !matches!(self, Self::Heading | Self::Text | Self::Divider)
+        !matches!(self, Self::Heading | Self::Text | Self::Divider | Self::Vcard)
     }
 
     /// Checks a destination, and returns it in its one normal form. A bare e-mail address or phone
@@ -187,7 +192,9 @@ impl LinkType {
                 let digits = phone_number(number, "tel:")?;
                 Ok(format!("https://wa.me/{}", digits.trim_start_matches('+')))
             }
-            Self::Heading | Self::Text | Self::Divider => Err(LinkUrlError::None(self.as_str())),
+            Self::Heading | Self::Text | Self::Divider | Self::Vcard => {
+                Err(LinkUrlError::None(self.as_str()))
+            }
         }
     }
 }
@@ -196,7 +203,9 @@ const MAX_URL: usize = 2_048;
 
 fn check_email(text: &str) -> Result<String, LinkUrlError> {
     use email_address::{EmailAddress, Options};
-    let address = text.strip_prefix("mailto:").unwrap_or(text);
+    // The normal form, in which an address may come back, has escapes.
+    let address = text.strip_prefix("mailto:").map(|address| address.replace("%23", "#"));
+    let address = address.as_deref().unwrap_or(text);
     let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
     // The rest of what an address may have would need escaping in a `mailto:`.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@.!#$*+-/=^_`{|}~'".contains(&byte);

@@ -1,7 +1,18 @@
-use std::io::Write as _;
+use std::{collections::BTreeMap, io::Write as _};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use html5gum::{DefaultEmitter, Token, Tokenizer};
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::page::{IdSource, Reader};
+use crate::{
+    page::{
+        IdSource, Reader, ReportReason,
+        document::{Color, Gate, Palette, Preset},
+    },
+    secret::sha256,
+};
 
 const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -9,90 +20,550 @@ fn document(body: Value) -> PageDocument {
     Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap().document
 }
 
-fn shown(document: &PageDocument) -> Response {
+fn shown_at(document: &PageDocument, now: UnixMillis) -> Response {
     let slug = Slug::parse("ada").unwrap();
-    render(&PageView { document, slug: &slug, base: "https://p.example", now: NOW, published_at: NOW })
+    render(&PageView { document, slug: &slug, base: "https://p.example", now, published_at: NOW })
 }
 
-fn many(links: usize, products: usize) -> PageDocument {
-    let link = |n| json!({"title": format!("My link number {n}"), "url": format!("https://example.com/some/path/{n}")});
-    let product = |n| {
-        json!({"title": format!("Product {n}"), "url": format!("https://shop.example.com/p/{n}"),
-        "price": {"amount": "15.00", "currency": "EUR"}, "image": {"url": format!("https://img.example.com/{n}.jpg")}})
+fn shown(document: &PageDocument) -> Response {
+    shown_at(document, NOW)
+}
+
+/// Returns a page with texts that differ, as people's do.
+fn many(links: usize, products: usize) -> Value {
+    const WORDS: [&str; 12] = [
+        "Newsletter",
+        "Podcast",
+        "Lovelace",
+        "Notes",
+        "engine",
+        "music",
+        "Sunday",
+        "archive",
+        "Berlin",
+        "tour",
+        "tickets",
+        "letters",
+    ];
+    let words = |n: usize, count: usize| {
+        let word = |at: usize| WORDS[(n * 7 + at * (n % 5 + 3)) % WORDS.len()];
+        (0..count).map(word).collect::<Vec<_>>().join(" ")
     };
-    document(json!({"title": "Ada Example", "bio": "Mathematician and writer",
+    let link = |n: usize| {
+        json!({"title": format!("{} {n}", words(n, 3)), "url": format!("https://example.com/some/path/{n}"),
+            "description": (n % 4 == 0).then(|| words(n + 1, 6))})
+    };
+    let product = |n: usize| {
+        json!({"title": format!("{} {n}", words(n, 2)), "url": format!("https://shop.example.com/p/{}-{n}", WORDS[n % 12]),
+            "price": {"amount": format!("{}.{:02}", n * 13 % 90 + 5, n * 37 % 100), "currency": "EUR"},
+            "image": {"url": format!("https://img.example.com/{n}/{}.jpg", n * 7_919), "alt": ""}})
+    };
+    json!({"title": "Ada Example", "bio": "Mathematician and writer.\nFirst programmer.",
         "avatar": {"url": "https://img.example.com/ada.jpg", "alt": "Portrait of Ada"},
-        "socials": [{"platform": "github", "url": "https://github.com/ada"}],
+        "socials": [{"platform": "github", "url": "https://github.com/ada"},
+            {"platform": "mastodon", "url": "https://mastodon.example/@ada"},
+            {"platform": "youtube", "url": "https://www.youtube.com/@ada"}],
         "links": (0..links).map(link).collect::<Vec<_>>(),
-        "products": {"title": "Shop", "items": (0..products).map(product).collect::<Vec<_>>()}}))
+        "products": {"title": "Shop", "items": (0..products).map(product).collect::<Vec<_>>()}})
 }
 
-#[test]
-fn hostile_texts_stay_texts() {
-    let evil = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>";
-    let page = shown(&document(json!({
-        "title": evil.chars().take(80).collect::<String>(), "bio": evil,
-        "links": [{"title": evil, "url": "https://example.com/?q=%22%3E%3Cscript%3E", "description": evil, "direct": true}],
-        "products": {"title": "x", "items": [{"title": evil, "url": "https://example.com/'\"><b>"}]},
-    })));
-    assert_eq!(page.body.matches("<script").count(), 1, "{}", page.body);
-    assert_eq!(page.body.matches("</script>").count(), 1);
-    assert!(!page.body.contains("<img") && !page.body.contains("\"><b>"), "{}", page.body);
+/// An element, as a parser of the HTML standard reads it.
+struct Element {
+    name: String,
+    attributes: BTreeMap<String, String>,
+    /// The text directly in it.
+    text: String,
+    /// The names of the elements around it.
+    around: Vec<String>,
 }
 
-#[test]
-fn policy_allows_exactly_the_style_and_the_images_of_the_page() {
-    let page = shown(&many(1, 1));
-    let (_, rest) = page.body.split_once("<style>").unwrap();
-    let (style, _) = rest.split_once("</style>").unwrap();
+impl Element {
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str)
+    }
+}
+
+/// Parses a page. There must be no fault that a parser would have to repair.
+fn parsed(html: &str) -> Vec<Element> {
+    const VOID: [&str; 6] = ["meta", "link", "img", "hr", "input", "br"];
+    let string = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let (mut elements, mut open) = (Vec::<Element>::new(), Vec::<usize>::new());
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        match token {
+            Token::StartTag(tag) => {
+                let name = string(&tag.name);
+                let around = open.iter().map(|&at| elements[at].name.clone()).collect();
+                let attributes =
+                    tag.attributes.iter().map(|(name, value)| (string(name), string(value))).collect();
+                if !VOID.contains(&name.as_str()) {
+                    open.push(elements.len());
+                }
+                elements.push(Element { name, attributes, text: String::new(), around });
+            }
+            Token::EndTag(tag) => {
+                let at = open.pop().expect("an open element");
+                assert_eq!(elements[at].name, string(&tag.name), "{html}");
+            }
+            Token::String(text) => {
+                if let Some(&at) = open.last() {
+                    elements[at].text.push_str(&string(&text));
+                }
+            }
+            Token::Doctype(doctype) => assert_eq!(**doctype.name, *b"html"),
+            Token::Comment(_) => panic!("a comment: {html}"),
+            Token::Error(error) => panic!("{}: {html}", error.value),
+        }
+    }
+    assert!(open.is_empty(), "{html}");
+    elements
+}
+
+fn named<'a>(elements: &'a [Element], name: &str) -> Vec<&'a Element> {
+    elements.iter().filter(|element| element.name == name).collect()
+}
+
+/// Asserts what holds for every page, whatever is in it.
+fn check(page: &Response) -> Vec<Element> {
+    let elements = parsed(&page.body);
+    for name in ["html", "head", "body", "title", "style", "main", "h1"] {
+        assert_eq!(named(&elements, name).len(), 1, "{name}: {}", page.body);
+    }
+    for element in &elements {
+        let name = element.name.as_str();
+        assert!(!["iframe", "object", "embed", "base", "svg", "math", "template"].contains(&name), "{name}");
+        for (attribute, value) in &element.attributes {
+            assert!(!attribute.starts_with("on") && attribute != "style", "{attribute}={value}");
+            if ["href", "src", "action"].contains(&attribute.as_str()) {
+                let allowed = ["https://", "http://", "/", "mailto:", "tel:", "sms:", "data:image/svg+xml,"];
+                assert!(allowed.iter().any(|start| value.starts_with(start)), "{attribute}={value}");
+            }
+        }
+        match name {
+            "script" => {
+                assert_eq!(element.attribute("type"), Some("application/ld+json"));
+                serde_json::from_str::<Value>(&element.text).unwrap();
+            }
+            "img" => assert!(["alt", "width", "height"].iter().all(|name| element.attribute(name).is_some())),
+            "nav" => assert!(element.attribute("aria-label").is_some_and(|label| !label.is_empty())),
+            "a" | "button" => assert!(!element.around.iter().any(|name| name == "a"), "{}", page.body),
+            _ => {}
+        }
+    }
+    let digest = STANDARD.encode(sha256(&[named(&elements, "style")[0].text.as_bytes()]));
     let policy = page.header("content-security-policy").unwrap();
-    let digest = STANDARD.encode(sha256(&[style.as_bytes()]));
-    assert!(policy.contains(&format!("style-src 'sha256-{digest}'")), "{policy}");
-    assert!(policy.contains("img-src 'self' https://img.example.com;"), "{policy}");
-    assert!(!page.body.contains("style=\""));
+    assert!(
+        policy.starts_with(&format!("default-src 'none'; style-src 'sha256-{digest}'; img-src ")),
+        "{policy}"
+    );
+    assert_eq!(policy.matches(';').count(), 6, "{policy}");
+    elements
+}
+
+fn gzipped(page: &Response) -> usize {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(page.body.as_bytes()).unwrap();
+    encoder.finish().unwrap().len()
 }
 
 #[test]
-fn links_lead_through_the_page_and_follow_their_schedule() {
+fn page_is_small() {
+    let (typical, full) =
+        (gzipped(&shown(&document(many(12, 6)))), gzipped(&shown(&document(many(100, 50)))));
+    assert!(typical <= 4_096, "12 links and 6 products: {typical} bytes");
+    assert!(full <= 10_240, "100 links and 50 products: {full} bytes");
+    println!("gzipped: 12 links and 6 products {typical} B, 100 links and 50 products {full} B");
+}
+
+#[test]
+fn every_page_is_sound_html() {
+    let page = document(many(12, 6));
+    let gate = confirm(&page, Gate::Age { min: 18 }, "/ada");
+    let slug = Slug::parse("ada").unwrap();
+    for page in [shown(&page), gate, not_found(), gone(), report_form(&slug), report_received()] {
+        check(&page);
+        assert_eq!(page.header("cache-control"), Some("public, max-age=0, must-revalidate"));
+        assert!(page.header("etag").is_some());
+    }
+    check(&shown(&PageDocument { title: "Ada".to_owned(), ..Default::default() }));
+}
+
+#[test]
+fn page_has_landmarks_lists_and_its_own_links() {
+    let body = json!({"title": "Ada", "bio": "Hello", "socials": [{"platform": "github", "url": "https://github.com/ada"}],
+    "links": [
+        {"title": "One", "url": "https://example.com/1", "highlight": true},
+        {"title": "Two", "url": "https://example.com/2"},
+        {"type": "heading", "title": "More"},
+        {"type": "divider"},
+        {"type": "text", "title": "a\nb"},
+        {"type": "vcard", "title": "Contact"},
+    ]});
+    let page = document(body);
+    let elements = check(&shown(&page));
+    let labels: Vec<_> =
+        named(&elements, "nav").iter().map(|nav| nav.attribute("aria-label").unwrap().to_owned()).collect();
+    assert_eq!(labels, ["Profiles", "Links"]);
+    let count = |name| named(&elements, name).len();
+    assert_eq!((count("ul"), count("li"), count("h2"), count("hr"), count("footer")), (2, 3, 1, 1, 1));
+    let links: Vec<_> =
+        named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
+    let [one, two] = [0, 1].map(|at: usize| format!("/ada/l/{}", page.links[at].id));
+    assert_eq!(links, ["https://github.com/ada", &one, &two, "/ada/card.vcf", "/ada/report"]);
+    assert_eq!(named(&elements, "a")[0].attribute("rel"), Some("me"));
+    assert_eq!(named(&elements, "a")[1].attribute("class"), Some("link top"));
+    assert!(named(&elements, "a").iter().all(|a| !a.text.is_empty()));
+}
+
+#[test]
+fn links_lead_through_the_page_unless_they_are_direct() {
     let page = document(json!({"title": "Ada", "links": [
         {"title": "Now", "url": "https://example.com/now"},
-        {"title": "Later", "url": "https://example.com/later", "visible_from": "2099-01-01T00:00:00Z"},
         {"title": "Off", "url": "https://example.com/off", "enabled": false},
         {"title": "Mail", "type": "email", "url": "ada@example.com"},
-        {"title": "Direct", "url": "https://example.com/direct", "direct": true, "rel": ["sponsored"]},
+        {"title": "Direct", "url": "https://example.com/direct", "direct": true, "rel": ["sponsored", "nofollow"]},
+        {"title": "Asked", "type": "phone", "url": "+49 30 1234567", "gate": {"kind": "age", "min": 18}},
     ]}));
+    let elements = check(&shown(&page));
+    let through = |at: usize| format!("/ada/l/{}", page.links[at].id);
+    let links: Vec<_> =
+        named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
+    assert_eq!(
+        links,
+        [&through(0), "mailto:ada@example.com", "https://example.com/direct", &through(4), "/ada/report"]
+    );
+    assert_eq!(named(&elements, "a")[2].attribute("rel"), Some("sponsored nofollow"));
+}
+
+#[test]
+fn destination_that_is_not_allowed_any_more_is_left_out() {
+    let mut page = document(json!({"title": "Ada", "links": [
+        {"title": "Gone", "url": "https://example.com", "direct": true}, {"title": "Stays", "url": "https://example.com"}]}));
+    page.links[0].url = Some("javascript:alert(1)".to_owned());
     let html = shown(&page).body;
-    assert!(html.contains(&format!("/ada/l/{}", page.links[0].id)) && !html.contains("example.com/now"));
-    assert!(!html.contains("Later") && !html.contains("Off"));
-    assert!(html.contains("href=\"mailto:ada@example.com\""));
-    assert!(html.contains("rel=\"noopener sponsored\" href=\"https://example.com/direct\""), "{html}");
+    assert!(!html.contains("Gone") && html.contains("Stays"), "{html}");
+}
+
+#[test]
+fn schedule_is_exact_to_the_millisecond() {
+    let page = document(json!({"title": "Ada", "links": [{"title": "Sale", "url": "https://example.com",
+        "visible_from": "2027-01-01T00:00:00Z", "visible_until": "2027-01-02T00:00:00Z"}]}));
+    let (from, until) = (page.links[0].visible_from.unwrap(), page.links[0].visible_until.unwrap());
+    let seen = [from.minus(1), from, until.minus(1), until].map(|now| shown_at(&page, now));
+    assert_eq!(seen.each_ref().map(|page| page.body.contains("Sale")), [false, true, true, false]);
+    assert_ne!(seen[0].header("etag"), seen[1].header("etag"), "a visitor who has the page gets the link");
+    assert_eq!(named(&parsed(&seen[0].body), "nav").len(), 0, "no empty list");
+}
+
+#[test]
+fn structured_data_names_the_person_and_the_products() {
+    let mut body = many(1, 2);
+    body["products"]["items"][1]["sale_price"] = json!({"amount": "9.50", "currency": "EUR"});
+    let data = |body: Value| {
+        let elements = check(&shown(&document(body)));
+        serde_json::from_str::<Value>(&named(&elements, "script")[0].text).unwrap()
+    };
+    let graph = data(body);
+    assert_eq!(graph["@context"], "https://schema.org");
+    let [profile, list] = &graph["@graph"].as_array().unwrap()[..] else { panic!("{graph}") };
+    assert_eq!(
+        (&profile["@type"], &profile["dateModified"]),
+        (&json!("ProfilePage"), &json!("2025-11-21T08:00:00Z"))
+    );
+    let person = &profile["mainEntity"];
+    assert_eq!((&person["@type"], &person["name"]), (&json!("Person"), &json!("Ada Example")));
+    assert_eq!(
+        (&person["url"], &person["sameAs"][0]),
+        (&json!("https://p.example/ada"), &json!("https://github.com/ada"))
+    );
+    assert_eq!(list["itemListElement"][1]["position"], 2);
+    let offer = &list["itemListElement"][1]["item"]["offers"];
+    assert_eq!(
+        (&offer["price"], &offer["availability"]),
+        (&json!("9.50"), &json!("https://schema.org/InStock"))
+    );
+    let alone = data(json!({"title": "Acme", "seo": {"type": "organization"}}));
+    assert_eq!(
+        (&alone["@type"], &alone["mainEntity"]["@type"]),
+        (&json!("ProfilePage"), &json!("Organization"))
+    );
+    assert!(alone["mainEntity"].get("sameAs").is_none());
+}
+
+#[test]
+fn previews_show_what_the_owner_chose() {
+    let meta = |body: Value| {
+        let elements = check(&shown(&document(body)));
+        let pair = |meta: &&Element| {
+            let name = meta.attribute("property").or(meta.attribute("name"))?.to_owned();
+            Some((name, meta.attribute("content")?.to_owned()))
+        };
+        let canonical = named(&elements, "link")[1].attribute("href").unwrap().to_owned();
+        (named(&elements, "meta").iter().filter_map(pair).collect::<BTreeMap<_, _>>(), canonical)
+    };
+    let (found, canonical) = meta(many(0, 0));
+    assert_eq!(canonical, "https://p.example/ada");
+    assert_eq!(
+        (found["og:title"].as_str(), found["og:image"].as_str()),
+        ("Ada Example", "https://img.example.com/ada.jpg")
+    );
+    assert_eq!(found["description"], "Mathematician and writer. First programmer.");
+    assert_eq!((found["twitter:card"].as_str(), found.get("robots")), ("summary", None));
+    let (found, _) = meta(json!({"title": "Ada", "bio": "x", "seo": {"title": "T", "description": "D",
+        "image": {"url": "https://img.example.com/wide.jpg"}, "noindex": true}}));
+    assert_eq!((found["og:title"].as_str(), found["og:description"].as_str()), ("T", "D"));
+    assert_eq!(
+        (found["twitter:card"].as_str(), found["robots"].as_str()),
+        ("summary_large_image", "noindex")
+    );
+}
+
+#[test]
+fn policy_allows_the_hosts_of_the_images_on_the_page() {
+    let policy =
+        |document: &PageDocument| shown(document).header("content-security-policy").unwrap().to_owned();
+    let images =
+        |policy: &str| policy.split("; ").find(|part| part.starts_with("img-src")).unwrap().to_owned();
+    assert_eq!(images(&policy(&document(many(1, 1)))), "img-src 'self' data: https://img.example.com");
+    assert_eq!(images(&policy(&document(json!({"title": "x"})))), "img-src 'self' data:");
+    let host = |n| format!("https://{}{n}.example.com/a.jpg", "long-name".repeat(6));
+    let item = |n| json!({"title": "x", "url": "https://example.com", "image": {"url": host(n)}});
+    let items: Vec<_> = (0..50).map(item).collect();
+    let mut page = document(json!({"title": "x", "products": {"items": items}}));
+    let long = policy(&page);
+    assert_eq!(
+        images(&long),
+        "img-src 'self' data: https:",
+        "a header of more than 4 KiB is refused by some"
+    );
+    page.products.enabled = false;
+    assert_eq!(images(&policy(&page)), "img-src 'self' data:", "none is shown");
 }
 
 #[test]
 fn page_is_laid_out_in_its_own_direction_and_mode() {
     let html = shown(&document(json!({"title": "عادة", "locale": "ar"}))).body;
-    assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
+    assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">") && html.contains("الإبلاغ"), "{html}");
     assert!(html.contains("prefers-color-scheme:dark"));
     let dark = shown(&document(json!({"title": "x", "theme": {"mode": "dark"}}))).body;
     assert!(!dark.contains("prefers-color-scheme") && dark.contains("content=\"dark\""));
 }
 
 #[test]
-fn page_is_small() {
-    let gzipped = |page: &Response| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(page.body.as_bytes()).unwrap();
-        encoder.finish().unwrap().len()
-    };
-    let (typical, full) = (gzipped(&shown(&many(12, 6))), gzipped(&shown(&many(100, 50))));
-    assert!(typical <= 4_096, "12 links and 6 products: {typical} bytes");
-    assert!(full <= 10_240, "100 links and 50 products: {full} bytes");
+fn words_in_another_language_than_the_page_say_so() {
+    for (locale, label, lang) in [
+        ("en", "Report this page", None),
+        ("de-AT", "Diese Seite melden", None),
+        ("ja", "Report this page", Some("en")),
+    ] {
+        let elements = check(&shown(&document(json!({"title": "Ada", "locale": locale}))));
+        let report = named(&elements, "a")[0];
+        assert_eq!((report.text.as_str(), report.attribute("lang")), (label, lang), "{locale}");
+    }
+    for locale in ["ar", "de", "en", "es", "fr", "it", "nl", "pt"] {
+        let page = document(json!({"title": "Ada", "locale": locale}));
+        let html = confirm(&page, Gate::Age { min: 21 }, "/ada").body;
+        assert!(html.matches("21").count() >= 2 && !html.contains("{}"), "{locale}: {html}");
+        assert!(!html.contains("lang=\"en\"") || locale == "en");
+    }
 }
 
 #[test]
-fn gate_is_a_form_without_script() {
-    let page = confirm(&document(json!({"title": "Ada"})), Gate::Age { min: 18 }, "/ada");
-    assert!(page.body.contains("I am 18 or older") && page.body.contains("method=\"get\""));
-    assert!(!page.body.contains("<script"));
-    assert!(page.header("content-security-policy").unwrap().contains("form-action 'self'"));
+fn products_show_price_sale_and_availability() {
+    let page = document(json!({"title": "Ada", "products": {"layout": "list", "items": [
+        {"title": "Mug", "url": "https://shop.example.com/mug", "price": {"amount": "15.00", "currency": "EUR"},
+         "sale_price": {"amount": "9.00", "currency": "EUR"}, "availability": "out_of_stock"}]}}));
+    let elements = check(&shown(&page));
+    let section = named(&elements, "section")[0];
+    assert_eq!(section.attribute("aria-label"), Some("Products"), "no heading, so a label");
+    assert_eq!(named(&elements, "ul")[0].attribute("class"), Some("products list"));
+    let spans: Vec<_> = named(&elements, "span").iter().map(|span| span.text.trim().to_owned()).collect();
+    assert_eq!(spans, ["9.00 EUR", "Sold out"]);
+    let was = named(&elements, "s")[0];
+    assert_eq!((was.text.as_str(), named(&elements, "i")[0].text.trim()), ("15.00 EUR", "Previous price:"));
+}
+
+#[test]
+fn gate_is_a_form_that_shows_nothing_of_the_page() {
+    let page = document(many(3, 1));
+    for (gate, button) in [(Gate::Age { min: 18 }, "I am 18 or older"), (Gate::Sensitive, "Show it")] {
+        let response = confirm(&page, gate, "/ada/l/x");
+        let elements = check(&response);
+        let form = named(&elements, "form")[0];
+        assert_eq!((form.attribute("action"), form.attribute("method")), (Some("/ada/l/x"), None));
+        assert_eq!(named(&elements, "input")[0].attribute("value"), Some("yes"));
+        assert_eq!(named(&elements, "button")[0].text, button);
+        for hidden in ["Mathematician", "img.example.com", "ld+json", "canonical", "og:"] {
+            assert!(!response.body.contains(hidden), "{hidden}");
+        }
+        let policy = response.header("content-security-policy").unwrap();
+        assert!(
+            policy.contains("form-action 'self'") && policy.contains("img-src 'self' data:;"),
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn gone_and_missing_pages_are_neutral_and_unlisted() {
+    for (page, status) in [(gone(), 410), (not_found(), 404)] {
+        assert_eq!((page.status, page.header("x-robots-tag")), (status, Some("noindex")));
+        let text = page.body.to_lowercase();
+        assert!(
+            ["suspend", "abuse", "violat", "owner", "admin"].iter().all(|word| !text.contains(word)),
+            "{text}"
+        );
+        let again = page.if_none_match([&b"*"[..]].into_iter());
+        assert_eq!(again.status, status, "only a page that is there can be unchanged");
+    }
+}
+
+#[test]
+fn report_form_offers_every_reason() {
+    let elements = check(&report_form(&Slug::parse("ada").unwrap()));
+    let form = named(&elements, "form")[0];
+    assert_eq!((form.attribute("method"), form.attribute("action")), (Some("post"), Some("/ada/report")));
+    let values: Vec<_> =
+        named(&elements, "option").iter().map(|option| option.attribute("value").unwrap()).collect();
+    assert_eq!(values[1..], ReportReason::ALL.map(ReportReason::as_str));
+    for label in named(&elements, "label") {
+        let field = label.attribute("for").unwrap();
+        assert_eq!(elements.iter().filter(|element| element.attribute("id") == Some(field)).count(), 1);
+    }
+}
+
+/// Returns the colors of each rule that sets them: background, text, card, accent, text on accent.
+fn colors_of(style: &str) -> Vec<[Color; 5]> {
+    let rules = style.split(":root{--b:").skip(1);
+    let color = |text: &str| Color::parse(text).unwrap();
+    let read = |rule: &str| {
+        let rule = rule.split('}').next().unwrap();
+        let values: Vec<_> = rule.split(';').map(|part| color(part.rsplit(':').next().unwrap())).collect();
+        values.try_into().unwrap()
+    };
+    rules.map(read).collect()
+}
+
+fn check_contrast(page: &Response) {
+    let elements = check(page);
+    let rules = colors_of(&named(&elements, "style")[0].text);
+    assert!(!rules.is_empty());
+    for [background, text, card, accent, on_accent] in rules {
+        for (color, behind) in [(text, background), (text, card), (accent, background), (on_accent, accent)] {
+            assert!(color.contrast(behind) >= 4.5, "{color} on {behind}");
+        }
+    }
+}
+
+#[test]
+fn every_preset_meets_aa_in_both_modes() {
+    for preset in Preset::ALL {
+        for mode in ["auto", "light", "dark"] {
+            check_contrast(&shown(&document(
+                json!({"title": "Ada", "theme": {"preset": preset, "mode": mode}}),
+            )));
+        }
+    }
+    check_contrast(&gone());
+}
+
+fn palette() -> impl Strategy<Value = Palette> {
+    let color = || proptest::option::of(any::<[u8; 3]>().prop_map(|[r, g, b]| Color { r, g, b }));
+    (color(), color(), color(), color()).prop_map(|(bg, fg, card, accent)| Palette { bg, fg, card, accent })
+}
+
+/// Texts with what ends something in HTML, CSS, JSON or a header.
+fn hostile() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("</script>"),
+        Just("</style>"),
+        Just("</title>"),
+        Just("<!--"),
+        Just("-->"),
+        Just("]]>"),
+        Just("<script>"),
+        Just("\""),
+        Just("'"),
+        Just("`"),
+        Just("&"),
+        Just("&quot;"),
+        Just("&#x27;"),
+        Just("\\"),
+        Just("\\u003c"),
+        Just("<img src=x onerror=alert(1)>"),
+        Just("javascript:"),
+        Just("=\"x\" onload="),
+        Just("{{"),
+        Just("\u{2028}"),
+        Just("<"),
+        Just(">"),
+        Just("a"),
+        Just(" "),
+        Just("é"),
+        Just("😀"),
+        Just("<textarea>"),
+        Just("</main>"),
+        Just("<a href=//x>"),
+    ];
+    proptest::collection::vec(part, 1..6)
+        .prop_map(|parts| parts.concat())
+        .prop_filter("a text that is accepted", |text| !text.trim().is_empty() && text.chars().count() <= 60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn accepted_theme_meets_aa(light in palette(), dark in palette(), preset in 0..Preset::ALL.len()) {
+        let theme = json!({"preset": Preset::ALL[preset], "light": light, "dark": dark});
+        let body = json!({"title": "Ada", "theme": theme});
+        if let Ok(page) = Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()) {
+            check_contrast(&shown(&page.document));
+        }
+    }
+
+    /// Repaired by the suggestions of the refusals, any theme is accepted, or nothing can be read
+    /// on both of its backgrounds.
+    #[test]
+    fn suggested_colors_make_a_theme_that_is_accepted(own in palette()) {
+        let theme = |light| Theme { light, ..Theme::default() };
+        let mut fixed = own;
+        for _ in 0..2 {
+            match theme(fixed).light().check() {
+                Ok(()) => {}
+                Err(error) if error.token == "fg" => fixed.fg = Some(error.nearest),
+                Err(error) => fixed.accent = Some(error.nearest),
+            }
+        }
+        let colors = theme(fixed).light();
+        let readable = colors.fg.nearest_readable(&[colors.bg, colors.card]).is_some();
+        prop_assert_eq!(colors.check().is_ok(), readable);
+    }
+
+    #[test]
+    fn hostile_text_stays_text(texts in proptest::collection::vec(hostile(), 12)) {
+        let [title, bio, alt, social, link, second, direct, shop, product, third, seo, fourth] =
+            &texts[..] else { unreachable!() };
+        let page = document(json!({
+            "title": title, "bio": bio, "avatar": {"url": "https://img.example.com/'\"><b>.jpg", "alt": alt},
+            "socials": [{"platform": "github", "url": "https://github.com/?\"'><script>", "label": social}],
+            "links": [{"title": link, "url": "https://example.com/?\"'><script>", "description": second},
+                {"title": direct, "url": "https://example.com/?</a><script>#'", "direct": true},
+                {"type": "heading", "title": link}, {"type": "text", "title": second}],
+            "products": {"title": shop, "items": [{"title": product, "url": "https://example.com/'\"><b>",
+                "description": third, "price": {"amount": "1", "currency": "EUR"}}]},
+            "seo": {"title": seo, "description": fourth},
+        }));
+        let elements = check(&shown(&page));
+        let text = |name: &str| named(&elements, name).iter().map(|element| element.text.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(text("h1"), [title.trim()]);
+        prop_assert_eq!(text("title"), [seo.trim()]);
+        prop_assert_eq!(text("h2"), [link.trim(), shop.trim()]);
+        prop_assert_eq!(named(&elements, "img")[0].attribute("alt"), Some(alt.trim()));
+        prop_assert_eq!((named(&elements, "img").len(), named(&elements, "a").len()), (1, 5));
+        let data: Value = serde_json::from_str(&named(&elements, "script")[0].text).unwrap();
+        prop_assert_eq!(&data["@graph"][0]["mainEntity"]["name"], title.trim());
+        check(&confirm(&page, Gate::Sensitive, "/ada"));
+    }
 }

@@ -44,6 +44,7 @@ fn full() -> Value {
             {"type": "email", "title": "Mail", "url": "ada@example.com"},
             {"type": "phone", "title": "Call", "url": "+49 (30) 123-4567"},
             {"type": "whatsapp", "title": "Chat", "url": "+49 30 1234567"},
+            {"type": "vcard", "title": "Save contact"},
         ],
         "products": {"title": "Shop", "layout": "list", "items": [
             {"title": "Mug", "url": "https://shop.example.com/mug", "price": {"amount": "15.00", "currency": "EUR"},
@@ -77,6 +78,7 @@ fn full_page_is_read_and_normalized() {
             "mailto:ada@example.com",
             "tel:+49301234567",
             "https://wa.me/49301234567",
+            "-"
         ]
     );
     assert_eq!(document.theme.light.bg, Color::parse("#ffffff"));

@@ -1,0 +1,84 @@
+//! The links of a page, and the profiles above them.
+
+use maud::{Markup, html};
+
+use super::{PageView, words::Words};
+use crate::page::{
+    Slug,
+    document::{Link, LinkType, Social},
+};
+
+/// Returns the profiles elsewhere. `rel="me"` says that they are the same person's.
+pub(super) fn profiles(socials: &[Social], words: &Words) -> Markup {
+    let allowed: Vec<_> = socials.iter().filter(|social| social.url.is_allowed()).collect();
+    html! {
+        @if !allowed.is_empty() {
+            nav.socials aria-label=(words.profiles) {
+                @for social in allowed {
+                    a rel="me" href=(social.url) {
+                        (social.label.as_deref().unwrap_or(social.platform.label()))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the entries that are visible now. Links that follow each other are a list.
+pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
+    let entries: Vec<_> = view.document.links.iter().filter(|link| link.is_visible(view.now)).collect();
+    let entries: Vec<_> =
+        entries.into_iter().map(|link| (link, address(link, view.slug))).filter(is_shown).collect();
+    html! {
+        @if !entries.is_empty() {
+            nav.links aria-label=(words.links) {
+                @for group in entries.chunk_by(|(_, left), (_, right)| left.is_some() && right.is_some()) {
+                    (part(group))
+                }
+            }
+        }
+    }
+}
+
+/// Returns where a link leads from the page; `None` if it leads nowhere.
+fn address(link: &Link, slug: &Slug) -> Option<String> {
+    match link.kind {
+        LinkType::Heading | LinkType::Text | LinkType::Divider => None,
+        LinkType::Vcard => Some(format!("/{slug}/card.vcf")),
+        LinkType::Email | LinkType::Phone | LinkType::Sms if link.gate.is_none() => {
+            link.destination().map(str::to_owned)
+        }
+        LinkType::Link | LinkType::Whatsapp | LinkType::File if link.direct && link.gate.is_none() => {
+            link.destination().map(str::to_owned)
+        }
+        _ => link.destination().map(|_| format!("/{slug}/l/{}", link.id)),
+    }
+}
+
+/// A link whose destination is not allowed any more is left out.
+fn is_shown((link, address): &(&Link, Option<String>)) -> bool {
+    address.is_some() || !link.kind.has_url()
+}
+
+fn part(group: &[(&Link, Option<String>)]) -> Markup {
+    match group {
+        [(link, None)] => match link.kind {
+            LinkType::Heading => html! { h2 { (link.title) } },
+            LinkType::Divider => html! { hr; },
+            _ => html! { p.text { (link.title) } },
+        },
+        links => html! {
+            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address)) } } } }
+        },
+    }
+}
+
+fn anchor(link: &Link, address: &str) -> Markup {
+    let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
+    html! {
+        a.link.top[link.highlight] rel=[(!rel.is_empty()).then_some(rel)] href=(address) {
+            (link.title)
+            @if let Some(description) = &link.description { " " span { (description) } }
+        }
+    }
+}

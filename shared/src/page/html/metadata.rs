@@ -1,0 +1,114 @@
+//! What search engines and link previews read: Open Graph, structured data, and the address under
+//! which the page is listed.
+
+use maud::{Markup, PreEscaped, html};
+use serde_json::{Map, Value, json};
+
+use super::PageView;
+use crate::page::{
+    PageDocument,
+    document::{Availability, Image, Product, Subject},
+};
+
+/// Returns the elements for the head.
+pub(super) fn of(view: &PageView<'_>) -> Markup {
+    let document = view.document;
+    let address = view.address();
+    let description = description(document);
+    // A wide preview is for an image that was made for one.
+    let card = if document.seo.image.is_some() { "summary_large_image" } else { "summary" };
+    html! {
+        @if let Some(description) = &description { meta name="description" content=(description); }
+        link rel="canonical" href=(address);
+        meta property="og:type" content="profile";
+        meta property="og:url" content=(address);
+        meta property="og:title" content=(document.seo.title.as_ref().unwrap_or(&document.title));
+        @if let Some(description) = &description { meta property="og:description" content=(description); }
+        @if let Some(image) = preview_image(document) {
+            meta property="og:image" content=(image.url);
+            @if !image.alt.is_empty() { meta property="og:image:alt" content=(image.alt); }
+        }
+        meta name="twitter:card" content=(card);
+        script type="application/ld+json" { (PreEscaped(json_ld(view))) }
+    }
+}
+
+/// Returns the description in one line.
+fn description(document: &PageDocument) -> Option<String> {
+    let bio = (!document.bio.is_empty()).then_some(&document.bio);
+    document.seo.description.as_ref().or(bio).map(|text| text.replace('\n', " "))
+}
+
+fn preview_image(document: &PageDocument) -> Option<&Image> {
+    document.seo.image.as_ref().or(document.avatar.as_ref()).filter(|image| image.url.is_allowed())
+}
+
+/// Structured data (schema.org), which cannot end its element: `<` is escaped.
+fn json_ld(view: &PageView<'_>) -> String {
+    let document = view.document;
+    let mut profile = json!({
+        "@type": "ProfilePage",
+        "dateModified": view.published_at.to_rfc3339(),
+        "mainEntity": subject(view),
+    });
+    let products = products(document);
+    let data = if products.is_empty() {
+        add(&mut profile, "@context", Some("https://schema.org".into()));
+        profile
+    } else {
+        let list = json!({"@type": "ItemList", "itemListElement": products});
+        json!({"@context": "https://schema.org", "@graph": [profile, list]})
+    };
+    data.to_string().replace('<', "\\u003c")
+}
+
+fn subject(view: &PageView<'_>) -> Value {
+    let document = view.document;
+    let kind = match document.seo.kind {
+        Subject::Person => "Person",
+        Subject::Organization => "Organization",
+    };
+    let mut subject = json!({"@type": kind, "name": document.title, "url": view.address()});
+    add(&mut subject, "description", description(document).map(Value::from));
+    add(&mut subject, "image", preview_image(document).map(|image| image.url.as_str().into()));
+    let profiles: Vec<_> =
+        document.socials.iter().map(|social| &social.url).filter(|url| url.is_allowed()).collect();
+    add(&mut subject, "sameAs", (!profiles.is_empty()).then(|| json!(profiles)));
+    subject
+}
+
+fn products(document: &PageDocument) -> Vec<Value> {
+    let products = &document.products;
+    let shown = products.items.iter().filter(|item| products.enabled && item.url.is_allowed());
+    let entry = |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item)});
+    shown.enumerate().map(entry).collect()
+}
+
+fn product(item: &Product) -> Value {
+    let mut product = json!({"@type": "Product", "name": item.title, "url": item.url});
+    let image = item.image.as_ref().filter(|image| image.url.is_allowed());
+    add(&mut product, "image", image.map(|image| image.url.as_str().into()));
+    let availability = match item.availability {
+        Availability::InStock => "InStock",
+        Availability::OutOfStock => "OutOfStock",
+        Availability::Preorder => "PreOrder",
+        Availability::Backorder => "BackOrder",
+    };
+    let price = item.sale_price.as_ref().or(item.price.as_ref());
+    let offer = price.map(|price| {
+        json!({
+            "@type": "Offer",
+            "price": price.amount,
+            "priceCurrency": price.currency,
+            "availability": format!("https://schema.org/{availability}"),
+        })
+    });
+    add(&mut product, "offers", offer);
+    product
+}
+
+fn add(value: &mut Value, name: &str, member: Option<Value>) {
+    if let (Some(members), Some(member)) = (value.as_object_mut(), member) {
+        let _replaced: Option<Value> = Map::insert(members, name.to_owned(), member);
+    }
+}

@@ -1,0 +1,67 @@
+//! The products of a page.
+
+use maud::{Markup, html};
+
+use super::words::Words;
+use crate::page::document::{Availability, Image, Layout, Price, Product, Products};
+
+/// Returns the products, if there are any and they are shown.
+pub(super) fn section(products: &Products, words: &Words) -> Markup {
+    let has_title = !products.title.is_empty();
+    let is_list = matches!(products.layout, Layout::List);
+    html! {
+        @if products.enabled && !products.items.is_empty() {
+            section aria-labelledby=[has_title.then_some("shop")] aria-label=[(!has_title).then_some(words.products)] {
+                @if has_title { h2 id="shop" { (products.title) } }
+                ul.products.list[is_list] { @for item in &products.items { li { (entry(item, words)) } } }
+            }
+        }
+    }
+}
+
+fn entry(item: &Product, words: &Words) -> Markup {
+    let body = html! {
+        @if let Some(image) = &item.image { (picture(image)) }
+        (item.title)
+        @if let Some(description) = &item.description { " " span { (description) } }
+        @if let Some(price) = &item.price { " " (cost(price, item.sale_price.as_ref(), words)) }
+        @if let Some(note) = note(item.availability, words) { " " span { (note) } }
+    };
+    html! {
+        @if item.url.is_allowed() { a.link rel="nofollow" href=(item.url) { (body) } } @else { div.link { (body) } }
+    }
+}
+
+fn picture(image: &Image) -> Markup {
+    html! {
+        @if image.url.is_allowed() {
+            img src=(image.url) alt=(image.alt) width="160" height="160" loading="lazy" referrerpolicy="no-referrer";
+        }
+    }
+}
+
+/// Returns the price. Screen readers do not say that a text is struck out, so a hidden word does.
+fn cost(price: &Price, sale: Option<&Price>, words: &Words) -> Markup {
+    html! {
+        span {
+            @if let Some(sale) = sale {
+                (amount(sale)) " " s { i { (words.was) " " } (amount(price)) }
+            } @else {
+                (amount(price))
+            }
+        }
+    }
+}
+
+fn amount(price: &Price) -> String {
+    format!("{} {}", price.amount, price.currency)
+}
+
+const fn note(availability: Availability, words: &Words) -> Option<&'static str> {
+    match availability {
+        Availability::InStock => None,
+        Availability::OutOfStock => Some(words.sold_out),
+        Availability::Preorder => Some(words.preorder),
+        Availability::Backorder => Some(words.backorder),
+    }
+}

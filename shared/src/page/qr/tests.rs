@@ -1,0 +1,120 @@
+use super::*;
+use crate::page::document::Color;
+
+const ADDRESS: &str = "https://pages.example.com/q/8sK2mTq7";
+
+fn options(query: &str) -> QrOptions {
+    QrOptions::parse(Some(query)).unwrap()
+}
+
+/// Returns the brightness of each pixel of a PNG, read by another program than ours.
+fn pixels(png: &[u8]) -> (usize, Vec<u8>) {
+    let mut decoder = ::png::Decoder::new(std::io::Cursor::new(png));
+    decoder.set_transformations(::png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgb).unwrap();
+    assert_eq!((info.color_type, info.width), (::png::ColorType::Rgb, info.height));
+    let brightness = |rgb: &[u8]| Color { r: rgb[0], g: rgb[1], b: rgb[2] }.contrast(Color::BLACK);
+    let brightness = rgb.chunks(3).map(|rgb| (brightness(rgb) * 12.0) as u8).collect();
+    (usize::try_from(info.width).unwrap(), brightness)
+}
+
+/// Returns what an independent reader finds in an image.
+fn decoded(side: usize, brightness: &[u8]) -> String {
+    let mut image = rqrr::PreparedImage::prepare_from_greyscale(side, side, |x, y| brightness[y * side + x]);
+    let grids = image.detect_grids();
+    assert_eq!(grids.len(), 1);
+    grids[0].decode().unwrap().1
+}
+
+#[test]
+fn png_is_decoded_at_every_size_and_correction() {
+    for ecc in ["L", "M", "Q", "H"] {
+        for size in [128, 200, 257, 512, 1024, 2048] {
+            let response = qr_png(ADDRESS, &options(&format!("size={size}&ecc={ecc}"))).unwrap();
+            let (side, brightness) = pixels(&response.body);
+            assert_eq!((side, decoded(side, &brightness).as_str()), (size, ADDRESS), "{ecc}");
+            assert!(response.body.len() < 8_192, "{size} {ecc}: {} bytes", response.body.len());
+        }
+    }
+}
+
+#[test]
+fn png_has_its_colors() {
+    let response = qr_png(ADDRESS, &options("fg=1d4ed8&bg=%23fff4ee")).unwrap();
+    let (side, brightness) = pixels(&response.body);
+    assert_eq!(decoded(side, &brightness), ADDRESS);
+    assert_eq!(response.header("content-type"), Some("image/png"));
+    let palette = response.body.windows(10).find(|window| window.starts_with(b"PLTE")).unwrap();
+    assert_eq!(palette[4..], [0xff, 0xf4, 0xee, 0x1d, 0x4e, 0xd8]);
+}
+
+#[test]
+fn svg_is_one_path_that_is_decoded() {
+    for query in ["", "ecc=H&margin=8", "fg=0b5f80&bg=ecf8fb"] {
+        let options = options(query);
+        let svg = qr_svg(ADDRESS, &options).unwrap().body;
+        assert_eq!(svg.matches("<path").count(), 1);
+        assert!(
+            svg.contains(&format!("fill=\"{}\" d=", options.fg)) && svg.contains("width=\"512\""),
+            "{svg}"
+        );
+        let (side, brightness) = drawn(&svg);
+        assert_eq!(decoded(side, &brightness), ADDRESS, "{query}");
+    }
+}
+
+/// Draws the path of an SVG, four pixels for each unit. It has the commands `M`, `h`, `v` and `z`.
+fn drawn(svg: &str) -> (usize, Vec<u8>) {
+    let (_, rest) = svg.split_once("viewBox=\"0 0 ").unwrap();
+    let side = rest.split(' ').next().unwrap().parse::<usize>().unwrap() * 4;
+    let (_, path) = svg.split_once(" d=\"").unwrap();
+    let mut image = vec![255; side * side];
+    for run in path.split('"').next().unwrap().split('z').filter(|run| !run.is_empty()) {
+        let (start, length) = run.strip_prefix('M').unwrap().split_once('h').unwrap();
+        let (x, y) = start.split_once(',').unwrap();
+        let number = |text: &str| text.parse::<usize>().unwrap() * 4;
+        let length = length.split_once("v1h-").map(|(there, back)| {
+            assert_eq!(there, back);
+            number(there)
+        });
+        for line in number(y)..number(y) + 4 {
+            image[line * side + number(x)..][..length.unwrap()].fill(0);
+        }
+    }
+    (side, image)
+}
+
+#[test]
+fn size_that_is_too_small_names_the_least_one() {
+    let problem = qr_png(&"x".repeat(300), &options("size=64")).err().unwrap();
+    assert!(problem.detail().contains("needs at least"), "{}", problem.detail());
+    let least = problem.detail().rsplit(' ').next().unwrap().to_owned();
+    let response = qr_png(&"x".repeat(300), &options(&format!("size={least}"))).unwrap();
+    let (side, brightness) = pixels(&response.body);
+    assert_eq!(decoded(side, &brightness), "x".repeat(300));
+    assert!(qr_svg(&"x".repeat(3_000), &QrOptions::default()).is_err());
+}
+
+#[test]
+fn options_that_readers_could_not_read_are_refused() {
+    assert_eq!(QrOptions::parse(None).unwrap(), QrOptions::default());
+    for query in [
+        "size=63",
+        "size=2049",
+        "size=",
+        "size=-1",
+        "size=99999",
+        "margin=3",
+        "margin=17",
+        "ecc=X",
+        "fg=red",
+        "fg=999999&bg=aaaaaa",
+        "fg=ffffff&bg=000000",
+        "logo=1",
+        "fg",
+    ] {
+        assert!(QrOptions::parse(Some(query)).is_err(), "{query}");
+    }
+}
