@@ -260,3 +260,24 @@ mod moment {
         text.map(parse).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stored destination is checked again with its own rules, so it must be its own normal form.
+    #[test]
+    fn checked_destination_is_its_own_normal_form() {
+        for (kind, text) in [
+            (LinkType::Email, "ada#1@example.com"),
+            (LinkType::Email, "mailto:ada.l+x@example.com"),
+            (LinkType::Phone, "+49 (30) 123-4567"),
+            (LinkType::Sms, "sms:0301234567"),
+            (LinkType::Whatsapp, "+49 30 1234567"),
+            (LinkType::Link, "HTTPS://Example.com/ä?b=c#d"),
+        ] {
+            let checked = kind.check_url(text).unwrap();
+            assert_eq!(kind.check_url(&checked).as_ref(), Ok(&checked), "{text}");
+        }
+    }
+}
