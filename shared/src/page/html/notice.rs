@@ -42,8 +42,8 @@ pub fn report_form(slug: &Slug) -> Response {
                 textarea.link id="details" name="details" rows="4" maxlength=(crate::page::MAX_REPORT_DETAILS) {}
                 button.link.top { "Send the report" }
             }
-            p { a href={ "/" (slug) } { "Back to the page" } }
         }
+        footer { a href={ "/" (slug) } { "Back to the page" } }
     };
     operator_page("Report this page", &content)
 }

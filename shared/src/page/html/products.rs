@@ -53,8 +53,9 @@ fn cost(price: &Price, sale: Option<&Price>, words: &Words) -> Markup {
     }
 }
 
-fn amount(price: &Price) -> String {
-    format!("{} {}", price.amount, price.currency)
+/// Returns an amount that keeps its order on pages from right to left.
+fn amount(price: &Price) -> Markup {
+    html! { bdi { (price.amount) " " (price.currency) } }
 }
 
 const fn note(availability: Availability, words: &Words) -> Option<&'static str> {
