@@ -16,7 +16,7 @@ pub(super) fn profiles(socials: &[Social], words: &Words) -> Markup {
             nav.socials aria-label=(words.profiles) {
                 @for social in allowed {
                     a rel="me" href=(social.url) {
-                        (social.label.as_deref().unwrap_or(social.platform.label()))
+                        (social.label.as_deref().unwrap_or_else(|| social.platform.label()))
                     }
                 }
             }

@@ -51,7 +51,7 @@ fn many(links: usize, products: usize) -> Value {
     };
     let link = |n: usize| {
         json!({"title": format!("{} {n}", words(n, 3)), "url": format!("https://example.com/some/path/{n}"),
-            "description": (n % 4 == 0).then(|| words(n + 1, 6))})
+            "description": n.is_multiple_of(4).then(|| words(n + 1, 6))})
     };
     let product = |n: usize| {
         json!({"title": format!("{} {n}", words(n, 2)), "url": format!("https://shop.example.com/p/{}-{n}", WORDS[n % 12]),
@@ -296,7 +296,7 @@ fn previews_show_what_the_owner_chose() {
     let meta = |body: Value| {
         let elements = check(&shown(&document(body)));
         let pair = |meta: &&Element| {
-            let name = meta.attribute("property").or(meta.attribute("name"))?.to_owned();
+            let name = meta.attribute("property").or_else(|| meta.attribute("name"))?.to_owned();
             Some((name, meta.attribute("content")?.to_owned()))
         };
         let canonical = named(&elements, "link")[1].attribute("href").unwrap().to_owned();
