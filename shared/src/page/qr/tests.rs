@@ -15,8 +15,8 @@ fn pixels(png: &[u8]) -> (usize, Vec<u8>) {
     let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut rgb).unwrap();
     assert_eq!((info.color_type, info.width), (::png::ColorType::Rgb, info.height));
-    let brightness = |rgb: &[u8]| Color { r: rgb[0], g: rgb[1], b: rgb[2] }.contrast(Color::BLACK);
-    let brightness = rgb.chunks(3).map(|rgb| (brightness(rgb) * 12.0) as u8).collect();
+    let is_light = |rgb: &[u8]| Color { r: rgb[0], g: rgb[1], b: rgb[2] }.contrast(Color::BLACK) > 8.0;
+    let brightness = rgb.chunks(3).map(|rgb| if is_light(rgb) { 255 } else { 0 }).collect();
     (usize::try_from(info.width).unwrap(), brightness)
 }
 
