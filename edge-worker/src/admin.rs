@@ -4,7 +4,8 @@ use shared::{caller, meter::Attempt, problem::Problem};
 
 use crate::{context::RequestContext, meter_client};
 
-const CLIENT_ADDRESS: &str = "cf-connecting-ip";
+/// The header in which the platform names the client's address.
+pub(crate) const CLIENT_ADDRESS: &str = "cf-connecting-ip";
 
 /// Authorizes a call that carries the admin secret in its `Authorization` header.
 ///

@@ -40,6 +40,8 @@ pub(crate) struct Bindings {
     pub(crate) accounts: ObjectNamespace,
     /// Durable Objects `SLUG`, one per slug, named by it.
     pub(crate) slugs: ObjectNamespace,
+    /// Durable Object `REPORTS`, one for all pages: reports of abuse.
+    pub(crate) reports: ObjectNamespace,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
     /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
@@ -70,6 +72,7 @@ const KEY_CHANGES: &str = "KEY_CHANGES";
 const PAGES: &str = "PAGES";
 const ACCOUNT: &str = "ACCOUNT";
 const SLUG: &str = "SLUG";
+const REPORTS: &str = "REPORTS";
 
 /// Returns the KV namespace alone, for the Durable Objects.
 ///
@@ -149,6 +152,7 @@ impl Bindings {
         let pages = reader.binding(PAGES, pages);
         let accounts = reader.binding(ACCOUNT, |env| env.durable_object(ACCOUNT));
         let slugs = reader.binding(SLUG, slugs);
+        let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
         let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
@@ -172,6 +176,7 @@ impl Bindings {
             pages: pages?,
             accounts: accounts?,
             slugs: slugs?,
+            reports: reports?,
             signing: signing?,
             grants: grants?,
             admin: admin?,

@@ -12,14 +12,27 @@ use crate::{client_request::ClientRequest, log, promise};
 /// Timeout for draining the body of a refused request, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
-/// Reads a body of at most `limit` bytes. Returns all of it.
+/// Reads a JSON body of at most `limit` bytes. Returns all of it.
+///
+/// # Errors
+/// As [`read_as`].
+pub(crate) async fn read(request: &ClientRequest, head: &Head<'_>, limit: usize) -> Result<Vec<u8>, Problem> {
+    read_as(request, head, &[], limit).await
+}
+
+/// Reads a body of at most `limit` bytes, of one of these types or JSON. Returns all of it.
 ///
 /// # Errors
 /// `media-type-unsupported`, `body-too-large` by declared or actual length, `request-timeout`, or
 /// `body-malformed` if the body ends too early.
-pub(crate) async fn read(request: &ClientRequest, head: &Head<'_>, limit: usize) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn read_as(
+    request: &ClientRequest,
+    head: &Head<'_>,
+    types: &[String],
+    limit: usize,
+) -> Result<Vec<u8>, Problem> {
     let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
-    head.check_media_type(&[])?;
+    head.check_media_type(types)?;
     head.check_length(limit_bytes)?;
     let mut bytes = Vec::new();
     let Some(stream) = request.raw.body() else {

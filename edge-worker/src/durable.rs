@@ -3,5 +3,6 @@
 mod account;
 mod key_changes;
 mod meter;
+mod reports;
 mod slug;
 mod sql;

@@ -29,6 +29,7 @@ mod origin;
 mod page_store;
 mod pages_client;
 mod promise;
+mod reports;
 mod respond;
 
 use worker::{Context, Env, event, web_sys};

@@ -26,6 +26,17 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
     format!("caller_{short:032x}")
 }
 
+/// Returns the one of 65,536 buckets that a client's address falls into, for counters that need not
+/// know who is counted: thousands of addresses share each bucket, and in another `scope` they share
+/// it with others. Clients whose address is not known share one.
+#[must_use]
+pub fn bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
+    let address = address.and_then(|text| text.trim().parse().ok()).map_or(0, network);
+    let (_, mac) = keys.current();
+    let tag = mac.sign(&[b"utg.bucket.v1", &address.to_be_bytes(), scope.as_bytes()]);
+    tag.first_chunk().copied().map(u16::from_be_bytes).unwrap_or_default()
+}
+
 /// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address,
 /// because one subscriber can use every address of a /64.
 ///
@@ -134,6 +145,16 @@ mod tests {
     fn ipv6_clients_of_one_64_share_a_name() {
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn bucket_depends_on_network_and_scope() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let of = |address, scope| bucket(Some(address), scope, &keys);
+        assert_eq!(of("2001:db8:1:2::1", "a"), of("2001:db8:1:2::2", "a"));
+        assert_ne!(of("192.0.2.1", "a"), of("192.0.2.2", "a"));
+        assert_ne!(of("192.0.2.1", "a"), of("192.0.2.1", "b"));
+        assert_eq!(bucket(None, "a", &keys), of("not an address", "a"));
     }
 
     #[test]

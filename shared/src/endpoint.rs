@@ -96,6 +96,7 @@ impl Endpoint {
             Self::ChangeKey => Method::Patch,
             Self::Preflight => Method::Options,
             Self::Pages(endpoint) => endpoint.method(),
+            Self::Visit(endpoint) => endpoint.method(),
             Self::ReadOwnKey
             | Self::ListKeys
             | Self::ReadKey
@@ -104,8 +105,7 @@ impl Endpoint {
             | Self::Status
             | Self::OpenApi
             | Self::Docs
-            | Self::ProblemPage
-            | Self::Visit(_) => Method::Get,
+            | Self::ProblemPage => Method::Get,
         }
     }
 

@@ -13,6 +13,7 @@ mod page;
 mod precondition;
 mod problems;
 mod reply;
+mod reports;
 mod slug;
 mod snapshot;
 mod visit;
@@ -26,6 +27,10 @@ pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
 pub use problems::{account_unavailable, page_gone, page_not_found, plan_required, served_by_edge};
 pub use reply::Reply;
+pub use reports::{
+    MAX_REPORT_BODY, MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_PAGE, REPORTS_PER_SENDER,
+    ReportsMessage, report_part, reports_exceeded,
+};
 pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};
 pub use visit::respond;

@@ -81,7 +81,7 @@ pub enum Route<'a> {
     Status,
     /// A call of the pages API.
     Pages(PagesCall),
-    /// `GET` of what visitors open.
+    /// What visitors open, and the reports that they send.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
     Preflight(&'static [Method]),
@@ -170,7 +170,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
-        (Place::Visit(visit), Method::Get | Method::Head) => Some(Route::Visit(visit)),
+        (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
         _ => None,
     }
 }

@@ -47,7 +47,7 @@ export default (env) => new DurableObjectNamespace(env);
 const RESTARTABLE = `
 import worker, { Meter as Real } from "./index.js";
 export default worker;
-export { Account, KeyChanges, Slug } from "./index.js";
+export { Account, KeyChanges, Reports, Slug } from "./index.js";
 export class Meter {
   constructor(state, env) { this.state = state; this.real = new Real(state, env); }
   fetch(request) {

@@ -12,3 +12,4 @@ mod pages;
 mod surface;
 mod uploads;
 mod vectors;
+mod visitors;

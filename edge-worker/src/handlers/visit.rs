@@ -1,14 +1,19 @@
 //! What visitors open: pages and their links.
 
 use shared::{
-    page::Slug,
-    pages_api::{Served, page_not_found, respond},
+    page::{Report, Slug},
+    pages_api::{
+        MAX_REPORT_BODY, ReportsMessage, Served, page_not_found, report_part, reports_exceeded, respond,
+    },
     problem::Problem,
     response::Response,
-    route::Visit,
+    route::{Visit, VisitPart},
 };
 
-use crate::{clock, context::RequestContext, page_store, pages_client};
+use crate::{admin::CLIENT_ADDRESS, body, clock, context::RequestContext, page_store, pages_client, reports};
+
+/// What browsers send a form as.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
@@ -16,8 +21,25 @@ pub(crate) async fn handle(
     query: Option<&str>,
 ) -> Result<Response, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
+    let part = report_part(visit.part, context.request.header("sec-fetch-site"));
     let served = find(context, &slug).await?;
-    respond(served, &slug, visit.part, query, context.public_url(), clock::now())
+    if part == VisitPart::Report {
+        report(context, &served, &slug).await?;
+    }
+    respond(served, &slug, part, query, context.public_url(), clock::now())
+}
+
+/// Keeps a visitor's report of a page.
+async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> Result<(), Problem> {
+    let Served::Page { account, page, .. } = served else { return Ok(()) };
+    let body = body::read_as(context.request, &context.head, &[FORM.to_owned()], MAX_REPORT_BODY).await?;
+    let report = Report::parse(&String::from_utf8_lossy(&body))?;
+    let (sender, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
+    let message = ReportsMessage::add((*account, *page), slug, &report, sender, keys, clock::now());
+    match reports::call(context, &message).await?.as_str() {
+        "true" => Ok(()),
+        _ => Err(reports_exceeded()),
+    }
 }
 
 /// Returns what there is at a slug: from KV, or from the account if KV shows nothing, because KV

@@ -50,6 +50,8 @@ pub enum SnapshotState {
 pub enum Served {
     /// The page, with status 200.
     Page {
+        /// Its account.
+        account: KeyId,
         /// Its id.
         page: PageId,
         /// Its revision.
@@ -103,13 +105,13 @@ impl Served {
     /// Returns what a visitor is served at `now`.
     #[must_use]
     pub fn of(snapshot: Option<Snapshot>, now: UnixMillis) -> Self {
-        match snapshot.map(|snapshot| snapshot.state) {
-            None => Self::Unknown,
-            Some(SnapshotState::Gone) => Self::Gone,
-            Some(SnapshotState::Moved { until, .. }) if until <= now => Self::Unknown,
-            Some(SnapshotState::Moved { to, .. }) => Self::Moved(to),
-            Some(SnapshotState::Live { page, revision, published_at, document }) => {
-                Self::Page { page, revision, published_at, document }
+        let Some(Snapshot { account, state }) = snapshot else { return Self::Unknown };
+        match state {
+            SnapshotState::Gone => Self::Gone,
+            SnapshotState::Moved { until, .. } if until <= now => Self::Unknown,
+            SnapshotState::Moved { to, .. } => Self::Moved(to),
+            SnapshotState::Live { page, revision, published_at, document } => {
+                Self::Page { account, page, revision, published_at, document }
             }
         }
     }

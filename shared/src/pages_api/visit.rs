@@ -5,7 +5,7 @@ use super::{
     snapshot::Served,
 };
 use crate::{
-    page::{LinkId, PageDocument, PageView, Slug, confirm, render},
+    page::{LinkId, PageDocument, PageView, Slug, confirm, render, report_form, report_received},
     problem::Problem,
     response::Response,
     route::VisitPart,
@@ -34,6 +34,8 @@ pub fn respond(
             let gate = match part {
                 VisitPart::Page => document.gate,
                 VisitPart::Link(id) => document.link(&id).and_then(|link| link.gate).or(document.gate),
+                // Whoever sees the question only may report the page too.
+                VisitPart::ReportForm | VisitPart::Report => None,
             };
             match (gate.filter(|_| !is_confirmed), part) {
                 (Some(gate), _) => Ok(confirm(&document, gate, &path(slug, part))),
@@ -41,6 +43,8 @@ pub fn respond(
                     Ok(render(&PageView { document: &document, slug, base, now, published_at }))
                 }
                 (None, VisitPart::Link(id)) => follow(&document, id, now),
+                (None, VisitPart::ReportForm) => Ok(report_form(slug)),
+                (None, VisitPart::Report) => Ok(report_received()),
             }
         }
     }
@@ -59,5 +63,6 @@ fn path(slug: &Slug, part: VisitPart) -> String {
     match part {
         VisitPart::Page => format!("/{slug}"),
         VisitPart::Link(id) => format!("/{slug}/l/{id}"),
+        VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
     }
 }

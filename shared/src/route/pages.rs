@@ -65,6 +65,10 @@ pub enum VisitPart {
     Page,
     /// `/{slug}/l/{link_id}`
     Link(LinkId),
+    /// `GET /{slug}/report`
+    ReportForm,
+    /// `POST /{slug}/report`
+    Report,
 }
 
 /// One path template of what visitors open.
@@ -73,6 +77,8 @@ pub enum VisitPart {
 pub enum VisitEndpoint {
     Page,
     Link,
+    ReportForm,
+    Report,
 }
 
 impl PagesEndpoint {
@@ -217,6 +223,7 @@ impl<'a> Visit<'a> {
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
             [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
+            [_, Some("report"), None, ..] => VisitPart::ReportForm,
             _ => return None,
         };
         let slug = segments.first().copied().flatten()?;
@@ -229,19 +236,46 @@ impl<'a> Visit<'a> {
         Slug::parse(self.slug).ok()
     }
 
+    /// Returns the methods that the path takes.
+    pub(super) const fn methods(&self) -> &'static [Method] {
+        match self.part {
+            VisitPart::ReportForm | VisitPart::Report => &[Method::Get, Method::Head, Method::Post],
+            VisitPart::Page | VisitPart::Link(_) => &[Method::Get, Method::Head],
+        }
+    }
+
+    /// Returns the visit of a method on the path.
+    pub(super) fn with(self, method: Method) -> Option<Self> {
+        match (method, self.part) {
+            (Method::Post, VisitPart::ReportForm) => Some(Self { part: VisitPart::Report, ..self }),
+            _ => matches!(method, Method::Get | Method::Head).then_some(self),
+        }
+    }
+
     /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> VisitEndpoint {
         match self.part {
             VisitPart::Page => VisitEndpoint::Page,
             VisitPart::Link(_) => VisitEndpoint::Link,
+            VisitPart::ReportForm => VisitEndpoint::ReportForm,
+            VisitPart::Report => VisitEndpoint::Report,
         }
     }
 }
 
 impl VisitEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 2] = [Self::Page, Self::Link];
+    pub const ALL: [Self; 4] = [Self::Page, Self::Link, Self::ReportForm, Self::Report];
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::Report => Method::Post,
+            Self::Page | Self::Link | Self::ReportForm => Method::Get,
+        }
+    }
 
     /// Returns the path, with parameters in braces.
     #[must_use]
@@ -249,6 +283,7 @@ impl VisitEndpoint {
         match self {
             Self::Page => "/{slug}",
             Self::Link => "/{slug}/l/{link_id}",
+            Self::ReportForm | Self::Report => "/{slug}/report",
         }
     }
 }

@@ -98,10 +98,11 @@ impl<'a> Place<'a> {
             Self::Key(_) => &[Method::Get, Method::Patch],
             Self::Keys | Self::KeyChanges => &[Method::Get],
             Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => &[Method::Post],
-            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) | Self::Visit(_) => {
+            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) => {
                 &[Method::Get, Method::Head]
             }
             Self::Pages(place) => place.methods(),
+            Self::Visit(visit) => visit.methods(),
         }
     }
 }

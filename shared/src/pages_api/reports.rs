@@ -1,0 +1,97 @@
+//! Reports of pages by visitors: what is kept of them, and how many are taken.
+//!
+//! One object keeps all of them. It stores nothing about who sent one but a [`bucket`] that the
+//! address falls into on that day, which thousands of other addresses share.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{
+    caller::bucket,
+    key::KeyId,
+    page::{PageId, Report, Slug},
+    problem::{Code, Problem},
+    route::VisitPart,
+    secret::MacKeys,
+    time::UnixMillis,
+};
+
+/// The largest body of a report, in bytes: its details with every byte percent-encoded.
+pub const MAX_REPORT_BODY: usize = 16_384;
+/// Reports of one page that are taken from one bucket of addresses in [`REPORT_WINDOW_MS`].
+pub const REPORTS_PER_SENDER: u64 = 3;
+/// The window of [`REPORTS_PER_SENDER`], in milliseconds: a day.
+pub const REPORT_WINDOW_MS: u64 = 86_400_000;
+/// Reports of one page that are kept. A new one replaces the oldest.
+pub const REPORTS_PER_PAGE: u64 = 100;
+/// Reports of all pages that are kept. A new one replaces the oldest.
+pub const MAX_REPORTS: u64 = 10_000;
+/// Time for which a report is kept, in milliseconds: 180 days.
+pub const REPORT_KEEP_MS: u64 = 180 * 86_400_000;
+
+/// A message to the object that keeps the reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportsMessage {
+    /// Keep a report. The reply is `true`, or `false` if the sender has sent too many.
+    Add {
+        /// The page.
+        page: PageId,
+        /// The bucket of the sender's address.
+        sender: u16,
+        /// The report as JSON, without `id`.
+        report: String,
+    },
+    /// List reports, the newest first. The reply is a JSON array of objects with `id`, `at`,
+    /// `account`, `page`, `slug`, `reason` and `details`.
+    List {
+        /// Reports of this page only.
+        page: Option<PageId>,
+        /// Reports with a lower `id` only.
+        before: Option<u64>,
+        /// Reports at most.
+        limit: u64,
+    },
+}
+
+impl ReportsMessage {
+    /// Returns the message that has a report kept. `sender` is the address of the client, if it is
+    /// known.
+    #[must_use]
+    pub fn add(
+        (account, page): (KeyId, PageId),
+        slug: &Slug,
+        report: &Report,
+        sender: Option<&str>,
+        keys: &MacKeys,
+        now: UnixMillis,
+    ) -> Self {
+        let scope = format!("report {page} {:?}", now.day());
+        let kept = json!({
+            "at": now.to_rfc3339(),
+            "account": account,
+            "page": page,
+            "slug": slug,
+            "reason": report.reason.as_str(),
+            "details": report.details,
+        });
+        Self::Add { page, sender: bucket(sender, &scope, keys), report: kept.to_string() }
+    }
+}
+
+/// Returns what a visit gets, given its `Sec-Fetch-Site`. A report that a page of another site sends
+/// gets the form, because otherwise any site could have its visitors report a page.
+#[must_use]
+pub fn report_part(part: VisitPart, site: Option<&str>) -> VisitPart {
+    match (part, site) {
+        (VisitPart::Report, Some("cross-site" | "same-site")) => VisitPart::ReportForm,
+        (part, _) => part,
+    }
+}
+
+/// Returns the refusal of a sender who has reported a page too often.
+#[must_use]
+pub fn reports_exceeded() -> Problem {
+    let detail = "this page was reported several times from your network today; the reports are kept";
+    Problem::new(Code::TooManyRequests, detail).retry_after(REPORT_WINDOW_MS / 1_000)
+}
