@@ -22,7 +22,7 @@ use crate::{
 /// Forwards a call if the key's meter admits it.
 ///
 /// # Errors
-/// What is wrong with the key or the request, or that it cannot be forwarded.
+/// Returns the problem of the key or the request, or why it cannot be forwarded.
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,

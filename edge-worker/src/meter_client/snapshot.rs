@@ -13,7 +13,7 @@ use crate::{clock, context::RequestContext, key_store, lease_caches};
 /// Reads the state of a key's meter for the key itself.
 ///
 /// # Errors
-/// What is wrong with the key, `meter-unavailable`, or `key-store-unavailable`.
+/// Returns the problem of the key, `meter-unavailable`, or `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
     let mut request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
     let added = stored_record::add(context, key, &mut request).await;

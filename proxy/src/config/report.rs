@@ -1,6 +1,7 @@
 //! The result of loading the configuration, for metrics and the admin port.
 
 use shared::time::UnixMillis;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The state of the configuration in use, and the result of the last reload.
 #[derive(Clone, Debug)]
@@ -16,7 +17,8 @@ pub struct ReloadReport {
 }
 
 /// The outcome of one reload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum ReloadOutcome {
     /// The new configuration is in use.
     Applied,
@@ -29,19 +31,5 @@ impl ReloadReport {
     #[must_use]
     pub const fn first(loaded_at: UnixMillis) -> Self {
         Self { generation: 1, loaded_at, rejected: None, needs_restart: Vec::new() }
-    }
-}
-
-impl ReloadOutcome {
-    /// All outcomes.
-    pub const ALL: [Self; 2] = [Self::Applied, Self::Rejected];
-
-    /// Returns the label of the outcome in metrics.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Applied => "applied",
-            Self::Rejected => "rejected",
-        }
     }
 }

@@ -105,7 +105,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
         json!({
             "name": upstream.name,
             "address": upstream.address.map(|address| address.to_string()),
-            "health": upstream.health().as_str(),
+            "health": upstream.health().into_str(),
             "available": upstream.is_available(now),
             "ejected_for_ms": upstream.ejected_for(now),
             "weight": upstream.config.weight,

@@ -2,10 +2,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use strum::IntoStaticStr;
+
 use crate::config::ProbeConfig;
 
 /// The health of an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Health {
     /// Not probed yet. It gets no calls.
     Unknown,
@@ -86,18 +89,6 @@ impl AtomicHealth {
 
     pub(super) fn store(&self, health: Health) {
         self.0.store(health as u8, Ordering::Release);
-    }
-}
-
-impl Health {
-    /// Returns the name of the state in the log and on `/pools`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Healthy => "healthy",
-            Self::Unhealthy => "unhealthy",
-        }
     }
 }
 

@@ -85,7 +85,7 @@ impl Pool {
         now: Monotonic,
     ) {
         if let Some(health) = upstream.record_evidence(evidence, &self.config.settings.probe, now) {
-            let (tool, name, health) = (self.config.tool, &upstream.name, health.as_str());
+            let (tool, name, health) = (self.config.tool, &upstream.name, health.into_str());
             log::info!(
                 "upstream health changed: tool={tool} upstream={name} health={health} reason=\"{reason}\""
             );

@@ -19,6 +19,7 @@ use h2::{
     server::{Builder, Connection},
 };
 use pingora_core::protocols::Stream;
+use strum::{IntoStaticStr, VariantArray};
 use tokio::time::timeout;
 
 pub(crate) use self::stream::Http2Stream;
@@ -37,7 +38,8 @@ use crate::{
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The reason why an HTTP/2 connection was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum CloseReason {
     /// The client closed it.
     Closed,
@@ -51,25 +53,6 @@ pub enum CloseReason {
     Broken,
     /// The client opened streams only to reset them.
     Flood,
-}
-
-impl CloseReason {
-    /// All reasons.
-    pub const ALL: [Self; 6] =
-        [Self::Closed, Self::Timeout, Self::Idle, Self::Done, Self::Broken, Self::Flood];
-
-    /// Returns the reason's name in metrics.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Timeout => "timeout",
-            Self::Idle => "idle",
-            Self::Done => "done",
-            Self::Broken => "broken",
-            Self::Flood => "flood",
-        }
-    }
 }
 
 /// Initial window of each stream. The window of the connection is the same until a request has a

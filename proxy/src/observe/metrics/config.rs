@@ -1,12 +1,12 @@
 //! Metrics of the configuration.
 
-use prometheus::{Error, IntCounterVec, IntGauge};
+use prometheus::{Error, IntGauge};
 
-use super::register::{Register, signed};
+use super::register::{Register, VariantCounters, signed};
 use crate::config::{ReloadOutcome, ReloadReport};
 
 pub(super) struct ConfigMetrics {
-    reloads: IntCounterVec,
+    reloads: VariantCounters<ReloadOutcome>,
     generation: IntGauge,
     loaded_at: IntGauge,
     rejected: IntGauge,
@@ -16,11 +16,11 @@ pub(super) struct ConfigMetrics {
 impl ConfigMetrics {
     /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
-        let metrics = Self {
-            reloads: register.counters(
+        Ok(Self {
+            reloads: register.variant_counters(
                 "utg_config_reloads_total",
                 "Configuration reloads, by outcome: applied or rejected.",
-                &["outcome"],
+                "outcome",
             )?,
             generation: register.gauge(
                 "utg_config_generation",
@@ -36,15 +36,11 @@ impl ConfigMetrics {
             )?,
             needs_restart: register
                 .gauge("utg_config_needs_restart", "Changed settings that need a restart to take effect.")?,
-        };
-        for outcome in ReloadOutcome::ALL {
-            metrics.reloads.with_label_values(&[outcome.as_str()]).inc_by(0);
-        }
-        Ok(metrics)
+        })
     }
 
     pub(super) fn record_reload(&self, outcome: ReloadOutcome) {
-        self.reloads.with_label_values(&[outcome.as_str()]).inc();
+        self.reloads.inc(outcome);
     }
 
     /// Copies the report.

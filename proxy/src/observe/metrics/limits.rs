@@ -1,13 +1,15 @@
 //! Counters of exceeded limits.
 
-use prometheus::{Error, IntCounter};
+use prometheus::Error;
 use shared::problem::Code;
+use strum::{IntoStaticStr, VariantArray};
 
-use super::register::Register;
+use super::register::{Register, VariantCounters};
 
 /// A limit that a client, a tool or the load can exceed. Its label is the setting that defines it,
 /// if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum LimitKind {
     /// Maximum number or size of a request's headers.
     Headers,
@@ -52,57 +54,6 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    /// All limits.
-    pub const ALL: [Self; 20] = [
-        Self::Headers,
-        Self::Target,
-        Self::MaxBody,
-        Self::HeaderTimeout,
-        Self::IdleTimeout,
-        Self::MinUploadRate,
-        Self::MinDownloadRate,
-        Self::ConnectTimeout,
-        Self::AnswerTimeout,
-        Self::TryTimeout,
-        Self::PauseTimeout,
-        Self::Connections,
-        Self::ConnectionsPerAddress,
-        Self::CallsInFlight,
-        Self::CallsInFlightPerKey,
-        Self::ReplayCapacity,
-        Self::RefusalsPerSecond,
-        Self::RetryPercent,
-        Self::RefusalTimeout,
-        Self::Http2HeldBytes,
-    ];
-
-    /// Returns the label of the limit.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Headers => "headers",
-            Self::Target => "target",
-            Self::MaxBody => "max_body",
-            Self::HeaderTimeout => "header_timeout",
-            Self::IdleTimeout => "idle_timeout",
-            Self::MinUploadRate => "min_upload_rate",
-            Self::MinDownloadRate => "min_download_rate",
-            Self::ConnectTimeout => "connect_timeout",
-            Self::AnswerTimeout => "answer_timeout",
-            Self::TryTimeout => "try_timeout",
-            Self::PauseTimeout => "pause_timeout",
-            Self::Connections => "connections",
-            Self::ConnectionsPerAddress => "connections_per_address",
-            Self::CallsInFlight => "calls_in_flight",
-            Self::CallsInFlightPerKey => "calls_in_flight_per_key",
-            Self::ReplayCapacity => "replay_capacity",
-            Self::RefusalsPerSecond => "refusals_per_second",
-            Self::RetryPercent => "retry_percent",
-            Self::RefusalTimeout => "refusal_timeout",
-            Self::Http2HeldBytes => "http2_held_bytes",
-        }
-    }
-
     /// Returns the limit that a problem always reports.
     const fn of(code: Code) -> Option<Self> {
         match code {
@@ -114,38 +65,27 @@ impl LimitKind {
     }
 }
 
-pub(super) struct LimitMetrics([IntCounter; LimitKind::ALL.len()]);
+pub(super) struct LimitMetrics(VariantCounters<LimitKind>);
 
 impl LimitMetrics {
     /// Registers the counters.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
-        let exceeded = register.counters(
-            "utg_limits_exceeded_total",
-            "Limits exceeded, by the setting that defines the limit.",
-            &["limit"],
-        )?;
-        Ok(Self(LimitKind::ALL.map(|limit| exceeded.with_label_values(&[limit.as_str()]))))
+        register
+            .variant_counters(
+                "utg_limits_exceeded_total",
+                "Limits exceeded, by the setting that defines the limit.",
+                "limit",
+            )
+            .map(Self)
     }
 
     pub(super) fn record(&self, limit: LimitKind) {
-        if let Some(counter) = self.0.get(limit as usize) {
-            counter.inc();
-        }
+        self.0.inc(limit);
     }
 
     pub(super) fn record_refusal(&self, code: Code) {
         if let Some(limit) = LimitKind::of(code) {
             self.record(limit);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limit_number_is_its_place_in_all() {
-        assert!(LimitKind::ALL.into_iter().enumerate().all(|(place, limit)| limit as usize == place));
     }
 }

@@ -2,6 +2,7 @@
 
 use prometheus::{Error, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
 use shared::tool::Tool;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
 use crate::{
@@ -25,7 +26,8 @@ pub(super) struct PoolMetrics {
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
 
 /// The failure that a retry follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum RetryCause {
     /// The connection could not be opened.
     Connect,
@@ -35,21 +37,6 @@ pub enum RetryCause {
     Unprocessed,
     /// The response failed or timed out.
     Response,
-}
-
-impl RetryCause {
-    /// All causes.
-    const ALL: [Self; 4] = [Self::Connect, Self::Stale, Self::Unprocessed, Self::Response];
-
-    /// Returns the label of the cause.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Stale => "stale",
-            Self::Unprocessed => "unprocessed",
-            Self::Response => "response",
-        }
-    }
 }
 
 impl PoolMetrics {
@@ -106,8 +93,8 @@ impl PoolMetrics {
     /// Creates the missing series of these pools.
     pub(super) fn add_series(&self, pools: &Pools) {
         for pool in pools.iter() {
-            for cause in RetryCause::ALL {
-                self.retries.with_label_values(&[pool.config.tool.as_str(), cause.as_str()]).inc_by(0);
+            for cause in RetryCause::VARIANTS {
+                self.retries.with_label_values(&[pool.config.tool.as_str(), cause.into_str()]).inc_by(0);
             }
             for upstream in &pool.upstreams {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
@@ -155,7 +142,7 @@ impl PoolMetrics {
     }
 
     pub(super) fn record_retry(&self, tool: Tool, cause: RetryCause) {
-        self.retries.with_label_values(&[tool.as_str(), cause.as_str()]).inc();
+        self.retries.with_label_values(&[tool.as_str(), cause.into_str()]).inc();
     }
 
     pub(super) fn record_ejection(&self, tool: Tool, upstream: &str) {

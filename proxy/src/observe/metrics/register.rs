@@ -4,6 +4,7 @@ use prometheus::{
     Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, core::Collector,
 };
+use strum::VariantArray;
 
 /// A factory that registers what it makes. Two metrics of one name are an error.
 pub(super) struct Register<'a>(pub(super) &'a Registry);
@@ -20,6 +21,21 @@ impl Register<'_> {
 
     pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
         self.register(IntCounterVec::new(Opts::new(name, help), labels)?)
+    }
+
+    /// Registers one counter for each variant of an enum, which is the value of the label.
+    pub(super) fn variant_counters<E>(
+        &self,
+        name: &str,
+        help: &str,
+        label: &str,
+    ) -> Result<VariantCounters<E>, Error>
+    where
+        E: VariantArray + Copy + Into<&'static str>,
+    {
+        let counters = self.counters(name, help, &[label])?;
+        let counter = |&variant: &E| (variant, counters.with_label_values(&[variant.into()]));
+        Ok(VariantCounters(E::VARIANTS.iter().map(counter).collect()))
     }
 
     pub(super) fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, Error> {
@@ -44,6 +60,17 @@ impl Register<'_> {
         labels: &[&str],
     ) -> Result<HistogramVec, Error> {
         self.register(HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?)
+    }
+}
+
+/// One counter for each variant of an enum.
+pub(super) struct VariantCounters<E>(Box<[(E, IntCounter)]>);
+
+impl<E: PartialEq> VariantCounters<E> {
+    pub(super) fn inc(&self, variant: E) {
+        if let Some((_, counter)) = self.0.iter().find(|(other, _)| *other == variant) {
+            counter.inc();
+        }
     }
 }
 

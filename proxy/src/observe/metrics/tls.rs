@@ -1,8 +1,8 @@
 //! Metrics of connections from clients.
 
-use prometheus::{Error, IntCounter, IntGauge};
+use prometheus::{Error, IntGauge};
 
-use super::register::Register;
+use super::register::{Register, VariantCounters};
 use transport::{
     http2::CloseReason,
     tls::{Handshake, ServerTls},
@@ -10,28 +10,25 @@ use transport::{
 
 /// Metrics of TLS handshakes, the certificate and HTTP/2 connections.
 pub(super) struct TlsMetrics {
-    handshakes: [(Handshake, IntCounter); Handshake::ALL.len()],
+    handshakes: VariantCounters<Handshake>,
     expires: IntGauge,
-    http2: [(CloseReason, IntCounter); CloseReason::ALL.len()],
+    http2: VariantCounters<CloseReason>,
 }
 
 impl TlsMetrics {
     /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
-        let handshakes = register.counters(
-            "utg_tls_handshakes_total",
-            "TLS handshakes with clients, by outcome.",
-            &["outcome"],
-        )?;
-        let http2 = register.counters(
-            "utg_http2_connections_closed_total",
-            "Client HTTP/2 connections closed, by reason.",
-            &["reason"],
-        )?;
         Ok(Self {
-            http2: CloseReason::ALL.map(|end| (end, http2.with_label_values(&[end.as_str()]))),
-            handshakes: Handshake::ALL
-                .map(|outcome| (outcome, handshakes.with_label_values(&[outcome.as_str()]))),
+            handshakes: register.variant_counters(
+                "utg_tls_handshakes_total",
+                "TLS handshakes with clients, by outcome.",
+                "outcome",
+            )?,
+            http2: register.variant_counters(
+                "utg_http2_connections_closed_total",
+                "Client HTTP/2 connections closed, by reason.",
+                "reason",
+            )?,
             expires: register.gauge(
                 "utg_certificate_expiry_timestamp_seconds",
                 "Unix time at which the server certificate expires. 0 without TLS.",
@@ -40,15 +37,11 @@ impl TlsMetrics {
     }
 
     pub(super) fn record_handshake(&self, outcome: Handshake) {
-        if let Some((_, counter)) = self.handshakes.iter().find(|(other, _)| *other == outcome) {
-            counter.inc();
-        }
+        self.handshakes.inc(outcome);
     }
 
     pub(super) fn record_http2_close(&self, reason: CloseReason) {
-        if let Some((_, counter)) = self.http2.iter().find(|(other, _)| *other == reason) {
-            counter.inc();
-        }
+        self.http2.inc(reason);
     }
 
     /// Copies the expiry of the certificate.

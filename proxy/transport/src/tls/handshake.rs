@@ -2,10 +2,12 @@
 
 use std::io;
 
+use strum::{IntoStaticStr, VariantArray};
 use tokio_rustls::rustls::Error;
 
-/// The outcome of a TLS handshake with a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The outcome of a TLS handshake with a client. Its name in metrics and logs is in kebab case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "kebab-case")]
 pub enum Handshake {
     /// The connection is encrypted.
     Done,
@@ -28,35 +30,6 @@ pub enum Handshake {
 }
 
 impl Handshake {
-    /// All outcomes.
-    pub const ALL: [Self; 9] = [
-        Self::Done,
-        Self::Timeout,
-        Self::Closed,
-        Self::NotTls,
-        Self::Incompatible,
-        Self::NoCertificate,
-        Self::BadCertificate,
-        Self::ClientRefused,
-        Self::Broken,
-    ];
-
-    /// Returns the outcome's name in metrics and logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Timeout => "timeout",
-            Self::Closed => "closed",
-            Self::NotTls => "not-tls",
-            Self::Incompatible => "incompatible",
-            Self::NoCertificate => "no-certificate",
-            Self::BadCertificate => "bad-certificate",
-            Self::ClientRefused => "client-refused",
-            Self::Broken => "broken",
-        }
-    }
-
     pub(super) fn of(error: &io::Error) -> Self {
         match error.get_ref().and_then(|cause| cause.downcast_ref()) {
             None => Self::Closed,

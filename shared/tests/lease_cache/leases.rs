@@ -1,0 +1,104 @@
+//! Leases that a cache spends, renews and returns.
+
+use shared::{lease_cache::Step, tier::Tier};
+
+use crate::{NOON, Pair, allowed};
+
+#[test]
+fn paid_key_spends_its_lease_and_free_key_always_asks() {
+    let mut pro = Pair::new(Tier::Pro);
+    assert!(allowed(&pro.admit(0)));
+    assert!(allowed(&pro.expect_decision(100)));
+    let mut free = Pair::new(Tier::Free);
+    assert!(allowed(&free.admit(0)));
+    free.expect_request(100);
+}
+
+#[test]
+fn lease_is_spent_until_half_a_second_before_its_end() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    assert!(allowed(&pair.expect_decision(9_499)));
+    pair.expect_request(9_500);
+}
+
+#[test]
+fn remaining_falls_by_one_with_each_call() {
+    let mut pair = Pair::new(Tier::Pro);
+    let shown: Vec<u32> = (0..6).map(|n| pair.admit(n * 100).quota().unwrap().minute.remaining).collect();
+    assert_eq!(shown, [99, 98, 97, 96, 95, 94]);
+}
+
+#[test]
+fn lease_that_ends_soon_is_renewed_in_the_background() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    assert!(matches!(pair.call(3_000), Step::Decided(_, None)), "there is time");
+    let Step::Decided(admission, Some(renewal)) = pair.call(8_000) else { panic!("not renewed") };
+    assert!(allowed(&admission) && !renewal.want);
+    assert!(matches!(pair.call(8_100), Step::Decided(_, None)), "one renewal is on its way");
+    let response = pair.meter(&renewal, 8_110);
+    assert_eq!(pair.cache.handle_response(&renewal, NOON.plus(8_000), &response, NOON.plus(8_120)), None);
+    assert!(allowed(&pair.expect_decision(9_600)));
+}
+
+#[test]
+fn unspent_calls_are_returned_at_the_end_of_a_lease() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    pair.expect_decision(100);
+    assert!(pair.snapshot(200).reserved > 0);
+    let due = pair.cache.flush_at().unwrap();
+    let at = due.since(NOON);
+    assert_eq!(pair.flush(false, at - 1), None);
+    let request = pair.flush(false, at).unwrap();
+    pair.expect_request(at);
+    pair.exchange(&request, at);
+    let snapshot = pair.snapshot(at + 50);
+    assert_eq!((snapshot.minute_used, snapshot.reserved), (2, 0));
+    assert!(pair.cache.is_idle());
+}
+
+#[test]
+fn flush_renews_used_leases_only() {
+    for (calls, renews) in [(0, false), (1, true)] {
+        let mut pair = Pair::new(Tier::Pro);
+        pair.admit(0);
+        for n in 0..calls {
+            pair.expect_decision(100 + n);
+        }
+        assert_eq!(pair.flush(true, 9_500).unwrap().rate > 0, renews, "{calls} calls from the lease");
+    }
+}
+
+#[test]
+fn clock_that_goes_back_ends_leases_and_a_small_step_does_not() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(1_000);
+    assert!(allowed(&pair.expect_decision(1_100)));
+    assert!(allowed(&pair.expect_decision(900)));
+    pair.expect_request(899);
+}
+
+#[test]
+fn lease_is_renewed_after_the_clock_went_back() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(3_600_000);
+    pair.admit(0);
+    assert!(matches!(pair.call(9_000), Step::Decided(_, Some(_))));
+}
+
+#[test]
+fn lease_requested_before_the_clock_went_back_is_not_spent() {
+    let mut pair = Pair::new(Tier::Pro);
+    let before = pair.expect_request(60_000);
+    let response = pair.meter(&before, 60_010);
+    assert!(response.lease.is_some());
+    // Another call has seen the step, and the clock has gone on since.
+    pair.expect_request(1_000);
+    let admission =
+        pair.cache.handle_response(&before, NOON.plus(60_000), &response, NOON.plus(1_020)).unwrap();
+    assert!(allowed(&admission), "the call itself was counted");
+    assert_eq!(pair.cache.flush_at(), None);
+    pair.expect_request(1_100);
+}

@@ -1,0 +1,114 @@
+//! A [`LeaseCache`] against a real [`Meter`], message by message.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod denials;
+mod leases;
+mod outages;
+mod reports;
+
+use shared::{
+    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
+    lease_cache::{Admission, Charge, LeaseCache, Step},
+    meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply},
+    secret::MacKeys,
+    tier::Tier,
+    time::UnixMillis,
+};
+
+use crate::NOON;
+
+const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
+
+/// One isolate and the meter, without any network between them.
+struct Pair {
+    meter: Meter,
+    cache: LeaseCache,
+    key: VerifiedKey,
+}
+
+fn key(tier: Tier, secret: u8) -> VerifiedKey {
+    let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+    ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), tier, NOON, [secret; 16], &keys).1
+}
+
+impl Pair {
+    fn new(tier: Tier) -> Self {
+        let key = key(tier, 1);
+        let mut cache = LeaseCache::new(1);
+        cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
+        Self { meter: Meter::default(), cache, key }
+    }
+
+    /// Returns the same key with another secret, as after a rotation.
+    fn other_secret(&self) -> VerifiedKey {
+        key(self.key.issued_tier, 2)
+    }
+
+    fn call(&mut self, at: u64) -> Step {
+        self.cache.call(&self.key, NOON.plus(at))
+    }
+
+    /// Makes a call that needs the meter. Returns its request.
+    fn expect_request(&mut self, at: u64) -> MeterRequest {
+        match self.call(at) {
+            Step::Ask(request) => request,
+            Step::Decided(admission, _) => panic!("decided without the meter: {admission:?}"),
+        }
+    }
+
+    /// Makes a call that is decided here. Returns the decision.
+    fn expect_decision(&mut self, at: u64) -> Admission {
+        match self.call(at) {
+            Step::Decided(admission, _) => admission,
+            Step::Ask(_) => panic!("needs the meter"),
+        }
+    }
+
+    fn meter(&mut self, request: &MeterRequest, at: u64) -> MeterResponse {
+        match self.meter.handle(Message::Ask(request.clone()), NOON.plus(at)) {
+            Reply::Ask(response) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Carries a request and its response within 20 ms.
+    fn exchange(&mut self, request: &MeterRequest, at: u64) -> Option<Admission> {
+        let response = self.meter(request, at + 10);
+        self.cache.handle_response(request, NOON.plus(at), &response, NOON.plus(at + 20))
+    }
+
+    /// Makes a call, with the meter if it needs it.
+    fn admit(&mut self, at: u64) -> Admission {
+        match self.call(at) {
+            Step::Decided(admission, _) => admission,
+            Step::Ask(request) => self.exchange(&request, at).unwrap(),
+        }
+    }
+
+    fn flush(&mut self, renew: bool, at: u64) -> Option<MeterRequest> {
+        self.cache.flush(&self.key, renew, NOON.plus(at))
+    }
+
+    fn change(&mut self, change: Change, at: u64) {
+        self.meter.handle(Message::Change { record: None, by: None, change }, NOON.plus(at));
+    }
+
+    fn snapshot(&self, at: u64) -> MeterSnapshot {
+        let request = LeaseCache::new(9).read(&self.key, NOON.plus(at));
+        match self.meter.clone().handle(Message::Read(request), NOON.plus(at)) {
+            Reply::Read(snapshot) => snapshot,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn charge(admission: &Admission) -> Charge {
+    match admission {
+        Admission::Allow { charge, .. } => *charge,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn allowed(admission: &Admission) -> bool {
+    matches!(admission, Admission::Allow { degraded: false, .. })
+}

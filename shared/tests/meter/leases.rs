@@ -1,0 +1,91 @@
+//! Leases: what a meter lends, and what comes back.
+
+use shared::{
+    key::KeyError,
+    meter::{Meter, MeterRequest, Report, TTL_MS, Verdict},
+    tier::Tier,
+};
+
+use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
+
+#[test]
+fn retried_request_gets_the_same_response_and_counts_once() {
+    let mut meter = Meter::default();
+    let sent = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 1, 1) };
+    let first = send(&mut meter, &sent, NOON);
+    let again = send(&mut restarted(&meter), &sent, NOON.plus(150));
+    assert_eq!((first.verdict, first.lease.is_some()), (Verdict::Allow, true));
+    assert_eq!((again.verdict, again.lease, again.day), (first.verdict, first.lease, first.day));
+    send(&mut meter, &sent, NOON.plus(150));
+    assert_eq!(snapshot(&meter, Tier::Pro, NOON).minute_used, 1);
+}
+
+#[test]
+fn refusal_is_not_cached_for_a_retry_with_the_record() {
+    let mut meter = Meter::default();
+    let late = NOON.plus(3_600_001);
+    assert_eq!(send(&mut meter, &request(Tier::Pro, 1, 1), late).verdict, Verdict::Refuse(KeyError::Invalid));
+    let shown = MeterRequest { record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 1, 1) };
+    assert_eq!(send(&mut meter, &shown, late).verdict, Verdict::Allow);
+}
+
+#[test]
+fn cached_response_expires() {
+    let mut meter = Meter::default();
+    let sent = MeterRequest { record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, 1) };
+    send(&mut meter, &sent, NOON);
+    send(&mut meter, &sent, NOON.plus(5_000));
+    assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(5_000)).minute_used, 2);
+}
+
+#[test]
+fn retried_background_request_gets_the_same_lease() {
+    let mut meter = Meter::default();
+    send(&mut meter, &MeterRequest { record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 9, 1) }, NOON);
+    let sent = MeterRequest { want: false, rate: 10_000, ..request(Tier::Pro, 1, 1) };
+    let first = send(&mut meter, &sent, NOON);
+    assert!(first.lease.is_some());
+    assert_eq!(send(&mut meter, &sent, NOON.plus(150)).lease, first.lease);
+}
+
+#[test]
+fn free_key_gets_no_lease() {
+    let mut meter = Meter::default();
+    let sent =
+        MeterRequest { rate: 60_000, record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, 1) };
+    assert_eq!(send(&mut meter, &sent, NOON).lease, None);
+}
+
+#[test]
+fn unreported_lease_counts_as_spent_at_its_end() {
+    let mut meter = Meter::default();
+    let sent = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 1, 1) };
+    let calls = send(&mut meter, &sent, NOON).lease.unwrap().calls;
+    let before = snapshot(&meter, Tier::Pro, NOON.plus(TTL_MS - 1));
+    assert_eq!((before.minute_used, before.reserved), (1, calls));
+    let after = snapshot(&meter, Tier::Pro, NOON.plus(TTL_MS));
+    assert_eq!((after.minute_used, after.reserved), (1 + calls, 0));
+}
+
+#[test]
+fn closed_lease_returns_its_unspent_calls() {
+    let mut meter = Meter::default();
+    let sent = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 1, 1) };
+    let terms = send(&mut meter, &sent, NOON).lease.unwrap();
+    let report = Report { lease: terms.id, spent: vec![(3, 2)], closed: true };
+    let next = MeterRequest { want: false, reports: vec![report], ..request(Tier::Pro, 1, 2) };
+    send(&mut meter, &next, NOON.plus(1_500));
+    let snapshot = snapshot(&meter, Tier::Pro, NOON.plus(1_500));
+    assert_eq!((snapshot.minute_used, snapshot.reserved), (3, 0));
+}
+
+#[test]
+fn lease_never_outlasts_its_day() {
+    for (before, ttl) in [(30_000, Some(TTL_MS)), (5_000, Some(5_000)), (1_500, None)] {
+        let mut meter = Meter::default();
+        let stored = Some(record(Tier::Pro, 1));
+        let sent = MeterRequest { rate: 10_000, record: stored, ..request(Tier::Pro, 1, 1) };
+        let lease = send(&mut meter, &sent, MIDNIGHT.minus(before)).lease;
+        assert_eq!(lease.map(|terms| terms.ttl_ms), ttl);
+    }
+}

@@ -1,0 +1,103 @@
+//! The form of messages and state, across versions.
+
+use serde_json::{Value, json};
+use shared::{
+    key::KeyRecord,
+    meter::{Message, Meter, MeterRequest, MeterResponse, Reply, Report},
+    policy::LimitOverrides,
+    tier::Tier,
+    time::UtcDay,
+};
+
+use crate::{NOON, batch, record, request, send, snapshot};
+
+/// Adds a field that this version does not know to every object in `value`.
+fn with_unknown_fields(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(with_unknown_fields);
+            // An enum's variant is an object of one field; a second one would be another variant.
+            let variant = fields.len() == 1 && fields.values().all(|field| field.is_object());
+            let map = fields.keys().all(|name| name.bytes().all(|b| b.is_ascii_digit()));
+            if !variant && !map && !fields.contains_key("state") {
+                fields.insert("of_tomorrow".to_owned(), json!(1));
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(with_unknown_fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn messages_and_state_of_a_newer_version_are_read() {
+    let mut meter = Meter::default();
+    let stored = KeyRecord { limits: LimitOverrides::default(), ..record(Tier::Pro, 1) };
+    let sent = Message::Ask(MeterRequest {
+        rate: 10_000,
+        record: Some(stored),
+        batch: Some(batch(1, 1)),
+        reports: vec![Report { lease: 1, spent: vec![(0, 1)], closed: false }],
+        ..request(Tier::Pro, 1, 1)
+    });
+    let mut text = serde_json::to_value(&sent).unwrap();
+    // The key's own limits are strict everywhere, since a client writes them.
+    text["ask"]["record"].as_object_mut().unwrap().remove("limits");
+    with_unknown_fields(&mut text);
+    text["ask"]["batch"]["ended"].as_array_mut().unwrap().push(json!(["hologram", 200, 1]));
+    assert_eq!(serde_json::from_value::<Message>(text).unwrap(), sent);
+
+    let reply = meter.handle(sent, NOON);
+    let mut text = serde_json::to_value(&reply).unwrap();
+    text["ask"]["record"].as_object_mut().unwrap().remove("limits");
+    with_unknown_fields(&mut text);
+    assert_eq!(serde_json::from_value::<Reply>(text).unwrap(), reply);
+
+    let mut text = serde_json::to_value(&meter).unwrap();
+    text["record"].as_object_mut().unwrap().remove("limits");
+    with_unknown_fields(&mut text);
+    assert_eq!(serde_json::from_value::<Meter>(text).unwrap(), meter);
+}
+
+#[test]
+fn renamed_fields_keep_their_names_on_the_wire() {
+    let mut meter = Meter::default();
+    let stored = MeterRequest { record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, 1) };
+    let response = send(&mut meter, &stored, NOON);
+    assert!(serde_json::to_value(&response).unwrap()["standing"]["minute"].is_object());
+    let read = serde_json::to_value(snapshot(&meter, Tier::Free, NOON)).unwrap();
+    assert_eq!(read["answer"]["verdict"], "noted");
+    let state = serde_json::to_value(&meter).unwrap();
+    assert_eq!((&state["given"][0]["seq"], &state["given"][0]["verdict"]), (&json!(1), &json!("allow")));
+}
+
+#[test]
+fn messages_and_state_of_an_older_version_are_read() {
+    let sent = request(Tier::Free, 1, 1);
+    let mut text = serde_json::to_value(Message::Ask(sent.clone())).unwrap();
+    let fields = text["ask"].as_object_mut().unwrap();
+    for optional in ["rate", "record", "version", "reports", "batch"] {
+        fields.remove(optional);
+    }
+    assert_eq!(serde_json::from_value::<Message>(text).unwrap(), Message::Ask(sent));
+
+    let response: MeterResponse = serde_json::from_value(json!({"verdict": "allow"})).unwrap();
+    assert_eq!((response.batch, response.day, response.recheck_ms), (0, UtcDay(0), None));
+    assert_eq!(serde_json::from_value::<Meter>(json!({})).unwrap(), Meter::default());
+}
+
+#[test]
+fn state_of_the_busiest_key_takes_a_few_kilobytes() {
+    let mut meter = Meter::default();
+    let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: None };
+    let stored = KeyRecord { limits, ..record(Tier::Enterprise, 1) };
+    send(&mut meter, &MeterRequest { record: Some(stored), ..request(Tier::Enterprise, 1, 0) }, NOON);
+    for seq in 1..6_000u32 {
+        let now = NOON.plus(u64::from(seq) * 20);
+        // Leases of 24 isolates at a time, each reporting its latest spends.
+        let holder = u64::MAX - u64::from(seq % 24);
+        let rate = if seq % 100 < 24 { 10_000 } else { 0 };
+        send(&mut meter, &MeterRequest { rate, ..request(Tier::Enterprise, holder, seq) }, now);
+    }
+    let size = serde_json::to_string(&meter).unwrap().len();
+    assert!(size < 20_000, "{size} bytes");
+}
