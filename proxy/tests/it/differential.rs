@@ -4,13 +4,12 @@
 mod requests;
 mod responses;
 
-use serde_json::Value;
 use shared::tool::Tool;
 use tests::{
     Client, FakeTool, Request, ToolBehavior,
     grant::{Signer, call},
     proxy::{Proxy, ProxyConfig},
-    transport::{Transport, known},
+    transport::Transport,
 };
 
 /// The outcome of a request.

@@ -6,6 +6,7 @@ mod exceed;
 use exceed::*;
 use proxy::observe::metrics::LimitKind;
 use shared::tool::Tool;
+use strum::VariantArray as _;
 use tests::{
     Client, FakeTool, ToolBehavior,
     grant::call,
@@ -130,7 +131,7 @@ async fn clients_get_half_of_the_open_files() {
 
 /// Returns the series that counts how often a limit was exceeded.
 fn series(limit: LimitKind) -> String {
-    format!(r#"utg_limits_exceeded_total{{limit="{}"}}"#, limit.as_str())
+    format!(r#"utg_limits_exceeded_total{{limit="{}"}}"#, limit.into_str())
 }
 
 /// Starts a proxy whose limit was not exceeded yet.

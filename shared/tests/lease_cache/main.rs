@@ -15,8 +15,6 @@ use shared::{
     time::UnixMillis,
 };
 
-use crate::NOON;
-
 const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 
 /// One isolate and the meter, without any network between them.

@@ -1,7 +1,6 @@
 //! No order, repetition or loss of messages changes what a meter counts.
 
 use proptest::{collection::vec, prelude::*};
-use serde_json::Value;
 use shared::{
     meter::{Batch, Meter, MeterRequest, MeterResponse, Report, Verdict},
     tier::Tier,

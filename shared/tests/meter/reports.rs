@@ -3,14 +3,9 @@
 use shared::{
     meter::{Batch, Meter, MeterRequest},
     tier::Tier,
-    tool::Tool,
 };
 
-use crate::{MIDNIGHT, NOON, record, send, snapshot};
-
-fn batch(number: u32, refunds: u32) -> Batch {
-    Batch { number, day: NOON.day(), refunds, debts: 0, ended: vec![(Tool::Qr, 503, refunds)] }
-}
+use crate::{MIDNIGHT, NOON, batch, record, request, send, snapshot};
 
 #[test]
 fn batch_is_taken_once_and_acknowledged_every_time() {

@@ -1,5 +1,7 @@
 //! Requests of all kinds.
 
+use tests::transport::known;
+
 use super::{GET, Pair, assert_none, undocumented, with_grant};
 
 /// A request (its method, target and text), and the row of the table that says how its outcomes

@@ -1,6 +1,7 @@
 //! Responses of all kinds.
 
-use tests::ToolBehavior;
+use serde_json::Value;
+use tests::{ToolBehavior, grant::call, transport::known};
 
 use super::{GET, Pair, assert_none, undocumented, with_grant};
 

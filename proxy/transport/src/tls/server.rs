@@ -119,9 +119,12 @@ impl ServerTls {
                     // The client controls the text of its certificate, so it is not logged.
                     Some(Error::InvalidCertificate(fault)) => {
                         let reason = certificate_fault(fault);
-                        log::info!("tls handshake failed: outcome={} reason=\"{reason}\"", outcome.as_str());
+                        log::info!(
+                            "tls handshake failed: outcome={} reason=\"{reason}\"",
+                            outcome.into_str()
+                        );
                     }
-                    _ => log::info!("tls handshake failed: outcome={}", outcome.as_str()),
+                    _ => log::info!("tls handshake failed: outcome={}", outcome.into_str()),
                 }
                 Err(outcome)
             }
