@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Method, Uri, Version, uri::Scheme};
 use pingora_core::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
@@ -14,6 +14,9 @@ use crate::{
     relay::head::{BodyHeader, body_header, forwarded},
     request_head::RawHead,
 };
+
+/// Length of the headers that the product usually writes.
+const COPIES: usize = 256;
 
 /// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client
 /// nominated in `Connection` is passed on, and nothing that the product writes can be nominated.
@@ -28,7 +31,7 @@ pub(super) fn begin_request<P: Phases>(
     let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
     let mut header = RequestHeader::build(method, b"/", Some(16))?;
     header.set_version(Version::HTTP_11);
-    let mut writer = RequestWriter { header, raw, bytes, fault: None };
+    let mut writer = RequestWriter { header, raw, bytes, copies: BytesMut::with_capacity(COPIES), fault: None };
     phases.upstream_request_filter(call, record, &mut writer);
     match body_header(raw, body) {
         BodyHeader::None => {}
@@ -66,6 +69,8 @@ struct RequestWriter<'r, 'a> {
     header: RequestHeader,
     raw: &'r RawHead<'a>,
     bytes: &'r Bytes,
+    /// Space for names and values that are not in `bytes`.
+    copies: BytesMut,
     fault: Option<Box<Error>>,
 }
 
@@ -78,6 +83,12 @@ impl RequestWriter<'_, '_> {
         self.note(appended);
     }
 
+    /// Returns a copy of the name. All copies share one allocation.
+    fn copy(&mut self, name: &str) -> Bytes {
+        self.copies.extend_from_slice(name.as_bytes());
+        self.copies.split().freeze()
+    }
+
     fn note(&mut self, result: Result<()>) {
         if let Err(error) = result {
             self.fault.get_or_insert(error);
@@ -87,14 +98,18 @@ impl RequestWriter<'_, '_> {
 
 impl Headers for RequestWriter<'_, '_> {
     fn write_header(&mut self, name: &str, value: &[u8]) {
-        self.append(Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value));
+        let name = self.copy(name);
+        self.copies.extend_from_slice(value);
+        let value = self.copies.split().freeze();
+        self.append(name, value);
     }
 
     fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {
-        let mut text = String::with_capacity(40);
-        // Writing to a string cannot fail.
-        let _written = write!(text, "{value}");
-        self.append(Bytes::copy_from_slice(name.as_bytes()), Bytes::from(text));
+        let name = self.copy(name);
+        // Writing to a buffer that grows cannot fail.
+        let _written = write!(self.copies, "{value}");
+        let value = self.copies.split().freeze();
+        self.append(name, value);
     }
 }
 
