@@ -108,8 +108,8 @@ limits! {
 
 #[test]
 fn every_limit_has_a_test() {
-    let untested: Vec<_> = LimitKind::VARIANTS.iter().filter(|limit| !TESTED.contains(limit)).collect();
-    assert_eq!(untested, []);
+    let untested = LimitKind::VARIANTS.iter().copied().filter(|limit| !TESTED.contains(limit));
+    assert_eq!(untested.collect::<Vec<_>>(), []);
 }
 
 #[tokio::test]
