@@ -31,7 +31,8 @@ pub(super) fn begin_request<P: Phases>(
     let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
     let mut header = RequestHeader::build(method, b"/", Some(16))?;
     header.set_version(Version::HTTP_11);
-    let mut writer = RequestWriter { header, raw, bytes, copies: BytesMut::with_capacity(COPIES), fault: None };
+    let mut writer =
+        RequestWriter { header, raw, bytes, copies: BytesMut::with_capacity(COPIES), fault: None };
     phases.upstream_request_filter(call, record, &mut writer);
     match body_header(raw, body) {
         BodyHeader::None => {}
