@@ -17,8 +17,8 @@ use crate::{
     client_request::ClientRequest,
     context::RequestContext,
     handlers::{
-        call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api, read_own_key, status,
-        visit,
+        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api,
+        read_own_key, status, visit,
     },
     respond::ClientResponse,
 };
@@ -56,7 +56,11 @@ pub(crate) async fn dispatch(
         Route::Gateway(GatewayRoute::ChangeKey(id)) => change_key::patch(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
-        Route::Pages(call) => pages_api::handle(&context, &call, query, access).await,
+        Route::Admin(call) => administer_pages::handle(&context, &call, query, access).await,
+        Route::Pages(call) => match pages_api::handle(&context, &call, query, access).await? {
+            ClientResponse::Own(response) => Ok(response),
+            streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),
+        },
         Route::Visit(visit) => visit::handle(&context, &visit, query).await,
         Route::KeyChanges => key_changes::handle(&context, query, access).await,
     };

@@ -1,7 +1,9 @@
 //! Handlers: one file for each endpoint or group of similar endpoints.
 
+pub(crate) mod administer_pages;
 pub(crate) mod call_tool;
 pub(crate) mod change_key;
+mod export;
 pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;

@@ -15,6 +15,7 @@ mod body;
 mod client_request;
 mod clock;
 mod context;
+mod denied_hosts;
 mod dispatch;
 mod durable;
 mod durable_rpc;
@@ -31,6 +32,7 @@ mod pages_client;
 mod promise;
 mod reports;
 mod respond;
+mod suspensions;
 
 use worker::{Context, Env, event, web_sys};
 

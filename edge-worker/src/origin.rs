@@ -21,6 +21,7 @@ use worker::web_sys;
 use crate::{access_log::AccessRecord, clock, context::RequestContext, log, promise};
 use attempt::Attempt;
 use upload::Upload;
+pub(crate) use upload::new_stream;
 
 thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();

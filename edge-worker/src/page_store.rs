@@ -1,8 +1,12 @@
-//! Published snapshots in KV, one for each slug. KV is eventually consistent and caches absence, so
+//! Published snapshots in KV, one for each slug; which account has a page; and the deny list. KV is eventually consistent and caches absence, so
 //! a missing snapshot proves nothing: the account knows.
 
-use shared::{page::Slug, pages_api::Snapshot};
-use worker::KvStore;
+use shared::{
+    key::KeyId,
+    page::{PageId, Slug},
+    pages_api::Snapshot,
+};
+use worker::{KvError, KvStore};
 
 use crate::{context::RequestContext, log, promise};
 
@@ -12,22 +16,59 @@ const CACHE_S: u64 = 60;
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 1_000;
 
+/// A failed read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Kv(#[from] KvError),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+}
+
 /// Returns the snapshot of a slug; `None` if KV shows none, or fails: then the account is asked.
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Option<Snapshot> {
-    let name = Snapshot::key(slug);
-    let read = context.bindings.pages.get(&name).cache_ttl(CACHE_S).text();
-    match promise::timeout(READ_TIMEOUT_MS, read).await {
-        Some(Ok(text)) => text.as_deref().and_then(Snapshot::from_json),
-        Some(Err(error)) => {
+    match read(&context.bindings.pages, &Snapshot::key(slug), CACHE_S).await {
+        Ok(text) => text.as_deref().and_then(Snapshot::from_json),
+        Err(error) => {
             log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
             None
         }
-        None => {
-            let ms = READ_TIMEOUT_MS;
-            log::error("page snapshot read timed out", Some(context.request.id), &[("ms", &ms)]);
-            None
-        }
     }
+}
+
+/// Returns the text stored under a name. A location may respond from its own copy for `cache_s`
+/// seconds.
+///
+/// # Errors
+/// If KV fails or does not respond in time.
+pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u64) -> Result<Option<String>, ReadError> {
+    let read = store.get(name).cache_ttl(cache_s).text();
+    let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
+    Ok(promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??)
+}
+
+/// Returns the account that has a page; `None` if KV shows none.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn account_of(store: &KvStore, page: PageId) -> Result<Option<KeyId>, ReadError> {
+    Ok(read(store, &index_key(page), CACHE_S).await?.as_deref().and_then(KeyId::parse))
+}
+
+/// Stores which account has a page, or removes it.
+///
+/// # Errors
+/// As KV says.
+pub(crate) async fn index(store: &KvStore, page: PageId, account: Option<KeyId>) -> worker::Result<()> {
+    let name = index_key(page);
+    match account {
+        Some(account) => Ok(store.put(&name, account.to_string())?.execute().await?),
+        None => Ok(store.delete(&name).await?),
+    }
+}
+
+fn index_key(page: PageId) -> String {
+    format!("account-of:{page}")
 }
 
 /// Stores the snapshot of a slug, or removes it.

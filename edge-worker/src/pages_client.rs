@@ -2,8 +2,10 @@
 
 use shared::{
     key::KeyId,
-    page::Slug,
-    pages_api::{AccountMessage, Reply, SlugMessage, SlugReply, Snapshot, account_unavailable},
+    page::{PageId, Slug},
+    pages_api::{
+        AccountMessage, Owner, Reply, SlugMessage, SlugReply, Snapshot, SuspendedPages, account_unavailable,
+    },
     problem::Problem,
 };
 use worker::ObjectNamespace;
@@ -18,6 +20,8 @@ use crate::{
 const ACCOUNT_TIMEOUT_MS: u64 = 10_000;
 /// Timeout of a message to a slug, in milliseconds.
 const SLUG_TIMEOUT_MS: u64 = 2_000;
+/// Timeout of the question which pages are suspended, in milliseconds. A visitor waits for it.
+const SUSPENDED_TIMEOUT_MS: u64 = 300;
 
 /// Sends a call to its account.
 ///
@@ -40,18 +44,55 @@ pub(crate) async fn call(
 /// `pages-unavailable`.
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
     let found = async {
-        let owner = match slug_call(&context.bindings.slugs, slug, SlugMessage::Locate).await? {
-            SlugReply::Owner(Some(owner)) => owner,
-            SlugReply::Owner(None) => return Ok(None),
-            SlugReply::Granted | SlugReply::Taken | SlugReply::Noted => {
-                return Err(RpcError::UnexpectedReply);
-            }
-        };
+        let Some(owner) = locate(context, slug).await? else { return Ok(None) };
         let message = AccountMessage::Serve { account: owner.account, slug: slug.clone() };
         let snapshot = account_call(&context.bindings.accounts, owner.account, &message).await?;
         Ok(serde_json::from_str(&snapshot)?)
     };
     found.await.map_err(|error| unavailable("page lookup failed", &error, context))
+}
+
+/// Returns the page that has a slug, or had it last while it is reserved.
+///
+/// # Errors
+/// `pages-unavailable`.
+pub(crate) async fn owner(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, Problem> {
+    let found = locate(context, slug).await;
+    found.map_err(|error| unavailable("slug lookup failed", &error, context))
+}
+
+async fn locate(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, RpcError> {
+    match slug_call(&context.bindings.slugs, slug, SlugMessage::Locate).await? {
+        SlugReply::Owner(owner) => Ok(owner),
+        SlugReply::Granted | SlugReply::Taken | SlugReply::Noted => Err(RpcError::UnexpectedReply),
+    }
+}
+
+/// Returns which pages of an account are suspended, for a visitor who waits.
+///
+/// # Errors
+/// If the account fails or does not respond in time.
+pub(crate) async fn suspended(
+    accounts: &ObjectNamespace,
+    account: KeyId,
+) -> Result<SuspendedPages, RpcError> {
+    let (name, message) = (account.to_string(), serde_json::to_string(&AccountMessage::Suspended)?);
+    let reply = durable_rpc::call(accounts, &name, &message);
+    Ok(SuspendedPages::from_text(durable_rpc::timeout(SUSPENDED_TIMEOUT_MS, reply).await?))
+}
+
+/// Returns the lines of the export after a page, and the page that they are of; `None` at its end.
+///
+/// # Errors
+/// If the account fails or does not respond in time.
+pub(crate) async fn export(
+    accounts: &ObjectNamespace,
+    account: KeyId,
+    after: Option<PageId>,
+    base: &str,
+) -> Result<Option<(PageId, String)>, RpcError> {
+    let message = AccountMessage::Export { after, base: base.to_owned() };
+    Ok(serde_json::from_str(&account_call(accounts, account, &message).await?)?)
 }
 
 /// Sends a message to a slug.

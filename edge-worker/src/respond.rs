@@ -14,8 +14,8 @@ use crate::{access_log::AccessRecord, client_request::ClientRequest, clock};
 pub(crate) enum ClientResponse {
     /// A response of the gateway itself.
     Own(Response),
-    /// A tool's response, whose body is streamed, and the headers to set on it.
-    FromTool { response: web_sys::Response, headers: Vec<Header> },
+    /// A response whose body is streamed, a tool's for instance, and the headers to set on it.
+    Streamed { response: web_sys::Response, headers: Vec<Header> },
 }
 
 /// Returns the response to send.
@@ -33,7 +33,7 @@ pub(crate) fn render(
     });
     let response = match response {
         ClientResponse::Own(own) => render_own(&own)?,
-        ClientResponse::FromTool { response, headers } => render_from_tool(&response, &headers)?,
+        ClientResponse::Streamed { response, headers } => render_streamed(&response, &headers)?,
     };
     access.status = response.status();
     let headers = response.headers();
@@ -60,8 +60,8 @@ fn render_own(own: &Response) -> worker::Result<web_sys::Response> {
     Ok(response)
 }
 
-/// Returns the tool's status, body and headers, without headers that must not reach the client.
-fn render_from_tool(tool: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
+/// Returns the response's status, body and headers, without headers that must not reach the client.
+fn render_streamed(tool: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
     init.set_status(tool.status());
     init.set_status_text(&tool.status_text());

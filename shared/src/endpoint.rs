@@ -3,7 +3,7 @@
 
 use crate::{
     method::Method,
-    route::{CallMethod, GatewayRoute, PagesEndpoint, Route, VisitEndpoint},
+    route::{AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, VisitEndpoint},
     tool::Tool,
 };
 
@@ -28,6 +28,7 @@ pub enum Endpoint {
     Docs,
     ProblemPage,
     Pages(PagesEndpoint),
+    Admin(AdminEndpoint),
     Visit(VisitEndpoint),
     Preflight,
 }
@@ -54,6 +55,7 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::Docs) => Self::Docs,
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
             Route::Pages(call) => Self::Pages(call.endpoint),
+            Route::Admin(call) => Self::Admin(call.endpoint),
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
@@ -83,7 +85,8 @@ impl Endpoint {
             .into_iter()
             .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
-        calls.chain(OTHERS).chain(pages).chain(VisitEndpoint::ALL.into_iter().map(Self::Visit))
+        let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
+        calls.chain(OTHERS).chain(pages).chain(admin).chain(VisitEndpoint::ALL.into_iter().map(Self::Visit))
     }
 
     /// Returns the method.
@@ -97,6 +100,7 @@ impl Endpoint {
             Self::Preflight => Method::Options,
             Self::Pages(endpoint) => endpoint.method(),
             Self::Visit(endpoint) => endpoint.method(),
+            Self::Admin(endpoint) => endpoint.method(),
             Self::ReadOwnKey
             | Self::ListKeys
             | Self::ReadKey
@@ -128,6 +132,7 @@ impl Endpoint {
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",
             Self::Pages(endpoint) => endpoint.path(),
+            Self::Admin(endpoint) => endpoint.path(),
             Self::Visit(endpoint) => endpoint.path(),
             Self::Preflight => "*",
         };

@@ -157,6 +157,43 @@ impl Fields {
         is_valid.then_some(list)
     }
 
+    /// Takes a member that must be an array of at most `max` values. `parse` reads one of them. Their
+    /// errors are added to this body's, each with its own pointer: `#/hosts/3`.
+    pub(crate) fn required_items<T>(
+        &mut self,
+        name: &'static str,
+        max: usize,
+        parse: impl Fn(&Value) -> Result<T, String>,
+    ) -> Vec<T> {
+        let Some(value) = self.take_required(name) else { return Vec::new() };
+        let items = match value.as_array() {
+            Some(items) if items.len() <= max => items,
+            Some(items) => {
+                self.add_error(name, format!("has {} items; at most {max} are allowed", items.len()));
+                return Vec::new();
+            }
+            None => {
+                self.add_error(name, TypeError::new("an array", &value).to_string());
+                return Vec::new();
+            }
+        };
+        let mut list = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            match parse(item) {
+                Ok(item) => list.push(item),
+                Err(detail) => {
+                    self.errors.push(FieldError { pointer: format!("{}/{at}", pointer(name)), detail });
+                }
+            }
+        }
+        list
+    }
+
+    /// Adds errors that were found elsewhere.
+    pub(crate) fn add_errors(&mut self, errors: Vec<FieldError>) {
+        self.errors.extend(errors);
+    }
+
     /// Takes over the errors of an object below `place`. Returns true if there are none.
     fn absorb(&mut self, place: &str, inner: Self) -> bool {
         let errors = inner.into_errors();

@@ -140,7 +140,11 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::RevokeKey => Some(keys::revoke()),
         Endpoint::RotateKey => Some(keys::rotate()),
         // The pages API is a product of its own.
-        Endpoint::KeyChanges | Endpoint::Pages(_) | Endpoint::Visit(_) | Endpoint::Preflight => None,
+        Endpoint::KeyChanges
+        | Endpoint::Pages(_)
+        | Endpoint::Admin(_)
+        | Endpoint::Visit(_)
+        | Endpoint::Preflight => None,
     }
 }
 

@@ -25,4 +25,5 @@ pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
 pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};
 pub use vcard::card;
+pub(crate) use web_url::is_public_host;
 pub use web_url::{UrlError, WebUrl};

@@ -6,6 +6,7 @@
 
 mod account;
 mod calls;
+mod denied_hosts;
 mod describe;
 mod edit;
 mod list;
@@ -16,23 +17,28 @@ mod reply;
 mod reports;
 mod slug;
 mod snapshot;
+mod suspension;
 mod visit;
 
 pub use account::{
     Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, Step, StoredReply,
-    Task, Write,
+    Task, Write, check_no_query,
 };
+pub use denied_hosts::DeniedHosts;
 pub use edit::PageEdit;
 pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
-pub use problems::{account_unavailable, page_gone, page_not_found, plan_required, served_by_edge};
+pub use problems::{
+    account_unavailable, page_gone, page_not_found, page_not_known, plan_required, served_by_edge,
+};
 pub use reply::Reply;
 pub use reports::{
     MAX_REPORT_BODY, MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_PAGE, REPORTS_PER_SENDER,
-    ReportsMessage, report_part, reports_exceeded,
+    ReportsMessage, ReportsQuery, report_part, reports_exceeded,
 };
 pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};
+pub use suspension::SuspendedPages;
 pub use visit::respond;
 
 /// The largest body of a call, in bytes.

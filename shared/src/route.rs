@@ -1,10 +1,12 @@
 //! The one strict parser of method and path. Its result decides tool, limit and target; no other
 //! code parses the path.
 
+mod admin;
 mod pages;
 mod place;
 mod target;
 
+pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget, Visit, VisitEndpoint, VisitPart};
 use place::Place;
 pub use target::{MAX_TARGET, Target};
@@ -81,6 +83,8 @@ pub enum Route<'a> {
     Status,
     /// A call of the pages API.
     Pages(PagesCall),
+    /// A call of the operator of pages.
+    Admin(AdminCall<'a>),
     /// What visitors open, and the reports that they send.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
@@ -171,6 +175,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
+        (Place::Admin(place), method) => place.call(method).map(Route::Admin),
         _ => None,
     }
 }

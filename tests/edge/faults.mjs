@@ -60,16 +60,17 @@ export class Meter {
 
 /** The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. */
 export function withFaults({ kvNamespaces, durableObjects, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
-  const { METER, KEY_CHANGES, ...others } = durableObjects;
+  const { METER, KEY_CHANGES, ACCOUNT, ...others } = durableObjects;
   const CONTROL = (request) => fetch(new URL(new URL(request.url).pathname, url));
   const wrapper = (name, script, bindings) => ({ name, modules: true, script, serviceBindings: { CONTROL }, ...bindings });
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
-      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", PAGES: "faulty-pages", METER: "faulty-meter", KEY_CHANGES: "faulty-changes" } },
+      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", PAGES: "faulty-pages", METER: "faulty-meter", KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts" } },
       wrapper("faulty-keys", namespace("KEYS", "keys"), { kvNamespaces: { KEYS: kvNamespaces.KEYS } }),
       wrapper("faulty-pages", namespace("PAGES", "pages"), { kvNamespaces: { PAGES: kvNamespaces.PAGES } }),
       wrapper("faulty-meter", objects("meter"), { durableObjects: { REAL: { ...METER, scriptName: "edge" } } }),
+      wrapper("faulty-accounts", objects("accounts"), { durableObjects: { REAL: { ...ACCOUNT, scriptName: "edge" } } }),
       wrapper("faulty-changes", objects("changes"), { durableObjects: { REAL: { ...KEY_CHANGES, scriptName: "edge" } } }),
     ],
   };

@@ -1,6 +1,7 @@
 //! The built worker in workerd, with the real proxy and demo tools behind it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
+mod abuse;
 mod administration;
 mod faults;
 mod key_changes;

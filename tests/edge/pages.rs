@@ -12,14 +12,14 @@ use tests::{
 };
 
 /// Origins that are never called.
-const NOWHERE: &str = "http://127.0.0.1:9";
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// Issues a key with the plan that has pages. Returns its text and its account.
-fn issue(edge: &Edge, account: Option<&str>) -> (String, String) {
+pub(crate) fn issue(edge: &Edge, account: Option<&str>) -> (String, String) {
     issue_with(edge, "business", account)
 }
 
-fn issue_with(edge: &Edge, plan: &str, account: Option<&str>) -> (String, String) {
+pub(crate) fn issue_with(edge: &Edge, plan: &str, account: Option<&str>) -> (String, String) {
     let body = json!({
         "email": "ada@example.com", "name": "Ada", "tier": "free", "biolink_plan": plan, "account": account,
         "admin_secret": keys::ADMIN_SECRET,
@@ -30,27 +30,27 @@ fn issue_with(edge: &Edge, plan: &str, account: Option<&str>) -> (String, String
     (text("key"), text("account"))
 }
 
-fn request(method: &str, path: &str, body: &Value) -> Request {
+pub(crate) fn request(method: &str, path: &str, body: &Value) -> Request {
     Request { method: method.to_owned(), ..Request::post(path, body) }
 }
 
-fn create(edge: &Edge, key: &str, body: &Value) -> Response {
+pub(crate) fn create(edge: &Edge, key: &str, body: &Value) -> Response {
     Request::post("/pages", body).key(key).send(edge.addr)
 }
 
-fn created(edge: &Edge, key: &str, body: &Value) -> (String, String) {
+pub(crate) fn created(edge: &Edge, key: &str, body: &Value) -> (String, String) {
     let response = create(edge, key, body);
     assert_eq!(response.status, 201, "{}", response.text());
     let id = response.json()["id"].as_str().unwrap().to_owned();
     (id, response.header("etag").unwrap().to_owned())
 }
 
-fn visit(edge: &Edge, path: &str) -> Response {
+pub(crate) fn visit(edge: &Edge, path: &str) -> Response {
     Request::get(path).send(edge.addr)
 }
 
 /// Waits until the outbox has told what was decided.
-fn until(mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     wait_for(Duration::from_secs(30), || condition().then_some(()));
 }
 

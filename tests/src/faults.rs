@@ -48,6 +48,10 @@ pub const KV_PUT: &str = "/keys/put";
 pub const PAGES_GET: &str = "/pages/get";
 /// Writes of published pages to KV.
 pub const PAGES_PUT: &str = "/pages/put";
+/// Removals of published pages from KV.
+pub const PAGES_DELETE: &str = "/pages/delete";
+/// Messages to an account.
+pub const ACCOUNT: &str = "/accounts/fetch";
 /// Messages to a meter.
 pub const METER: &str = "/meter/fetch";
 /// Messages to the feed of key changes.

@@ -5,14 +5,17 @@
 //! alarm tells them at once, and retries until they know. A failure of either never fails a call
 //! that was decided.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 use shared::{
     key::KeyId,
     page::{IdSource, PageId, Slug},
     pages_api::{
-        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Loaded, Owner, Reply,
-        SlugMessage, SlugReply, Step, StoredReply, Task, Write, account_unavailable, suggestions,
+        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Owner,
+        Reply, SlugMessage, SlugReply, Step, StoredReply, Task, Write, account_unavailable, suggestions,
     },
     request_id::RequestId,
     time::UnixMillis,
@@ -23,7 +26,7 @@ use worker::{
 };
 
 use super::sql::{integer, number, rows, text};
-use crate::{bindings, clock, durable_rpc::RpcError, log, page_store, pages_client::slug_call};
+use crate::{bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call};
 
 /// The steps that lead from an empty store to the one of this version. A step is never changed once
 /// it was released: a stored account continues with the steps that it has not made.
@@ -43,6 +46,7 @@ const DROP_REVISION: &str = "DELETE FROM revision WHERE page = ? AND number = ?"
 const REPLY: &str = "SELECT j FROM reply WHERE name = ?";
 const PUT_REPLY: &str = "INSERT OR REPLACE INTO reply (name, at, j) VALUES (?, ?, ?)";
 const DROP_REPLIES: &str = "DELETE FROM reply WHERE at < ?";
+const ERASE: &str = "DELETE FROM revision; DELETE FROM reply";
 
 /// Steps of one call: without a claim, and with one.
 const MAX_STEPS: usize = 2;
@@ -73,6 +77,8 @@ impl DurableObject for Account {
         let handled = match message {
             AccountMessage::Call(call) => self.call(call).await,
             AccountMessage::Serve { account, slug } => self.serve(account, &slug),
+            AccountMessage::Suspended => self.read(|state| Ok(state.suspended_pages().as_str().to_owned())),
+            AccountMessage::Export { after, base } => self.export(after, &base),
         };
         match handled {
             Ok(reply) => Response::ok(reply),
@@ -100,8 +106,12 @@ impl DurableObject for Account {
 impl Account {
     /// Handles a call. Returns the reply as JSON.
     async fn call(&self, mut call: Call) -> Result<String> {
+        let denied = match call.operation.has_content() {
+            true => denied_hosts::load(&bindings::pages(&self.env)?).await,
+            false => Rc::default(),
+        };
         for _ in 0..MAX_STEPS {
-            let step = self.step(&call)?;
+            let step = self.step(&call, &denied)?;
             self.arm().await?;
             let (slug, owner, claim) = match step {
                 Step::Reply(reply, _) => return Ok(serde_json::to_string(&reply)?),
@@ -122,7 +132,7 @@ impl Account {
     }
 
     /// Handles one step of a call without waiting, so that no other call sees the state in between.
-    fn step(&self, call: &Call) -> Result<Step> {
+    fn step(&self, call: &Call, denied: &DeniedHosts) -> Result<Step> {
         self.with_stored_state(|state| {
             let needs = state.needs(call);
             let content = |at: Option<(PageId, u64)>| match at {
@@ -134,7 +144,7 @@ impl Account {
                 other: content(needs.other)?,
                 reply: needs.reply.map(|name| self.reply(&name)).transpose()?.flatten(),
             };
-            let step = state.step(call, loaded, clock::now());
+            let step = state.step(call, loaded, denied, clock::now());
             if let Step::Reply(_, writes) = &step {
                 writes.iter().try_for_each(|write| self.write(write))?;
             }
@@ -144,17 +154,31 @@ impl Account {
 
     /// Returns the published snapshot of a slug as JSON, or `null`.
     fn serve(&self, account: KeyId, slug: &Slug) -> Result<String> {
+        self.read(|state| {
+            if !state.knows(slug) {
+                return Ok("null".to_owned());
+            }
+            let snapshot = state.snapshot(account, slug, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&snapshot)?)
+        })
+    }
+
+    /// Returns a part of the export as JSON, or `null`.
+    fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
+        self.read(|state| {
+            let part = state.export(after, base, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&part)?)
+        })
+    }
+
+    /// Reads the state without a change.
+    fn read(&self, read: impl FnOnce(&State) -> Result<String>) -> Result<String> {
         let mut place = self.state.borrow_mut();
         let state = match place.take() {
             Some(state) => state,
             None => self.load()?,
         };
-        let state = place.insert(state);
-        if !state.knows(slug) {
-            return Ok("null".to_owned());
-        }
-        let snapshot = state.snapshot(account, slug, |page, number| self.content(page, number))?;
-        Ok(serde_json::to_string(&snapshot)?)
+        read(place.insert(state))
     }
 
     async fn claim(
@@ -206,6 +230,10 @@ impl Account {
             Task::Slug(slug, message) => {
                 slug_call(&bindings::slugs(&self.env)?, slug, *message).await?;
                 Ok(())
+            }
+            Task::Index { account, page } => {
+                let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));
+                page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
             }
             Task::Snapshot { account, slug } => {
                 let snapshot = {
@@ -281,6 +309,7 @@ impl Account {
                 let row = vec![page.to_string().into(), integer(*number)?, content.into()];
                 self.sql.exec(PUT_REVISION, row).map(drop)
             }
+            Write::Erase => self.sql.exec(ERASE, None).map(drop),
             Write::KeepRevisions(page, kept) => {
                 let page = || SqlStorageValue::from(page.to_string());
                 let stored = rows(&self.sql, NUMBERS, vec![page()], |row| row.first().and_then(number))?;

@@ -1,17 +1,19 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
 use shared::{
+    key::KeyId,
     keys_api::{IDEMPOTENCY_KEY, IdempotencyKey},
     method::Method,
-    pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, plan_required},
+    pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
     problem::{Code, Problem},
     response::Response,
     route::{PagesCall, PagesEndpoint},
 };
 
+use super::export;
 use crate::{
     access_log::AccessRecord, authenticate::authenticate, body, context::RequestContext, entropy, key_store,
-    meter_client, pages_client,
+    meter_client, pages_client, respond::ClientResponse,
 };
 
 pub(crate) async fn handle(
@@ -19,12 +21,12 @@ pub(crate) async fn handle(
     called: &PagesCall,
     query: Option<&str>,
     access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+) -> Result<ClientResponse, Problem> {
     let key = authenticate(context)?;
     access.key_id = Some(key.id);
     let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
-    if called.endpoint != PagesEndpoint::Account {
+    if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
     let body = match called.endpoint.has_body() {
@@ -34,21 +36,42 @@ pub(crate) async fn handle(
     let once = once(context, called, &body)?;
     let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
-    let call = Call {
-        account: record.account(),
+    let account = record.account();
+    let if_match = context.request.header("if-match").map(str::to_owned);
+    let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
+    let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
+    let response = response(reply, access);
+    if called.endpoint == PagesEndpoint::Export && response.status == 200 {
+        return export::stream(context, account, &record, response);
+    }
+    Ok(ClientResponse::Own(response))
+}
+
+/// Returns a call without conditions.
+pub(super) fn call(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    operation: Operation,
+    seed: [u8; 16],
+) -> Call {
+    Call {
+        account,
         request_id: context.request.id.0,
         at: context.request.now,
         seed,
         base: context.public_url().to_owned(),
         operation,
-        dry_run,
-        if_match: context.request.header("if-match").map(str::to_owned),
-        once,
+        dry_run: false,
+        if_match: None,
+        once: None,
         claim: None,
-    };
-    let reply = pages_client::call(context, call.account, &AccountMessage::Call(call)).await?;
+    }
+}
+
+/// Returns the response of an account.
+pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
     access.code = reply.problem().and_then(Code::parse).map(Code::as_str);
-    Ok(reply.into_response())
+    reply.into_response()
 }
 
 /// Returns the `Idempotency-Key` of a `POST`.

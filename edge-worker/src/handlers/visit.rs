@@ -1,5 +1,6 @@
 //! What visitors open: pages and their links.
 
+use futures_util::future::join;
 use shared::{
     page::{Report, Slug},
     pages_api::{
@@ -10,7 +11,10 @@ use shared::{
     route::{Visit, VisitPart},
 };
 
-use crate::{admin::CLIENT_ADDRESS, body, clock, context::RequestContext, page_store, pages_client, reports};
+use crate::{
+    admin::CLIENT_ADDRESS, body, clock, context::RequestContext, denied_hosts, page_store, pages_client,
+    reports, suspensions,
+};
 
 /// What browsers send a form as.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -22,7 +26,9 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
-    let served = find(context, &slug).await?;
+    let denied = denied_hosts::load(&context.bindings.pages);
+    let (served, denied) = join(find(context, &slug, part), denied).await;
+    let served = denied.screen(served?, part);
     if part == VisitPart::Report {
         report(context, &served, &slug).await?;
     }
@@ -43,11 +49,20 @@ async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> R
 }
 
 /// Returns what there is at a slug: from KV, or from the account if KV shows nothing, because KV
-/// caches absence and a page may have been published since.
-async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Served, Problem> {
+/// caches absence and a page may have been published since. A link of a suspended page leads nowhere,
+/// even if KV still shows the page.
+async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
     let snapshot = match page_store::find(context, slug).await {
         Some(snapshot) => Some(snapshot),
         None => pages_client::find(context, slug).await?,
     };
-    Ok(Served::of(snapshot, clock::now()))
+    let served = Served::of(snapshot, clock::now());
+    match (&served, part) {
+        (Served::Page { account, page, .. }, VisitPart::Link(_))
+            if suspensions::contain(context, *account, page).await =>
+        {
+            Ok(Served::Gone)
+        }
+        _ => Ok(served),
+    }
 }

@@ -79,13 +79,18 @@ impl Pipe {
     fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
             Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
-            None => construct("IdentityTransformStream", &[])?,
+            None => new_stream()?,
         };
         let options = web_sys::StreamPipeOptions::new();
         options.set_prevent_abort(true);
         let finished = source.pipe_to_with_options(&stream.writable(), &options);
         Ok(Self { readable: stream.readable(), finished })
     }
+}
+
+/// Returns a stream of bytes: what is written to one end is read at the other.
+pub(crate) fn new_stream() -> Result<web_sys::TransformStream, JsValue> {
+    construct("IdentityTransformStream", &[])
 }
 
 /// Returns a transform stream of the runtime, which does not copy.

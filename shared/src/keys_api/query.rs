@@ -27,7 +27,7 @@ pub(crate) fn parameters(query: Option<&str>) -> Result<Vec<(&str, Cow<'_, str>)
 }
 
 /// Returns the refusal of a cursor that was never handed out.
-pub(super) fn not_a_cursor() -> Problem {
+pub(crate) fn not_a_cursor() -> Problem {
     invalid("cursor is not one that a page before this has given")
 }
 

@@ -49,11 +49,12 @@ pub(super) enum Group {
 
 /// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 11] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 12] = [
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
     Code::PlanRequired,
     Code::PageLimitReached,
+    Code::PageSuspended,
     Code::PageUnknown,
     Code::LinkUnknown,
     Code::RevisionUnknown,

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     fields::{Fields, TypeError, text},
-    problem::{Code, Problem},
+    problem::{Code, FieldError, Problem},
 };
 
 /// The largest document, in bytes of its JSON.
@@ -44,6 +44,7 @@ const READ_ONLY: &[&str] = &[
     "created_at",
     "updated_at",
     "published_at",
+    "suspended",
 ];
 
 /// What a client writes of a page.
@@ -78,6 +79,7 @@ pub enum StatusChange {
 pub struct Reader<'a> {
     known: Option<&'a PageDocument>,
     ids: IdSource,
+    faults: Vec<FieldError>,
     links: Vec<LinkId>,
     products: Vec<ProductId>,
 }
@@ -86,7 +88,13 @@ impl<'a> Reader<'a> {
     /// Returns a reader for a page that has this document, or for a new page.
     #[must_use]
     pub const fn new(known: Option<&'a PageDocument>, ids: IdSource) -> Self {
-        Self { known, ids, links: Vec::new(), products: Vec::new() }
+        Self { known, ids, faults: Vec::new(), links: Vec::new(), products: Vec::new() }
+    }
+
+    /// Adds errors that were found in the body before.
+    #[must_use]
+    pub fn with_faults(self, faults: Vec<FieldError>) -> Self {
+        Self { faults, ..self }
     }
 
     /// Reads a page.
@@ -95,6 +103,7 @@ impl<'a> Reader<'a> {
     /// Returns `fields-invalid` with every fault, or `body-too-large` if the document is.
     pub fn page(mut self, members: Map<String, Value>) -> Result<PageInput, Problem> {
         let mut fields = Fields::of(members);
+        fields.add_errors(std::mem::take(&mut self.faults));
         fields.hint(hints::PAGE);
         fields.ignore(READ_ONLY);
         let slug = fields.nullable("slug", |value| Ok::<_, InvalidValue>(Slug::parse(text(value)?)?));
@@ -131,6 +140,7 @@ impl<'a> Reader<'a> {
     /// Returns `fields-invalid` with every fault.
     pub fn link(mut self, members: Map<String, Value>, id: Option<LinkId>) -> Result<Link, Problem> {
         let mut fields = Fields::of(members);
+        fields.add_errors(std::mem::take(&mut self.faults));
         fields.ignore(&["id"]);
         let id = id.unwrap_or_else(|| LinkId::new(self.ids.draw()));
         let link = read_link(&mut fields, id);

@@ -74,7 +74,7 @@ impl WebUrl {
         if !host.is_ascii() {
             return Err(UrlError::International);
         }
-        if !is_public(&host) {
+        if !is_public_host(&host) {
             return Err(UrlError::Host);
         }
         let scheme = scheme.to_ascii_lowercase();
@@ -132,7 +132,7 @@ fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
 
 /// Returns true for a name of labels with a dot, whose last one is not a number, and that does not
 /// lie below a private one. Browsers read a name that ends in a number as an IPv4 address.
-fn is_public(name: &str) -> bool {
+pub(crate) fn is_public_host(name: &str) -> bool {
     let is_below = |private: &str| name.strip_suffix(private).is_some_and(|rest| rest.ends_with('.'));
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

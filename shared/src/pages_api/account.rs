@@ -11,6 +11,8 @@
 //! in the step in which the page gets the slug. So a claim that led to nothing is taken back
 //! whatever fails.
 
+mod administration;
+mod export;
 mod message;
 mod outbox;
 mod pages;
@@ -18,20 +20,22 @@ mod pages;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation};
+pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
 use outbox::Outbox;
 pub use outbox::Task;
 
 use super::{
     calls::HourlyCalls,
+    denied_hosts::DeniedHosts,
     describe,
     edit::revision_unknown,
-    page::{Content, PageMeta},
+    page::{Content, FormerSlug, PageMeta},
     precondition::{check_match, etag},
     problems::page_unknown,
     reply::Reply,
     slug::Owner,
     snapshot::{Snapshot, SnapshotState},
+    suspension::Suspension,
 };
 use crate::{
     idempotency::{BUSY_MS, KEEP_MS},
@@ -49,6 +53,12 @@ use crate::{
 pub struct Account {
     #[serde(default)]
     pages: Vec<PageMeta>,
+    /// Slugs of deleted pages, while they are reserved.
+    #[serde(default)]
+    freed: Vec<FormerSlug>,
+    /// The operator's order to show none of the pages.
+    #[serde(default)]
+    suspended: Option<Suspension>,
     #[serde(default)]
     calls: HourlyCalls,
     #[serde(default)]
@@ -102,6 +112,8 @@ pub struct StoredReply {
 pub enum Write {
     /// Store a revision's content.
     PutRevision(PageId, u64, Content),
+    /// Drop all revisions and replies.
+    Erase,
     /// Drop all revisions of the page but these.
     KeepRevisions(PageId, Vec<u64>),
     /// Store a reply under a name, and drop those from before this moment.
@@ -164,13 +176,13 @@ impl Account {
         }
     }
 
-    /// Handles a call.
-    pub fn step(&mut self, call: &Call, loaded: Loaded, now: UnixMillis) -> Step {
+    /// Handles a call. No page may be made to lead to `denied` hosts.
+    pub fn step(&mut self, call: &Call, loaded: Loaded, denied: &DeniedHosts, now: UnixMillis) -> Step {
         self.expire(now);
         let outcome = self.admit(call, loaded.reply.as_ref(), now);
         let outcome = match outcome {
             Ok(Some(replay)) => return self.finish(call, Ok((replay, Vec::new())), now),
-            Ok(None) => self.run(call, loaded, now),
+            Ok(None) => self.run(call, loaded, denied, now),
             Err(problem) => Err(problem.into()),
         };
         match outcome {
@@ -210,28 +222,38 @@ impl Account {
     ) -> Result<Option<Snapshot>, E> {
         let state = match self.pages.iter().find(|page| page.slug == *slug) {
             Some(page) => match (page.live_revision(), page.published_at) {
-                (Some(revision), Some(published_at)) => content(page.id, revision)?.map(|content| {
-                    let document = content.document;
-                    SnapshotState::Live { page: page.id, revision, published_at, document }
-                }),
+                (Some(revision), Some(published_at)) if !self.is_suspended(page) => {
+                    content(page.id, revision)?.map(|content| {
+                        let document = content.document;
+                        SnapshotState::Live { page: page.id, revision, published_at, document }
+                    })
+                }
                 _ => page.published_revision.map(|_| SnapshotState::Gone),
             },
             None => {
                 let moved = |page: &PageMeta| {
                     let former = page.former_slugs.iter().find(|former| former.slug == *slug)?;
-                    Some(SnapshotState::Moved { to: page.slug.clone(), until: former.until })
+                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until: former.until };
+                    Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
                 };
-                Some(self.pages.iter().find_map(moved).unwrap_or(SnapshotState::Gone))
+                let freed = || self.has_freed(slug).then_some(SnapshotState::Gone);
+                self.pages.iter().find_map(moved).or_else(freed)
             }
         };
         Ok(state.map(|state| Snapshot { account, state }))
     }
 
-    /// Returns true if a page has the slug, or still redirects from it.
+    /// Returns true if a page has the slug, still redirects from it, or had it until it was deleted.
     #[must_use]
     pub fn knows(&self, slug: &Slug) -> bool {
         let had = |page: &PageMeta| page.former_slugs.iter().any(|former| former.slug == *slug);
-        self.pages.iter().any(|page| page.slug == *slug || had(page))
+        self.has_freed(slug) || self.pages.iter().any(|page| page.slug == *slug || had(page))
+    }
+
+    /// Returns true if the account has the page.
+    #[must_use]
+    pub fn has(&self, page: &PageId) -> bool {
+        self.find(page).is_some()
     }
 
     /// Returns the tasks that are due.
@@ -309,16 +331,21 @@ impl Account {
         &mut self,
         call: &Call,
         loaded: Loaded,
+        denied: &DeniedHosts,
         now: UnixMillis,
     ) -> Result<(Response, Vec<Write>), Unfinished> {
         let read = |response| Ok((response, Vec::new()));
         match &call.operation {
-            Operation::List(query) => read(Response::json(query.answer(&self.pages, &call.base).to_string())),
+            Operation::List(query) => {
+                let found = query.answer(&self.pages, self.suspended.is_some(), &call.base);
+                read(Response::json(found.to_string()))
+            }
             Operation::ReadAccount { plan, analytics_days } => {
                 let body = json!({
                     "object": "account",
                     "id": call.account,
                     "plan": plan,
+                    "suspended": self.suspended.is_some(),
                     "pages": { "used": self.pages.len(), "limit": BIOLINK_PAGES },
                     "calls": {
                         "limit": BIOLINK_CALLS_PER_HOUR,
@@ -332,7 +359,7 @@ impl Account {
             }
             Operation::Read(id) => {
                 let (meta, content) = self.page(id, loaded.content)?;
-                read(shown(200, meta, &content, &call.base))
+                read(self.shown(200, meta, &content, &call.base))
             }
             Operation::Revisions(id) => {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
@@ -346,14 +373,16 @@ impl Account {
             Operation::ReadRevision(id, number) => {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
                 let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
-                let document = describe::to_members(&content.document);
-                let body = json!({ "object": "revision", "revision": number, "page": meta.id,
-                    "document": document, "metadata": content.metadata });
-                read(Response::json(body.to_string()))
+                read(Response::json(describe::revision(meta, *number, &content).to_string()))
             }
-            Operation::Create(body) => self.create(call, body, now),
-            Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, now),
+            Operation::Create(body) => self.create(call, body, denied, now),
+            Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),
+            Operation::Export => read(self.begin_export(call, now)),
+            Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
+            Operation::Inspect(page) => read(self.inspect(call, *page)?),
+            Operation::Suspend(page, reason) => read(self.suspend(call, *page, reason.as_ref(), now)?),
+            Operation::Resume(page) => read(self.resume(call, *page, now)?),
         }
     }
 
@@ -368,23 +397,37 @@ impl Account {
         Ok((meta, content.ok_or_else(lost)?))
     }
 
+    /// Returns true if the page is suspended, by itself or with the account.
+    const fn is_suspended(&self, meta: &PageMeta) -> bool {
+        self.suspended.is_some() || meta.suspended.is_some()
+    }
+
+    fn has_freed(&self, slug: &Slug) -> bool {
+        self.freed.iter().any(|freed| freed.slug == *slug)
+    }
+
+    /// Returns a response with a page.
+    fn shown(&self, status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
+        let body = describe::page(meta, self.is_suspended(meta), content, base).to_string();
+        Response { status, ..Response::json(body) }.with_headers([("etag", self.etag(meta))])
+    }
+
+    fn etag(&self, meta: &PageMeta) -> String {
+        etag(meta.version, self.is_suspended(meta))
+    }
+
+    /// Checks `If-Match`.
+    fn check(&self, call: &Call, meta: &PageMeta) -> Result<(), Problem> {
+        check_match(call.if_match.as_deref(), self.etag(meta))
+    }
+
     fn expire(&mut self, now: UnixMillis) {
         self.busy.retain(|busy| now < busy.until);
+        self.freed.retain(|freed| now < freed.until);
         for page in &mut self.pages {
             page.former_slugs.retain(|former| now < former.until);
         }
     }
-}
-
-/// Returns a response with a page.
-fn shown(status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
-    let body = describe::page(meta, content, base).to_string();
-    Response { status, ..Response::json(body) }.with_headers([("etag", etag(meta.version))])
-}
-
-/// Checks `If-Match`.
-fn check(call: &Call, meta: &PageMeta) -> Result<(), Problem> {
-    check_match(call.if_match.as_deref(), meta.version)
 }
 
 #[cfg(test)]

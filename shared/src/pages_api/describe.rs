@@ -7,7 +7,7 @@ use super::page::{Content, PageMeta};
 use crate::time::UnixMillis;
 
 /// Returns a page without its content, as lists show it.
-pub(super) fn summary(meta: &PageMeta, base: &str) -> Map<String, Value> {
+pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<String, Value> {
     let moment = UnixMillis::to_rfc3339;
     let former =
         |former: &super::page::FormerSlug| json!({ "slug": former.slug, "until": moment(former.until) });
@@ -17,6 +17,7 @@ pub(super) fn summary(meta: &PageMeta, base: &str) -> Map<String, Value> {
         ("object".to_owned(), "page".into()),
         ("external_id".to_owned(), json!(meta.external_id)),
         ("status".to_owned(), meta.status.as_str().into()),
+        ("suspended".to_owned(), is_suspended.into()),
         ("slug".to_owned(), json!(meta.slug)),
         ("former_slugs".to_owned(), meta.former_slugs.iter().map(former).collect()),
         ("title".to_owned(), meta.title.as_str().into()),
@@ -32,11 +33,17 @@ pub(super) fn summary(meta: &PageMeta, base: &str) -> Map<String, Value> {
 }
 
 /// Returns a page with its content.
-pub(super) fn page(meta: &PageMeta, content: &Content, base: &str) -> Value {
-    let mut members = summary(meta, base);
+pub(super) fn page(meta: &PageMeta, is_suspended: bool, content: &Content, base: &str) -> Value {
+    let mut members = summary(meta, is_suspended, base);
     members.extend(document(content));
     members.insert("metadata".to_owned(), json!(content.metadata));
     Value::Object(members)
+}
+
+/// Returns one revision of a page.
+pub(super) fn revision(meta: &PageMeta, number: u64, content: &Content) -> Value {
+    json!({ "object": "revision", "revision": number, "page": meta.id, "document": document(content),
+        "metadata": content.metadata })
 }
 
 /// Returns what a client may write of a page, in the form in which it is written: what a `PATCH` is

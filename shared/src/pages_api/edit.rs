@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
+    denied_hosts::DeniedHosts,
     describe,
     page::{Content, PageMeta},
 };
@@ -39,7 +40,8 @@ pub enum PageEdit {
 
 impl PageEdit {
     /// Returns what the page is to become. `restored` is the content of the revision that is
-    /// restored.
+    /// restored. What is sent must not lead to `denied` hosts. What is stored already is not checked,
+    /// because visitors are not led there anyway.
     ///
     /// # Errors
     /// Returns `body-malformed`, `fields-invalid` with every fault, `body-too-large`,
@@ -50,17 +52,24 @@ impl PageEdit {
         content: &Content,
         restored: Option<&Content>,
         ids: IdSource,
+        denied: &DeniedHosts,
     ) -> Result<PageInput, Problem> {
         let reader = Reader::new(Some(&content.document), ids);
         match self {
-            Self::Replace(body) => reader.page(members(body)?),
+            Self::Replace(body) => {
+                let members = members(body)?;
+                reader.with_faults(denied.faults(&members)).page(members)
+            }
             Self::Patch(body) => {
                 let mut merged = describe::writable(meta, content);
-                merge(&mut merged, members(body)?);
+                let members = members(body)?;
+                let reader = reader.with_faults(denied.faults(&members));
+                merge(&mut merged, members);
                 reader.page(merged)
             }
             Self::AddLink(body) => {
-                let link = reader.link(members(body)?, None)?;
+                let members = members(body)?;
+                let link = reader.with_faults(denied.faults(&members)).link(members, None)?;
                 with_links(meta, content, |links| {
                     links.push(link);
                     Ok(())
@@ -69,7 +78,9 @@ impl PageEdit {
             Self::PatchLink(id, body) => {
                 let known = content.document.link(id).ok_or_else(|| link_unknown(*id))?;
                 let mut merged = describe::to_members(known);
-                merge(&mut merged, members(body)?);
+                let members = members(body)?;
+                let reader = reader.with_faults(denied.faults(&members));
+                merge(&mut merged, members);
                 let link = reader.link(merged, Some(*id))?;
                 with_links(meta, content, |links| {
                     links.iter_mut().filter(|other| other.id == *id).for_each(|other| *other = link.clone());

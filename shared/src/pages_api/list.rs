@@ -8,7 +8,7 @@ use super::{
     page::{PageMeta, PageStatus},
 };
 use crate::{
-    keys_api::{invalid_query as invalid, parameters},
+    keys_api::{invalid_query as invalid, not_a_cursor, parameters},
     page::PageId,
     problem::Problem,
 };
@@ -43,10 +43,7 @@ impl ListQuery {
                 "cursor" if value.is_empty() => {}
                 "cursor" => {
                     let after = PageId::parse(&value);
-                    list.after = Some(
-                        after
-                            .ok_or_else(|| invalid("cursor is not one that a page before this has given"))?,
-                    );
+                    list.after = Some(after.ok_or_else(not_a_cursor)?);
                 }
                 "status" => list.status = Some(read_status(&value)?),
                 "slug" => list.slug = text(),
@@ -63,8 +60,8 @@ impl ListQuery {
         Ok(list)
     }
 
-    /// Returns the pages that are asked for, in JSON.
-    pub(super) fn answer(&self, pages: &[PageMeta], base: &str) -> Value {
+    /// Returns the pages that are asked for, in JSON. `is_suspended` is true if the account is.
+    pub(super) fn answer(&self, pages: &[PageMeta], is_suspended: bool, base: &str) -> Value {
         let mut found: Vec<_> = pages.iter().filter(|page| self.matches(page)).collect();
         found.sort_by_key(|page| std::cmp::Reverse(page.id));
         let total = found.len();
@@ -72,7 +69,8 @@ impl ListQuery {
         let more = found.len() > self.limit;
         found.truncate(self.limit);
         let next = found.last().filter(|_| more).map(|page| page.id);
-        let data: Vec<_> = found.into_iter().map(|page| describe::summary(page, base)).collect();
+        let shown = |page: &PageMeta| describe::summary(page, is_suspended || page.suspended.is_some(), base);
+        let data: Vec<_> = found.into_iter().map(shown).collect();
         json!({ "object": "list", "data": data, "has_more": more, "next_cursor": next, "total": total })
     }
 
@@ -86,7 +84,7 @@ impl ListQuery {
     }
 }
 
-fn read_limit(text: &str) -> Result<usize, Problem> {
+pub(super) fn read_limit(text: &str) -> Result<usize, Problem> {
     let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
     limit.ok_or_else(|| invalid("limit must be a whole number from 1 to 100"))
 }

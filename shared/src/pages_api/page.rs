@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::suspension::Suspension;
 use crate::{
     page::{PageDocument, PageId, Slug},
     time::UnixMillis,
@@ -53,6 +54,9 @@ pub struct PageMeta {
     /// The moment at which it last went live.
     #[serde(default)]
     pub published_at: Option<UnixMillis>,
+    /// The operator's order not to show it.
+    #[serde(default)]
+    pub(super) suspended: Option<Suspension>,
 }
 
 /// A slug that a page had.

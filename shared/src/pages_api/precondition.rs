@@ -5,18 +5,17 @@ use crate::{
     problem::{Code, Problem},
 };
 
-/// Returns the entity tag of a version. It is strong: two responses with the same tag are the same
-/// byte for byte.
-pub(super) fn etag(version: u64) -> String {
-    format!("\"v{version}\"")
+/// Returns the entity tag of a version, which is another one while the page is suspended. It is
+/// strong: two responses with the same tag are the same byte for byte.
+pub(super) fn etag(version: u64, is_suspended: bool) -> String {
+    format!("\"v{version}{}\"", if is_suspended { "-suspended" } else { "" })
 }
 
-/// Checks `If-Match` against the version that there is.
+/// Checks `If-Match` against the current tag.
 ///
 /// # Errors
 /// Returns `revision-mismatch` with the current tag.
-pub(super) fn check_match(if_match: Option<&str>, version: u64) -> Result<(), Problem> {
-    let current = etag(version);
+pub(super) fn check_match(if_match: Option<&str>, current: String) -> Result<(), Problem> {
     let Some(given) = if_match else { return Ok(()) };
     if tokens(given.as_bytes()).any(|tag| tag == b"*" || tag == current.as_bytes()) {
         return Ok(());

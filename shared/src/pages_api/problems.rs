@@ -54,6 +54,15 @@ pub fn served_by_edge() -> Problem {
     )
 }
 
+/// Returns the refusal of an operator's call about a page that does not exist.
+#[must_use]
+pub fn page_not_known() -> Problem {
+    Problem::new(
+        Code::PageUnknown,
+        "no page has this id or slug; a page that was created a moment ago is found by its slug",
+    )
+}
+
 pub(super) fn page_unknown(id: &PageId) -> Problem {
     Problem::new(Code::PageUnknown, format!("this account has no page {id}"))
 }

@@ -4,13 +4,16 @@
 //! address falls into on that day, which thousands of other addresses share.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::list::read_limit;
 use crate::{
     caller::bucket,
     key::KeyId,
+    keys_api::{invalid_query, not_a_cursor, parameters},
     page::{PageId, Report, Slug},
     problem::{Code, Problem},
+    response::Response,
     route::VisitPart,
     secret::MacKeys,
     time::UnixMillis,
@@ -76,6 +79,64 @@ impl ReportsMessage {
             "details": report.details,
         });
         Self::Add { page, sender: bucket(sender, &scope, keys), report: kept.to_string() }
+    }
+}
+
+/// A request of the operator for a part of the reports, the newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportsQuery {
+    page: Option<PageId>,
+    before: Option<u64>,
+    limit: usize,
+}
+
+impl ReportsQuery {
+    /// Reads the query: `limit` (1 to 100), `cursor` and `page`.
+    ///
+    /// # Errors
+    /// Returns `fields-invalid`.
+    pub fn read(query: Option<&str>) -> Result<Self, Problem> {
+        let mut read = Self { page: None, before: None, limit: 50 };
+        for (name, value) in parameters(query)? {
+            match name {
+                "cursor" if value.is_empty() => {}
+                "cursor" => {
+                    let before = value.parse().ok().filter(|before| *before < 1 << 53);
+                    read.before = Some(before.ok_or_else(not_a_cursor)?);
+                }
+                "page" => {
+                    let page = PageId::parse(&value);
+                    read.page = Some(page.ok_or_else(|| invalid_query("page must be the id of a page"))?);
+                }
+                "limit" => read.limit = read_limit(&value)?,
+                _ => {
+                    return Err(invalid_query("the query has a parameter other than cursor, limit and page"));
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// Returns the message for it. It asks for one report more, which shows whether there is a next
+    /// page.
+    #[must_use]
+    pub fn message(&self) -> ReportsMessage {
+        let limit = u64::try_from(self.limit).unwrap_or(u64::MAX).saturating_add(1);
+        ReportsMessage::List { page: self.page, before: self.before, limit }
+    }
+
+    /// Returns the response, given the reply to the message.
+    ///
+    /// # Errors
+    /// Returns `internal` if the reply is not a list.
+    pub fn response(&self, reply: &str) -> Result<Response, Problem> {
+        let unreadable = |_| Problem::new(Code::Internal, "the stored reports cannot be read");
+        let mut reports: Vec<Value> = serde_json::from_str(reply).map_err(unreadable)?;
+        let has_more = reports.len() > self.limit;
+        reports.truncate(self.limit);
+        let last = reports.last().filter(|_| has_more).and_then(|report| report.get("id")?.as_u64());
+        let cursor = last.map(|id| id.to_string());
+        Ok(Response::json(json!({ "reports": reports, "cursor": cursor }).to_string()))
     }
 }
 

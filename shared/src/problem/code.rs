@@ -24,6 +24,7 @@ pub enum Code {
     HttpsRequired,
     PlanRequired,
     PageLimitReached,
+    PageSuspended,
     RouteUnknown,
     ToolUnknown,
     KeyUnknown,
@@ -60,7 +61,7 @@ pub enum Code {
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -77,6 +78,7 @@ impl Code {
         Self::HttpsRequired,
         Self::PlanRequired,
         Self::PageLimitReached,
+        Self::PageSuspended,
         Self::RouteUnknown,
         Self::ToolUnknown,
         Self::KeyUnknown,

@@ -47,6 +47,8 @@ pub enum PagesEndpoint {
     DeleteLink,
     OrderLinks,
     Account,
+    Export,
+    Erase,
 }
 
 /// What a visitor opens, below a slug.
@@ -83,7 +85,7 @@ pub enum VisitEndpoint {
 
 impl PagesEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::List,
         Self::Create,
         Self::Read,
@@ -100,17 +102,21 @@ impl PagesEndpoint {
         Self::DeleteLink,
         Self::OrderLinks,
         Self::Account,
+        Self::Export,
+        Self::Erase,
     ];
 
     /// Returns the method.
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
-            Self::List | Self::Read | Self::Revisions | Self::ReadRevision | Self::Account => Method::Get,
+            Self::List | Self::Read | Self::Revisions | Self::ReadRevision | Self::Account | Self::Export => {
+                Method::Get
+            }
             Self::Create | Self::Publish | Self::Unpublish | Self::Restore | Self::AddLink => Method::Post,
             Self::Replace | Self::OrderLinks => Method::Put,
             Self::Patch | Self::PatchLink => Method::Patch,
-            Self::Delete | Self::DeleteLink => Method::Delete,
+            Self::Delete | Self::DeleteLink | Self::Erase => Method::Delete,
         }
     }
 
@@ -129,7 +135,16 @@ impl PagesEndpoint {
             Self::PatchLink | Self::DeleteLink => "/pages/{page_id}/links/{link_id}",
             Self::OrderLinks => "/pages/{page_id}/links/order",
             Self::Account => "/account",
+            Self::Export => "/account/export",
+            Self::Erase => "/account/data",
         }
+    }
+
+    /// Returns true if it needs the plan that has pages. An account of any plan may be read,
+    /// exported and erased.
+    #[must_use]
+    pub const fn needs_plan(self) -> bool {
+        !matches!(self, Self::Account | Self::Export | Self::Erase)
     }
 
     /// Returns true if a call changes something.
@@ -164,6 +179,13 @@ impl PagesPlace {
         let [Some(first), second, rest @ ..] = segments else { return None };
         let second = match (first, second) {
             ("account", None) => return place(PagesTarget::Account, &[E::Account], &[Method::Get]),
+            ("account", Some(second)) => {
+                return match (second, rest) {
+                    ("export", [None, ..]) => place(PagesTarget::Account, &[E::Export], &[Method::Get]),
+                    ("data", [None, ..]) => place(PagesTarget::Account, &[E::Erase], &[Method::Delete]),
+                    _ => None,
+                };
+            }
             ("pages", None) => {
                 return place(PagesTarget::Account, &[E::List, E::Create], &[Method::Get, Method::Post]);
             }

@@ -1,6 +1,9 @@
 //! The known paths, and the methods that each takes.
 
-use super::pages::{PagesPlace, Visit};
+use super::{
+    admin::AdminPlace,
+    pages::{PagesPlace, Visit},
+};
 use crate::{
     action::Action,
     key::KeyId,
@@ -27,6 +30,7 @@ pub(super) enum Place<'a> {
     Docs,
     Problem(Code),
     Pages(PagesPlace),
+    Admin(AdminPlace<'a>),
     Visit(Visit<'a>),
 }
 
@@ -53,6 +57,7 @@ impl<'a> Place<'a> {
                 Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
             }
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Self::KeyChanges),
+            [Some("admin"), rest @ ..] => AdminPlace::parse(rest).map(Self::Admin).ok_or_else(unknown_route),
             [Some("v1"), Some("status"), None, ..] => Ok(Self::Status),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest),
             [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action),
@@ -103,6 +108,7 @@ impl<'a> Place<'a> {
             }
             Self::Pages(place) => place.methods(),
             Self::Visit(visit) => visit.methods(),
+            Self::Admin(place) => place.methods(),
         }
     }
 }

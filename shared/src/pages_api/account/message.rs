@@ -6,9 +6,9 @@ use crate::{
     key::{BiolinkPlan, KeyId},
     keys_api::{invalid_query, parameters},
     page::{PageId, Slug},
-    pages_api::{edit::PageEdit, list::ListQuery},
+    pages_api::{edit::PageEdit, list::ListQuery, suspension::read_reason},
     problem::{Code, Problem},
-    route::{PagesCall, PagesEndpoint, PagesTarget},
+    route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget},
     secret::sha256,
     time::UnixMillis,
 };
@@ -18,7 +18,7 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
 pub enum AccountMessage {
-    /// A call of the REST API.
+    /// A call of the REST API or of the operator.
     Call(Call),
     /// A visitor wants to see what the account has at a slug.
     Serve {
@@ -26,6 +26,15 @@ pub enum AccountMessage {
         account: KeyId,
         /// The slug.
         slug: Slug,
+    },
+    /// A visitor follows a link: which pages are suspended?
+    Suspended,
+    /// The export goes on after this page. The reply is the next one with its lines, or `null`.
+    Export {
+        /// The page before.
+        after: Option<PageId>,
+        /// As [`Call::base`].
+        base: String,
     },
 }
 
@@ -83,6 +92,16 @@ pub enum Operation {
         /// Days over which analytics reach back.
         analytics_days: u32,
     },
+    /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
+    Export,
+    /// `DELETE /account/data`, with the text that confirms it.
+    Erase(Option<String>),
+    /// The operator reads a page, or the account.
+    Inspect(Option<PageId>),
+    /// The operator suspends a page, or the account; and why.
+    Suspend(Option<PageId>, Option<String>),
+    /// The operator takes a suspension back.
+    Resume(Option<PageId>),
 }
 
 /// An `Idempotency-Key`, and what was sent under it.
@@ -135,9 +154,9 @@ impl Operation {
         body: Vec<u8>,
         plan: BiolinkPlan,
     ) -> Result<(Self, bool), Problem> {
-        let dry_run = match call.endpoint {
-            PagesEndpoint::List => false,
-            endpoint => read_dry_run(query, endpoint.is_write())?,
+        let (dry_run, confirmation) = match call.endpoint {
+            PagesEndpoint::List => (false, None),
+            endpoint => read_query(query, endpoint)?,
         };
         let body = String::from_utf8(body)
             .map_err(|_| Problem::new(Code::BodyMalformed, "the body is not UTF-8"))?;
@@ -145,6 +164,8 @@ impl Operation {
             (PagesEndpoint::List, _) => Self::List(ListQuery::read(query)?),
             (PagesEndpoint::Create, _) => Self::Create(body),
             (PagesEndpoint::Account, _) => Self::ReadAccount { plan, analytics_days: analytics_days(plan) },
+            (PagesEndpoint::Export, _) => Self::Export,
+            (PagesEndpoint::Erase, _) => Self::Erase(confirmation),
             (endpoint, PagesTarget::Page(id)) => Self::of_page(endpoint, id, body),
             (PagesEndpoint::Restore, PagesTarget::Revision(id, number)) => {
                 Self::Edit(id, PageEdit::Restore(number))
@@ -159,6 +180,30 @@ impl Operation {
             }
         };
         Ok((operation, dry_run))
+    }
+
+    /// Parses a call of the operator about a page, or about the account.
+    ///
+    /// # Errors
+    /// Returns `body-malformed` or `fields-invalid`.
+    pub fn administer(
+        endpoint: AdminEndpoint,
+        page: Option<PageId>,
+        query: Option<&str>,
+        body: &[u8],
+    ) -> Result<Self, Problem> {
+        check_no_query(query)?;
+        Ok(match endpoint {
+            AdminEndpoint::SuspendPage | AdminEndpoint::SuspendAccount => {
+                Self::Suspend(page, read_reason(body)?)
+            }
+            AdminEndpoint::RestorePage | AdminEndpoint::RestoreAccount => Self::Resume(page),
+            AdminEndpoint::ReadPage
+            | AdminEndpoint::ReadAccount
+            | AdminEndpoint::ReadDeniedHosts
+            | AdminEndpoint::ReplaceDeniedHosts
+            | AdminEndpoint::ListReports => Self::Inspect(page),
+        })
     }
 
     fn of_page(endpoint: PagesEndpoint, id: PageId, body: String) -> Self {
@@ -178,7 +223,9 @@ impl Operation {
             | PagesEndpoint::Restore
             | PagesEndpoint::PatchLink
             | PagesEndpoint::DeleteLink
-            | PagesEndpoint::Account => Self::Read(id),
+            | PagesEndpoint::Account
+            | PagesEndpoint::Export
+            | PagesEndpoint::Erase => Self::Read(id),
         }
     }
 
@@ -192,13 +239,32 @@ impl Operation {
             | Self::Create(_)
             | Self::Delete(_)
             | Self::Revisions(_)
-            | Self::ReadAccount { .. } => (None, None),
+            | Self::ReadAccount { .. }
+            | Self::Export
+            | Self::Erase(_)
+            | Self::Inspect(_)
+            | Self::Suspend(..)
+            | Self::Resume(_) => (None, None),
         }
     }
 
-    /// Returns true if the call counts against the hour.
+    /// Returns true if it brings content, which must not lead to denied hosts.
+    #[must_use]
+    pub const fn has_content(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Edit(..))
+    }
+
+    /// Returns true if the call counts against the hour. Erasure is a right, and the operator's calls
+    /// are not the account's.
     pub(super) const fn is_charged(&self) -> bool {
-        !matches!(self, Self::ReadAccount { .. })
+        !matches!(
+            self,
+            Self::ReadAccount { .. }
+                | Self::Erase(_)
+                | Self::Inspect(_)
+                | Self::Suspend(..)
+                | Self::Resume(_)
+        )
     }
 }
 
@@ -223,19 +289,30 @@ const fn analytics_days(plan: BiolinkPlan) -> u32 {
     }
 }
 
-/// Reads the query of an endpoint that takes `dry_run` at most.
-fn read_dry_run(query: Option<&str>, is_write: bool) -> Result<bool, Problem> {
-    let mut dry_run = false;
-    for (name, value) in parameters(query)? {
-        dry_run = match (name, &*value) {
-            ("dry_run", "true") if is_write => true,
-            ("dry_run", "false") if is_write => false,
-            ("dry_run", _) if is_write => return Err(invalid_query("dry_run must be true or false")),
-            _ if is_write => return Err(invalid_query("the query has a parameter other than dry_run")),
-            _ => return Err(invalid_query("the path takes no query")),
-        };
+/// Checks that a path which takes no query has none.
+///
+/// # Errors
+/// Returns `fields-invalid`.
+pub fn check_no_query(query: Option<&str>) -> Result<(), Problem> {
+    if parameters(query)?.is_empty() { Ok(()) } else { Err(invalid_query("the path takes no query")) }
+}
+
+/// Reads the query of an endpoint that takes `dry_run` and, for an erasure, `confirm`.
+fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<(bool, Option<String>), Problem> {
+    if !endpoint.is_write() {
+        return check_no_query(query).map(|()| (false, None));
     }
-    Ok(dry_run)
+    let (mut dry_run, mut confirmation) = (false, None);
+    for (name, value) in parameters(query)? {
+        match (name, &*value) {
+            ("dry_run", "true") => dry_run = true,
+            ("dry_run", "false") => dry_run = false,
+            ("dry_run", _) => return Err(invalid_query("dry_run must be true or false")),
+            ("confirm", _) if endpoint == PagesEndpoint::Erase => confirmation = Some(value.into_owned()),
+            _ => return Err(invalid_query("the query has a parameter other than dry_run")),
+        }
+    }
+    Ok((dry_run, confirmation))
 }
 
 fn hex(digest: &[u8]) -> String {

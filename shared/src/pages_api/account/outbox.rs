@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     key::KeyId,
-    page::Slug,
+    page::{PageId, Slug},
     pages_api::slug::{Owner, SlugMessage},
     time::UnixMillis,
 };
@@ -25,6 +25,13 @@ pub enum Task {
         account: KeyId,
         /// The slug.
         slug: Slug,
+    },
+    /// Store which account has a page, so that the operator finds it by its id.
+    Index {
+        /// The account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
     },
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
@@ -53,6 +60,11 @@ impl Outbox {
     /// Has the snapshot of a slug stored.
     pub(super) fn publish(&mut self, account: KeyId, slug: &Slug, now: UnixMillis) {
         self.add(Task::Snapshot { account, slug: slug.clone() }, now);
+    }
+
+    /// Has the account of a page stored, or removed if the page is no longer there.
+    pub(super) fn index(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
+        self.add(Task::Index { account, page }, now);
     }
 
     /// Frees a slug, which only its account may claim until then.

@@ -1,13 +1,15 @@
 //! Creating, changing and deleting a page.
 
-use super::{Account, Call, ClaimOutcome, Loaded, Unfinished, Write, check, shown};
+use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Unfinished, Write};
 use crate::{
+    key::KeyId,
     page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
     pages_api::{
         edit::{PageEdit, members},
         page::{Content, FormerSlug, PageMeta, PageStatus, REDIRECT_MS},
         problems::{account_unavailable, page_limit_reached, page_unknown, slug_taken},
         slug::Owner,
+        suspension::page_suspended,
     },
     policy::BIOLINK_PAGES,
     problem::{FieldError, Problem},
@@ -18,14 +20,27 @@ use crate::{
 /// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
 const RESERVED_MS: u64 = 30 * 86_400_000;
 
+/// Slugs of deleted pages that the account remembers.
+const MAX_FREED: usize = 100;
+
 type Outcome = Result<(Response, Vec<Write>), Unfinished>;
 
 impl Account {
-    pub(super) fn create(&mut self, call: &Call, body: &str, now: UnixMillis) -> Outcome {
+    pub(super) fn create(
+        &mut self,
+        call: &Call,
+        body: &str,
+        denied: &DeniedHosts,
+        now: UnixMillis,
+    ) -> Outcome {
         let mut ids = IdSource::new(call.seed);
         let id = PageId::at(call.at, ids.draw());
         let drawn_slug = random_slug(&ids.draw());
-        let input = Reader::new(None, ids).page(members(body)?)?;
+        let members = members(body)?;
+        let input = Reader::new(None, ids).with_faults(denied.faults(&members)).page(members)?;
+        if self.suspended.is_some() && input.status == Some(StatusChange::Publish) {
+            return Err(page_suspended().into());
+        }
         self.check_external_id(&input, None)?;
         let used = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
         if used >= BIOLINK_PAGES {
@@ -49,15 +64,17 @@ impl Account {
             created_at: now,
             updated_at: now,
             published_at: None,
+            suspended: None,
         };
         let (meta, content, writes) = changed(&meta, None, input, now);
-        let response = shown(if call.dry_run { 200 } else { 201 }, &meta, &content, &call.base);
+        let response = self.shown(if call.dry_run { 200 } else { 201 }, &meta, &content, &call.base);
         let path = format!("/pages/{id}");
         let response = if call.dry_run { response } else { response.with_headers([("location", path)]) };
         if !call.dry_run {
             self.forget_former(&meta.slug);
             self.outbox.keep(call.claim_number());
             self.outbox.publish(call.account, &meta.slug, now);
+            self.outbox.index(call.account, id, now);
             self.pages.push(meta);
             return Ok((response, writes));
         }
@@ -70,13 +87,17 @@ impl Account {
         id: &PageId,
         edit: &PageEdit,
         loaded: Loaded,
+        denied: &DeniedHosts,
         now: UnixMillis,
     ) -> Outcome {
         let (meta, content) = self.page(id, loaded.content)?;
-        check(call, meta)?;
-        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed))?;
+        self.check(call, meta)?;
+        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed), denied)?;
         self.check_external_id(&input, Some(*id))?;
         let slug = input.slug.clone().filter(|slug| *slug != meta.slug);
+        if self.is_suspended(meta) && (slug.is_some() || input.status == Some(StatusChange::Publish)) {
+            return Err(page_suspended().into());
+        }
         let mut meta = meta.clone();
         let (former, former_claim) = (meta.slug.clone(), meta.claim);
         if let Some(slug) = slug.clone() {
@@ -89,7 +110,7 @@ impl Account {
             meta.claim = call.claim_number();
         }
         let (meta, content, writes) = changed(&meta, Some(&content), input, now);
-        let response = shown(200, &meta, &content, &call.base);
+        let response = self.shown(200, &meta, &content, &call.base);
         if call.dry_run {
             return Ok((response, Vec::new()));
         }
@@ -115,19 +136,32 @@ impl Account {
         now: UnixMillis,
     ) -> Result<(Response, Vec<Write>), Problem> {
         let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
-        check(call, meta)?;
+        self.check(call, meta)?;
+        if self.is_suspended(meta) {
+            return Err(page_suspended());
+        }
         let response = Response::no_content();
         if call.dry_run {
             return Ok((response, Vec::new()));
         }
-        let owner = Owner { account: call.account, page: *id };
         let meta = meta.clone();
-        self.pages.retain(|page| page.id != *id);
-        self.outbox.release(&meta.slug, owner, meta.claim, now.plus(RESERVED_MS), now);
-        for slug in [&meta.slug].into_iter().chain(meta.former_slugs.iter().map(|former| &former.slug)) {
-            self.outbox.publish(call.account, slug, now);
-        }
+        self.remove(call.account, meta, now);
         Ok((response, vec![Write::KeepRevisions(*id, Vec::new())]))
+    }
+
+    /// Takes a page out of the account, and tells everyone who has to know.
+    pub(super) fn remove(&mut self, account: KeyId, meta: PageMeta, now: UnixMillis) {
+        let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
+        self.pages.retain(|page| page.id != meta.id);
+        self.outbox.index(account, meta.id, now);
+        self.outbox.release(&meta.slug, owner, meta.claim, until, now);
+        let slugs = meta.former_slugs.into_iter().map(|former| former.slug).chain([meta.slug]);
+        for slug in slugs {
+            self.outbox.publish(account, &slug, now);
+            self.freed.push(FormerSlug { slug, until });
+        }
+        let surplus = self.freed.len().saturating_sub(MAX_FREED);
+        self.freed.drain(..surplus);
     }
 
     /// Checks that the page may have the slug by this call's claim.
@@ -147,6 +181,7 @@ impl Account {
 
     /// No page redirects from a slug that another has now.
     fn forget_former(&mut self, slug: &Slug) {
+        self.freed.retain(|freed| freed.slug != *slug);
         for page in &mut self.pages {
             page.former_slugs.retain(|former| former.slug != *slug);
         }

@@ -115,6 +115,12 @@ impl Code {
                 "The account has all the pages it may have",
                 "An account has at most 25 pages. Delete one, or change one.",
             ),
+            Self::PageSuspended => entry(
+                "page-suspended",
+                403,
+                "The page or its account is suspended",
+                "The operator has suspended the page or the whole account, and visitors get 410. Its owner can read and edit it, but not publish, rename or delete it. Ask the operator of the service.",
+            ),
             Self::RouteUnknown => entry(
                 "route-unknown",
                 404,

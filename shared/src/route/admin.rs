@@ -1,0 +1,153 @@
+//! The routes of the operator of bio-link pages.
+
+use crate::{
+    key::KeyId,
+    method::Method,
+    page::{PageId, Slug},
+};
+
+/// A call of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminCall<'a> {
+    /// What is called.
+    pub endpoint: AdminEndpoint,
+    /// What it is called for.
+    pub target: AdminTarget<'a>,
+}
+
+/// What a path of the operator names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminTarget<'a> {
+    /// All pages.
+    Service,
+    /// A page.
+    Page(PageId),
+    /// The page that has this slug, or had it last, as it was written.
+    Slug(&'a str),
+    /// The account of this key.
+    Account(KeyId),
+}
+
+/// One method on one path template of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`method` and `path` say what each one is")]
+pub enum AdminEndpoint {
+    ReadPage,
+    SuspendPage,
+    RestorePage,
+    ReadAccount,
+    SuspendAccount,
+    RestoreAccount,
+    ReadDeniedHosts,
+    ReplaceDeniedHosts,
+    ListReports,
+}
+
+impl AdminEndpoint {
+    /// Every endpoint once.
+    pub const ALL: [Self; 9] = [
+        Self::ReadPage,
+        Self::SuspendPage,
+        Self::RestorePage,
+        Self::ReadAccount,
+        Self::SuspendAccount,
+        Self::RestoreAccount,
+        Self::ReadDeniedHosts,
+        Self::ReplaceDeniedHosts,
+        Self::ListReports,
+    ];
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::ReadPage | Self::ReadAccount | Self::ReadDeniedHosts | Self::ListReports => Method::Get,
+            Self::SuspendPage | Self::RestorePage | Self::SuspendAccount | Self::RestoreAccount => {
+                Method::Post
+            }
+            Self::ReplaceDeniedHosts => Method::Put,
+        }
+    }
+
+    /// Returns the path, with parameters in braces. A slug may stand for the page's id.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::ReadPage => "/admin/pages/{page_id}",
+            Self::SuspendPage => "/admin/pages/{page_id}/suspend",
+            Self::RestorePage => "/admin/pages/{page_id}/restore",
+            Self::ReadAccount => "/admin/accounts/{id}",
+            Self::SuspendAccount => "/admin/accounts/{id}/suspend",
+            Self::RestoreAccount => "/admin/accounts/{id}/restore",
+            Self::ReadDeniedHosts | Self::ReplaceDeniedHosts => "/admin/denied-hosts",
+            Self::ListReports => "/admin/reports",
+        }
+    }
+
+    /// Returns true if a call has a body.
+    #[must_use]
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::SuspendPage | Self::SuspendAccount | Self::ReplaceDeniedHosts)
+    }
+}
+
+/// A path of the operator: what it names, and the endpoints there.
+#[derive(Clone, Copy)]
+pub(super) struct AdminPlace<'a> {
+    target: AdminTarget<'a>,
+    endpoints: &'static [AdminEndpoint],
+    methods: &'static [Method],
+}
+
+impl<'a> AdminPlace<'a> {
+    /// Parses the segments after `/admin`; `None` for a path that is not known.
+    pub(super) fn parse(segments: [Option<&'a str>; 4]) -> Option<Self> {
+        use AdminEndpoint as E;
+        let [Some(first), second, action, None] = segments else { return None };
+        let (target, actions): (_, [&'static [E]; 3]) = match (first, second) {
+            ("pages", Some(name)) => (page(name)?, [&[E::ReadPage], &[E::SuspendPage], &[E::RestorePage]]),
+            ("accounts", Some(id)) => (
+                AdminTarget::Account(KeyId::parse(id)?),
+                [&[E::ReadAccount], &[E::SuspendAccount], &[E::RestoreAccount]],
+            ),
+            ("denied-hosts", None) => {
+                let endpoints = &[E::ReadDeniedHosts, E::ReplaceDeniedHosts];
+                return Some(Self {
+                    target: AdminTarget::Service,
+                    endpoints,
+                    methods: &[Method::Get, Method::Put],
+                });
+            }
+            ("reports", None) => {
+                let (target, endpoints) = (AdminTarget::Service, &[E::ListReports]);
+                return Some(Self { target, endpoints, methods: &[Method::Get] });
+            }
+            _ => return None,
+        };
+        let [read, suspend, restore] = actions;
+        let (endpoints, methods): (_, &[Method]) = match action {
+            None => (read, &[Method::Get]),
+            Some("suspend") => (suspend, &[Method::Post]),
+            Some("restore") => (restore, &[Method::Post]),
+            Some(_) => return None,
+        };
+        Some(Self { target, endpoints, methods })
+    }
+
+    pub(super) const fn methods(self) -> &'static [Method] {
+        self.methods
+    }
+
+    /// Returns the call of a method on the path.
+    pub(super) fn call(self, method: Method) -> Option<AdminCall<'a>> {
+        let endpoint = self.endpoints.iter().copied().find(|endpoint| endpoint.method() == method)?;
+        Some(AdminCall { endpoint, target: self.target })
+    }
+}
+
+fn page(name: &str) -> Option<AdminTarget<'_>> {
+    match PageId::parse(name) {
+        Some(id) => Some(AdminTarget::Page(id)),
+        None => Slug::parse(name).is_ok().then_some(AdminTarget::Slug(name)),
+    }
+}
