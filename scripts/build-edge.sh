@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the worker: edge-worker/build/index.js and index_bg.wasm. wrangler calls this too (wrangler.toml, [build]).
-# cargo decides whether anything has changed; wasm-bindgen, wasm-opt and esbuild run only if its product has.
+# cargo decides whether anything has changed; wasm-bindgen, wasm-opt, esbuild and wasm-names.mjs run only if its product has.
 set -euo pipefail
 here=$(dirname "$0")
 source "$here/lib.sh"
@@ -39,8 +39,11 @@ discard_what_another_std_built() {
 }
 
 compile() { cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown; }
-package() { "$TOOLS/bin/worker-build" --profile "$PROFILE" --locked; }
-fingerprint() { sha256sum "$LIBRARY" Cargo.toml "$here/build-edge.sh" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
+package() {
+  "$TOOLS/bin/worker-build" --profile "$PROFILE" --locked
+  node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
+}
+fingerprint() { sha256sum "$LIBRARY" Cargo.toml "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
 
 here=$(cd "$here" && pwd)
 cd "$ROOT/edge-worker"
