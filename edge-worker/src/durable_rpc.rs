@@ -1,5 +1,6 @@
 //! Requests to Durable Objects: a JSON message out, a JSON text back.
 
+use shared::json::JsonError;
 use worker::{ObjectNamespace, Stub, js_sys::Reflect, web_sys};
 
 use crate::promise;
@@ -17,8 +18,10 @@ pub(crate) enum RpcError {
     Status(u16),
     #[error("no response within {ms} ms")]
     TimedOut { ms: u64 },
-    #[error("invalid message: {0}")]
+    #[error("the message cannot be written: {0}")]
     Message(#[from] serde_json::Error),
+    #[error("the response cannot be read: {0}")]
+    Response(#[from] JsonError),
     #[error("the response does not match the request")]
     UnexpectedReply,
 }

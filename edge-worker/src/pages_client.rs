@@ -1,6 +1,7 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
 use shared::{
+    json,
     key::KeyId,
     page::{PageId, Slug},
     pages_api::{
@@ -33,7 +34,7 @@ pub(crate) async fn call(
     message: &AccountMessage,
 ) -> Result<Reply, Problem> {
     let reply = account_call(&context.bindings.accounts, account, message).await;
-    let reply = reply.and_then(|reply| Ok(serde_json::from_str(&reply)?));
+    let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
     reply.map_err(|error| unavailable("account call failed", &error, context))
 }
 
@@ -47,7 +48,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
         let Some(owner) = locate(context, slug).await? else { return Ok(None) };
         let message = AccountMessage::Serve { account: owner.account, slug: slug.clone() };
         let snapshot = account_call(&context.bindings.accounts, owner.account, &message).await?;
-        Ok(serde_json::from_str(&snapshot)?)
+        Ok(json::from_str(&snapshot)?)
     };
     found.await.map_err(|error| unavailable("page lookup failed", &error, context))
 }
@@ -106,7 +107,7 @@ pub(crate) async fn slug_call(
 ) -> Result<SlugReply, RpcError> {
     let message = serde_json::to_string(&message)?;
     let reply = durable_rpc::call(slugs, slug.as_str(), &message);
-    Ok(serde_json::from_str(&durable_rpc::timeout(SLUG_TIMEOUT_MS, reply).await?)?)
+    Ok(json::from_str(&durable_rpc::timeout(SLUG_TIMEOUT_MS, reply).await?)?)
 }
 
 async fn account_call(

@@ -48,7 +48,10 @@ impl Fields {
     /// Returns `body-malformed` if it is not, or when it has a member twice: two readers could pick
     /// different ones.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
-        match serde_json::from_slice(body) {
+        let Ok(body) = std::str::from_utf8(body) else {
+            return Err(Problem::new(Code::BodyMalformed, "the body is not UTF-8"));
+        };
+        match serde_json::from_str(body) {
             Ok(UniqueMembers(members)) => Ok(Self::of(members)),
             Err(error) => Err(Problem::new(
                 Code::BodyMalformed,

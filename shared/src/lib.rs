@@ -21,6 +21,7 @@ mod fields;
 pub mod grant;
 pub mod headers;
 pub mod idempotency;
+pub mod json;
 pub mod key;
 pub mod keys_api;
 pub mod lease_cache;

@@ -25,7 +25,10 @@ use worker::{
     durable_object, wasm_bindgen,
 };
 
-use super::sql::{integer, number, rows, text};
+use super::{
+    json::parse,
+    sql::{integer, number, rows, text},
+};
 use crate::{bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call};
 
 /// The steps that lead from an empty store to the one of this version. A step is never changed once
@@ -73,7 +76,7 @@ impl DurableObject for Account {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = serde_json::from_str(&request.text().await?)?;
+        let message = parse(&request.text().await?)?;
         let handled = match message {
             AccountMessage::Call(call) => self.call(call).await,
             AccountMessage::Serve { account, slug } => self.serve(account, &slug),
@@ -286,7 +289,7 @@ impl Account {
             self.sql.exec(MIGRATE, vec![integer(number)?])?;
         }
         match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
-            Some(stored) => Ok(serde_json::from_str(stored)?),
+            Some(stored) => parse(stored),
             None => Ok(State::default()),
         }
     }
@@ -294,12 +297,12 @@ impl Account {
     fn content(&self, page: PageId, number: u64) -> Result<Option<Content>> {
         let key = vec![page.to_string().into(), integer(number)?];
         let found = rows(&self.sql, REVISION, key, text)?;
-        Ok(found.first().map(|stored| serde_json::from_str(stored)).transpose()?)
+        found.first().map(|stored| parse(stored)).transpose()
     }
 
     fn reply(&self, name: &str) -> Result<Option<StoredReply>> {
         let found = rows(&self.sql, REPLY, vec![name.into()], text)?;
-        Ok(found.first().map(|stored| serde_json::from_str(stored)).transpose()?)
+        found.first().map(|stored| parse(stored)).transpose()
     }
 
     fn write(&self, write: &Write) -> Result<()> {

@@ -14,7 +14,10 @@ use worker::{
     durable_object, wasm_bindgen,
 };
 
-use super::sql::{integer, number, rows};
+use super::{
+    json::parse,
+    sql::{integer, number, rows},
+};
 use crate::{clock, log};
 
 /// The feed's start time identifies it: a cursor of a feed that was lost is not valid in a new one.
@@ -46,7 +49,7 @@ impl DurableObject for KeyChanges {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = serde_json::from_str(&request.text().await?)?;
+        let message = parse(&request.text().await?)?;
         match self.handle(message) {
             Ok(reply) => Response::ok(reply),
             Err(error) => {

@@ -17,6 +17,7 @@ use worker::{
     wasm_bindgen,
 };
 
+use super::json::parse;
 use crate::{bindings, clock, key_change_feed, key_store, log};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
@@ -62,7 +63,7 @@ impl DurableObject for Meter {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = serde_json::from_str(&request.text().await?)?;
+        let message = parse(&request.text().await?)?;
         match self.step(message) {
             Ok(reply) => {
                 self.arm().await?;
@@ -162,7 +163,7 @@ impl Meter {
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;
         match rows.into_iter().flatten().next() {
             None => Ok(State::default()),
-            Some(worker::SqlStorageValue::String(text)) => Ok(serde_json::from_str(&text)?),
+            Some(worker::SqlStorageValue::String(text)) => parse(&text),
             Some(_) => Err("the stored state is not text".into()),
         }
     }

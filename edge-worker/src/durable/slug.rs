@@ -8,7 +8,10 @@ use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State, durable_object, wasm_bindgen,
 };
 
-use super::sql::{rows, text};
+use super::{
+    json::parse,
+    sql::{rows, text},
+};
 use crate::{clock, log};
 
 const CREATED: &str = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'state'";
@@ -31,7 +34,7 @@ impl DurableObject for Slug {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = serde_json::from_str(&request.text().await?)?;
+        let message = parse(&request.text().await?)?;
         match self.step(message) {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
@@ -67,7 +70,7 @@ impl Slug {
             return Ok(SlugState::default());
         }
         match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
-            Some(stored) => Ok(serde_json::from_str(stored)?),
+            Some(stored) => parse(stored),
             None => Ok(SlugState::default()),
         }
     }

@@ -4,6 +4,7 @@ use std::{pin::pin, time::Duration};
 
 use futures_util::future::{Either, select};
 use shared::{
+    json,
     lease_cache::METER_TIMEOUT_MS,
     meter::{Message, Reply},
     problem::{Code, Problem},
@@ -56,7 +57,7 @@ pub(super) async fn call(
 /// If the request fails.
 pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
     let reply = durable_rpc::call(meter, name, &serde_json::to_string(message)?).await?;
-    Ok(serde_json::from_str(&reply)?)
+    Ok(json::from_str(&reply)?)
 }
 
 /// Logs a failed call, or a reply that belongs to another message.

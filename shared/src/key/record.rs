@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
+    json,
     key::{KeyError, KeyId, SecretHash, VerifiedKey},
     policy::{LimitOverrides, Policy},
     tier::Tier,
@@ -21,7 +22,7 @@ pub struct KeyHolder {
 
 /// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", tag = "state")]
+#[serde(rename_all = "lowercase", tag = "state", try_from = "StoredStatus")]
 pub enum KeyStatus {
     /// It may.
     Active,
@@ -32,6 +33,37 @@ pub enum KeyStatus {
         /// The moment of revocation.
         at: UnixMillis,
     },
+}
+
+/// A status as it is stored. serde's own reader of a tagged enum buffers each of its fields.
+#[derive(Deserialize)]
+struct StoredStatus {
+    state: StoredState,
+    #[serde(default)]
+    at: Option<UnixMillis>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StoredState {
+    Active,
+    Disabled,
+    Revoked,
+}
+
+impl TryFrom<StoredStatus> for KeyStatus {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredStatus) -> Result<Self, Self::Error> {
+        match stored.state {
+            StoredState::Active => Ok(Self::Active),
+            StoredState::Disabled => Ok(Self::Disabled),
+            StoredState::Revoked => {
+                let at = stored.at.ok_or("the moment of revocation is missing")?;
+                Ok(Self::Revoked { at })
+            }
+        }
+    }
 }
 
 impl KeyStatus {
@@ -106,12 +138,10 @@ pub struct KeyRecord {
 /// An error of a stored text that is not a key record. It names the place and never quotes the
 /// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("stored key record cannot be read: line {line} column {column}")]
+#[error("stored key record cannot be read beyond byte {position}")]
 pub struct RecordError {
-    /// Line of the text, from 1.
-    pub line: usize,
-    /// Column of the line, from 1.
-    pub column: usize,
+    /// The number of bytes that were read.
+    pub position: usize,
 }
 
 impl KeyRecord {
@@ -140,7 +170,7 @@ impl KeyRecord {
     /// # Errors
     /// Returns an error if the text is not one.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
-        serde_json::from_str(text).map_err(|error| RecordError { line: error.line(), column: error.column() })
+        json::from_str(text).map_err(|error| RecordError { position: error.position() })
     }
 
     /// Returns the record as it is stored.

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::{
     fields::{Fields, TypeError, text},
+    json,
     key::{BiolinkPlan, KeyHolder, KeyId},
     policy::LimitOverrides,
     tier::Tier,
@@ -123,7 +124,7 @@ pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis,
 }
 
 pub(super) fn parse_plan(value: &Value) -> Result<BiolinkPlan, ValueError> {
-    serde_json::from_value(value.clone()).or(Err(ValueError::NotAPlan))
+    value.as_str().and_then(|name| json::variant(name).ok()).ok_or(ValueError::NotAPlan)
 }
 
 pub(super) fn parse_key_id(value: &Value) -> Result<KeyId, ValueError> {

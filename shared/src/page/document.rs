@@ -106,7 +106,7 @@ pub enum Subject {
 
 /// A question that a visitor confirms first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
+#[serde(rename_all = "snake_case", tag = "kind", try_from = "StoredGate")]
 pub enum Gate {
     /// The visitor is at least this old.
     Age {
@@ -115,6 +115,32 @@ pub enum Gate {
     },
     /// The visitor wants to see sensitive content.
     Sensitive,
+}
+
+/// A gate as it is stored. serde's own reader of a tagged enum buffers each of its fields.
+#[derive(Deserialize)]
+struct StoredGate {
+    kind: GateKind,
+    #[serde(default)]
+    min: Option<u8>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum GateKind {
+    Age,
+    Sensitive,
+}
+
+impl TryFrom<StoredGate> for Gate {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredGate) -> Result<Self, Self::Error> {
+        match stored.kind {
+            GateKind::Age => Ok(Self::Age { min: stored.min.ok_or("the age is missing")? }),
+            GateKind::Sensitive => Ok(Self::Sensitive),
+        }
+    }
 }
 
 impl Default for Locale {

@@ -231,15 +231,16 @@ fn parse_metadata(value: &Value) -> Result<BTreeMap<String, String>, InvalidValu
     if members.len() > MAX_METADATA {
         return Err(format!("has {} members; at most {MAX_METADATA} are allowed", members.len()).into());
     }
-    let read = |(name, value): (&String, &Value)| {
+    let mut metadata = BTreeMap::new();
+    for (name, value) in members {
         if !(1..=40).contains(&name.chars().count()) {
             return Err("must have names of 1 to 40 characters".into());
         }
         let shown: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let text = plain_text(value, 0, 500).map_err(|error| format!("`{shown}` {error}"))?;
-        Ok((name.clone(), text))
-    };
-    members.iter().map(read).collect()
+        metadata.insert(name.clone(), text);
+    }
+    Ok(metadata)
 }
 
 #[cfg(test)]

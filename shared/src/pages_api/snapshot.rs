@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    json,
     key::KeyId,
     page::{PageDocument, PageId, Slug},
     time::UnixMillis,
@@ -90,7 +91,7 @@ impl Snapshot {
     /// knows it.
     #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        json::from_str(text).ok()
     }
 
     /// Returns the snapshot as it is stored.

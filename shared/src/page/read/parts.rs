@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     fields::{Fields, TypeError, text},
+    json,
     page::{
         LinkId, ProductId, WebUrl,
         document::{Color, Gate, Image, Link, LinkType, Palette, Price, Product, Rel, Seo, Social, Theme},
@@ -220,11 +221,14 @@ pub(super) fn boolean(value: &Value) -> Result<bool, InvalidValue> {
 /// # Errors
 /// Returns the names that there are.
 pub(super) fn name_of<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidValue> {
-    text(value)?;
-    serde_json::from_value(value.clone()).map_err(|fault| {
-        // serde names what is expected: "unknown variant `x`, expected one of `a`, `b`"
-        let fault = fault.to_string();
-        let names = fault.split_once("expected ").map_or("another name", |(_, names)| names);
-        format!("must be {}", names.replace('`', "")).into()
-    })
+    json::variant(text(value)?).map_err(unknown_name)
+}
+
+/// Not generic, so that the worker has it once.
+fn unknown_name(names: &[&str]) -> InvalidValue {
+    match names {
+        [one] => format!("must be {one}").into(),
+        [one, other] => format!("must be {one} or {other}").into(),
+        names => format!("must be one of {}", names.join(", ")).into(),
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
+    json,
     key::BiolinkPlan,
     page::LinkId,
     pages_api::{
@@ -95,7 +96,7 @@ impl World {
         }
         let stored = serde_json::to_string(account).unwrap();
         let busy = std::mem::take(&mut account.busy);
-        *account = serde_json::from_str(&stored).unwrap();
+        *account = json::from_str(&stored).unwrap();
         account.busy = busy;
         step
     }
@@ -496,7 +497,7 @@ fn lists_are_filtered_and_paged_newest_first() {
 #[test]
 fn account_of_an_earlier_version_is_read() {
     for stored in ["{}", r#"{"pages":[]}"#, r#"{"pages":[],"calls":[],"outbox":[],"later":1}"#] {
-        assert_eq!(serde_json::from_str::<Account>(stored).unwrap(), Account::default(), "{stored}");
+        assert_eq!(json::from_str::<Account>(stored).unwrap(), Account::default(), "{stored}");
     }
 }
 
