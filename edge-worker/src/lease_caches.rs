@@ -3,7 +3,8 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, btree_map},
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, btree_map},
 };
 
 use shared::{
@@ -104,11 +105,12 @@ impl CacheTable {
         if self.0.len() < MAX_CACHES {
             return;
         }
-        let mut ages: Vec<_> =
-            self.0.iter().map(|(key, entry)| (!entry.cache.is_idle(), entry.used_at, *key)).collect();
-        ages.sort_unstable();
-        for (_, _, key) in ages.into_iter().take(MAX_CACHES / 2) {
-            self.0.remove(&key);
+        let age = |(key, entry): (&KeyId, &Entry)| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
+        let mut ages: BinaryHeap<_> = self.0.iter().map(age).collect();
+        for _ in 0..MAX_CACHES / 2 {
+            if let Some(Reverse((_, _, key))) = ages.pop() {
+                self.0.remove(&key);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ mod code;
 
 use std::{borrow::Cow, io::Write as _};
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use thiserror::Error;
 
 pub use code::Code;
@@ -76,12 +76,9 @@ impl Problem {
                 format!("{} fields of the body are not acceptable; `errors` names each", several.len())
             }
         };
-        let errors = errors.iter().map(|error| {
-            Value::from(Map::from_iter([
-                ("pointer".to_owned(), Value::from(error.pointer.as_str())),
-                ("detail".to_owned(), Value::from(error.detail.as_str())),
-            ]))
-        });
+        let errors = errors
+            .iter()
+            .map(|error| json!({ "pointer": error.pointer.as_str(), "detail": error.detail.as_str() }));
         Self::new(Code::FieldsInvalid, detail).with_member("errors", errors.collect::<Value>())
     }
 

@@ -1,7 +1,7 @@
 //! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names
 //! every table that has to learn of it.
 
-use std::fmt;
+use std::{cmp::Reverse, collections::BinaryHeap, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -148,10 +148,9 @@ impl Tool {
     #[must_use]
     pub fn nearest(segment: &str) -> Vec<Self> {
         let lower: String = segment.chars().take(32).flat_map(char::to_lowercase).collect();
-        let mut ranked: Vec<(usize, Self)> =
-            Self::ALL.into_iter().map(|tool| (edit_distance(&lower, tool.as_str()), tool)).collect();
-        ranked.sort_unstable();
-        ranked.into_iter().take(3).map(|(_, tool)| tool).collect()
+        let rank = |tool: Self| (edit_distance(&lower, tool.as_str()), tool);
+        let mut ranked: BinaryHeap<_> = Self::ALL.into_iter().map(|tool| Reverse(rank(tool))).collect();
+        std::iter::from_fn(|| ranked.pop()).take(3).map(|Reverse((_, tool))| tool).collect()
     }
 }
 

@@ -43,5 +43,8 @@ impl Tally {
 /// whole state unreadable.
 fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u32>, D::Error> {
     let named = BTreeMap::<String, u32>::deserialize(stored)?;
-    Ok(named.into_iter().filter_map(|(name, calls)| Tool::parse(&name).map(|tool| (tool, calls))).collect())
+    // Not collected: that sorts, with a copy of the sort for this type.
+    let mut known = BTreeMap::new();
+    known.extend(named.into_iter().filter_map(|(name, calls)| Some((Tool::parse(&name)?, calls))));
+    Ok(known)
 }

@@ -44,8 +44,9 @@ impl Reachability {
     #[must_use]
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
         let avoids = |seen: &LastSeen| matches!(seen, LastSeen::Unreached(at) if now.since(*at) < AVOID_MS);
-        let mut order: Vec<usize> = (0..origins.all().len()).collect();
-        order.sort_by_key(|index| self.0.iter().any(|(other, seen)| other == index && avoids(seen)));
+        let is_avoided = |index: &usize| self.0.iter().any(|(other, seen)| other == index && avoids(seen));
+        let (avoided, mut order): (Vec<usize>, Vec<usize>) = (0..origins.all().len()).partition(is_avoided);
+        order.extend(avoided);
         if let &[only] = order.as_slice() {
             order.push(only);
         }

@@ -51,6 +51,7 @@ use crate::{
 /// The state of one account, stored as one JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
+    /// In the order of the ids: the oldest first.
     #[serde(default)]
     pages: Vec<PageMeta>,
     /// Slugs of deleted pages, while they are reserved.

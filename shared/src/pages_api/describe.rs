@@ -12,24 +12,25 @@ pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<St
     let former =
         |former: &super::page::FormerSlug| json!({ "slug": former.slug, "until": moment(former.until) });
     let address = format!("{base}/{}", meta.slug);
-    Map::from_iter([
-        ("id".to_owned(), json!(meta.id)),
-        ("object".to_owned(), "page".into()),
-        ("external_id".to_owned(), json!(meta.external_id)),
-        ("status".to_owned(), meta.status.as_str().into()),
-        ("suspended".to_owned(), is_suspended.into()),
-        ("slug".to_owned(), json!(meta.slug)),
-        ("former_slugs".to_owned(), meta.former_slugs.iter().map(former).collect()),
-        ("title".to_owned(), meta.title.as_str().into()),
-        ("tags".to_owned(), json!(meta.tags)),
-        ("revision".to_owned(), meta.revision.into()),
-        ("published_revision".to_owned(), json!(meta.published_revision)),
-        ("has_unpublished_changes".to_owned(), meta.has_unpublished_changes().into()),
-        ("urls".to_owned(), json!({ "public": address })),
-        ("created_at".to_owned(), moment(meta.created_at).into()),
-        ("updated_at".to_owned(), moment(meta.updated_at).into()),
-        ("published_at".to_owned(), json!(meta.published_at.map(moment))),
-    ])
+    let mut members = Map::new();
+    let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    add("id", json!(meta.id));
+    add("object", "page".into());
+    add("external_id", json!(meta.external_id));
+    add("status", meta.status.as_str().into());
+    add("suspended", is_suspended.into());
+    add("slug", json!(meta.slug));
+    add("former_slugs", meta.former_slugs.iter().map(former).collect());
+    add("title", meta.title.as_str().into());
+    add("tags", json!(meta.tags));
+    add("revision", meta.revision.into());
+    add("published_revision", json!(meta.published_revision));
+    add("has_unpublished_changes", meta.has_unpublished_changes().into());
+    add("urls", json!({ "public": address }));
+    add("created_at", moment(meta.created_at).into());
+    add("updated_at", moment(meta.updated_at).into());
+    add("published_at", json!(meta.published_at.map(moment)));
+    members
 }
 
 /// Returns a page with its content.

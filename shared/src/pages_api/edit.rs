@@ -95,7 +95,8 @@ impl PageEdit {
             Self::OrderLinks(body) => {
                 let order = read_order(body, content)?;
                 with_links(meta, content, |links| {
-                    links.sort_by_key(|link| order.iter().position(|id| *id == link.id));
+                    let place = |id: &LinkId| links.iter().position(|link| link.id == *id);
+                    *links = order.iter().filter_map(place).filter_map(|at| links.get(at).cloned()).collect();
                     Ok(())
                 })
             }

@@ -60,10 +60,10 @@ impl ListQuery {
         Ok(list)
     }
 
-    /// Returns the pages that are asked for, in JSON. `is_suspended` is true if the account is.
+    /// Returns the pages that are asked for, in JSON. `pages` is in the order of the ids.
+    /// `is_suspended` is true if the account is.
     pub(super) fn answer(&self, pages: &[PageMeta], is_suspended: bool, base: &str) -> Value {
-        let mut found: Vec<_> = pages.iter().filter(|page| self.matches(page)).collect();
-        found.sort_by_key(|page| std::cmp::Reverse(page.id));
+        let mut found: Vec<_> = pages.iter().rev().filter(|page| self.matches(page)).collect();
         let total = found.len();
         found.retain(|page| self.after.is_none_or(|after| page.id < after));
         let more = found.len() > self.limit;

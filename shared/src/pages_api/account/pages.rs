@@ -75,7 +75,8 @@ impl Account {
             self.outbox.keep(call.claim_number());
             self.outbox.publish(call.account, &meta.slug, now);
             self.outbox.index(call.account, id, now);
-            self.pages.push(meta);
+            let place = self.pages.partition_point(|page| page.id < meta.id);
+            self.pages.insert(place, meta);
             return Ok((response, writes));
         }
         Ok((response, Vec::new()))
