@@ -93,7 +93,7 @@ pub(crate) async fn export(
     base: &str,
 ) -> Result<Option<(PageId, String)>, RpcError> {
     let message = AccountMessage::Export { after, base: base.to_owned() };
-    Ok(serde_json::from_str(&account_call(accounts, account, &message).await?)?)
+    Ok(json::from_str(&account_call(accounts, account, &message).await?)?)
 }
 
 /// Sends a message to a slug.

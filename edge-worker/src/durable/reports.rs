@@ -11,7 +11,10 @@ use worker::{
     wasm_bindgen,
 };
 
-use super::sql::{integer, rows, text};
+use super::{
+    json::parse,
+    sql::{integer, rows, text},
+};
 use crate::{clock, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
@@ -43,7 +46,7 @@ impl DurableObject for Reports {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = serde_json::from_str(&request.text().await?)?;
+        let message = parse(&request.text().await?)?;
         match self.handle(message) {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
