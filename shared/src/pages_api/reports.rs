@@ -156,3 +156,40 @@ pub fn reports_exceeded() -> Problem {
     let detail = "this page was reported several times from your network today; the reports are kept";
     Problem::new(Code::TooManyRequests, detail).retry_after(REPORT_WINDOW_MS / 1_000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<ReportsQuery, Problem> {
+        ReportsQuery::read(Some(query))
+    }
+
+    #[test]
+    fn list_is_asked_for_by_cursor_limit_and_page() {
+        let page = PageId::new([1; 12]);
+        let asked = read(&format!("limit=7&cursor=42&page={page}")).unwrap().message();
+        assert_eq!(asked, ReportsMessage::List { page: Some(page), before: Some(42), limit: 8 });
+        let all = ReportsMessage::List { page: None, before: None, limit: 51 };
+        assert_eq!(ReportsQuery::read(None).unwrap().message(), all);
+        assert_eq!(read("cursor=").unwrap().message(), all);
+        for query in
+            ["limit=0", "limit=101", "cursor=x", "cursor=-1", "cursor=9007199254740992", "page=ada", "q=a"]
+        {
+            assert_eq!(read(query).unwrap_err().code(), Code::FieldsInvalid, "{query}");
+        }
+    }
+
+    #[test]
+    fn cursor_is_given_while_there_is_more() {
+        let query = read("limit=2").unwrap();
+        let body = |reply: &str| query.response(reply).map(|response| response.body);
+        let more = body(r#"[{"id":9},{"id":7},{"id":3}]"#).unwrap();
+        assert_eq!(more, r#"{"cursor":"7","reports":[{"id":9},{"id":7}]}"#);
+        assert_eq!(
+            body(r#"[{"id":9},{"id":7}]"#).unwrap(),
+            r#"{"cursor":null,"reports":[{"id":9},{"id":7}]}"#
+        );
+        assert!(body("{").is_err());
+    }
+}

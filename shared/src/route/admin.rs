@@ -151,3 +151,37 @@ fn page(name: &str) -> Option<AdminTarget<'_>> {
         None => Slug::parse(name).is_ok().then_some(AdminTarget::Slug(name)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{problem::Code, route::Route};
+
+    fn target(path: &str) -> Result<AdminTarget<'_>, Code> {
+        match Route::parse("GET", path) {
+            Ok(Route::Admin(call)) => Ok(call.target),
+            Ok(other) => panic!("{other:?}"),
+            Err(problem) => Err(problem.code()),
+        }
+    }
+
+    #[test]
+    fn page_is_named_by_id_or_slug() {
+        let id = PageId::new([1; 12]);
+        let path = format!("/admin/pages/{id}");
+        assert_eq!(target(&path), Ok(AdminTarget::Page(id)));
+        assert_eq!(target("/admin/pages/Ada"), Ok(AdminTarget::Slug("Ada")));
+        for path in [
+            "/admin",
+            "/admin/pages",
+            "/admin/pages/ab",
+            "/admin/pages/ada/delete",
+            "/admin/pages/ada/suspend/now",
+            "/admin/accounts/ada",
+            "/admin/denied-hosts/x",
+            "/admin/reports/7",
+        ] {
+            assert_eq!(target(path), Err(Code::RouteUnknown), "{path}");
+        }
+    }
+}
