@@ -1,0 +1,93 @@
+//! What calls compete for: slugs, versions and places.
+
+use super::*;
+
+#[test]
+fn slug_that_another_account_has_is_409_with_suggestions() {
+    let mut world = World::default();
+    world.create(1, ada());
+    let refused = world.create(2, ada());
+    assert_eq!((refused.status, &refused.body["code"]), (409, &json!("slug-taken")));
+    assert_eq!(refused.body["suggestions"], json!(["free-one"]));
+    assert_eq!(world.call(2, Operation::List(ListQuery::read(None).unwrap())).body["total"], 0);
+    let drawn = world.create(2, json!({"title": "Bob"}));
+    assert_eq!((drawn.status, drawn.body["slug"].as_str().map(str::len)), (201, Some(7)));
+}
+
+#[test]
+fn former_slug_redirects_for_ninety_days() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, json!({"title": "Ada", "slug": "ada", "status": "published"})));
+    world.edit(1, page, PageEdit::Patch(r#"{"slug":"lovelace"}"#.to_owned()));
+    world.deliver(1);
+    let new = Slug::parse("lovelace").unwrap();
+    assert_eq!(world.visit("ada"), Served::Moved(new.clone()));
+    assert!(matches!(world.visit("lovelace"), Served::Page { .. }));
+    world.now += 30 * 86_400_000;
+    assert_eq!(world.create(2, ada()).status, 409);
+    let back = world.edit(1, page, PageEdit::Patch(r#"{"slug":"ada"}"#.to_owned()));
+    assert_eq!((back.status, &back.body["former_slugs"][0]["slug"]), (200, &json!("lovelace")));
+    world.deliver(1);
+    assert!(matches!(world.visit("ada"), Served::Page { .. }));
+    assert_eq!(world.visit("lovelace"), Served::Moved(Slug::parse("ada").unwrap()));
+    world.now += 90 * 86_400_000;
+    assert_eq!(world.visit("lovelace"), Served::Unknown);
+    assert_eq!(world.create(2, json!({"title": "Bob", "slug": "lovelace"})).status, 201);
+    assert_eq!(world.create(3, ada()).status, 409, "the page has its first slug again, for good");
+}
+
+#[test]
+fn one_of_fifty_edits_with_one_etag_wins() {
+    let mut world = World::default();
+    let created = world.create(1, ada());
+    let page = page_id(&created);
+    let mut calls: Vec<_> = (0..50)
+        .map(|n| {
+            let body = json!({"title": format!("Ada {n}"), "slug": format!("ada-{n}")}).to_string();
+            let call = world.call_of(1, Operation::Edit(page, PageEdit::Replace(body)));
+            Call { if_match: created.etag.clone(), ..call }
+        })
+        .collect();
+    // All have their claim before the first is decided.
+    for call in &mut calls {
+        let Step::Claim { slug, owner, claim } = world.step(call) else { panic!() };
+        world.claim(call, slug, owner, claim);
+    }
+    let outcomes: Vec<_> = calls.into_iter().map(|call| world.run(call).status).collect();
+    assert_eq!(outcomes.iter().filter(|status| **status == 200).count(), 1);
+    assert_eq!(outcomes.iter().filter(|status| **status == 412).count(), 49);
+    world.deliver(1);
+    let owned = world.slugs.values().filter(|slug| matches!(slug, SlugState::Owned { .. })).count();
+    assert_eq!(owned, 1, "every claim that led to nothing is taken back");
+}
+
+#[test]
+fn one_of_forty_creations_gets_the_last_place() {
+    let mut world = World::default();
+    for _ in 0..24 {
+        assert_eq!(world.create(1, json!({"title": "x"})).status, 201);
+    }
+    let body = json!({"title": "y"}).to_string();
+    let mut calls: Vec<_> = (0..40).map(|_| world.call_of(1, Operation::Create(body.clone()))).collect();
+    for call in &mut calls {
+        let Step::Claim { slug, owner, claim } = world.step(call) else { panic!() };
+        world.claim(call, slug, owner, claim);
+    }
+    let outcomes: Vec<_> = calls.into_iter().map(|call| world.run(call)).collect();
+    assert_eq!(outcomes.iter().filter(|got| got.status == 201).count(), 1);
+    let refused = outcomes.iter().filter(|got| got.body["code"] == "page-limit-reached").count();
+    assert_eq!(refused, 39);
+}
+
+#[test]
+fn claim_of_a_call_that_was_given_up_is_taken_back() {
+    let mut world = World::default();
+    let mut call = world.call_of(1, Operation::Create(ada().to_string()));
+    let Step::Claim { slug, owner, claim } = world.step(&call) else { panic!() };
+    world.claim(&mut call, slug.clone(), owner, claim);
+    world.now += BUSY_MS;
+    world.deliver(1);
+    assert_eq!(world.slugs[&slug], SlugState::Free);
+    let Step::Reply(reply, _) = world.step(&call) else { panic!() };
+    assert_eq!(got(reply).status, 503, "a claim that may be taken back gives no page");
+}
