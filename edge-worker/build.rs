@@ -1,11 +1,15 @@
-//! Writes the OpenAPI description at build time, because the code that generates it is ten times
-//! its size.
+//! Writes the OpenAPI descriptions at build time, because the code that generates them is ten times
+//! their size.
 
 use std::{env, fs, path::Path};
 
+use shared::openapi;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    let description = shared::openapi::text();
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("openapi.json"), description)?;
+    let folder = env::var("OUT_DIR")?;
+    let folder = Path::new(&folder);
+    fs::write(folder.join("openapi.json"), openapi::text())?;
+    fs::write(folder.join("biolink.json"), openapi::biolink::text())?;
     Ok(())
 }

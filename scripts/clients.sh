@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Parts that nobody here wrote, against the built worker in workerd and against the proxy in direct mode:
 # `clients.sh lint|schemathesis|typescript|python|rust`. scripts/test.sh builds what is needed and calls this.
-#   lint           redocly and spectral read the OpenAPI description
-#   schemathesis   makes calls of it and checks the responses against it
+#   lint           redocly and spectral read the OpenAPI descriptions; every example of the bio-link one is sent
+#   schemathesis   makes calls of them and checks the responses against them
 #   typescript, python, rust
 #                  generate a client from it (openapi-typescript, openapi-python-client, progenitor) and make calls with it
 # `with-gateway` starts the parts and calls this script again, once for each of the two. FILTER=cursor takes only the calls
@@ -17,9 +17,18 @@ export PATH=$TOOLS/python/bin:$ROOT/node_modules/.bin:$PATH PYTHONDONTWRITEBYTEC
 
 node_tests() { node --test --test-reporter=spec ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
-lint() { node_tests "$CLIENTS/lint.test.mjs"; }
+lint() { node_tests "$CLIENTS/lint.test.mjs" "$CLIENTS/examples.test.mjs"; }
 
-schemathesis() { (cd "$CLIENTS/schemathesis" && st --no-color run "$GATEWAY_URL/openapi.json"); }
+schemathesis() {
+  local status=0
+  cd "$CLIENTS/schemathesis"
+  st --no-color run "$GATEWAY_URL/openapi.json" || status=1
+  # Only the edge serves bio-link pages.
+  if [[ $GATEWAY_BOUNDARY == edge ]]; then
+    st --no-color --config-file biolink.toml run "$GATEWAY_URL/biolink/openapi.json" || status=1
+  fi
+  return "$status"
+}
 
 # Saves the description without the address of its server, which is another one in each run. cargo builds again only what
 # has changed.

@@ -57,6 +57,7 @@ pub(crate) async fn dispatch(
         Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
         Route::Admin(call) => administer_pages::handle(&context, &call, query, access).await,
+        Route::PagesOpenApi => Ok(pages::biolink_openapi(&context)),
         Route::Pages(call) => match pages_api::handle(&context, &call, query, access).await? {
             ClientResponse::Own(response) => Ok(response),
             streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),

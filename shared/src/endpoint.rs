@@ -29,6 +29,7 @@ pub enum Endpoint {
     ProblemPage,
     Pages(PagesEndpoint),
     Admin(AdminEndpoint),
+    PagesOpenApi,
     Visit(VisitEndpoint),
     Preflight,
 }
@@ -56,6 +57,7 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
             Route::Pages(call) => Self::Pages(call.endpoint),
             Route::Admin(call) => Self::Admin(call.endpoint),
+            Route::PagesOpenApi => Self::PagesOpenApi,
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
@@ -64,7 +66,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 15] = [
+        const OTHERS: [Endpoint; 16] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -80,6 +82,7 @@ impl Endpoint {
             Endpoint::OpenApi,
             Endpoint::Docs,
             Endpoint::ProblemPage,
+            Endpoint::PagesOpenApi,
         ];
         let calls = Tool::ALL
             .into_iter()
@@ -109,7 +112,8 @@ impl Endpoint {
             | Self::Status
             | Self::OpenApi
             | Self::Docs
-            | Self::ProblemPage => Method::Get,
+            | Self::ProblemPage
+            | Self::PagesOpenApi => Method::Get,
         }
     }
 
@@ -131,6 +135,7 @@ impl Endpoint {
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",
+            Self::PagesOpenApi => "/biolink/openapi.json",
             Self::Pages(endpoint) => endpoint.path(),
             Self::Admin(endpoint) => endpoint.path(),
             Self::Visit(endpoint) => endpoint.path(),

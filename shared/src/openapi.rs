@@ -1,7 +1,10 @@
 //! `GET /openapi.json`: the machine-readable description. It is made from the same tables as the
-//! router and the problems, so that it cannot contradict them.
+//! router and the problems, so that it cannot contradict them. The bio-link product has one of its
+//! own, [`biolink`].
 
+pub mod biolink;
 mod keys;
+mod marks;
 mod operation;
 mod outcome;
 mod schema;
@@ -12,8 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     endpoint::Endpoint,
     headers::API_KEY,
-    problem::{Code, MEDIA_TYPE, Problem},
-    request_id::RequestId,
+    problem::{Code, MEDIA_TYPE},
     response::Response,
     tool::Tool,
 };
@@ -27,12 +29,17 @@ pub const VERSION: &str = "1.0.0";
 /// known.
 pub(crate) const SERVER: &str = "https://server.invalid";
 
-/// Returns the text of the [`document`] with a placeholder for the server, which [`response`]
-/// replaces.
+/// Returns the text of the [`document`], which [`response`] completes.
 #[must_use]
 pub fn text() -> String {
     // Plain maps and strings always serialise.
-    serde_json::to_string(&RangesLast(&document(SERVER))).unwrap_or_default()
+    serde_json::to_string(&RangesLast(&compact_document())).unwrap_or_default()
+}
+
+/// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
+#[must_use]
+pub fn document(server: &str) -> Value {
+    serde_json::from_str(&marks::complete(&text(), server)).unwrap_or_default()
 }
 
 /// Writes `*/*` after the other members of its object: code generators take the first media type of
@@ -53,15 +60,14 @@ impl Serialize for RangesLast<'_> {
     }
 }
 
-/// `GET /openapi.json`, from the [`text`].
+/// Returns a description as it is served, from its text.
 #[must_use]
 pub fn response(description: &str, server: &str) -> Response {
-    Response::public("application/json", description.replace(SERVER, server))
+    Response::public("application/json", marks::complete(description, server))
 }
 
-/// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
-#[must_use]
-pub fn document(server: &str) -> Value {
+fn compact_document() -> Value {
+    let server = SERVER;
     json!({
         "openapi": "3.0.3",
         "info": {
@@ -143,6 +149,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::KeyChanges
         | Endpoint::Pages(_)
         | Endpoint::Admin(_)
+        | Endpoint::PagesOpenApi
         | Endpoint::Visit(_)
         | Endpoint::Preflight => None,
     }
@@ -158,21 +165,25 @@ fn responses() -> Map<String, Value> {
 
 /// Returns a group of problems as a response object: one example for each code.
 fn response_of(group: Group) -> Value {
-    let example = |code: &Code| {
-        let rendered = Problem::new(*code, code.about()).render(&RequestId([0x5a; 16]));
-        let value: Value = serde_json::from_str(&rendered.body).unwrap_or_default();
-        (code.as_str().to_owned(), json!({ "summary": code.title(), "value": value }))
-    };
-    let titles: Vec<_> =
-        group.codes().iter().map(|code| format!("`{}`: {}.", code.as_str(), code.title())).collect();
+    problem_response(group.codes(), group.headers())
+}
+
+/// Returns problems of one status as a response object: one example for each code. Titles and
+/// examples are [`marks`] in the text.
+fn problem_response(codes: &[Code], headers: &[&str]) -> Value {
     json!({
-        "description": titles.join(" "),
-        "headers": outcome::references(group.headers()),
+        "description": marks::titles(codes),
+        "headers": outcome::references(headers),
         "content": { MEDIA_TYPE: {
-            "schema": { "$ref": "#/components/schemas/Problem" },
-            "examples": group.codes().iter().map(example).collect::<Map<_, _>>(),
+            "schema": reference("schemas", "Problem"),
+            "examples": marks::examples(codes),
         } },
     })
+}
+
+/// Returns a reference to a component of this kind.
+fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
 
 /// Returns the same of an operation whose tool may respond with this status too, of its own and

@@ -20,7 +20,7 @@ pub use html::{PageView, confirm, gone, not_found, render, report_form, report_r
 pub use id::{IdSource, LinkId, PageId, ProductId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
-pub(crate) use read::{MAX_LINKS, check_size};
+pub(crate) use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY, check_size};
 pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
 pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};

@@ -38,6 +38,7 @@ pub use reports::{
 };
 pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};
+pub(crate) use suspension::MAX_REASON;
 pub use suspension::SuspendedPages;
 pub use visit::respond;
 

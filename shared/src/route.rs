@@ -85,6 +85,8 @@ pub enum Route<'a> {
     Pages(PagesCall),
     /// A call of the operator of pages.
     Admin(AdminCall<'a>),
+    /// `GET /biolink/openapi.json`
+    PagesOpenApi,
     /// What visitors open, and the reports that they send.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
@@ -174,6 +176,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
+        (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
         (Place::Admin(place), method) => place.call(method).map(Route::Admin),
         _ => None,
@@ -278,6 +281,7 @@ mod tests {
             "/healthz".to_owned(),
             "/v1/status".to_owned(),
             "/openapi.json".to_owned(),
+            "/biolink/openapi.json".to_owned(),
             "/docs".to_owned(),
             "/problems/key-missing".to_owned(),
         ] {

@@ -77,7 +77,9 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
-        Route::Pages(_) | Route::Admin(_) | Route::Visit(_) => return Err(no_pages(&state.mode)),
+        Route::Pages(_) | Route::PagesOpenApi | Route::Admin(_) | Route::Visit(_) => {
+            return Err(no_pages(&state.mode));
+        }
         Route::Preflight(methods) => Response::preflight(methods),
     };
     Ok(RequestAction::Respond(respond(state, None, record, response.into()), None))

@@ -206,7 +206,7 @@ pub(super) struct Header {
     example: &'static str,
 }
 
-const fn header(name: &'static str, about: &'static str, example: &'static str) -> Header {
+pub(super) const fn header(name: &'static str, about: &'static str, example: &'static str) -> Header {
     Header { name, about, example }
 }
 

@@ -162,7 +162,7 @@ fn tool_may_respond_with_any_body_and_every_status() {
 /// Generators take the first media type: one that every client can hold.
 #[test]
 fn text_is_the_document_with_ranges_last() {
-    let text = text();
+    let text = response(&text(), SERVER).body;
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document(SERVER));
     assert!(text.contains(r#","*/*":{"schema":{}}}"#) && !text.contains(r#"{"*/*""#));
 }
@@ -175,5 +175,27 @@ fn responses_429_and_503_have_retry_after() {
         let response = responses.get(group.name()).or_else(|| responses.get(group.name_at_tools())).unwrap();
         let headers = &response["headers"];
         assert!(headers.get("Retry-After").is_some(), "{}", group.name());
+    }
+}
+
+/// No mark is left, and each has become what the table of problems says.
+#[test]
+fn served_text_has_title_and_example_of_every_problem() {
+    for text in [text(), biolink::text()] {
+        let served = response(&text, "https://api.example.com").body;
+        assert!(text.contains("\\u0001") && !served.contains("\\u0001") && !served.contains(SERVER));
+        let served: Value = serde_json::from_str(&served).unwrap();
+        for (name, component) in served["components"]["responses"].as_object().unwrap() {
+            let content = &component["content"][MEDIA_TYPE]["examples"];
+            for (code, example) in content.as_object().unwrap_or_else(|| panic!("{name}")) {
+                let title = Code::parse(code).unwrap().title();
+                assert_eq!(
+                    (&example["value"]["code"], &example["value"]["title"]),
+                    (&json!(code), &json!(title))
+                );
+                let description = component["description"].as_str().unwrap();
+                assert!(description.contains(&format!("`{code}`: {title}.")), "{name}: {description}");
+            }
+        }
     }
 }

@@ -28,12 +28,12 @@ use crate::{
 pub const MAX_DOCUMENT: usize = 65_536;
 /// Most links on a page.
 pub(crate) const MAX_LINKS: usize = 100;
-const MAX_PRODUCTS: usize = 50;
-const MAX_SOCIALS: usize = 20;
-const MAX_TAGS: usize = 20;
-const MAX_METADATA: usize = 50;
+pub(crate) const MAX_PRODUCTS: usize = 50;
+pub(crate) const MAX_SOCIALS: usize = 20;
+pub(crate) const MAX_TAGS: usize = 20;
+pub(crate) const MAX_METADATA: usize = 50;
 /// Members of a page that a response has and a request may repeat.
-const READ_ONLY: &[&str] = &[
+pub(crate) const READ_ONLY: &[&str] = &[
     "id",
     "object",
     "revision",

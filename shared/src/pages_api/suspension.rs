@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The longest reason, in characters.
-const MAX_REASON: usize = 500;
+pub(crate) const MAX_REASON: usize = 500;
 
 /// An order of the operator. Owners see that there is one, and not its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,6 +31,7 @@ pub(super) enum Place<'a> {
     Problem(Code),
     Pages(PagesPlace),
     Admin(AdminPlace<'a>),
+    PagesOpenApi,
     Visit(Visit<'a>),
 }
 
@@ -52,6 +53,7 @@ impl<'a> Place<'a> {
         match first {
             [Some("healthz"), None, ..] => Ok(Self::Health),
             [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
+            [Some("biolink"), Some("openapi.json"), None, ..] => Ok(Self::PagesOpenApi),
             [Some("docs"), None, ..] => Ok(Self::Docs),
             [Some("problems"), Some(code), None, ..] => {
                 Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
@@ -103,9 +105,12 @@ impl<'a> Place<'a> {
             Self::Key(_) => &[Method::Get, Method::Patch],
             Self::Keys | Self::KeyChanges => &[Method::Get],
             Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => &[Method::Post],
-            Self::Health | Self::Status | Self::OpenApi | Self::Docs | Self::Problem(_) => {
-                &[Method::Get, Method::Head]
-            }
+            Self::Health
+            | Self::Status
+            | Self::OpenApi
+            | Self::PagesOpenApi
+            | Self::Docs
+            | Self::Problem(_) => &[Method::Get, Method::Head],
             Self::Pages(place) => place.methods(),
             Self::Visit(visit) => visit.methods(),
             Self::Admin(place) => place.methods(),

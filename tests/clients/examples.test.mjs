@@ -1,0 +1,133 @@
+// Every example of the bio-link description, sent to the running service: the response has the status and the schema that
+// the description says (scripts/clients.sh).
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import Ajv from "ajv";
+import addFormats from "ajv-formats";
+
+const { ADMIN_SECRET, GATEWAY_BOUNDARY, GATEWAY_URL } = process.env;
+
+/** What a document of OpenAPI has beside JSON Schema. */
+const ajv = new Ajv({ strict: true, allErrors: true, keywords: ["components", "example"], formats: { int64: true } });
+addFormats(ajv);
+let description;
+
+async function call(method, path, { key, headers = {}, body } = {}) {
+  const response = await fetch(GATEWAY_URL + path, {
+    method,
+    headers: { ...(key ? { "x-api-key": key } : {}), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function issueKey() {
+  const holder = { email: "ada@example.com", name: "Ada", tier: "free", biolink_plan: "business", admin_secret: ADMIN_SECRET };
+  const issued = await call("POST", "/v1/keys/issue", { body: holder });
+  assert.equal(issued.status, 201, issued.text);
+  return JSON.parse(issued.text).key;
+}
+
+const resolve = (value) =>
+  value.$ref ? value.$ref.slice(2).split("/").reduce((found, name) => found[name], description) : value;
+
+/** Replaces the ids and the slug of the examples by those of a page that exists, anywhere in a text. */
+function translator(example, real, account) {
+  const { confirm } = description.components.parameters;
+  const pairs = [[example.id, real.id], [`"slug":"${example.slug}"`, `"slug":"${real.slug}"`], [confirm.example, account]];
+  example.links.forEach((link, at) => pairs.push([link.id, real.links[at].id]));
+  return (text) => pairs.reduce((translated, [from, to]) => translated.replaceAll(from, to), text);
+}
+
+function assertValid(schema, text, what) {
+  // The components lie beside the schema, where its references look for them.
+  const validate = ajv.compile({ ...schema, components: description.components });
+  const value = JSON.parse(text);
+  assert.ok(validate(value), `${what}: ${JSON.stringify(validate.errors)} in ${text}`);
+}
+
+const METHODS = ["get", "put", "post", "delete", "patch"];
+
+if (GATEWAY_BOUNDARY === "edge") {
+  before(async () => {
+    description = JSON.parse((await call("GET", "/biolink/openapi.json")).text);
+  });
+
+  test("every_example_gets_its_described_response", async (context) => {
+    const operations = Object.entries(description.paths).flatMap(([path, item]) =>
+      METHODS.filter((method) => item[method]).map((method) => ({ path, method, ...item[method] })),
+    );
+    assert.ok(operations.length >= 17);
+    const created = operations.find(({ operationId }) => operationId === "create_page");
+    const body = created.requestBody.content["application/json"].example;
+    const exampled = description.components.examples.Page.value;
+    for (const [at, operation] of operations.entries()) {
+      await context.test(operation.operationId, async () => {
+        const key = await issueKey();
+        const isCreate = operation === created;
+        // A page of its own, under a slug of its own.
+        const slug = `example-${at}`;
+        let translate = (text) => text.replaceAll(`"slug":"${exampled.slug}"`, `"slug":"${slug}"`);
+        if (!isCreate) {
+          const page = await call("POST", "/pages", { key, body: { ...body, slug } });
+          assert.equal(page.status, 201, page.text);
+          const account = JSON.parse((await call("GET", "/account", { key })).text).id;
+          translate = translator(exampled, JSON.parse(page.text), account);
+        }
+        const parameters = (operation.parameters ?? []).map(resolve);
+        const required = parameters.filter((parameter) => parameter.required);
+        const fill = (filled, { in: place, name, example }) =>
+          place === "path" ? filled.replace(`{${name}}`, translate(String(example))) : `${filled}?${name}=${translate(String(example))}`;
+        const path = required.reduce(fill, operation.path);
+        assert.doesNotMatch(path, /[{}]/);
+        const request = operation.requestBody?.content["application/json"].example;
+        if (operation.requestBody) assert.notEqual(request, undefined, "a request body has an example");
+        const isAdministrative = operation.security.some((scheme) => scheme.AdminSecret);
+        const response = await call(operation.method.toUpperCase(), path, {
+          key: isAdministrative ? undefined : key,
+          headers: isAdministrative ? { authorization: `Bearer ${ADMIN_SECRET}` } : {},
+          body: request && JSON.parse(translate(JSON.stringify(request))),
+        });
+        const expected = Object.keys(operation.responses).filter((status) => status.startsWith("2"));
+        // A 200 of what creates something is for dry runs.
+        assert.equal(String(response.status), expected.at(-1), response.text);
+        const described = operation.responses[response.status];
+        for (const name of Object.keys(described.headers)) {
+          if (name !== "Idempotency-Replayed") assert.ok(response.headers.has(name), name);
+        }
+        const content = described.content?.["application/json"];
+        if (content) assertValid(content.schema, response.text, operation.operationId);
+        const lines = described.content?.["application/x-ndjson"];
+        if (lines) response.text.trim().split("\n").forEach((line) => assertValid(lines.schema, line, operation.operationId));
+        if (!described.content) assert.equal(response.text, "");
+      });
+    }
+  });
+
+  test("every_problem_that_can_be_provoked_has_its_described_schema", async () => {
+    const key = await issueKey();
+    const created = await call("POST", "/pages", { key, body: { title: "Ada" } });
+    const { id } = JSON.parse(created.text);
+    const refusals = [
+      [401, "key-missing", "GET", "/pages", {}],
+      [404, "page-unknown", "GET", "/pages/pg_00000000000000000", { key }],
+      [404, "link-unknown", "DELETE", `/pages/${id}/links/lnk_00000000000000000`, { key }],
+      [404, "revision-unknown", "GET", `/pages/${id}/revisions/9`, { key }],
+      [405, "method-not-allowed", "POST", "/account", { key, body: {} }],
+      [412, "revision-mismatch", "DELETE", `/pages/${id}`, { key, headers: { "if-match": '"v9"' } }],
+      [415, "media-type-unsupported", "POST", "/pages", { key, headers: { "content-type": "text/plain" }, body: {} }],
+      [422, "fields-invalid", "POST", "/pages", { key, body: { titel: "Ada" } }],
+    ];
+    for (const [status, code, method, path, options] of refusals) {
+      const refused = await call(method, path, options);
+      assert.deepEqual([refused.status, refused.headers.get("x-gateway-problem")], [status, code], refused.text);
+      assertValid(description.components.schemas.Problem, refused.text, code);
+    }
+  });
+} else {
+  test("description_of_biolink_is_404_without_an_edge", async () => {
+    const response = await call("GET", "/biolink/openapi.json");
+    assert.equal(response.status, 404);
+    assert.match(JSON.parse(response.text).detail, /served by the edge/);
+  });
+}

@@ -1,0 +1,89 @@
+"""What schemathesis must know about bio-link pages and cannot read in their description.
+
+- An account may make 1,000 calls an hour and have 25 pages, so each call has one that is not used up.
+- Most calls for a page name a page of that account, with a link and two revisions; the others one that was drawn.
+- Most calls have no `If-Match`: a drawn one is the ETag of no page.
+- Every second erasure is confirmed.
+- Each call with a valid `Idempotency-Key` has one of its own: with another body under the same one it is 422.
+- No undeclared header has an underscore in its name: the gateway refuses those as ambiguous.
+"""
+
+import itertools
+import os
+import re
+
+import requests
+import schemathesis
+
+URL = os.environ["GATEWAY_URL"]
+ADMIN_SECRET = os.environ["ADMIN_SECRET"]
+KEY = os.environ["GATEWAY_KEY"]
+IDEMPOTENCY_KEY = r"[!-+\x2D-~]{1,255}"
+# Calls of one account: each may create a page.
+CALLS = 20
+
+numbers = itertools.count()
+session = requests.Session()
+# The worker closes idle connections, perhaps in the moment in which a call is sent.
+session.headers["Connection"] = "close"
+
+
+class Account:
+    """A fresh account with one page, which has a link and two revisions."""
+
+    def __init__(self):
+        body = {"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": ADMIN_SECRET}
+        issued = session.post(f"{URL}/v1/keys/issue", json=body | {"biolink_plan": "business"})
+        issued.raise_for_status()
+        self.key = issued.json()["key"]
+        self.id = issued.json()["account"]
+        self.calls = 0
+        headers = {"X-API-Key": self.key}
+        link = {"title": "One", "url": "https://example.com/1"}
+        created = session.post(f"{URL}/pages", json={"title": "Ada", "links": [link]}, headers=headers)
+        created.raise_for_status()
+        self.page = created.json()["id"]
+        added = session.post(f"{URL}/pages/{self.page}/links", json=link, headers=headers)
+        added.raise_for_status()
+        self.link = added.json()["links"][0]["id"]
+
+    def has_page(self):
+        return session.get(f"{URL}/pages/{self.page}", headers={"X-API-Key": self.key}).status_code == 200
+
+
+account = Account()
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    global account
+    for name in [name for name in case.headers if "_" in name]:
+        del case.headers[name]
+    number = next(numbers)
+    # Wrong admin secrets block an address.
+    case.headers["CF-Connecting-IP"] = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    operation = case.operation.definition.raw["operationId"]
+    names_page = number % 4 and drawn(case, "page_id").startswith("pg_")
+    account.calls += 1
+    if account.calls > CALLS or (names_page and not account.has_page()):
+        account = Account()
+    if case.headers.get("X-API-Key") == KEY:
+        case.headers["X-API-Key"] = account.key
+    if operation == "erase_account" and number % 2:
+        case.query["confirm"] = account.id
+    if number % 4 and drawn(case, "id").startswith("key_"):
+        case.path_parameters["id"] = account.id
+    if names_page:
+        case.path_parameters["page_id"] = account.page
+        if drawn(case, "link_id").startswith("lnk_"):
+            case.path_parameters["link_id"] = account.link
+        if drawn(case, "revision").isdigit():
+            case.path_parameters["revision"] = 1
+    if number % 4:
+        case.headers.pop("If-Match", None)
+    if re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
+        case.headers["Idempotency-Key"] = f"schemathesis-{number}"
+
+
+def drawn(case, name):
+    return str(case.path_parameters.get(name, ""))
