@@ -1,6 +1,10 @@
 // A headless Chromium of the system's own: CHROMIUM, or the first that is found.
-import { accessSync, constants } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
@@ -14,9 +18,47 @@ const QUIET = [
   "--no-first-run",
 ];
 
-export function startChromium() {
+/** Starts one that playwright controls. */
+export function startChromium(more = []) {
+  return chromium.launch({ executablePath: executable(), args: [...options(), ...more] });
+}
+
+/** Starts one that Lighthouse controls, through `port`. `evaluate` evaluates an expression in a page of it. */
+export async function startDebuggedChromium(more = []) {
+  const profile = mkdtempSync(path.join(tmpdir(), "chromium-"));
+  const args = [...options(), "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${profile}`, ...more, "about:blank"];
+  const child = spawn(executable(), args, { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = once(child, "exit");
+  const end = async () => {
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(profile, { recursive: true, maxRetries: 5 });
+  };
+  for await (const line of createInterface({ input: child.stderr })) {
+    const [, port] = line.match(/^DevTools listening on ws:\/\/[^:]+:(\d+)\//) ?? [];
+    if (!port) continue;
+    child.stderr.resume();
+    return { port: Number(port), evaluate: (expression) => evaluate(Number(port), expression), end };
+  }
+  throw new Error("Chromium ended before it listened");
+}
+
+async function evaluate(port, expression) {
+  const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`);
+  try {
+    return await browser.contexts()[0].pages()[0].evaluate(expression);
+  } finally {
+    await browser.close();
+  }
+}
+
+function options() {
   const sandbox = process.getuid?.() === 0 ? ["--no-sandbox"] : []; // which Chromium refuses to have as root
-  return chromium.launch({ executablePath: process.env.CHROMIUM || found(), args: [...QUIET, ...sandbox] });
+  return [...QUIET, ...sandbox];
+}
+
+function executable() {
+  return process.env.CHROMIUM || found();
 }
 
 function found() {

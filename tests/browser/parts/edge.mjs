@@ -21,7 +21,7 @@ export async function startEdge() {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const origin = await listening(child);
-  return { origin, issueKey: () => issueKey(origin), end: () => end(child) };
+  return { origin, issueKey: (more) => issueKey(origin, more), end: () => end(child) };
 }
 
 async function listening(child) {
@@ -35,11 +35,12 @@ async function listening(child) {
   throw new Error("the edge ended before it listened");
 }
 
-async function issueKey(origin) {
+/** Issues a Free key; `more` are further fields of the request. */
+async function issueKey(origin, more = {}) {
   const response = await fetch(`${origin}/v1/keys/issue`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email: "ada@example.com", name: "Ada", tier: "free", admin_secret: ADMIN_SECRET }),
+    body: JSON.stringify({ email: "ada@example.com", name: "Ada", tier: "free", admin_secret: ADMIN_SECRET, ...more }),
   });
   return (await response.json()).key;
 }
