@@ -9,6 +9,8 @@
 //                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
 //                    origins' own certificates, all in PEM
 //   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, PAGES, METER and KEY_CHANGES
+//   --account-store FILE
+//                    for tests: one account's store as an earlier version left it, in SQL
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -30,6 +32,7 @@ const { values: options } = parseArgs({
     "origin-key": { type: "string" },
     "origin-ca": { type: "string" },
     faults: { type: "string" },
+    "account-store": { type: "string" },
   },
 });
 
@@ -82,8 +85,12 @@ function miniflareOptions() {
   };
 }
 
-/** The options, with the test's hand on the bindings where it asks for that. */
+/** The options, with the test's hand on the bindings and the stores where it asks for that. */
 async function finalOptions() {
+  if (options["account-store"]) {
+    const { withStoredAccount } = await import("../tests/edge/stored_account.mjs");
+    return withStoredAccount(miniflareOptions(), options["account-store"]);
+  }
   if (!options.faults) return miniflareOptions();
   const { withFaults } = await import("../tests/edge/faults.mjs");
   return withFaults(miniflareOptions(), options.faults);

@@ -8,6 +8,7 @@ mod key_changes;
 mod keys_api;
 mod lifecycle;
 mod limits;
+mod migrations;
 mod origins;
 mod pages;
 mod surface;

@@ -1,6 +1,6 @@
 //! The real parts, each a process on its own ports: demo tools, proxy, edge.
 
-use std::{net::SocketAddr, process::Command, time::Duration};
+use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use shared::tool::Tool;
@@ -91,6 +91,11 @@ impl Edge {
         Self::launch(origins, None, &options)
     }
 
+    /// Starts the worker with an account's store as an earlier version left it: SQL in a file.
+    pub fn start_with_account_store(origins: &str, store: &Path) -> Self {
+        Self::launch(origins, None, &["--account-store", &store.display().to_string()])
+    }
+
     /// Starts the worker with its state on disk, so that a test can read it or restart the worker.
     pub fn start_stored(origins: &str) -> Self {
         Self::run(origins, Some(tempfile::tempdir().unwrap()), &[])
@@ -125,7 +130,7 @@ impl Edge {
     }
 
     /// Returns the path of its state on disk.
-    pub fn state(&self) -> &std::path::Path {
+    pub fn state(&self) -> &Path {
         self.state.as_ref().unwrap().path()
     }
 

@@ -1,0 +1,55 @@
+// Gives accounts a store as an earlier version of the worker left it, and shows what has become of it.
+
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * The worker as it was built, whose object of one account begins with the store of an earlier version: the statements in a
+ * file. The name of the account is in the file's first line. `GET /test/account-store?account=…` shows an account's tables.
+ */
+const wrapper = (account, statements) => `
+import { WorkerEntrypoint } from "cloudflare:workers";
+import Worker, { Account as Real } from "./index.js";
+export * from "./index.js";
+
+const tables = (sql) => sql.exec("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE '\\\\_cf\\\\_%' ESCAPE '\\\\' ORDER BY name").toArray();
+
+export class Account {
+  constructor(state, env) {
+    this.sql = state.storage.sql;
+    const isStored = state.id.equals(env.ACCOUNT.idFromName(${JSON.stringify(account)}));
+    if (isStored && tables(this.sql).length === 0) this.sql.exec(${JSON.stringify(statements)});
+    this.real = new Real(state, env);
+  }
+  fetch(request) {
+    if (new URL(request.url).pathname !== "/test/account-store") return this.real.fetch(request);
+    const migrations = this.sql.exec("SELECT COUNT(*) AS count FROM migration").one().count;
+    return Response.json({ migrations, tables: tables(this.sql) });
+  }
+  alarm() { return this.real.alarm(); }
+}
+
+export default class extends WorkerEntrypoint {
+  fetch(request) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/test/account-store") return this.env.ACCOUNT.getByName(searchParams.get("account")).fetch(request);
+    return new Worker(this.ctx, this.env).fetch(request);
+  }
+}
+`;
+
+/** The options of a Miniflare whose worker has the store that `file` describes. */
+export function withStoredAccount({ scriptPath, ...edge }, file) {
+  const text = readFileSync(file, "utf8");
+  const [, account] = text.match(/^-- account (\S+)\n/);
+  const statements = text.replaceAll(/^--.*\n/gm, "");
+  const folder = path.dirname(scriptPath);
+  return {
+    ...edge,
+    modules: [
+      { type: "ESModule", path: path.join(folder, "stored_account.js"), contents: wrapper(account, statements) },
+      { type: "ESModule", path: scriptPath },
+      { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
+    ],
+  };
+}
