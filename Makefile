@@ -1,9 +1,9 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit bench bench-proxy sim clean-data
+.PHONY: help run run-direct build test check audit bench bench-proxy bench-cold-start sim clean-data
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## install what is missing, build, and run demo tools, proxy and edge on this machine
 	@scripts/run.sh
@@ -28,6 +28,9 @@ bench: ## micro-benchmarks of keys and quotas
 
 bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
 	@scripts/bench-proxy.sh
+
+bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
+	@scripts/bench-cold-start.sh
 
 sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
 	cargo run --locked --profile local -p tests --bin sim

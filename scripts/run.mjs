@@ -74,7 +74,7 @@ async function startAll() {
 }
 
 async function issueKey() {
-  const holder = { email: "demo@example.com", name: COMMAND, tier: "free", admin_secret: secrets.ADMIN_SECRET };
+  const holder = { email: "demo@example.com", name: COMMAND, tier: "free", biolink_plan: "business", admin_secret: secrets.ADMIN_SECRET };
   const response = await fetch(at(ports[FRONT], "/v1/keys/issue"), {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -91,6 +91,15 @@ const behindTheEdge = () => `  edge      ${at(ports.edge)}    the service; /open
 const direct = () => `  proxy     ${at(ports.proxy)}    the service, without an edge; /openapi.json describes it
   state     ${path.relative(process.cwd(), STATE)}`;
 
+/** Only the edge serves bio-link pages. */
+const pages = (key) => `
+Make a bio-link page with the same key, and open the address in the response's urls.public:
+
+  curl -X POST ${at(ports.edge, "/pages")} \\
+    -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
+    -d '{"title": "Ada", "status": "published", "links": [{"title": "News", "url": "https://example.com/news"}]}'
+`;
+
 function banner(key) {
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   return `
@@ -106,7 +115,7 @@ Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
   curl -X POST ${at(ports[FRONT], "/v1/qr/generate")} \\
     -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
     -d '{"url": "https://example.com", "size": 256}' -o qr.svg
-
+${DIRECT ? "" : pages(key)}
 What it has used:     curl ${at(ports[FRONT], "/v1/keys/me")} -H 'X-API-Key: ${key}'
 Stop the qr tool:     curl -X POST ${at(ports.control, "/qr/stop")}     (its calls become 503; /qr/start heals them)
 
