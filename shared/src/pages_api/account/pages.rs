@@ -20,6 +20,8 @@ use crate::{
 /// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
 const RESERVED_MS: u64 = 30 * 86_400_000;
 
+/// Slugs that may lead to one page at once.
+const MAX_FORMER: usize = 50;
 /// Slugs of deleted pages that the account remembers.
 const MAX_FREED: usize = 100;
 
@@ -102,6 +104,7 @@ impl Account {
         let mut meta = meta.clone();
         let (former, former_claim) = (meta.slug.clone(), meta.claim);
         if let Some(slug) = slug.clone() {
+            check_renames(&meta)?;
             self.check_claim(call, &slug, *id, now)?;
             meta.former_slugs.retain(|former| former.slug != slug);
             meta.former_slugs.push(FormerSlug { slug: meta.slug, until: now.plus(REDIRECT_MS) });
@@ -198,6 +201,20 @@ impl Account {
                 Err(Problem::invalid_fields(&[FieldError { pointer: "#/external_id".to_owned(), detail }]))
             }
         }
+    }
+}
+
+/// Checks that the page may get another slug. The former ones are stored with the account, and each
+/// leads to the page for 90 days.
+fn check_renames(meta: &PageMeta) -> Result<(), Problem> {
+    match meta.former_slugs.first() {
+        Some(first) if meta.former_slugs.len() >= MAX_FORMER => {
+            let until = first.until.to_rfc3339();
+            let detail =
+                format!("was changed {MAX_FORMER} times within 90 days; it can be changed again at {until}");
+            Err(Problem::invalid_fields(&[FieldError { pointer: "#/slug".to_owned(), detail }]))
+        }
+        _ => Ok(()),
     }
 }
 

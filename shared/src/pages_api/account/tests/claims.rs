@@ -91,3 +91,23 @@ fn claim_of_a_call_that_was_given_up_is_taken_back() {
     let Step::Reply(reply, _) = world.step(&call) else { panic!() };
     assert_eq!(got(reply).status, 503, "a claim that may be taken back gives no page");
 }
+
+#[test]
+fn page_leads_from_at_most_fifty_former_slugs() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, ada()));
+    let rename = |world: &mut World, n: u32| {
+        world.now += 1_000;
+        world.edit(1, page, PageEdit::Patch(format!(r#"{{"slug":"ada-{n}"}}"#)))
+    };
+    for n in 0..50 {
+        assert_eq!(rename(&mut world, n).status, 200, "{n}");
+    }
+    let refused = rename(&mut world, 50);
+    assert_eq!((refused.status, &refused.body["errors"][0]["pointer"]), (422, &json!("#/slug")));
+    world.deliver(1);
+    let wanted = Slug::parse("ada-50").unwrap();
+    assert!(!world.slugs.contains_key(&wanted), "it was not even claimed");
+    world.now += 90 * 86_400_000 - 50_000;
+    assert_eq!(rename(&mut world, 50).status, 200, "the first one has ended");
+}
