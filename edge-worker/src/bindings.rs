@@ -5,7 +5,9 @@ use shared::{
     origin::{Origins, OriginsError},
     problem::{Code, Problem},
     request::MAX_BODY_BYTES,
+    route::PagesHost,
     secret::{AdminSecret, MacKeys, SecretError},
+    site::SecurityContact,
 };
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::{
@@ -58,6 +60,10 @@ pub(crate) struct Bindings {
     /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
     /// the request's own.
     pub(crate) public_url: Option<String>,
+    /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
+    pub(crate) pages_host: Option<PagesHost>,
+    /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
+    pub(crate) security_contact: Option<SecurityContact>,
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
     /// name.
     pub(crate) http_allowed: bool,
@@ -169,6 +175,12 @@ impl Bindings {
             "0" => Some(false),
             _ => None,
         });
+        let public_url = reader.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned());
+        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
+        let pages_host =
+            reader.optional("PAGES_HOST", host, |text| PagesHost::parse(text, public_url.as_deref()));
+        let contact = "a URI such as mailto:security@example.com or https://example.com/security";
+        let security_contact = reader.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
         Some(Self {
             keys: keys?,
             meter: meter?,
@@ -183,7 +195,9 @@ impl Bindings {
             origins: origins?,
             origin_cert,
             key_env: key_env.unwrap_or(KeyEnv::Live),
-            public_url: reader.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned()),
+            public_url,
+            pages_host,
+            security_contact,
             http_allowed: http_allowed.unwrap_or(false),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
         })

@@ -23,4 +23,12 @@ impl RequestContext<'_> {
         let called = self.address.is_plain().then_some(self.address.base);
         self.bindings.public_url.as_deref().or(called).unwrap_or("")
     }
+
+    /// Returns the base URL of pages.
+    pub(crate) fn pages_url(&self) -> String {
+        match &self.bindings.pages_host {
+            Some(host) => host.base(&self.address),
+            None => self.public_url().to_owned(),
+        }
+    }
 }

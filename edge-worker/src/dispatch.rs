@@ -7,6 +7,7 @@ use shared::{
     request::Head,
     response::Response,
     route::{GatewayRoute, Route},
+    site,
     transport::Address,
 };
 use worker::{Context, Env};
@@ -38,8 +39,17 @@ pub(crate) async fn dispatch(
     }
     let head = Head::read(request.lines())?;
     let bindings = Bindings::from_env(env)?;
+    if let Some(host) = &bindings.pages_host
+        && let Some(url) = host.redirect(&address, &route)?
+    {
+        return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
+    }
     let context = RequestContext { request, address, head, bindings: &bindings, execution };
     let response = match route {
+        Route::Visit(visit) => {
+            let response = visit::handle(&context, &visit, query).await?;
+            return Ok(conditional(request, response));
+        }
         Route::CallTool(call) => return call_tool::handle(&context, &call, access).await,
         Route::Gateway(GatewayRoute::IssueKey) => issue_key::handle(&context, access).await,
         Route::Gateway(GatewayRoute::ReadOwnKey) => read_own_key::handle(&context, access).await,
@@ -59,16 +69,24 @@ pub(crate) async fn dispatch(
         Route::Admin(call) => administer_pages::handle(&context, &call, query, access).await,
         Route::PagesOpenApi => Ok(pages::biolink_openapi(&context)),
         Route::Pages(call) => match pages_api::handle(&context, &call, query, access).await? {
-            ClientResponse::Own(response) => Ok(response),
+            ClientResponse::Own(response) => return Ok(conditional(request, response)),
             streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),
         },
-        Route::Visit(visit) => visit::handle(&context, &visit, query).await,
+        Route::Site(route) => {
+            let contact = bindings.security_contact.as_ref();
+            site::respond(route, address.base, contact, request.now)
+        }
         Route::KeyChanges => key_changes::handle(&context, query, access).await,
     };
-    // For other methods, `If-None-Match` is a condition of the change (RFC 9110, section 13.1.2).
+    response.map(|response| conditional(request, response.into_bytes()))
+}
+
+/// Returns a response with regard to `If-None-Match`. For other methods than these, it is a
+/// condition of the change (RFC 9110, section 13.1.2).
+fn conditional(request: &ClientRequest, response: Response<Vec<u8>>) -> ClientResponse {
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
     let etags = request.header("if-none-match").filter(|_| is_read).map(str::as_bytes);
-    response.map(|response| ClientResponse::Own(response.if_none_match(etags.into_iter())))
+    ClientResponse::Own(response.if_none_match(etags.into_iter()))
 }
 
 fn malformed_url() -> Problem {

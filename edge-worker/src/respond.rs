@@ -2,6 +2,8 @@
 
 use shared::{
     headers::{self, Header},
+    page::problem_notice,
+    pages_api::is_shown_as_page,
     problem::Problem,
     response::Response,
     transport::Address,
@@ -13,7 +15,7 @@ use crate::{access_log::AccessRecord, client_request::ClientRequest, clock};
 /// A response for a client.
 pub(crate) enum ClientResponse {
     /// A response of the gateway itself.
-    Own(Response),
+    Own(Response<Vec<u8>>),
     /// A response whose body is streamed, a tool's for instance, and the headers to set on it.
     Streamed { response: web_sys::Response, headers: Vec<Header> },
 }
@@ -29,10 +31,14 @@ pub(crate) fn render(
 ) -> worker::Result<web_sys::Response> {
     let response = outcome.unwrap_or_else(|problem| {
         access.code = Some(problem.code().as_str());
-        ClientResponse::Own(problem.render(&request.id))
+        let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
+            true => problem_notice(&problem, &request.id),
+            false => problem.render(&request.id),
+        };
+        ClientResponse::Own(rendered.into_bytes())
     });
     let response = match response {
-        ClientResponse::Own(own) => render_own(&own)?,
+        ClientResponse::Own(mut own) => render_own(&mut own)?,
         ClientResponse::Streamed { response, headers } => render_streamed(&response, &headers)?,
     };
     access.status = response.status();
@@ -49,12 +55,12 @@ pub(crate) fn render(
     Ok(response)
 }
 
-fn render_own(own: &Response) -> worker::Result<web_sys::Response> {
+fn render_own(own: &mut Response<Vec<u8>>) -> worker::Result<web_sys::Response> {
     let init = web_sys::ResponseInit::new();
     init.set_status(own.status);
-    // A 204 has no body, not even an empty one.
-    let body = (!own.body.is_empty()).then_some(own.body.as_str());
-    let response = web_sys::Response::new_with_opt_str_and_init(body, &init)?;
+    // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
+    let body = (!own.body.is_empty()).then_some(own.body.as_mut_slice());
+    let response = web_sys::Response::new_with_opt_u8_array_and_init(body, &init)?;
     response.headers().set("x-content-type-options", "nosniff")?;
     set_all(&response, &own.headers)?;
     Ok(response)

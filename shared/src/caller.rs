@@ -1,7 +1,7 @@
 //! The client that attempts are counted against, under a pseudonym.
 
 use crate::{
-    policy::ADMIN_ATTEMPTS,
+    policy::{ADMIN_ATTEMPTS, UNKNOWN_PAGES_PER_MINUTE},
     problem::{Code, Problem},
     quota::{Counts as _, Decision, Denial, Usage},
     secret::MacKeys,
@@ -35,6 +35,48 @@ pub fn bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
     let (_, mac) = keys.current();
     let tag = mac.sign(&[b"utg.bucket.v1", &address.to_be_bytes(), scope.as_bytes()]);
     tag.first_chunk().copied().map(u16::from_be_bytes).unwrap_or_default()
+}
+
+/// Counts what clients do in vain within a minute, in one byte for each [`bucket`]. It protects the
+/// machine that has it, and knows no address.
+#[derive(Debug, Default)]
+pub struct MinuteCounters {
+    minute: u64,
+    counts: Vec<u8>,
+}
+
+impl MinuteCounters {
+    /// Returns counters at zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { minute: 0, counts: Vec::new() }
+    }
+
+    /// Counts one.
+    pub fn record(&mut self, bucket: u16, now: UnixMillis) {
+        let minute = now.seconds() / 60;
+        if self.minute != minute || self.counts.is_empty() {
+            self.minute = minute;
+            self.counts.clear();
+            self.counts.resize(usize::from(u16::MAX) + 1, 0);
+        }
+        if let Some(count) = self.counts.get_mut(usize::from(bucket)) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Refuses a client that has opened too many addresses without a page.
+    ///
+    /// # Errors
+    /// Returns `too-many-requests`.
+    pub fn check(&self, bucket: u16, now: UnixMillis) -> Result<(), Problem> {
+        let count = self.counts.get(usize::from(bucket)).copied().unwrap_or(0);
+        if self.minute != now.seconds() / 60 || count < UNKNOWN_PAGES_PER_MINUTE {
+            return Ok(());
+        }
+        let detail = "this address opens too many addresses that have no page";
+        Err(Problem::new(Code::TooManyRequests, detail).retry_after(60 - now.seconds() % 60))
+    }
 }
 
 /// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address,
@@ -155,6 +197,19 @@ mod tests {
         assert_ne!(of("192.0.2.1", "a"), of("192.0.2.2", "a"));
         assert_ne!(of("192.0.2.1", "a"), of("192.0.2.1", "b"));
         assert_eq!(bucket(None, "a", &keys), of("not an address", "a"));
+    }
+
+    #[test]
+    fn client_that_opens_too_many_unknown_pages_waits_for_the_next_minute() {
+        let (mut counters, now) = (MinuteCounters::new(), UnixMillis(1_763_712_000_000 + 20_000));
+        for _ in 0..UNKNOWN_PAGES_PER_MINUTE {
+            assert!(counters.check(7, now).is_ok());
+            counters.record(7, now);
+        }
+        let refused = counters.check(7, now).unwrap_err().render(&crate::request_id::RequestId([0; 16]));
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("40")));
+        assert!(counters.check(8, now).is_ok());
+        assert!(counters.check(7, now.plus(40_000)).is_ok());
     }
 
     #[test]

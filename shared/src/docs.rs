@@ -2,10 +2,12 @@
 //! gateway works by. Pages stand alone: no script, nothing fetched from elsewhere. maud escapes
 //! what is put into them.
 
+mod landing;
 mod layout;
 mod problem_page;
 mod reference;
 
+pub use landing::landing;
 pub use problem_page::problem_page;
 pub use reference::reference;
 
@@ -41,7 +43,7 @@ mod tests {
 
     #[test]
     fn page_loads_nothing_and_its_policy_allows_its_style_only() {
-        for page in [reference(SERVER), problem_page(Code::KeyMissing)] {
+        for page in [landing(), reference(SERVER), problem_page(Code::KeyMissing)] {
             let html = &page.body;
             assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("style=\""));
             assert_eq!(html.matches("<style>").count(), 1);

@@ -3,7 +3,7 @@
 
 use crate::{
     method::Method,
-    route::{AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, VisitEndpoint},
+    route::{AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, SiteRoute, VisitEndpoint},
     tool::Tool,
 };
 
@@ -27,6 +27,7 @@ pub enum Endpoint {
     OpenApi,
     Docs,
     ProblemPage,
+    Site(SiteRoute),
     Pages(PagesEndpoint),
     Admin(AdminEndpoint),
     PagesOpenApi,
@@ -55,6 +56,7 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
             Route::Gateway(GatewayRoute::Docs) => Self::Docs,
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
+            Route::Site(route) => Self::Site(*route),
             Route::Pages(call) => Self::Pages(call.endpoint),
             Route::Admin(call) => Self::Admin(call.endpoint),
             Route::PagesOpenApi => Self::PagesOpenApi,
@@ -89,7 +91,9 @@ impl Endpoint {
             .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
-        calls.chain(OTHERS).chain(pages).chain(admin).chain(VisitEndpoint::ALL.into_iter().map(Self::Visit))
+        let site = SiteRoute::ALL.into_iter().map(Self::Site);
+        let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
+        calls.chain(OTHERS).chain(site).chain(pages).chain(admin).chain(visits)
     }
 
     /// Returns the method.
@@ -113,7 +117,8 @@ impl Endpoint {
             | Self::OpenApi
             | Self::Docs
             | Self::ProblemPage
-            | Self::PagesOpenApi => Method::Get,
+            | Self::PagesOpenApi
+            | Self::Site(_) => Method::Get,
         }
     }
 
@@ -136,6 +141,7 @@ impl Endpoint {
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",
             Self::PagesOpenApi => "/biolink/openapi.json",
+            Self::Site(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Admin(endpoint) => endpoint.path(),
             Self::Visit(endpoint) => endpoint.path(),
@@ -163,7 +169,7 @@ mod tests {
                 .path()
                 .replace("{action}", "generate")
                 .replace("{id}", &KeyId::new([1; 12]).to_string())
-                .replace("{code}", "key-missing")
+                .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
                 .replace("{page_id}", &PageId::new([1; 12]).to_string())
                 .replace("{link_id}", &LinkId::new([1; 12]).to_string())
                 .replace("{revision}", "7")

@@ -41,6 +41,7 @@ pub mod request_id;
 pub mod response;
 pub mod route;
 pub mod secret;
+pub mod site;
 pub mod status;
 pub mod tier;
 pub mod time;

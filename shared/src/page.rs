@@ -16,7 +16,7 @@ mod vcard;
 mod web_url;
 
 pub use document::{Link, PageDocument};
-pub use html::{PageView, confirm, gone, not_found, render, report_form, report_received};
+pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
 pub use id::{IdSource, LinkId, PageId, ProductId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};

@@ -29,7 +29,8 @@ pub use edit::PageEdit;
 pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
 pub use problems::{
-    account_unavailable, page_gone, page_not_found, page_not_known, plan_required, served_by_edge,
+    account_unavailable, is_shown_as_page, page_gone, page_not_found, page_not_known, plan_required,
+    served_by_edge,
 };
 pub use reply::Reply;
 pub use reports::{

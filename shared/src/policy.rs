@@ -75,6 +75,9 @@ pub struct LimitOverrides {
 /// Wrong admin secrets that one client address may send within a minute and within a day.
 pub(crate) const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
 
+/// Addresses without a page that one client address may open within a minute.
+pub(crate) const UNKNOWN_PAGES_PER_MINUTE: u8 = 60;
+
 /// Calls of the bio-link API that an account may make in any hour.
 pub const BIOLINK_CALLS_PER_HOUR: u32 = 1_000;
 /// Pages of an account.

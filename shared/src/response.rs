@@ -46,6 +46,12 @@ impl Response {
         Self { status, headers, body: String::new() }
     }
 
+    /// Returns the same response with its body as bytes.
+    #[must_use]
+    pub fn into_bytes(self) -> Response<Vec<u8>> {
+        Response { status: self.status, headers: self.headers, body: self.body.into_bytes() }
+    }
+
     /// Returns the response to a liveness check.
     #[must_use]
     pub fn health() -> Self {

@@ -3,12 +3,16 @@
 
 mod admin;
 mod pages;
+mod pages_host;
 mod place;
+mod site;
 mod target;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget, Visit, VisitEndpoint, VisitPart};
+pub use pages_host::PagesHost;
 use place::Place;
+pub use site::SiteRoute;
 pub use target::{MAX_TARGET, Target};
 
 use crate::{
@@ -81,6 +85,8 @@ pub enum Route<'a> {
     Health,
     /// `GET /v1/status`
     Status,
+    /// A file or page of the host itself.
+    Site(SiteRoute),
     /// A call of the pages API.
     Pages(PagesCall),
     /// A call of the operator of pages.
@@ -175,6 +181,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
+        (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
@@ -284,6 +291,10 @@ mod tests {
             "/biolink/openapi.json".to_owned(),
             "/docs".to_owned(),
             "/problems/key-missing".to_owned(),
+            "/".to_owned(),
+            "/robots.txt".to_owned(),
+            "/favicon.ico".to_owned(),
+            "/.well-known/security.txt".to_owned(),
         ] {
             let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
             for method in methods {
@@ -301,14 +312,16 @@ mod tests {
             "/v1/qr/a/b",
             "/v1/qr",
             "/v1",
-            "/",
             "/problems/x",
             "/docs/x",
             "/pages/x",
             "/account/x",
             "/ada/x",
             "/ad",
-            "/favicon.ico",
+            "/q",
+            "/q/ad",
+            "/.well-known",
+            "/llms.txt",
         ] {
             assert_eq!(code("GET", path), Some(Code::RouteUnknown), "{path}");
         }
@@ -331,6 +344,11 @@ mod tests {
             let first = path.split('/').nth(1).unwrap();
             assert!(first == "{slug}" || Slug::parse(first).is_err(), "{path}: {first} must be reserved");
         }
+        for first in
+            ["llms.txt", "mcp", "console", "admin", "biolink", "docs", "q", ".well-known", "internal"]
+        {
+            assert!(Slug::parse(first).is_err(), "{first} must be reserved");
+        }
     }
 
     #[test]
@@ -340,10 +358,18 @@ mod tests {
             ("/ada".to_owned(), VisitPart::Page),
             ("/ADA".to_owned(), VisitPart::Page),
             (format!("/Ada/l/{link}"), VisitPart::Link(link)),
+            ("/Ada/card.vcf".to_owned(), VisitPart::Card),
+            ("/ada/qr.svg".to_owned(), VisitPart::QrSvg),
+            ("/ada/qr.png".to_owned(), VisitPart::QrPng),
+            ("/q/ADA".to_owned(), VisitPart::Code),
         ] {
             let Ok(Route::Visit(visit)) = Route::parse("GET", &path) else { panic!("{path}") };
             assert_eq!((visit.slug().unwrap().as_str(), visit.part), ("ada", part));
             assert_eq!(code("POST", &path), Some(Code::MethodNotAllowed));
+        }
+        for (method, part) in [("GET", VisitPart::ReportForm), ("POST", VisitPart::Report)] {
+            let Ok(Route::Visit(visit)) = Route::parse(method, "/ada/report") else { panic!("{method}") };
+            assert_eq!(visit.part, part);
         }
     }
 

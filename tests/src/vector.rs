@@ -189,7 +189,8 @@ impl Vector {
             }
         }
         let (mark, code) = (response.header("x-gateway-problem").unwrap_or_default(), response.code());
-        if !response.body.is_empty() && mark != code {
+        let is_html = response.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        if !response.body.is_empty() && !is_html && mark != code {
             faults.push(format!("X-Gateway-Problem is `{mark}` and the body's code `{code}`"));
         }
         let text = response.text();

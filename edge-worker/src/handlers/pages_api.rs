@@ -44,7 +44,7 @@ pub(crate) async fn handle(
     if called.endpoint == PagesEndpoint::Export && response.status == 200 {
         return export::stream(context, account, &record, response);
     }
-    Ok(ClientResponse::Own(response))
+    Ok(ClientResponse::Own(response.into_bytes()))
 }
 
 /// Returns a call without conditions.
@@ -59,7 +59,7 @@ pub(super) fn call(
         request_id: context.request.id.0,
         at: context.request.now,
         seed,
-        base: context.public_url().to_owned(),
+        base: context.pages_url(),
         operation,
         dry_run: false,
         if_match: None,

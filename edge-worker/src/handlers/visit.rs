@@ -1,10 +1,14 @@
-//! What visitors open: pages and their links.
+//! What visitors open: pages, their links, codes and cards, and the reports that they send.
+
+use std::cell::RefCell;
 
 use futures_util::future::join;
 use shared::{
+    caller::{MinuteCounters, bucket},
     page::{Report, Slug},
     pages_api::{
-        MAX_REPORT_BODY, ReportsMessage, Served, page_not_found, report_part, reports_exceeded, respond,
+        MAX_REPORT_BODY, ReportsMessage, Served, Snapshot, page_not_found, report_part, reports_exceeded,
+        respond,
     },
     problem::Problem,
     response::Response,
@@ -19,11 +23,16 @@ use crate::{
 /// What browsers send a form as.
 const FORM: &str = "application/x-www-form-urlencoded";
 
+thread_local! {
+    /// Addresses without a page that clients have opened.
+    static UNKNOWN: RefCell<MinuteCounters> = const { RefCell::new(MinuteCounters::new()) };
+}
+
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     visit: &Visit<'_>,
     query: Option<&str>,
-) -> Result<Response, Problem> {
+) -> Result<Response<Vec<u8>>, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
     let denied = denied_hosts::load(&context.bindings.pages);
@@ -32,7 +41,7 @@ pub(crate) async fn handle(
     if part == VisitPart::Report {
         report(context, &served, &slug).await?;
     }
-    respond(served, &slug, part, query, context.public_url(), clock::now())
+    respond(served, &slug, part, query, &context.pages_url(), clock::now())
 }
 
 /// Keeps a visitor's report of a page.
@@ -54,7 +63,7 @@ async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> R
 async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
     let snapshot = match page_store::find(context, slug).await {
         Some(snapshot) => Some(snapshot),
-        None => pages_client::find(context, slug).await?,
+        None => find_at_account(context, slug).await?,
     };
     let served = Served::of(snapshot, clock::now());
     match (&served, part) {
@@ -65,4 +74,19 @@ async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Res
         }
         _ => Ok(served),
     }
+}
+
+/// Asks the account. A client that tries slug after slug is refused before it costs an object a
+/// request. Without the platform's header, as in development, there is no limit.
+async fn find_at_account(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    let address = context.request.header(CLIENT_ADDRESS);
+    let bucket = address.map(|address| bucket(Some(address), "visits", &context.bindings.signing));
+    if let Some(bucket) = bucket {
+        UNKNOWN.with_borrow(|counters| counters.check(bucket, clock::now()))?;
+    }
+    let found = pages_client::find(context, slug).await?;
+    if let (Some(bucket), None) = (bucket, &found) {
+        UNKNOWN.with_borrow_mut(|counters| counters.record(bucket, clock::now()));
+    }
+    Ok(found)
 }

@@ -17,6 +17,7 @@ use shared::{
     request_id::RequestId,
     response::Response,
     route::{CallMethod, GatewayRoute, Route, ToolCall},
+    site,
     status::StatusReport,
     transport::is_confidential,
 };
@@ -77,6 +78,10 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
+        Route::Site(route) => match &state.mode {
+            Mode::Edge(_) => return Err(tools_only()),
+            Mode::Direct(_) => site::respond(route, "", None, clock::now())?,
+        },
         Route::Pages(_) | Route::PagesOpenApi | Route::Admin(_) | Route::Visit(_) => {
             return Err(no_pages(&state.mode));
         }

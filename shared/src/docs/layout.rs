@@ -23,7 +23,7 @@ pub(super) fn page(title: &str, description: &str, content: &Markup) -> Response
             body {
                 a.skip href="#main" { "Skip to the content" }
                 header {
-                    a.name href="/docs" { "Unified Tool Gateway" }
+                    a.name href="/" { "Unified Tool Gateway" }
                     nav aria-label="Site" {
                         a href="/docs" { "Reference" }
                         a href="/openapi.json" { "OpenAPI" }

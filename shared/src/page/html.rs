@@ -16,7 +16,7 @@ mod words;
 use maud::{Markup, html};
 
 pub use gate::confirm;
-pub use notice::{gone, not_found, report_form, report_received};
+pub use notice::{gone, not_found, problem_notice, report_form, report_received};
 
 use self::{
     layout::{Head, respond},

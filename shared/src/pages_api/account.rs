@@ -37,7 +37,7 @@ use super::{
     problems::page_unknown,
     reply::Reply,
     slug::Owner,
-    snapshot::{Snapshot, SnapshotState},
+    snapshot::{FOREVER, Snapshot, SnapshotState},
     suspension::Suspension,
 };
 use crate::{
@@ -141,16 +141,18 @@ impl Account {
             Some(page) => match (page.live_revision(), page.published_at) {
                 (Some(revision), Some(published_at)) if !self.is_suspended(page) => {
                     content(page.id, revision)?.map(|content| {
-                        let document = content.document;
-                        SnapshotState::Live { page: page.id, revision, published_at, document }
+                        let (document, code) = (content.document, page.code.clone());
+                        SnapshotState::Live { page: page.id, revision, published_at, code, document }
                     })
                 }
                 _ => page.published_revision.map(|_| SnapshotState::Gone),
             },
             None => {
                 let moved = |page: &PageMeta| {
-                    let former = page.former_slugs.iter().find(|former| former.slug == *slug)?;
-                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until: former.until };
+                    let former = page.former_slugs.iter().find(|former| former.slug == *slug);
+                    let is_code = page.code.as_ref() == Some(slug);
+                    let until = if is_code { FOREVER } else { former?.until };
+                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until };
                     Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
                 };
                 let freed = || self.has_freed(slug).then_some(SnapshotState::Gone);
@@ -160,11 +162,11 @@ impl Account {
         Ok(state.map(|state| Snapshot { account, state }))
     }
 
-    /// Returns true if a page has the slug, still redirects from it, or had it until it was deleted.
+    /// Returns true if a page has the slug, or it is its code, or the page still redirects from it, or
+    /// had it until it was deleted.
     #[must_use]
     pub fn knows(&self, slug: &Slug) -> bool {
-        let had = |page: &PageMeta| page.former_slugs.iter().any(|former| former.slug == *slug);
-        self.has_freed(slug) || self.pages.iter().any(|page| page.slug == *slug || had(page))
+        self.has_freed(slug) || self.pages.iter().any(|page| page.slugs().any(|other| other == slug))
     }
 
     /// Returns true if the account has the page.

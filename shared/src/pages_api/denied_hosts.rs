@@ -224,6 +224,7 @@ mod tests {
                 account: crate::key::KeyId::new([1; 12]),
                 page,
                 revision: 1,
+                code: None,
                 published_at: UnixMillis(0),
                 document: document.clone(),
             };

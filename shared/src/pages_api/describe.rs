@@ -26,7 +26,7 @@ pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<St
     add("revision", meta.revision.into());
     add("published_revision", json!(meta.published_revision));
     add("has_unpublished_changes", meta.has_unpublished_changes().into());
-    add("urls", json!({ "public": address }));
+    add("urls", json!({ "public": address, "qr": format!("{address}/qr.svg") }));
     add("created_at", moment(meta.created_at).into());
     add("updated_at", moment(meta.updated_at).into());
     add("published_at", json!(meta.published_at.map(moment)));

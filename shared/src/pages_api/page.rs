@@ -27,6 +27,10 @@ pub struct PageMeta {
     /// Slugs that it had before.
     #[serde(default)]
     pub former_slugs: Vec<FormerSlug>,
+    /// What its QR codes lead to: a slug that never changes and is never freed. A page from before
+    /// there were codes has none; its slug does as one.
+    #[serde(default)]
+    pub code: Option<Slug>,
     /// The client's own name for it. No other page of the account has it.
     #[serde(default)]
     pub external_id: Option<String>,
@@ -117,6 +121,11 @@ impl PageMeta {
     #[must_use]
     pub fn live_revision(&self) -> Option<u64> {
         self.published_revision.filter(|_| self.status == PageStatus::Published)
+    }
+
+    /// Returns its slug, those that lead to it, and its code.
+    pub(super) fn slugs(&self) -> impl Iterator<Item = &Slug> {
+        self.former_slugs.iter().map(|former| &former.slug).chain([&self.slug]).chain(&self.code)
     }
 
     /// Adds a revision.

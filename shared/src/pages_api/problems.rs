@@ -1,6 +1,7 @@
 //! The refusals of the pages API.
 
 use crate::{
+    endpoint::Endpoint,
     key::BiolinkPlan,
     page::{PageId, Slug},
     policy::BIOLINK_PAGES,
@@ -41,8 +42,20 @@ pub fn page_not_found() -> Problem {
 /// Returns the refusal of a visit to a page that is not shown any more.
 #[must_use]
 pub fn page_gone() -> Problem {
-    Problem::new(Code::PageGone, "the page at this address was taken down")
+    Problem::new(Code::PageGone, "the page at this address is not shown any more")
         .with_header("x-robots-tag", "noindex")
+}
+
+/// Returns true if a problem is shown as a page: to visitors, unless they ask for JSON, and to
+/// browsers that open an unknown address.
+#[must_use]
+pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
+    let accept = accept.unwrap_or_default();
+    match endpoint {
+        Some(Endpoint::Visit(_)) => !accept.contains("json"),
+        Some(_) => false,
+        None => accept.contains("text/html"),
+    }
 }
 
 /// Returns the refusal of every route of pages at a proxy that serves clients itself.

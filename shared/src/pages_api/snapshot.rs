@@ -9,6 +9,9 @@ use crate::{
     time::UnixMillis,
 };
 
+/// The end of a redirect that has none.
+pub(super) const FOREVER: UnixMillis = UnixMillis(u64::MAX);
+
 /// The published state of one slug. It is stored under [`Snapshot::key`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -31,10 +34,13 @@ pub enum SnapshotState {
         revision: u64,
         /// The moment at which it went live.
         published_at: UnixMillis,
+        /// What its QR codes lead to, if not its slug.
+        #[serde(default)]
+        code: Option<Slug>,
         /// Its content.
         document: PageDocument,
     },
-    /// A redirect to the page's new slug.
+    /// A redirect to the page's slug: from a former one, or from its code.
     Moved {
         /// The new slug.
         to: Slug,
@@ -59,6 +65,8 @@ pub enum Served {
         revision: u64,
         /// The moment at which it went live.
         published_at: UnixMillis,
+        /// What its QR codes lead to, if not its slug.
+        code: Option<Slug>,
         /// Its content.
         document: PageDocument,
     },
@@ -82,7 +90,7 @@ impl Snapshot {
     #[must_use]
     pub const fn lifetime(&self) -> Option<u64> {
         match self.state {
-            SnapshotState::Live { .. } => None,
+            SnapshotState::Live { .. } | SnapshotState::Moved { until: FOREVER, .. } => None,
             SnapshotState::Moved { .. } | SnapshotState::Gone => Some(90 * 86_400),
         }
     }
@@ -111,8 +119,8 @@ impl Served {
             SnapshotState::Gone => Self::Gone,
             SnapshotState::Moved { until, .. } if until <= now => Self::Unknown,
             SnapshotState::Moved { to, .. } => Self::Moved(to),
-            SnapshotState::Live { page, revision, published_at, document } => {
-                Self::Page { account, page, revision, published_at, document }
+            SnapshotState::Live { page, revision, published_at, code, document } => {
+                Self::Page { account, page, revision, published_at, code, document }
             }
         }
     }

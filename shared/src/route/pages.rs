@@ -67,6 +67,14 @@ pub enum VisitPart {
     Page,
     /// `/{slug}/l/{link_id}`
     Link(LinkId),
+    /// `/{slug}/card.vcf`
+    Card,
+    /// `/{slug}/qr.svg`
+    QrSvg,
+    /// `/{slug}/qr.png`
+    QrPng,
+    /// `/q/{code}`: a page's QR code was scanned. Its slug does as a code too.
+    Code,
     /// `GET /{slug}/report`
     ReportForm,
     /// `POST /{slug}/report`
@@ -79,6 +87,10 @@ pub enum VisitPart {
 pub enum VisitEndpoint {
     Page,
     Link,
+    Card,
+    QrSvg,
+    QrPng,
+    Code,
     ReportForm,
     Report,
 }
@@ -242,9 +254,15 @@ fn revision(text: &str) -> Option<u64> {
 impl<'a> Visit<'a> {
     /// Parses the segments of a path; `None` for one that no page can have.
     pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
+        if let [Some("q"), Some(code), None, ..] = segments {
+            return Slug::parse(code).is_ok().then_some(Self { slug: code, part: VisitPart::Code });
+        }
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
             [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
+            [_, Some("card.vcf"), None, ..] => VisitPart::Card,
+            [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
+            [_, Some("qr.png"), None, ..] => VisitPart::QrPng,
             [_, Some("report"), None, ..] => VisitPart::ReportForm,
             _ => return None,
         };
@@ -262,7 +280,12 @@ impl<'a> Visit<'a> {
     pub(super) const fn methods(&self) -> &'static [Method] {
         match self.part {
             VisitPart::ReportForm | VisitPart::Report => &[Method::Get, Method::Head, Method::Post],
-            VisitPart::Page | VisitPart::Link(_) => &[Method::Get, Method::Head],
+            VisitPart::Page
+            | VisitPart::Link(_)
+            | VisitPart::Card
+            | VisitPart::QrSvg
+            | VisitPart::QrPng
+            | VisitPart::Code => &[Method::Get, Method::Head],
         }
     }
 
@@ -280,6 +303,10 @@ impl<'a> Visit<'a> {
         match self.part {
             VisitPart::Page => VisitEndpoint::Page,
             VisitPart::Link(_) => VisitEndpoint::Link,
+            VisitPart::Card => VisitEndpoint::Card,
+            VisitPart::QrSvg => VisitEndpoint::QrSvg,
+            VisitPart::QrPng => VisitEndpoint::QrPng,
+            VisitPart::Code => VisitEndpoint::Code,
             VisitPart::ReportForm => VisitEndpoint::ReportForm,
             VisitPart::Report => VisitEndpoint::Report,
         }
@@ -288,14 +315,29 @@ impl<'a> Visit<'a> {
 
 impl VisitEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 4] = [Self::Page, Self::Link, Self::ReportForm, Self::Report];
+    pub const ALL: [Self; 8] = [
+        Self::Page,
+        Self::Link,
+        Self::Card,
+        Self::QrSvg,
+        Self::QrPng,
+        Self::Code,
+        Self::ReportForm,
+        Self::Report,
+    ];
 
     /// Returns the method.
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
             Self::Report => Method::Post,
-            Self::Page | Self::Link | Self::ReportForm => Method::Get,
+            Self::Page
+            | Self::Link
+            | Self::Card
+            | Self::QrSvg
+            | Self::QrPng
+            | Self::Code
+            | Self::ReportForm => Method::Get,
         }
     }
 
@@ -305,6 +347,10 @@ impl VisitEndpoint {
         match self {
             Self::Page => "/{slug}",
             Self::Link => "/{slug}/l/{link_id}",
+            Self::Card => "/{slug}/card.vcf",
+            Self::QrSvg => "/{slug}/qr.svg",
+            Self::QrPng => "/{slug}/qr.png",
+            Self::Code => "/q/{code}",
             Self::ReportForm | Self::Report => "/{slug}/report",
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     admin::AdminPlace,
     pages::{PagesPlace, Visit},
+    site::SiteRoute,
 };
 use crate::{
     action::Action,
@@ -29,6 +30,7 @@ pub(super) enum Place<'a> {
     OpenApi,
     Docs,
     Problem(Code),
+    Site(SiteRoute),
     Pages(PagesPlace),
     Admin(AdminPlace<'a>),
     PagesOpenApi,
@@ -43,7 +45,7 @@ impl<'a> Place<'a> {
     pub(super) fn parse(path: &'a str) -> Result<Self, Problem> {
         let inner = path.strip_prefix('/').ok_or_else(|| malformed("the path does not begin with `/`"))?;
         if inner.is_empty() {
-            return Err(unknown_route());
+            return Ok(Self::Site(SiteRoute::Landing));
         }
         let mut first = [None; 5];
         for (number, segment) in inner.split('/').enumerate() {
@@ -55,6 +57,9 @@ impl<'a> Place<'a> {
             [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
             [Some("biolink"), Some("openapi.json"), None, ..] => Ok(Self::PagesOpenApi),
             [Some("docs"), None, ..] => Ok(Self::Docs),
+            [Some("robots.txt"), None, ..] => Ok(Self::Site(SiteRoute::Robots)),
+            [Some("favicon.ico"), None, ..] => Ok(Self::Site(SiteRoute::Favicon)),
+            [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),
             [Some("problems"), Some(code), None, ..] => {
                 Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
             }
@@ -110,7 +115,8 @@ impl<'a> Place<'a> {
             | Self::OpenApi
             | Self::PagesOpenApi
             | Self::Docs
-            | Self::Problem(_) => &[Method::Get, Method::Head],
+            | Self::Problem(_)
+            | Self::Site(_) => &[Method::Get, Method::Head],
             Self::Pages(place) => place.methods(),
             Self::Visit(visit) => visit.methods(),
             Self::Admin(place) => place.methods(),

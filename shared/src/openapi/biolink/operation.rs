@@ -101,6 +101,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::OpenApi
         | Endpoint::Docs
         | Endpoint::ProblemPage
+        | Endpoint::Site(_)
         | Endpoint::Visit(_)
         | Endpoint::Preflight => None,
     }

@@ -409,7 +409,10 @@ fn summary() -> Vec<Member> {
             Required,
             json!({
                 "type": "object", "required": ["public"], "additionalProperties": { "type": "string" },
-                "properties": { "public": { "type": "string", "description": "The page's address." } },
+                "properties": {
+                    "public": { "type": "string", "description": "The page's address." },
+                    "qr": { "type": "string", "description": "The image of its QR code." },
+                },
             }),
         ),
         moment("created_at", Required),

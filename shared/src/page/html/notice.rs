@@ -9,6 +9,8 @@ use super::{
 };
 use crate::{
     page::{ReportReason, Slug, document::Direction},
+    problem::Problem,
+    request_id::RequestId,
     response::Response,
 };
 
@@ -24,6 +26,24 @@ pub fn not_found() -> Response {
 pub fn gone() -> Response {
     let content = notice("This page is not available", "It is not shown any more.");
     Response { status: 410, ..operator_page("This page is not available", &content) }
+}
+
+/// Returns a problem as a page, with the status and the headers that it always has.
+#[must_use]
+pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
+    let Response { headers: own, status, .. } = problem.render(request_id);
+    let page = match status {
+        404 => not_found(),
+        410 => gone(),
+        _ => {
+            let title = problem.code().title();
+            operator_page(title, &notice(title, problem.detail()))
+        }
+    };
+    let replaced = |name: &str| matches!(name, "cache-control" | "etag" | "vary");
+    let shown = page.headers.into_iter().filter(|(name, _)| !replaced(name));
+    let own = own.into_iter().filter(|(name, _)| *name != "content-type");
+    Response { status, headers: shown.chain(own).collect(), body: page.body }
 }
 
 /// Returns the form that reports a page. It is sent to its own address.

@@ -120,10 +120,3 @@ impl Account {
         Ok((Response::no_content(), vec![Write::Erase]))
     }
 }
-
-impl PageMeta {
-    /// Returns its slug, and those that lead to it.
-    fn slugs(&self) -> impl Iterator<Item = &crate::page::Slug> {
-        self.former_slugs.iter().map(|former| &former.slug).chain([&self.slug])
-    }
-}

@@ -67,6 +67,11 @@ impl Outbox {
         self.add(Task::Index { account, page }, now);
     }
 
+    /// Has a slug claimed that is never freed.
+    pub(super) fn claim(&mut self, slug: &Slug, owner: Owner, now: UnixMillis) {
+        self.add(Task::Slug(slug.clone(), SlugMessage::Claim { owner, claim: 0 }), now);
+    }
+
     /// Frees a slug, which only its account may claim until then.
     pub(super) fn release(
         &mut self,

@@ -24,6 +24,8 @@ const RESERVED_MS: u64 = 30 * 86_400_000;
 const MAX_FORMER: usize = 50;
 /// Slugs of deleted pages that the account remembers.
 const MAX_FREED: usize = 100;
+/// Letters of a page's code: so many that no two pages draw the same.
+const CODE_LENGTH: usize = 10;
 
 type Outcome = Result<(Response, Vec<Write>), Unfinished>;
 
@@ -37,7 +39,7 @@ impl Account {
     ) -> Outcome {
         let mut ids = IdSource::new(call.seed);
         let id = PageId::at(call.at, ids.draw());
-        let drawn_slug = random_slug(&ids.draw());
+        let (drawn_slug, code) = (random_slug(&ids.draw(), 7), random_slug(&ids.draw(), CODE_LENGTH));
         let members = members(body)?;
         let input = Reader::new(None, ids).with_faults(denied.faults(&members)).page(members)?;
         if self.suspended.is_some() && input.status == Some(StatusChange::Publish) {
@@ -55,6 +57,7 @@ impl Account {
             slug,
             claim: call.claim_number(),
             former_slugs: Vec::new(),
+            code: Some(code.clone()),
             external_id: None,
             tags: Vec::new(),
             title: String::new(),
@@ -77,6 +80,8 @@ impl Account {
             self.outbox.keep(call.claim_number());
             self.outbox.publish(call.account, &meta.slug, now);
             self.outbox.index(call.account, id, now);
+            self.outbox.claim(&code, Owner { account: call.account, page: id }, now);
+            self.outbox.publish(call.account, &code, now);
             let place = self.pages.partition_point(|page| page.id < meta.id);
             self.pages.insert(place, meta);
             return Ok((response, writes));
@@ -123,7 +128,8 @@ impl Account {
             self.forget_former(&meta.slug);
             self.outbox.keep(call.claim_number());
             self.outbox.release(&former, owner, former_claim, now.plus(REDIRECT_MS), now);
-            meta.former_slugs.iter().for_each(|former| self.outbox.publish(call.account, &former.slug, now));
+            let others = meta.former_slugs.iter().map(|former| &former.slug).chain(&meta.code);
+            others.for_each(|slug| self.outbox.publish(call.account, slug, now));
         }
         let before = self.find(id).and_then(|page| page.live_revision());
         if slug.is_some() || before != meta.live_revision() {
@@ -159,10 +165,9 @@ impl Account {
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
         self.outbox.release(&meta.slug, owner, meta.claim, until, now);
-        let slugs = meta.former_slugs.into_iter().map(|former| former.slug).chain([meta.slug]);
-        for slug in slugs {
-            self.outbox.publish(account, &slug, now);
-            self.freed.push(FormerSlug { slug, until });
+        for slug in meta.slugs() {
+            self.outbox.publish(account, slug, now);
+            self.freed.push(FormerSlug { slug: slug.clone(), until });
         }
         let surplus = self.freed.len().saturating_sub(MAX_FREED);
         self.freed.drain(..surplus);
@@ -257,9 +262,9 @@ fn changed(
     (meta, next, writes)
 }
 
-/// Returns seven letters and digits that are hard to mistake for one another.
-fn random_slug(drawn: &[u8; 12]) -> Slug {
+/// Returns letters and digits that are hard to mistake for one another, twelve at most.
+fn random_slug(drawn: &[u8; 12], length: usize) -> Slug {
     const LETTERS: &[u8; 30] = b"abcdefghjkmnpqrstuvwxyz2345678";
     let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied().map(char::from);
-    Slug::drawn(drawn.iter().take(7).filter_map(letter).collect())
+    Slug::drawn(drawn.iter().take(length).filter_map(letter).collect())
 }

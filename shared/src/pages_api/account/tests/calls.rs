@@ -52,7 +52,7 @@ fn dry_run_shows_what_would_be_stored_and_stores_nothing() {
         (&after.pages, &after.outbox, contents, replies),
         (&before.0.pages, &before.0.outbox, &before.1, &before.2)
     );
-    assert_eq!(world.slugs.values().filter(|slug| **slug != SlugState::Free).count(), 1);
+    assert_eq!(world.slugs.values().filter(|slug| **slug != SlugState::Free).count(), 2, "slug and code");
 }
 
 #[test]

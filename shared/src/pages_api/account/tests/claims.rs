@@ -15,6 +15,26 @@ fn slug_that_another_account_has_is_409_with_suggestions() {
 }
 
 #[test]
+fn code_leads_to_its_page_whatever_the_slug() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, json!({"title": "Ada", "slug": "ada", "status": "published"})));
+    world.deliver(1);
+    let Served::Page { code: Some(code), .. } = world.visit("ada") else { panic!() };
+    assert_eq!(world.visit(code.as_str()), Served::Moved(Slug::parse("ada").unwrap()));
+    assert_eq!(world.snapshots[&code].lifetime(), None);
+    assert!(world.accounts[&id(1)].0.knows(&code));
+    world.edit(1, page, PageEdit::Patch(r#"{"slug":"lovelace"}"#.to_owned()));
+    world.deliver(1);
+    world.now += 1_000 * 86_400_000;
+    assert_eq!(world.visit(code.as_str()), Served::Moved(Slug::parse("lovelace").unwrap()));
+    world.call(1, Operation::Delete(page));
+    world.deliver(1);
+    assert_eq!(world.visit(code.as_str()), Served::Gone);
+    world.now += 1_000 * 86_400_000;
+    assert_eq!(world.create(2, json!({"title": "Bob", "slug": code})).status, 409, "never freed");
+}
+
+#[test]
 fn former_slug_redirects_for_ninety_days() {
     let mut world = World::default();
     let page = page_id(&world.create(1, json!({"title": "Ada", "slug": "ada", "status": "published"})));
@@ -58,7 +78,7 @@ fn one_of_fifty_edits_with_one_etag_wins() {
     assert_eq!(outcomes.iter().filter(|status| **status == 412).count(), 49);
     world.deliver(1);
     let owned = world.slugs.values().filter(|slug| matches!(slug, SlugState::Owned { .. })).count();
-    assert_eq!(owned, 1, "every claim that led to nothing is taken back");
+    assert_eq!(owned, 2, "slug and code; every claim that led to nothing is taken back");
 }
 
 #[test]

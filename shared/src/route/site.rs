@@ -1,0 +1,30 @@
+//! What a host has beside its API and its pages.
+
+/// A file or page of the host itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SiteRoute {
+    /// `GET /`
+    Landing,
+    /// `GET /robots.txt`
+    Robots,
+    /// `GET /favicon.ico`
+    Favicon,
+    /// `GET /.well-known/security.txt`
+    SecurityTxt,
+}
+
+impl SiteRoute {
+    /// Every route once.
+    pub const ALL: [Self; 4] = [Self::Landing, Self::Robots, Self::Favicon, Self::SecurityTxt];
+
+    /// Returns the path.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Landing => "/",
+            Self::Robots => "/robots.txt",
+            Self::Favicon => "/favicon.ico",
+            Self::SecurityTxt => "/.well-known/security.txt",
+        }
+    }
+}
