@@ -11,6 +11,7 @@ mod limits;
 mod migrations;
 mod origins;
 mod pages;
+mod readme;
 mod surface;
 mod uploads;
 mod vectors;

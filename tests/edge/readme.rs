@@ -1,0 +1,68 @@
+//! The walk-through of the README, as it stands there.
+
+use std::{fs, io::Cursor, process::Command};
+
+use serde_json::json;
+use tests::{http::Request, keys::ADMIN_SECRET, process::root, stack::Edge};
+
+const NOWHERE: &str = "http://127.0.0.1:9";
+const SERVER: &str = "http://127.0.0.1:8787";
+
+/// Returns the first block of code after a heading.
+fn block(heading: &str) -> String {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, section) = readme.split_once(heading).unwrap();
+    section.split("```\n").nth(1).unwrap().to_owned()
+}
+
+/// Decodes a QR code with an independent decoder.
+fn decode(png: &[u8]) -> String {
+    let mut decoder = png::Decoder::new(Cursor::new(png));
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let frame = reader.next_frame(&mut pixels).unwrap();
+    let (width, height) = (frame.width as usize, frame.height as usize);
+    let step = frame.line_size / width;
+    let grey = |x: usize, y: usize| pixels[y * frame.line_size + x * step];
+    let mut prepared = rqrr::PreparedImage::prepare_from_greyscale(width, height, grey);
+    let grids = prepared.detect_grids();
+    assert_eq!(grids.len(), 1, "one code in the picture");
+    grids[0].decode().unwrap().1
+}
+
+#[test]
+fn walk_through_creates_opens_follows_and_scans_a_page() {
+    let edge = Edge::start(NOWHERE);
+    let body = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "free", "biolink_plan": "business",
+        "admin_secret": ADMIN_SECRET,
+    });
+    let key = Request::post("/v1/keys/issue", &body).send(edge.addr).json()["key"].clone();
+    let commands = block("## Make a bio-link page");
+    assert!(commands.lines().count() <= 10, "at most ten lines");
+    let placeholder = "KEY=…";
+    assert!(commands.contains(placeholder) && commands.contains(SERVER));
+    let commands = commands
+        .replace(placeholder, &format!("KEY={}", key.as_str().unwrap()))
+        .replace(SERVER, &format!("http://{}", edge.addr));
+    let folder = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("bash");
+    let ran = shell.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path()).output().unwrap();
+    let output = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success(), "{output}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(output.contains("\"status\":\"published\""), "{output}");
+    assert!(
+        output.contains("HTTP/1.1 302") && output.contains("ocation: https://example.com/news"),
+        "{output}"
+    );
+    assert!(fs::read_to_string(folder.path().join("ada.html")).unwrap().contains("<h1>Ada"));
+
+    let code = decode(&fs::read(folder.path().join("ada.png")).unwrap());
+    let path = code.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or_else(|| panic!("{code}"));
+    let scanned = Request::get(path).send(edge.addr);
+    assert_eq!(scanned.status, 302, "{code}");
+    let page = scanned.header("location").unwrap();
+    let page = page.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or(page);
+    assert_eq!(Request::get(page).send(edge.addr).status, 200, "{page}");
+}
