@@ -1,185 +1,28 @@
-//! The reader of one JSON text, as serde's data format.
-
-mod access;
+//! The format of a JSON text for serde.
 
 use std::borrow::Cow;
 
 use serde::{
-    de::{Deserializer, Visitor},
+    de::{
+        DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
+        Visitor,
+    },
     forward_to_deserialize_any,
 };
 use serde_json::Value;
 
-use self::access::{Items, Variant};
-use super::Fault;
+use super::{
+    fault::Fault,
+    text::{Text, unsigned},
+};
 
-/// Most arrays and objects within each other, as in `serde_json`.
-const MAX_DEPTH: u8 = 127;
-
-/// A position in a JSON text.
-pub(super) struct Reader<'de> {
-    text: &'de str,
-    at: usize,
-    depth: u8,
-}
-
-impl<'de> Reader<'de> {
-    pub(super) const fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth: 0 }
-    }
-
-    /// Returns the number of bytes that were read.
-    pub(super) const fn position(&self) -> usize {
-        self.at
-    }
-
-    /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
-        if self.peek().is_none() { Ok(()) } else { Err(Fault::malformed()) }
-    }
-
-    /// Returns the next byte after white space, and leaves it.
-    #[inline(never)]
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.text.as_bytes().get(self.at).copied()?;
-            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
-    }
-
-    /// Takes one byte after white space.
-    #[inline(never)]
-    fn take(&mut self, byte: u8) -> Result<(), Fault> {
-        match self.peek() {
-            Some(found) if found == byte => {
-                self.at += 1;
-                Ok(())
-            }
-            // `null` where an object is expected, and the like.
-            Some(_) if matches!(byte, b'{' | b'[' | b'"') => Err(Fault::other_type()),
-            _ => Err(Fault::malformed()),
-        }
-    }
-
-    /// Takes `null`, `true` or `false`.
-    #[inline(never)]
-    fn word(&mut self, word: &str) -> Result<(), Fault> {
-        self.peek();
-        if !self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
-            return Err(Fault::other_type());
-        }
-        self.at += word.len();
-        Ok(())
-    }
-
-    fn boolean(&mut self) -> Result<bool, Fault> {
-        match self.peek() {
-            Some(b't') => self.word("true").map(|()| true),
-            _ => self.word("false").map(|()| false),
-        }
-    }
-
-    #[inline(never)]
-    fn string(&mut self) -> Result<Cow<'de, str>, Fault> {
-        self.take(b'"')?;
-        let start = self.at;
-        let mut is_escaped = false;
-        loop {
-            let byte = self.text.as_bytes().get(self.at).ok_or_else(Fault::malformed)?;
-            self.at += 1;
-            match byte {
-                b'"' => break,
-                b'\\' => {
-                    is_escaped = true;
-                    self.at += 1;
-                }
-                0..0x20 => return Err(Fault::malformed()),
-                _ => {}
-            }
-        }
-        let whole = |from: usize, to: usize| self.text.get(from..to).ok_or_else(Fault::malformed);
-        if !is_escaped {
-            return whole(start, self.at - 1).map(Cow::Borrowed);
-        }
-        match serde_json::from_str(whole(start - 1, self.at)?) {
-            Ok(Value::String(text)) => Ok(Cow::Owned(text)),
-            _ => Err(Fault::malformed()),
-        }
-    }
-
-    /// Takes what looks like a number.
-    #[inline(never)]
-    fn number(&mut self) -> &'de str {
-        self.peek();
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let length =
-            rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
-        let length = length.count();
-        self.at += length;
-        rest.get(..length).unwrap_or_default()
-    }
-
-    /// Returns true if a list has one more item, and takes the comma before it.
-    #[inline(never)]
-    fn has_item(&mut self, close: u8, is_first: &mut bool) -> Result<bool, Fault> {
-        if self.peek() == Some(close) {
-            return Ok(false);
-        }
-        if !std::mem::replace(is_first, false) {
-            self.take(b',')?;
-            if self.peek() == Some(close) {
-                return Err(Fault::malformed());
-            }
-        }
-        Ok(true)
-    }
-
-    #[inline(never)]
-    fn open(&mut self, byte: u8) -> Result<(), Fault> {
-        self.take(byte)?;
-        if self.depth >= MAX_DEPTH {
-            return Err(Fault::malformed());
-        }
-        self.depth += 1;
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn close(&mut self, byte: u8) -> Result<(), Fault> {
-        self.depth -= 1;
-        self.take(byte)
-    }
-
-    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
-        self.open(b'[')?;
-        let value = visitor.visit_seq(Items { reader: self, is_first: true })?;
-        self.close(b']').map(|()| value)
-    }
-
-    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
-        self.open(b'{')?;
-        let value = visitor.visit_map(Items { reader: self, is_first: true })?;
-        self.close(b'}').map(|()| value)
-    }
-}
-
-/// Reads a number without a sign, fraction or exponent, as the gateway writes all of its own.
-#[inline(never)]
-fn unsigned(text: &str) -> Result<u64, Fault> {
-    let is_canonical = text == "0" || text.starts_with(|c| matches!(c, '1'..='9'));
-    if is_canonical { text.parse().map_err(|_| Fault::other_type()) } else { Err(Fault::other_type()) }
-}
-
-impl<'de> Deserializer<'de> for &mut Reader<'de> {
+impl<'de> Deserializer<'de> for &mut Text<'de> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.peek() {
-            Some(b'{') => self.object(visitor),
-            Some(b'[') => self.array(visitor),
+            Some(b'{') => object(self, visitor),
+            Some(b'[') => array(self, visitor),
             Some(b'"') => self.deserialize_str(visitor),
             Some(b'n') => self.deserialize_unit(visitor),
             Some(b't' | b'f') => self.deserialize_bool(visitor),
@@ -241,11 +84,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.array(visitor)
+        array(self, visitor)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.array(visitor)
+        array(self, visitor)
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -254,11 +97,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _length: usize,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        self.array(visitor)
+        array(self, visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.object(visitor)
+        object(self, visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -267,7 +110,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        self.object(visitor)
+        object(self, visitor)
     }
 
     /// `"name"`, or `{"name": content}`.
@@ -281,7 +124,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         if has_content {
             self.open(b'{')?;
         }
-        let value = visitor.visit_enum(Variant { reader: self, has_content })?;
+        let value = visitor.visit_enum(Variant { text: self, has_content })?;
         if has_content {
             self.close(b'}')?;
         }
@@ -301,5 +144,151 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u128 f32 f64 char bytes byte_buf unit_struct identifier
+    }
+}
+
+/// Reads an array.
+fn array<'de, V: Visitor<'de>>(text: &mut Text<'de>, visitor: V) -> Result<V::Value, Fault> {
+    text.open(b'[')?;
+    let value = visitor.visit_seq(Items { text, is_first: true })?;
+    text.close(b']').map(|()| value)
+}
+
+/// Reads an object.
+fn object<'de, V: Visitor<'de>>(text: &mut Text<'de>, visitor: V) -> Result<V::Value, Fault> {
+    text.open(b'{')?;
+    let value = visitor.visit_map(Items { text, is_first: true })?;
+    text.close(b'}').map(|()| value)
+}
+
+/// The items of an array or the members of an object.
+struct Items<'a, 'de> {
+    text: &'a mut Text<'de>,
+    is_first: bool,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        if !self.text.has_item(b']', &mut self.is_first)? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.text).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Items<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        if !self.text.has_item(b'}', &mut self.is_first)? {
+            return Ok(None);
+        }
+        let name = self.text.string()?;
+        self.text.take(b':')?;
+        seed.deserialize(Name(&name)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        seed.deserialize(&mut *self.text)
+    }
+}
+
+/// The name of a member: a text, or a number that is written as one.
+struct Name<'a>(&'a str);
+
+impl<'de> Deserializer<'de> for Name<'_> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_str(self.0)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_u64(unsigned(self.0)?)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_u64(visitor)
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_u64(visitor)
+    }
+
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_u64(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A variant of an enum: its name, and its content if it has any.
+struct Variant<'a, 'de> {
+    text: &'a mut Text<'de>,
+    has_content: bool,
+}
+
+impl<'a, 'de> EnumAccess<'de> for Variant<'a, 'de> {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
+        let name = self.text.string()?;
+        if self.has_content {
+            self.text.take(b':')?;
+        }
+        Ok((seed.deserialize(Name(&name))?, self))
+    }
+}
+
+impl<'a, 'de> Variant<'a, 'de> {
+    fn content(self) -> Result<&'a mut Text<'de>, Fault> {
+        if self.has_content { Ok(self.text) } else { Err(Fault::other_type()) }
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        if self.has_content { self.text.word("null") } else { Ok(()) }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+        seed.deserialize(self.content()?)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Fault> {
+        array(self.content()?, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        object(self.content()?, visitor)
     }
 }

@@ -1,0 +1,155 @@
+//! The tokens of a JSON text.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::fault::Fault;
+
+/// Most arrays and objects within each other, as in `serde_json`.
+const MAX_DEPTH: u8 = 127;
+
+/// A JSON text that is read from its start.
+pub(super) struct Text<'de> {
+    text: &'de str,
+    at: usize,
+    depth: u8,
+}
+
+impl<'de> Text<'de> {
+    pub(super) const fn new(text: &'de str) -> Self {
+        Self { text, at: 0, depth: 0 }
+    }
+
+    /// Returns the number of bytes that were read.
+    pub(super) const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Checks that nothing but white space is left.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        if self.peek().is_none() { Ok(()) } else { Err(Fault::malformed()) }
+    }
+
+    /// Returns the next byte after white space, and leaves it.
+    #[inline(never)]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.text.as_bytes().get(self.at).copied()?;
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Takes one byte after white space.
+    #[inline(never)]
+    pub(super) fn take(&mut self, byte: u8) -> Result<(), Fault> {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            // `null` where an object is expected, and the like.
+            Some(_) if matches!(byte, b'{' | b'[' | b'"') => Err(Fault::other_type()),
+            _ => Err(Fault::malformed()),
+        }
+    }
+
+    /// Takes `null`, `true` or `false`.
+    #[inline(never)]
+    pub(super) fn word(&mut self, word: &str) -> Result<(), Fault> {
+        self.peek();
+        if !self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            return Err(Fault::other_type());
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    pub(super) fn boolean(&mut self) -> Result<bool, Fault> {
+        match self.peek() {
+            Some(b't') => self.word("true").map(|()| true),
+            _ => self.word("false").map(|()| false),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn string(&mut self) -> Result<Cow<'de, str>, Fault> {
+        self.take(b'"')?;
+        let start = self.at;
+        let mut is_escaped = false;
+        loop {
+            let byte = self.text.as_bytes().get(self.at).ok_or_else(Fault::malformed)?;
+            self.at += 1;
+            match byte {
+                b'"' => break,
+                b'\\' => {
+                    is_escaped = true;
+                    self.at += 1;
+                }
+                0..0x20 => return Err(Fault::malformed()),
+                _ => {}
+            }
+        }
+        let whole = |from: usize, to: usize| self.text.get(from..to).ok_or_else(Fault::malformed);
+        if !is_escaped {
+            return whole(start, self.at - 1).map(Cow::Borrowed);
+        }
+        match serde_json::from_str(whole(start - 1, self.at)?) {
+            Ok(Value::String(text)) => Ok(Cow::Owned(text)),
+            _ => Err(Fault::malformed()),
+        }
+    }
+
+    /// Takes what looks like a number.
+    #[inline(never)]
+    pub(super) fn number(&mut self) -> &'de str {
+        self.peek();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length =
+            rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+        let length = length.count();
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
+    /// Returns true if a list has one more item, and takes the comma before it.
+    #[inline(never)]
+    pub(super) fn has_item(&mut self, close: u8, is_first: &mut bool) -> Result<bool, Fault> {
+        if self.peek() == Some(close) {
+            return Ok(false);
+        }
+        if !std::mem::replace(is_first, false) {
+            self.take(b',')?;
+            if self.peek() == Some(close) {
+                return Err(Fault::malformed());
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline(never)]
+    pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
+        self.take(byte)?;
+        if self.depth >= MAX_DEPTH {
+            return Err(Fault::malformed());
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline(never)]
+    pub(super) fn close(&mut self, byte: u8) -> Result<(), Fault> {
+        self.depth -= 1;
+        self.take(byte)
+    }
+}
+
+/// Reads a number without a sign, fraction or exponent, as the gateway writes all of its own.
+#[inline(never)]
+pub(super) fn unsigned(text: &str) -> Result<u64, Fault> {
+    let is_canonical = text == "0" || text.starts_with(|c| matches!(c, '1'..='9'));
+    if is_canonical { text.parse().map_err(|_| Fault::other_type()) } else { Err(Fault::other_type()) }
+}
