@@ -46,7 +46,10 @@ export async function startDebuggedChromium(more = []) {
 async function evaluate(port, expression) {
   const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`);
   try {
-    return await browser.contexts()[0].pages()[0].evaluate(expression);
+    const [page] = browser.contexts()[0].pages();
+    // playwright itself would have the page be light.
+    await page.emulateMedia({ colorScheme: null });
+    return await page.evaluate(expression);
   } finally {
     await browser.close();
   }
