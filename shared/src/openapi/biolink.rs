@@ -3,15 +3,17 @@
 
 mod example;
 mod operation;
+mod parameter;
 mod refusal;
 mod schema;
+mod texts;
 
 use serde_json::{Map, Value, json};
 
 use super::{SERVER, VERSION, marks, outcome::canonical};
 use crate::{endpoint::Endpoint, headers::API_KEY};
 
-use operation::Tag;
+use texts::Tag;
 
 /// Returns the text of the [`document`], which [`response`](super::response) completes.
 #[must_use]
@@ -52,7 +54,7 @@ fn compact_document() -> Value {
             "schemas": schema::all(),
             "examples": { "Page": { "value": example::page_response() } },
             "headers": operation::HEADERS.map(|header| (canonical(header.name), header.describe())).into_iter().collect::<Map<_, _>>(),
-            "parameters": operation::parameters(),
+            "parameters": parameter::components(),
             "responses": refusal::components(),
         },
     })
