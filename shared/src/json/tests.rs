@@ -12,7 +12,7 @@ struct Sample {
     small: u8,
     text: String,
     #[serde(default)]
-    maybe: Option<Box<Sample>>,
+    maybe: Option<Box<Self>>,
     kinds: Vec<Kind>,
     by_number: BTreeMap<u16, bool>,
     pair: (u32, String),

@@ -48,6 +48,7 @@ pub(super) struct Texts(
     pub(super) &'static str,
 );
 
+#[allow(clippy::too_many_lines, reason = "a table with a row for each route")]
 pub(super) const fn texts(endpoint: PagesEndpoint) -> Texts {
     use PagesEndpoint as E;
     match endpoint {
