@@ -38,8 +38,8 @@ pub(crate) async fn call(
     reply.map_err(|error| unavailable("account call failed", &error, context))
 }
 
-/// Returns what an account has published at a slug that KV shows nothing for; `None` if nobody has
-/// the slug.
+/// Returns what an account has published at a slug that KV shows nothing for; `None` if no account
+/// has the slug.
 ///
 /// # Errors
 /// `pages-unavailable`.

@@ -1,9 +1,9 @@
 //! The object of one account: the source of truth of its pages. It loads what a call needs, steps
 //! the account, and stores both before the reply leaves.
 //!
-//! The account is an outbox for what others must know: slugs, and the published snapshots in KV. An
-//! alarm tells them at once, and retries until they know. A failure of either never fails a call
-//! that was decided.
+//! Its outbox has what must be written elsewhere: slugs, and the published snapshots in KV. An alarm
+//! writes it at once, and retries until that succeeds. Such a failure never fails a call that was
+//! decided.
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,4 +1,4 @@
-//! What crawlers are told.
+//! `robots.txt` (RFC 9309).
 
 use crate::response::Response;
 

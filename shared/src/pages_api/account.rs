@@ -1,5 +1,4 @@
-//! The state of an account: its pages without their content, its calls, and what is to be told to
-//! others.
+//! The state of an account: its pages without their content, its calls, and its outbox.
 //!
 //! A call is a pure step: the shell loads what [`Account::needs`] names, calls [`Account::step`],
 //! stores what it returns and the account itself, and only then sends the reply. All of that

@@ -40,7 +40,7 @@ impl Suspension {
     }
 }
 
-/// Which pages of an account are suspended, in the form in which an account tells it.
+/// The suspended pages of an account, as the account replies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuspendedPages(String);
 

@@ -15,7 +15,7 @@ const MAX_WAIT_MS: u64 = 60_000;
 /// name.
 const FIRST_WAIT_MS: u64 = 1_000;
 
-/// Something to be told.
+/// A write to another store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {

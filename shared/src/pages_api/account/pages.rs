@@ -159,7 +159,7 @@ impl Account {
         Ok((response, vec![Write::KeepRevisions(*id, Vec::new())]))
     }
 
-    /// Takes a page out of the account, and tells everyone who has to know.
+    /// Takes a page out of the account, and queues what follows from it elsewhere.
     pub(super) fn remove(&mut self, account: KeyId, meta: PageMeta, now: UnixMillis) {
         let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
         self.pages.retain(|page| page.id != meta.id);
