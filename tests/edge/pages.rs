@@ -257,6 +257,22 @@ fn published_page_is_shown_while_kv_reports_it_absent_or_fails() {
     assert_eq!(visit(&edge, "/ada").status, 200);
 }
 
+/// Visitors who opened the address too early have put its absence into every cache.
+#[test]
+fn page_is_live_at_once_after_visits_to_its_draft() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = issue(&edge, None);
+    let mut draft = ada();
+    draft["status"] = "draft".into();
+    let (id, _) = created(&edge, &key, &draft);
+    for _ in 0..3 {
+        assert_eq!(visit(&edge, "/ada").status, 404);
+    }
+    let published = Request::new("POST", &format!("/pages/{id}/publish")).key(&key).send(edge.addr);
+    assert_eq!(published.status, 200, "{}", published.text());
+    assert_eq!(visit(&edge, "/ada").status, 200);
+}
+
 /// A snapshot that KV does not take is written again.
 #[test]
 fn snapshot_is_written_once_kv_takes_it() {
