@@ -1,8 +1,8 @@
 //! The Durable Objects: state with a single owner.
 
 mod account;
-mod json;
 mod key_changes;
+mod message;
 mod meter;
 mod reports;
 mod slug;

@@ -26,7 +26,7 @@ use worker::{
 };
 
 use super::{
-    json::parse,
+    message::parse,
     sql::{integer, number, rows, text},
 };
 use crate::{bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call};

@@ -15,10 +15,10 @@ use worker::{
 };
 
 use super::{
-    json::parse,
+    message::respond,
     sql::{integer, number, rows},
 };
-use crate::{clock, log};
+use crate::clock;
 
 /// The feed's start time identifies it: a cursor of a feed that was lost is not valid in a new one.
 const CREATE: &str =
@@ -48,15 +48,8 @@ impl DurableObject for KeyChanges {
         Self { sql: object.storage().sql(), created: Cell::new(false) }
     }
 
-    async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = parse(&request.text().await?)?;
-        match self.handle(message) {
-            Ok(reply) => Response::ok(reply),
-            Err(error) => {
-                log::error("key-change feed step failed", None, &[("error", &error)]);
-                Err(error)
-            }
-        }
+    async fn fetch(&self, request: Request) -> Result<Response> {
+        respond(request, "key-change feed step failed", |message| self.handle(message)).await
     }
 }
 

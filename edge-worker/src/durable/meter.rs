@@ -17,7 +17,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use super::json::parse;
+use super::message::parse;
 use crate::{bindings, clock, key_change_feed, key_store, log};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";

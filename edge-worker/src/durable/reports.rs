@@ -12,10 +12,10 @@ use worker::{
 };
 
 use super::{
-    json::parse,
+    message::respond,
     sql::{integer, rows, text},
 };
-use crate::{clock, log};
+use crate::clock;
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
         (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL);
@@ -45,23 +45,17 @@ impl DurableObject for Reports {
         Self { sql: object.storage().sql(), created: Cell::new(false) }
     }
 
-    async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = parse(&request.text().await?)?;
-        match self.handle(message) {
-            Ok(reply) => Response::ok(reply),
-            Err(error) => {
-                log::error("reports step failed", None, &[("error", &error)]);
-                Err(error)
-            }
-        }
+    async fn fetch(&self, request: Request) -> Result<Response> {
+        respond(request, "reports step failed", |message| self.handle(message)).await
     }
 }
 
 impl Reports {
     /// Handles a message. Returns the reply as JSON.
     fn handle(&self, message: ReportsMessage) -> Result<String> {
-        if !self.created.replace(true) {
+        if !self.created.get() {
             self.sql.exec(CREATE, None)?;
+            self.created.set(true);
         }
         match message {
             ReportsMessage::Add { page, sender, report } => {

@@ -9,10 +9,10 @@ use worker::{
 };
 
 use super::{
-    json::parse,
+    message::{parse, respond},
     sql::{rows, text},
 };
-use crate::{clock, log};
+use crate::clock;
 
 const CREATED: &str = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'state'";
 const CREATE: &str =
@@ -33,15 +33,8 @@ impl DurableObject for Slug {
         Self { sql: object.storage().sql(), state: RefCell::new(None) }
     }
 
-    async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = parse(&request.text().await?)?;
-        match self.step(message) {
-            Ok(reply) => Response::ok(reply),
-            Err(error) => {
-                log::error("slug step failed", None, &[("error", &error)]);
-                Err(error)
-            }
-        }
+    async fn fetch(&self, request: Request) -> Result<Response> {
+        respond(request, "slug step failed", |message| self.step(message)).await
     }
 }
 
