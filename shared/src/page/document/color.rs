@@ -39,8 +39,8 @@ impl Color {
         if self.contrast(Self::WHITE) >= self.contrast(Self::BLACK) { Self::WHITE } else { Self::BLACK }
     }
 
-    /// Returns the color nearest to this one whose contrast to each of `others` is at least
-    /// [`AA_TEXT`], between it and black or white; `None` if neither has enough.
+    /// Returns the color nearest to this one whose contrast to each of `others` is at least 4.5 (WCAG
+    /// 2.2, 1.4.3), between it and black or white; `None` if neither has enough.
     #[must_use]
     pub fn nearest_readable(self, others: &[Self]) -> Option<Self> {
         let enough = |color: Self| others.iter().all(|other| color.contrast(*other) >= AA_TEXT);
