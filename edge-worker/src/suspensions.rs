@@ -1,4 +1,4 @@
-//! Which pages are suspended, as this isolate knows it. A visitor who follows a link is not led on
+//! The suspended pages that this isolate knows. A visitor who follows a link is not led on
 //! from a page that the operator has suspended, although KV may show the page for another minute.
 //!
 //! The account is asked, at most once in [`MEMORY_MS`] for each isolate, so that no flood of visits

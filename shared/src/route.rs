@@ -93,7 +93,7 @@ pub enum Route<'a> {
     Admin(AdminCall<'a>),
     /// `GET /biolink/openapi.json`
     PagesOpenApi,
-    /// What visitors open, and the reports that they send.
+    /// A route of visitors: pages, links, codes, cards and reports.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
     Preflight(&'static [Method]),

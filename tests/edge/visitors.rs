@@ -1,4 +1,4 @@
-//! What visitors open besides pages and links: reports, codes, cards, and the site's own files.
+//! Routes of visitors besides pages and links: reports, codes, cards, and the site's own files.
 
 use std::{fs, io::Cursor, time::Duration};
 

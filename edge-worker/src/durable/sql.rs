@@ -1,4 +1,4 @@
-//! What the Durable Objects share of SQL.
+//! SQL helpers of the Durable Objects.
 
 use worker::{Result, SqlStorage, SqlStorageValue};
 

@@ -1,5 +1,5 @@
-//! What the operator does with pages: suspending and restoring them and their accounts, and the deny
-//! list of hosts, and the list of reports.
+//! Administration of pages: suspends and restores them and their accounts, replaces the deny list of
+//! hosts, and lists reports.
 
 use shared::{
     key::{KeyId, Subject},

@@ -1,4 +1,4 @@
-//! What visitors open: pages, their links, codes and cards, and the reports that they send.
+//! Serves visitors: pages, their links, codes and cards, and the reports that they send.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,7 @@ use crate::{
     reports, suspensions,
 };
 
-/// What browsers send a form as.
+/// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
 thread_local! {

@@ -99,8 +99,8 @@ async fn an_answer_that_breaks_off_does_not_look_complete() {
     }
 }
 
-/// What a server says over each connection, once it has heard something, before it closes it, or
-/// does not.
+/// Starts a server that responds with these bytes to the first bytes of each connection, and then
+/// closes it if `closes`.
 async fn saying(bytes: Vec<u8>, closes: bool) -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,5 +1,4 @@
-//! How many connections there are to a tool in HTTP/2, and what calls over one connection do to
-//! each other: nothing.
+//! The number of HTTP/2 connections to a tool, and the independence of calls over one of them.
 
 use std::time::Duration;
 

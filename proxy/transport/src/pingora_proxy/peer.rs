@@ -1,4 +1,4 @@
-//! How Pingora connects to upstreams. With TLS it is given a local socket, whose other end is the
+//! Connections of Pingora to upstreams. With TLS it is given a local socket, whose other end is the
 //! connection that was encrypted as the relay does: with the authorities that were compiled once,
 //! and the same errors.
 

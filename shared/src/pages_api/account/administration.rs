@@ -1,4 +1,4 @@
-//! What the operator does with an account, and its erasure.
+//! Administration of an account, and its erasure.
 
 use serde_json::json;
 
