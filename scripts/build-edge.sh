@@ -49,10 +49,10 @@ here=$(cd "$here" && pwd)
 cd "$ROOT/edge-worker"
 discard_what_another_std_built
 compile
-if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$EDGE_TARGET_DIR/packaged" 2>/dev/null)" ]]; then
+if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$OUT/fingerprint" 2>/dev/null)" ]]; then
   ok "worker: nothing has changed"
 else
   step "packaging the worker: wasm-bindgen, wasm-opt, esbuild" package
-  fingerprint >"$EDGE_TARGET_DIR/packaged"
+  fingerprint >"$OUT/fingerprint"
 fi
 "$here/wasm-size.sh"
