@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit bench bench-proxy bench-cold-start sim clean-data
+.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ bench: ## micro-benchmarks of keys and quotas
 
 bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
 	@scripts/bench-proxy.sh
+
+bench-edge: build ## what a call costs the worker in workerd (BENCH="other=<checkout>" compares builds)
+	node tests/bench/edge.mjs $(BENCH)
 
 bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
 	@scripts/bench-cold-start.sh
