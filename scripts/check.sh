@@ -19,4 +19,5 @@ step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspa
 "$here/cargo-tools.sh" --deny
 step "licenses and sources of dependencies" "$TOOLS/bin/cargo-deny" --offline --locked check licenses bans sources
 for script in scripts/*.mjs scripts/*/*.mjs tests/{browser,clients}/*.mjs tests/{browser,clients}/*/*.mjs; do node --check "$script"; done
+step "tables of bots are what the pinned lists give" node scripts/bot-lists.mjs --check
 if command -v shellcheck >/dev/null; then step "shellcheck" shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run; fi

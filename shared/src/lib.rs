@@ -48,3 +48,4 @@ pub mod time;
 pub mod tool;
 pub mod trace;
 pub mod transport;
+pub mod visitor;

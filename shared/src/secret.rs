@@ -41,6 +41,16 @@ impl MacKey {
         }
     }
 
+    /// Prepares a MAC from a key of random bytes.
+    #[must_use]
+    pub fn from_bytes(key: &[u8; 32]) -> Self {
+        let mut block = [0; 64];
+        for (to, from) in block.iter_mut().zip(key) {
+            *to = *from;
+        }
+        Self(Hmac::new(&block.into()))
+    }
+
     /// HMAC-SHA256 over `parts` in order, without separators: callers pass parts of fixed length,
     /// save the last.
     #[must_use]

@@ -1,0 +1,18 @@
+//! What a request of a visitor says about the visitor, without keeping the visitor: the kind of
+//! device and program, where the visit came from, and a pseudonym for one day and page.
+//!
+//! Nothing that these functions return holds an address or a user agent.
+
+mod agent;
+mod bot;
+mod header;
+mod id;
+mod referral;
+mod utm;
+
+pub use agent::{Agent, Device};
+pub use bot::BotClass;
+pub use header::{is_speculative, language, opts_out};
+pub use id::VisitorId;
+pub use referral::{Channel, Referral};
+pub use utm::Utm;
