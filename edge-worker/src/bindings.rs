@@ -11,7 +11,7 @@ use shared::{
 };
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::{
-    Env, KvStore, ObjectNamespace,
+    Env, KvStore, ObjectNamespace, Queue,
     js_sys::{Promise, Reflect},
     web_sys,
 };
@@ -44,6 +44,12 @@ pub(crate) struct Bindings {
     pub(crate) slugs: ObjectNamespace,
     /// Durable Object `REPORTS`, one for all pages: reports of abuse.
     pub(crate) reports: ObjectNamespace,
+    /// Durable Objects `STATS`, one per page, named by its id: events.
+    pub(crate) stats: ObjectNamespace,
+    /// Durable Object `SALT`, one for all pages: the salt of visitors' numbers.
+    pub(crate) salt: ObjectNamespace,
+    /// Queue `EVENTS`: batches of events.
+    pub(crate) events: Queue,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
     pub(crate) signing: MacKeys,
     /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
@@ -79,6 +85,9 @@ const PAGES: &str = "PAGES";
 const ACCOUNT: &str = "ACCOUNT";
 const SLUG: &str = "SLUG";
 const REPORTS: &str = "REPORTS";
+const STATS: &str = "STATS";
+const SALT: &str = "SALT";
+const EVENTS: &str = "EVENTS";
 
 /// Returns the KV namespace alone, for the Durable Objects.
 ///
@@ -110,6 +119,14 @@ pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
 /// If they are not bound.
 pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(SLUG)
+}
+
+/// Returns the stores of events alone, for the consumer of the queue and the Durable Objects.
+///
+/// # Errors
+/// If they are not bound.
+pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(STATS)
 }
 
 /// Returns the body limit alone, for requests that are refused before the other bindings are read.
@@ -159,6 +176,9 @@ impl Bindings {
         let accounts = reader.binding(ACCOUNT, |env| env.durable_object(ACCOUNT));
         let slugs = reader.binding(SLUG, slugs);
         let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
+        let stats = reader.binding(STATS, stats);
+        let salt = reader.binding(SALT, |env| env.durable_object(SALT));
+        let events = reader.binding(EVENTS, |env| env.queue(EVENTS));
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
         let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
@@ -189,6 +209,9 @@ impl Bindings {
             accounts: accounts?,
             slugs: slugs?,
             reports: reports?,
+            stats: stats?,
+            salt: salt?,
+            events: events?,
             signing: signing?,
             grants: grants?,
             admin: admin?,

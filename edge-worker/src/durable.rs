@@ -5,5 +5,7 @@ mod key_changes;
 mod message;
 mod meter;
 mod reports;
+mod salt;
 mod slug;
 mod sql;
+mod stats;

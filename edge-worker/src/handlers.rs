@@ -1,6 +1,7 @@
 //! Handlers: one file for each endpoint or group of similar endpoints.
 
 pub(crate) mod administer_pages;
+mod analytics;
 pub(crate) mod call_tool;
 pub(crate) mod change_key;
 mod export;

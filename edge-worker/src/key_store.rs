@@ -46,6 +46,14 @@ pub(crate) async fn find(store: &KvStore, key: &KeyId, id: RequestId) -> Result<
     read(store, key).await.map_err(|error| failed("key record read failed", &error, id))
 }
 
+/// Returns the stored record of a key, for an object that works in the background.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) async fn find_quietly(store: &KvStore, key: &KeyId) -> worker::Result<Option<KeyRecord>> {
+    read(store, key).await.map_err(|error| error.to_string().into())
+}
+
 async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
     let name = format!("{PREFIX}{key}");
     let read = store.get(&name).cache_ttl(CACHE_S).text();

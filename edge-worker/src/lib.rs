@@ -20,6 +20,8 @@ mod dispatch;
 mod durable;
 mod durable_rpc;
 mod entropy;
+mod event_queue;
+mod events;
 mod handlers;
 mod key_change_feed;
 mod key_store;
@@ -32,9 +34,12 @@ mod pages_client;
 mod promise;
 mod reports;
 mod respond;
+mod stats_client;
 mod suspensions;
+mod time_zone;
+mod visitor_salt;
 
-use worker::{Context, Env, event, web_sys};
+use worker::{Context, Env, MessageBatch, event, web_sys};
 
 use crate::{access_log::AccessRecord, client_request::ClientRequest};
 
@@ -47,4 +52,11 @@ async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Res
     let response = respond::render(outcome, &request, &mut access)?;
     access.write(&request, clock::now());
     Ok(response)
+}
+
+/// Never returns an error, which would be a panic: each message says itself whether it comes again.
+#[event(queue)]
+async fn queue(batch: MessageBatch<()>, env: Env, _ctx: Context) -> worker::Result<()> {
+    event_queue::consume(&batch, &env).await;
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
 use shared::{
+    analytics::Labels,
     json,
     key::KeyId,
     page::{PageId, Slug},
@@ -80,6 +81,16 @@ pub(crate) async fn suspended(
     let (name, message) = (account.to_string(), serde_json::to_string(&AccountMessage::Suspended)?);
     let reply = durable_rpc::call(accounts, &name, &message);
     Ok(SuspendedPages::from_text(durable_rpc::timeout(SUSPENDED_TIMEOUT_MS, reply).await?))
+}
+
+/// Returns what an account's pages, their links and their products are called.
+///
+/// # Errors
+/// `pages-unavailable`.
+pub(crate) async fn names(context: &RequestContext<'_>, account: KeyId) -> Result<Labels, Problem> {
+    let names = account_call(&context.bindings.accounts, account, &AccountMessage::Names).await;
+    let names = names.and_then(|names| Ok(json::from_str(&names)?));
+    names.map_err(|error| unavailable("account call failed", &error, context))
 }
 
 /// Returns the lines of the export after a page, and the page that they are of; `None` at its end.

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{
         key::KeyId,
-        page::{LinkId, PageId},
+        page::{LinkId, PageId, ProductId},
     };
 
     #[test]
@@ -172,6 +172,8 @@ mod tests {
                 .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
                 .replace("{page_id}", &PageId::new([1; 12]).to_string())
                 .replace("{link_id}", &LinkId::new([1; 12]).to_string())
+                .replace("{product_id}", &ProductId::new([1; 12]).to_string())
+                .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
                 .replace("{revision}", "7")
                 .replace("{slug}", "ada");
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();

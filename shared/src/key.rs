@@ -3,6 +3,7 @@
 
 mod api_key;
 mod authenticate;
+mod biolink_plan;
 mod error;
 mod key_id;
 mod record;
@@ -11,8 +12,9 @@ mod subject;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, VerifiedKey};
 pub use authenticate::authenticate;
+pub use biolink_plan::BiolinkPlan;
 pub use error::KeyError;
 pub use key_id::KeyId;
-pub use record::{BiolinkPlan, FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordError};
+pub use record::{FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordError};
 pub use secret_hash::SecretHash;
 pub use subject::Subject;

@@ -12,11 +12,13 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod action;
+pub mod analytics;
 mod base62;
 pub mod caller;
 pub mod counter;
 pub mod docs;
 pub mod endpoint;
+pub mod events;
 mod fields;
 pub mod grant;
 pub mod headers;
@@ -42,6 +44,7 @@ pub mod response;
 pub mod route;
 pub mod secret;
 pub mod site;
+pub mod stats;
 pub mod status;
 pub mod tier;
 pub mod time;

@@ -41,7 +41,7 @@ pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};
 pub(crate) use suspension::MAX_REASON;
 pub use suspension::SuspendedPages;
-pub use visit::respond;
+pub use visit::{Opened, respond};
 
 /// The largest body of a call, in bytes.
 pub const MAX_BODY: usize = 131_072;

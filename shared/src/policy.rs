@@ -82,6 +82,12 @@ pub(crate) const UNKNOWN_PAGES_PER_MINUTE: u8 = 60;
 pub const BIOLINK_CALLS_PER_HOUR: u32 = 1_000;
 /// Pages of an account.
 pub const BIOLINK_PAGES: u32 = 25;
+/// Events of one visitor of a page that count within a minute.
+pub(crate) const EVENTS_PER_MINUTE: u32 = 60;
+/// Days over which analytics reach back (specification, section 8).
+pub const ANALYTICS_DAYS: u32 = 90;
+/// The same without a plan.
+pub const ANALYTICS_DAYS_WITHOUT_PLAN: u32 = 7;
 
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".

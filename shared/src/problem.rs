@@ -67,13 +67,13 @@ impl Problem {
         Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
     }
 
-    /// Returns a 422 that names every error of a body at once.
+    /// Returns a 422 that names every error of a body or a query at once.
     #[must_use]
     pub(crate) fn invalid_fields(errors: &[FieldError]) -> Self {
         let detail = match errors {
             [only] => only.to_string(),
             several => {
-                format!("{} fields of the body are not acceptable; `errors` names each", several.len())
+                format!("{} fields are not acceptable; `errors` names each", several.len())
             }
         };
         let errors = errors

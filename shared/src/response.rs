@@ -9,6 +9,9 @@ use crate::{
 };
 
 const ETAG: &str = "etag";
+/// A GIF with one transparent pixel.
+const PIXEL: &[u8] =
+    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
 /// A response that is ready to be sent. It may hold a key, so it must not be printed.
 pub struct Response<B = String> {
@@ -52,6 +55,12 @@ impl Response {
         Response { status: self.status, headers: self.headers, body: self.body.into_bytes() }
     }
 
+    /// Returns a refusal to prefetch: a browser then sends the request again when it is needed.
+    #[must_use]
+    pub(crate) fn not_prefetched() -> Self {
+        Self { status: 503, headers: vec![("cache-control", "no-store".into())], body: String::new() }
+    }
+
     /// Returns the response to a liveness check.
     #[must_use]
     pub fn health() -> Self {
@@ -66,6 +75,14 @@ impl Response {
     }
 }
 
+impl Response<Vec<u8>> {
+    /// Returns a transparent image of one pixel, which no cache keeps.
+    #[must_use]
+    pub(crate) fn pixel() -> Self {
+        Self::new(200, "image/gif", "no-store", PIXEL.to_vec())
+    }
+}
+
 impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns a page, or what belongs to one, for visitors. Each visit asks whether it changed, and
     /// a 304 is enough if it did not.
@@ -77,6 +94,13 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns what is the same for every client and may be kept for five minutes.
     pub(crate) fn public(media_type: &'static str, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=300", body)
+    }
+
+    /// Returns the response as one that is made anew for each visit, so that nothing can stand for it.
+    #[must_use]
+    pub(crate) fn unique(mut self) -> Self {
+        self.headers.retain(|(name, _)| !matches!(*name, ETAG | "cache-control"));
+        self.with_headers([("cache-control", "private, no-cache")])
     }
 
     fn tagged(media_type: &'static str, cache: &'static str, body: B) -> Self {

@@ -40,6 +40,15 @@ impl<'a> Address<'a> {
         self.authority.bytes().all(plain)
     }
 
+    /// Returns the host, without a port.
+    #[must_use]
+    pub fn host(&self) -> &'a str {
+        match self.authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => self.authority,
+        }
+    }
+
     /// Returns true if the request came over TLS.
     #[must_use]
     pub const fn is_secure(&self) -> bool {

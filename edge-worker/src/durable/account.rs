@@ -18,6 +18,7 @@ use shared::{
         Reply, SlugMessage, SlugReply, Step, StoredReply, Task, Write, account_unavailable, suggestions,
     },
     request_id::RequestId,
+    stats::StatsMessage,
     time::UnixMillis,
 };
 use worker::{
@@ -29,7 +30,10 @@ use super::{
     message::parse,
     sql::{integer, number, rows, text},
 };
-use crate::{bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call};
+use crate::{
+    bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call,
+    stats_client,
+};
 
 /// The steps that lead from an empty store to the one of this version. A step is never changed once
 /// it was released: a stored account continues with the steps that it has not made.
@@ -81,6 +85,7 @@ impl DurableObject for Account {
             AccountMessage::Call(call) => self.call(call).await,
             AccountMessage::Serve { account, slug } => self.serve(account, &slug),
             AccountMessage::Suspended => self.read(|state| Ok(state.suspended_pages().as_str().to_owned())),
+            AccountMessage::Names => self.names(),
             AccountMessage::Export { after, base } => self.export(after, &base),
         };
         match handled {
@@ -166,6 +171,14 @@ impl Account {
         })
     }
 
+    /// Returns what the pages, their links and their products are called, as JSON.
+    fn names(&self) -> Result<String> {
+        self.read(|state| {
+            let labels = state.labels(|page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&labels)?)
+        })
+    }
+
     /// Returns a part of the export as JSON, or `null`.
     fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
         self.read(|state| {
@@ -232,6 +245,10 @@ impl Account {
         match task {
             Task::Slug(slug, message) => {
                 slug_call(&bindings::slugs(&self.env)?, slug, *message).await?;
+                Ok(())
+            }
+            Task::PurgeEvents(page) => {
+                stats_client::call(&bindings::stats(&self.env)?, page, &StatsMessage::Purge).await?;
                 Ok(())
             }
             Task::Index { account, page } => {

@@ -5,6 +5,7 @@
 use shared::{
     key::{KeyId, KeyRecord},
     keys_api::describe,
+    page::PageId,
     pages_api::account_unavailable,
     problem::Problem,
     response::Response,
@@ -14,8 +15,16 @@ use worker::{ObjectNamespace, js_sys::Uint8Array, web_sys};
 
 use crate::{
     context::RequestContext, durable_rpc::RpcError, log, origin::new_stream, pages_client, promise,
-    respond::ClientResponse,
+    respond::ClientResponse, stats_client,
 };
+
+/// Where the lines come from.
+struct Source {
+    accounts: ObjectNamespace,
+    stats: ObjectNamespace,
+    account: KeyId,
+    base: String,
+}
 
 /// A stream to the client.
 struct Sink(web_sys::WritableStreamDefaultWriter);
@@ -28,7 +37,7 @@ enum ExportError {
     Client,
 }
 
-/// Sends `begin`, the record of the key that asked, and the pages of the account.
+/// Sends `begin`, the record of the key that asked, and the pages of the account with their events.
 ///
 /// # Errors
 /// `pages-unavailable` if the runtime gives no stream.
@@ -49,10 +58,15 @@ pub(super) fn stream(
         members.insert("object".to_owned(), "key".into());
     }
     let first = format!("{}{key}\n", begin.body);
-    let (accounts, base, id) =
-        (context.bindings.accounts.clone(), context.public_url().to_owned(), context.request.id);
+    let source = Source {
+        accounts: context.bindings.accounts.clone(),
+        stats: context.bindings.stats.clone(),
+        account,
+        base: context.public_url().to_owned(),
+    };
+    let id = context.request.id;
     context.execution.wait_until(async move {
-        if let Err(error) = send(&sink, &accounts, account, first, &base).await {
+        if let Err(error) = send(&sink, &source, first).await {
             log::error("export failed", Some(id), &[("error", &error)]);
             promise::detach(sink.0.abort());
         }
@@ -60,23 +74,28 @@ pub(super) fn stream(
     Ok(ClientResponse::Streamed { response, headers: begin.headers })
 }
 
-async fn send(
-    sink: &Sink,
-    accounts: &ObjectNamespace,
-    account: KeyId,
-    first: String,
-    base: &str,
-) -> Result<(), ExportError> {
-    let (mut lines, mut after) = (first, None);
-    loop {
+async fn send(sink: &Sink, source: &Source, first: String) -> Result<(), ExportError> {
+    sink.write(&first).await?;
+    let mut after = None;
+    while let Some((page, lines)) =
+        pages_client::export(&source.accounts, source.account, after, &source.base).await?
+    {
         sink.write(&lines).await?;
-        match pages_client::export(accounts, account, after, base).await? {
-            Some((page, next)) => (after, lines) = (Some(page), next),
-            None => break,
-        }
+        send_events(sink, &source.stats, &page).await?;
+        after = Some(page);
     }
     sink.write("{\"object\":\"end\"}\n").await?;
     promise::settled(sink.0.close()).await.map_err(|_| ExportError::Client).map(drop)
+}
+
+/// Sends the events of a page, row by row of its store.
+async fn send_events(sink: &Sink, stats: &ObjectNamespace, page: &PageId) -> Result<(), ExportError> {
+    let mut after = 0;
+    while let Some((row, lines)) = stats_client::export(stats, page, after).await? {
+        sink.write(&lines).await?;
+        after = row;
+    }
+    Ok(())
 }
 
 impl Sink {

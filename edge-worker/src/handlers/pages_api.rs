@@ -7,10 +7,10 @@ use shared::{
     pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
     problem::{Code, Problem},
     response::Response,
-    route::{PagesCall, PagesEndpoint},
+    route::{PagesCall, PagesEndpoint, PagesTarget},
 };
 
-use super::export;
+use super::{analytics, export};
 use crate::{
     access_log::AccessRecord, authenticate::authenticate, body, context::RequestContext, entropy, key_store,
     meter_client, pages_client, respond::ClientResponse,
@@ -41,9 +41,19 @@ pub(crate) async fn handle(
     let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
     let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
     let response = response(reply, access);
-    if called.endpoint == PagesEndpoint::Export && response.status == 200 {
-        return export::stream(context, account, &record, response);
-    }
+    let response = match (called.endpoint, called.target) {
+        _ if !(200..300).contains(&response.status) => response,
+        (PagesEndpoint::Export, _) => return export::stream(context, account, &record, response),
+        (PagesEndpoint::Analytics, _) => {
+            analytics::report(context, query, account, record.biolink_plan, &response).await?
+        }
+        (PagesEndpoint::LiveAnalytics, _) => analytics::live(context, &response).await?,
+        (PagesEndpoint::ResetAnalytics, PagesTarget::Page(page)) if !dry_run => {
+            analytics::reset(context, &page).await?;
+            response
+        }
+        _ => response,
+    };
     Ok(ClientResponse::Own(response.into_bytes()))
 }
 
@@ -76,7 +86,7 @@ pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
 
 /// Returns the `Idempotency-Key` of a `POST`.
 fn once(context: &RequestContext<'_>, called: &PagesCall, body: &[u8]) -> Result<Option<Once>, Problem> {
-    if called.endpoint.method() != Method::Post {
+    if !called.endpoint.takes_idempotency_key() {
         return Ok(None);
     }
     let key = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?;

@@ -5,19 +5,21 @@ use std::cell::RefCell;
 use futures_util::future::join;
 use shared::{
     caller::{MinuteCounters, bucket},
+    events::Seer,
     page::{Report, Slug},
     pages_api::{
-        MAX_REPORT_BODY, ReportsMessage, Served, Snapshot, page_not_found, report_part, reports_exceeded,
-        respond,
+        MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part,
+        reports_exceeded, respond,
     },
     problem::Problem,
     response::Response,
     route::{Visit, VisitPart},
+    visitor::is_speculative,
 };
 
 use crate::{
-    admin::CLIENT_ADDRESS, body, clock, context::RequestContext, denied_hosts, page_store, pages_client,
-    reports, suspensions,
+    admin::CLIENT_ADDRESS, body, clock, context::RequestContext, denied_hosts, entropy, events, page_store,
+    pages_client, reports, suspensions,
 };
 
 /// The media type of a form.
@@ -41,7 +43,22 @@ pub(crate) async fn handle(
     if part == VisitPart::Report {
         report(context, &served, &slug).await?;
     }
-    respond(served, &slug, part, query, &context.pages_url(), clock::now())
+    let request = context.request;
+    let opened = Opened {
+        slug: &slug,
+        part,
+        query,
+        base: &context.pages_url(),
+        speculative: is_speculative(|name| request.header(name)),
+        seer: Seer { address: request.header(CLIENT_ADDRESS), user_agent: request.header("user-agent") },
+        drawn: entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?,
+        now: clock::now(),
+    };
+    let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
+    if let Some(occurrence) = occurrence {
+        events::record(context, occurrence, query);
+    }
+    Ok(response)
 }
 
 /// Keeps a visitor's report of a page.
@@ -67,7 +84,7 @@ async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Res
     };
     let served = Served::of(snapshot, clock::now());
     match (&served, part) {
-        (Served::Page { account, page, .. }, VisitPart::Link(_))
+        (Served::Page { account, page, .. }, VisitPart::Link(_) | VisitPart::Product(_))
             if suspensions::contain(context, *account, page).await =>
         {
             Ok(Served::Gone)

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::{
     json,
-    key::{KeyError, KeyId, SecretHash, VerifiedKey},
+    key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey},
     policy::{LimitOverrides, Policy},
     tier::Tier,
     time::UnixMillis,
@@ -76,19 +76,6 @@ impl KeyStatus {
             Self::Revoked { .. } => "revoked",
         }
     }
-}
-
-/// The plan of the bio-link product that a key's account has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BiolinkPlan {
-    /// Nothing of it.
-    #[default]
-    None,
-    /// Longer analytics.
-    Standard,
-    /// The REST API, webhooks and product sync.
-    Business,
 }
 
 /// The secret before the last rotation, while its grace lasts.

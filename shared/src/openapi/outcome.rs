@@ -49,18 +49,20 @@ pub(super) enum Group {
 
 /// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 12] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 14] = [
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
     Code::PlanRequired,
     Code::PageLimitReached,
     Code::PageSuspended,
+    Code::AnalyticsWindowExceeded,
     Code::PageUnknown,
     Code::LinkUnknown,
     Code::RevisionUnknown,
     Code::SlugTaken,
     Code::PageGone,
     Code::RevisionMismatch,
+    Code::AnalyticsTooWide,
     Code::PagesUnavailable,
 ];
 

@@ -41,6 +41,8 @@ pub struct PageView<'a> {
     pub now: UnixMillis,
     /// The moment at which the document went live.
     pub published_at: UnixMillis,
+    /// The token of the image that says that the page was laid out.
+    pub image: Option<&'a str>,
 }
 
 impl PageView<'_> {
@@ -64,14 +66,18 @@ pub fn render(view: &PageView<'_>) -> Response {
             }
             (links::profiles(&document.socials, words))
             (links::list(view, words))
-            (products::section(&document.products, words))
+            (products::section(view, words))
         }
         footer {
             a lang=[words.foreign(&document.locale)] rel="nofollow" href={ "/" (view.slug) "/report" } { (words.report) }
+            @if let Some(token) = view.image {
+                img src={ "/" (view.slug) "/seen/" (token) } alt="" width="1" height="1";
+            }
         }
     };
     let head = Head::of(document).with(metadata::of(view));
-    respond(&head, &content)
+    let response = respond(&head, &content);
+    if view.image.is_some() { response.unique() } else { response }
 }
 
 fn portrait(avatar: &Image) -> Markup {

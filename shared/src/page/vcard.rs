@@ -123,7 +123,14 @@ mod tests {
 
     fn shown(document: &PageDocument) -> Response {
         let slug = Slug::parse("ada").unwrap();
-        card(&PageView { document, slug: &slug, base: "https://p.example", now: NOW, published_at: NOW })
+        card(&PageView {
+            document,
+            slug: &slug,
+            base: "https://p.example",
+            now: NOW,
+            published_at: NOW,
+            image: None,
+        })
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! whatever fails.
 
 mod administration;
+mod analytics;
 mod export;
 mod message;
 mod outbox;
@@ -151,7 +152,7 @@ impl Account {
                     let former = page.former_slugs.iter().find(|former| former.slug == *slug);
                     let is_code = page.code.as_ref() == Some(slug);
                     let until = if is_code { FOREVER } else { former?.until };
-                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until };
+                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until, page: Some(page.id) };
                     Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
                 };
                 let freed = || self.has_freed(slug).then_some(SnapshotState::Gone);
@@ -292,6 +293,11 @@ impl Account {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
                 let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
                 read(Response::json(describe::revision(meta, *number, &content).to_string()))
+            }
+            Operation::Analytics(pages) => read(self.reported(pages)?),
+            Operation::ResetAnalytics(id) => {
+                self.find(id).ok_or_else(|| page_unknown(id))?;
+                read(Response::no_content())
             }
             Operation::Create(body) => self.create(call, body, denied, now),
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),

@@ -46,6 +46,9 @@ pub enum SnapshotState {
         to: Slug,
         /// The moment from which there is nothing any more.
         until: UnixMillis,
+        /// The page; `None` in a snapshot from before scans were counted.
+        #[serde(default)]
+        page: Option<PageId>,
     },
     /// Nothing any more.
     Gone,
@@ -71,7 +74,12 @@ pub enum Served {
         document: PageDocument,
     },
     /// A permanent redirect (301).
-    Moved(Slug),
+    Moved {
+        /// The new slug.
+        to: Slug,
+        /// The account, and the page if it is known.
+        owner: (KeyId, Option<PageId>),
+    },
     /// 410: there was a page, and it is not shown any more.
     Gone,
     /// 404: there was never a page.
@@ -118,7 +126,7 @@ impl Served {
         match state {
             SnapshotState::Gone => Self::Gone,
             SnapshotState::Moved { until, .. } if until <= now => Self::Unknown,
-            SnapshotState::Moved { to, .. } => Self::Moved(to),
+            SnapshotState::Moved { to, page, .. } => Self::Moved { to, owner: (account, page) },
             SnapshotState::Live { page, revision, published_at, code, document } => {
                 Self::Page { account, page, revision, published_at, code, document }
             }

@@ -5,70 +5,136 @@ use super::{
     snapshot::Served,
 };
 use crate::{
+    events::{EventKind, Occurrence, SeenToken, Seer},
+    key::KeyId,
     page::{
-        LinkId, PageDocument, PageView, QrOptions, Slug, card, confirm, qr_png, qr_svg, render, report_form,
-        report_received,
+        LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, card, confirm, document::Gate,
+        qr_png, qr_svg, render, report_form, report_received,
     },
     problem::Problem,
     response::Response,
     route::VisitPart,
+    secret::MacKeys,
     time::UnixMillis,
 };
 
-/// Returns the response to a visit of a slug. `base` is the address below which pages are shown.
+/// What a visitor opens, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'a> {
+    /// The slug.
+    pub slug: &'a Slug,
+    /// What of it.
+    pub part: VisitPart,
+    /// The query.
+    pub query: Option<&'a str>,
+    /// The address below which pages are shown.
+    pub base: &'a str,
+    /// Whether the browser only thinks that the visitor might open it.
+    pub speculative: bool,
+    /// The visitor, to whom the single-use image of a page is bound.
+    pub seer: Seer<'a>,
+    /// A random number, for the same image.
+    pub drawn: [u8; 8],
+    /// The moment.
+    pub now: UnixMillis,
+}
+
+/// Returns the response to a visit, and what it counts as.
 ///
 /// # Errors
 /// Returns `route-unknown` if there is nothing, `page-gone` if there is nothing any more, and
 /// `fields-invalid` for a query that a QR code does not take.
 pub fn respond(
     served: Served,
-    slug: &Slug,
-    part: VisitPart,
-    query: Option<&str>,
-    base: &str,
-    now: UnixMillis,
-) -> Result<Response<Vec<u8>>, Problem> {
-    let (document, published_at, code) = match served {
+    opened: &Opened<'_>,
+    keys: &MacKeys,
+) -> Result<(Response<Vec<u8>>, Option<Occurrence>), Problem> {
+    let Opened { slug, part, query, base, now, .. } = *opened;
+    let (account, page, document, published_at, code) = match served {
         Served::Unknown => return Err(page_not_found()),
         Served::Gone => return Err(page_gone()),
-        Served::Moved(to) if part == VisitPart::Code => return Ok(scanned(&to)),
-        Served::Moved(to) => {
-            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-            return Ok(Response::redirect(301, path(&to, part) + &query).into_bytes());
+        Served::Moved { to, owner: (account, page) } if part == VisitPart::Code => {
+            let scan = page.map(|page| scan(account, page, slug));
+            return Ok((opened.unless_speculative(scanned(&to)), scan));
         }
-        Served::Page { document, published_at, code, .. } => (document, published_at, code),
-    };
-    let gate = match part {
-        VisitPart::Page | VisitPart::Card => document.gate,
-        VisitPart::Link(id) => document.link(&id).and_then(|link| link.gate).or(document.gate),
-        // These show nothing of the page. Whoever sees the question only may report the page too.
-        VisitPart::QrSvg | VisitPart::QrPng | VisitPart::Code | VisitPart::ReportForm | VisitPart::Report => {
-            None
+        Served::Moved { to, .. } => {
+            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            return Ok((Response::redirect(301, path(&to, part) + &query).into_bytes(), None));
+        }
+        Served::Page { account, page, document, published_at, code, .. } => {
+            (account, page, document, published_at, code)
         }
     };
     // What a visitor confirms is in the address, so that nothing is stored with the visitor.
     let is_confirmed = query.is_some_and(|query| query.split('&').any(|pair| pair == "confirmed=yes"));
-    if let Some(gate) = gate.filter(|_| !is_confirmed) {
-        return Ok(confirm(&document, gate, &path(slug, part)).into_bytes());
+    if let Some(gate) = gate(&document, part).filter(|_| !is_confirmed) {
+        return Ok((confirm(&document, gate, &path(slug, part)).into_bytes(), None));
     }
-    let view = PageView { document: &document, slug, base, now, published_at };
-    let response = match part {
-        VisitPart::Page => render(&view),
-        VisitPart::Card => card(&view),
-        VisitPart::Link(id) => return follow(&document, id, now),
+    let occurred = |kind| Occurrence::new(account, page, kind);
+    let followed = |target: String| Some(Occurrence { target: Some(target), ..occurred(EventKind::Click) });
+    let (response, occurrence) = match part {
+        VisitPart::Page => {
+            let image = SeenToken::issue(keys, &page, opened.seer, opened.drawn, now).to_string();
+            let view = PageView { document: &document, slug, base, now, published_at, image: Some(&image) };
+            (render(&view).into_bytes(), Some(occurred(EventKind::View)))
+        }
+        VisitPart::Card => {
+            let view = PageView { document: &document, slug, base, now, published_at, image: None };
+            (card(&view).into_bytes(), None)
+        }
+        VisitPart::Link(id) => (follow(&document, id, now)?, followed(id.to_string())),
+        VisitPart::Product(id) => (follow_product(&document, id)?, followed(id.to_string())),
+        VisitPart::Ping(id) => {
+            let is_there = document.link(&id).is_some_and(|link| link.is_visible(now));
+            (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())).flatten())
+        }
+        VisitPart::Seen(token) => {
+            let number = token.verify(keys, &page, opened.seer, now);
+            let seen = number.map(|number| Occurrence { number, ..occurred(EventKind::Confirm) });
+            (Response::pixel(), seen)
+        }
         VisitPart::QrSvg | VisitPart::QrPng => {
             let options = QrOptions::parse(query)?;
             let address = format!("{base}/q/{}", code.as_ref().unwrap_or(slug));
-            match part {
-                VisitPart::QrPng => return qr_png(&address, &options),
-                _ => qr_svg(&address, &options)?,
-            }
+            let image = match part {
+                VisitPart::QrPng => qr_png(&address, &options)?,
+                _ => qr_svg(&address, &options)?.into_bytes(),
+            };
+            (image, None)
         }
-        VisitPart::Code => return Ok(scanned(slug)),
-        VisitPart::ReportForm => report_form(slug),
-        VisitPart::Report => report_received(),
+        VisitPart::Code => (scanned(slug), Some(scan(account, page, slug))),
+        VisitPart::ReportForm => (report_form(slug).into_bytes(), None),
+        VisitPart::Report => (report_received().into_bytes(), None),
     };
-    Ok(response.into_bytes())
+    Ok((if occurrence.is_some() { opened.unless_speculative(response) } else { response }, occurrence))
+}
+
+impl Opened<'_> {
+    /// Returns the response, or 503 if nobody has asked for it yet: the browser then asks again when
+    /// the visitor does, which counts (Fetch Metadata: how a server opts out of prefetching).
+    fn unless_speculative(&self, response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+        if self.speculative { Response::not_prefetched().into_bytes() } else { response }
+    }
+}
+
+/// Returns what a visitor has to confirm first.
+fn gate(document: &PageDocument, part: VisitPart) -> Option<Gate> {
+    match part {
+        VisitPart::Page | VisitPart::Card | VisitPart::Product(_) => document.gate,
+        VisitPart::Link(id) => document.link(&id).and_then(|link| link.gate).or(document.gate),
+        // These show nothing of the page. Whoever sees the question only may report the page too.
+        VisitPart::Ping(_)
+        | VisitPart::Seen(_)
+        | VisitPart::QrSvg
+        | VisitPart::QrPng
+        | VisitPart::Code
+        | VisitPart::ReportForm
+        | VisitPart::Report => None,
+    }
+}
+
+fn scan(account: KeyId, page: PageId, code: &Slug) -> Occurrence {
+    Occurrence { qr_code: Some(code.to_string()), ..Occurrence::new(account, page, EventKind::Scan) }
 }
 
 /// Returns the redirect of a QR code. The page's address says that it was scanned; its canonical
@@ -85,6 +151,14 @@ fn follow(document: &PageDocument, id: LinkId, now: UnixMillis) -> Result<Respon
     Ok(away(destination.to_owned()))
 }
 
+/// Returns the redirect of a product.
+fn follow_product(document: &PageDocument, id: ProductId) -> Result<Response<Vec<u8>>, Problem> {
+    let products = Some(&document.products).filter(|products| products.enabled);
+    let product = products.and_then(|products| products.items.iter().find(|item| item.id == id));
+    let destination = product.map(|item| &item.url).filter(|url| url.is_allowed());
+    Ok(away(destination.ok_or_else(page_not_found)?.to_string()))
+}
+
 /// Returns a redirect that crawlers do not list.
 fn away(to: String) -> Response<Vec<u8>> {
     Response::redirect(302, to).with_headers([("x-robots-tag", "noindex")]).into_bytes()
@@ -94,6 +168,9 @@ fn path(slug: &Slug, part: VisitPart) -> String {
     match part {
         VisitPart::Page => format!("/{slug}"),
         VisitPart::Link(id) => format!("/{slug}/l/{id}"),
+        VisitPart::Product(id) => format!("/{slug}/p/{id}"),
+        VisitPart::Ping(id) => format!("/{slug}/ping/{id}"),
+        VisitPart::Seen(token) => format!("/{slug}/seen/{token}"),
         VisitPart::Card => format!("/{slug}/card.vcf"),
         VisitPart::QrSvg => format!("/{slug}/qr.svg"),
         VisitPart::QrPng => format!("/{slug}/qr.png"),

@@ -25,6 +25,7 @@ pub enum Code {
     PlanRequired,
     PageLimitReached,
     PageSuspended,
+    AnalyticsWindowExceeded,
     RouteUnknown,
     ToolUnknown,
     KeyUnknown,
@@ -44,6 +45,7 @@ pub enum Code {
     ExpectationFailed,
     FieldsInvalid,
     IdempotencyKeyReused,
+    AnalyticsTooWide,
     QuotaExceeded,
     AttemptsExceeded,
     TooManyRequests,
@@ -61,7 +63,7 @@ pub enum Code {
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 51] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -79,6 +81,7 @@ impl Code {
         Self::PlanRequired,
         Self::PageLimitReached,
         Self::PageSuspended,
+        Self::AnalyticsWindowExceeded,
         Self::RouteUnknown,
         Self::ToolUnknown,
         Self::KeyUnknown,
@@ -98,6 +101,7 @@ impl Code {
         Self::ExpectationFailed,
         Self::FieldsInvalid,
         Self::IdempotencyKeyReused,
+        Self::AnalyticsTooWide,
         Self::QuotaExceeded,
         Self::AttemptsExceeded,
         Self::TooManyRequests,

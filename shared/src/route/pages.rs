@@ -1,8 +1,9 @@
 //! The routes of bio-link pages: the REST API, and what visitors open.
 
 use crate::{
+    events::SeenToken,
     method::Method,
-    page::{LinkId, PageId, Slug},
+    page::{LinkId, PageId, ProductId, Slug},
 };
 
 /// A call of the pages API.
@@ -46,6 +47,9 @@ pub enum PagesEndpoint {
     PatchLink,
     DeleteLink,
     OrderLinks,
+    Analytics,
+    LiveAnalytics,
+    ResetAnalytics,
     Account,
     Export,
     Erase,
@@ -67,6 +71,12 @@ pub enum VisitPart {
     Page,
     /// `/{slug}/l/{link_id}`
     Link(LinkId),
+    /// `/{slug}/p/{product_id}`
+    Product(ProductId),
+    /// `POST /{slug}/ping/{link_id}`: a link was followed that leads nowhere on the web.
+    Ping(LinkId),
+    /// `/{slug}/seen/{token}`: the image that says that the page was laid out.
+    Seen(SeenToken),
     /// `/{slug}/card.vcf`
     Card,
     /// `/{slug}/qr.svg`
@@ -87,6 +97,9 @@ pub enum VisitPart {
 pub enum VisitEndpoint {
     Page,
     Link,
+    Product,
+    Ping,
+    Seen,
     Card,
     QrSvg,
     QrPng,
@@ -97,7 +110,7 @@ pub enum VisitEndpoint {
 
 impl PagesEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::List,
         Self::Create,
         Self::Read,
@@ -113,6 +126,9 @@ impl PagesEndpoint {
         Self::PatchLink,
         Self::DeleteLink,
         Self::OrderLinks,
+        Self::Analytics,
+        Self::LiveAnalytics,
+        Self::ResetAnalytics,
         Self::Account,
         Self::Export,
         Self::Erase,
@@ -122,10 +138,20 @@ impl PagesEndpoint {
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
-            Self::List | Self::Read | Self::Revisions | Self::ReadRevision | Self::Account | Self::Export => {
-                Method::Get
-            }
-            Self::Create | Self::Publish | Self::Unpublish | Self::Restore | Self::AddLink => Method::Post,
+            Self::List
+            | Self::Read
+            | Self::Revisions
+            | Self::ReadRevision
+            | Self::Analytics
+            | Self::LiveAnalytics
+            | Self::Account
+            | Self::Export => Method::Get,
+            Self::Create
+            | Self::Publish
+            | Self::Unpublish
+            | Self::Restore
+            | Self::AddLink
+            | Self::ResetAnalytics => Method::Post,
             Self::Replace | Self::OrderLinks => Method::Put,
             Self::Patch | Self::PatchLink => Method::Patch,
             Self::Delete | Self::DeleteLink | Self::Erase => Method::Delete,
@@ -146,6 +172,9 @@ impl PagesEndpoint {
             Self::AddLink => "/pages/{page_id}/links",
             Self::PatchLink | Self::DeleteLink => "/pages/{page_id}/links/{link_id}",
             Self::OrderLinks => "/pages/{page_id}/links/order",
+            Self::Analytics => "/analytics",
+            Self::LiveAnalytics => "/analytics/live",
+            Self::ResetAnalytics => "/pages/{page_id}/analytics/reset",
             Self::Account => "/account",
             Self::Export => "/account/export",
             Self::Erase => "/account/data",
@@ -153,16 +182,23 @@ impl PagesEndpoint {
     }
 
     /// Returns true if it needs the plan that has pages. An account of any plan may be read,
-    /// exported and erased.
+    /// exported and erased, and so may its analytics be read: over a shorter window.
     #[must_use]
     pub const fn needs_plan(self) -> bool {
-        !matches!(self, Self::Account | Self::Export | Self::Erase)
+        !matches!(self, Self::Analytics | Self::LiveAnalytics | Self::Account | Self::Export | Self::Erase)
     }
 
     /// Returns true if a call changes something.
     #[must_use]
     pub const fn is_write(self) -> bool {
         !matches!(self.method(), Method::Get)
+    }
+
+    /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset may be
+    /// repeated without one.
+    #[must_use]
+    pub const fn takes_idempotency_key(self) -> bool {
+        matches!(self.method(), Method::Post) && !matches!(self, Self::ResetAnalytics)
     }
 
     /// Returns true if a call has a body.
@@ -198,6 +234,10 @@ impl PagesPlace {
                     _ => None,
                 };
             }
+            ("analytics", None) => return place(PagesTarget::Account, &[E::Analytics], &[Method::Get]),
+            ("analytics", Some("live")) if matches!(rest, [None, ..]) => {
+                return place(PagesTarget::Account, &[E::LiveAnalytics], &[Method::Get]);
+            }
             ("pages", None) => {
                 return place(PagesTarget::Account, &[E::List, E::Create], &[Method::Get, Method::Post]);
             }
@@ -223,6 +263,7 @@ impl PagesPlace {
                     Some(_) => None,
                 }
             }
+            [Some("analytics"), Some("reset"), None] => place(page, &[E::ResetAnalytics], &[Method::Post]),
             [Some("links"), None, _] => place(page, &[E::AddLink], &[Method::Post]),
             [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks], &[Method::Put]),
             [Some("links"), Some(link), None] => place(
@@ -260,6 +301,9 @@ impl<'a> Visit<'a> {
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
             [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
+            [_, Some("p"), Some(product), None, _] => VisitPart::Product(ProductId::parse(product)?),
+            [_, Some("ping"), Some(link), None, _] => VisitPart::Ping(LinkId::parse(link)?),
+            [_, Some("seen"), Some(token), None, _] => VisitPart::Seen(SeenToken::parse(token)?),
             [_, Some("card.vcf"), None, ..] => VisitPart::Card,
             [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
             [_, Some("qr.png"), None, ..] => VisitPart::QrPng,
@@ -280,8 +324,11 @@ impl<'a> Visit<'a> {
     pub(super) const fn methods(&self) -> &'static [Method] {
         match self.part {
             VisitPart::ReportForm | VisitPart::Report => &[Method::Get, Method::Head, Method::Post],
+            VisitPart::Ping(_) => &[Method::Post],
             VisitPart::Page
             | VisitPart::Link(_)
+            | VisitPart::Product(_)
+            | VisitPart::Seen(_)
             | VisitPart::Card
             | VisitPart::QrSvg
             | VisitPart::QrPng
@@ -293,6 +340,7 @@ impl<'a> Visit<'a> {
     pub(super) fn with(self, method: Method) -> Option<Self> {
         match (method, self.part) {
             (Method::Post, VisitPart::ReportForm) => Some(Self { part: VisitPart::Report, ..self }),
+            (_, VisitPart::Ping(_)) => (method == Method::Post).then_some(self),
             _ => matches!(method, Method::Get | Method::Head).then_some(self),
         }
     }
@@ -303,6 +351,9 @@ impl<'a> Visit<'a> {
         match self.part {
             VisitPart::Page => VisitEndpoint::Page,
             VisitPart::Link(_) => VisitEndpoint::Link,
+            VisitPart::Product(_) => VisitEndpoint::Product,
+            VisitPart::Ping(_) => VisitEndpoint::Ping,
+            VisitPart::Seen(_) => VisitEndpoint::Seen,
             VisitPart::Card => VisitEndpoint::Card,
             VisitPart::QrSvg => VisitEndpoint::QrSvg,
             VisitPart::QrPng => VisitEndpoint::QrPng,
@@ -315,9 +366,12 @@ impl<'a> Visit<'a> {
 
 impl VisitEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Page,
         Self::Link,
+        Self::Product,
+        Self::Ping,
+        Self::Seen,
         Self::Card,
         Self::QrSvg,
         Self::QrPng,
@@ -330,9 +384,11 @@ impl VisitEndpoint {
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
-            Self::Report => Method::Post,
+            Self::Report | Self::Ping => Method::Post,
             Self::Page
             | Self::Link
+            | Self::Product
+            | Self::Seen
             | Self::Card
             | Self::QrSvg
             | Self::QrPng
@@ -347,6 +403,9 @@ impl VisitEndpoint {
         match self {
             Self::Page => "/{slug}",
             Self::Link => "/{slug}/l/{link_id}",
+            Self::Product => "/{slug}/p/{product_id}",
+            Self::Ping => "/{slug}/ping/{link_id}",
+            Self::Seen => "/{slug}/seen/{token}",
             Self::Card => "/{slug}/card.vcf",
             Self::QrSvg => "/{slug}/qr.svg",
             Self::QrPng => "/{slug}/qr.png",

@@ -162,6 +162,9 @@ fn request(endpoint: PagesEndpoint, links: &[LinkId]) -> Option<Value> {
         | E::ReadRevision
         | E::Restore
         | E::DeleteLink
+        | E::Analytics
+        | E::LiveAnalytics
+        | E::ResetAnalytics
         | E::Account
         | E::Export
         | E::Erase => None,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::example;
-use crate::{method::Method, pages_api::PageStatus, route::PagesEndpoint};
+use crate::{pages_api::PageStatus, route::PagesEndpoint};
 
 /// Returns the names of an operation's parameters, as [`components`] has them.
 pub(super) fn names(endpoint: PagesEndpoint) -> impl Iterator<Item = &'static str> {
@@ -15,9 +15,9 @@ pub(super) fn names(endpoint: PagesEndpoint) -> impl Iterator<Item = &'static st
         ("link_id", has("{link_id}")),
         ("revision", has("{revision}")),
         ("dry_run", endpoint.is_write()),
-        ("if_match", endpoint.is_write() && has("{page_id}")),
+        ("if_match", endpoint.is_write() && has("{page_id}") && endpoint != E::ResetAnalytics),
         ("if_none_match", endpoint == E::Read),
-        ("idempotency_key", endpoint.method() == Method::Post),
+        ("idempotency_key", endpoint.takes_idempotency_key()),
         ("confirm", endpoint == E::Erase),
     ]
     .into_iter()

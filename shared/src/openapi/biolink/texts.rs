@@ -8,20 +8,29 @@ pub(super) enum Tag {
     Pages,
     Links,
     Revisions,
+    Analytics,
     Account,
     Administration,
     Description,
 }
 
 impl Tag {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Pages, Self::Links, Self::Revisions, Self::Account, Self::Administration, Self::Description];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Pages,
+        Self::Links,
+        Self::Revisions,
+        Self::Analytics,
+        Self::Account,
+        Self::Administration,
+        Self::Description,
+    ];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Pages => "pages",
             Self::Links => "links",
             Self::Revisions => "revisions",
+            Self::Analytics => "analytics",
             Self::Account => "account",
             Self::Administration => "administration",
             Self::Description => "description",
@@ -33,6 +42,7 @@ impl Tag {
             Self::Pages => "Pages: drafts, and what visitors see.",
             Self::Links => "Single links of a page. They share the page's ETag and revisions.",
             Self::Revisions => "The last 10 revisions of a page, and the live one.",
+            Self::Analytics => "What visitors do, counted without cookies and without bots.",
             Self::Account => "The account: its plan, what it has used, and all that it has stored.",
             Self::Administration => "The operator's calls against abuse, with the admin secret.",
             Self::Description => "The API's own description.",
@@ -128,6 +138,24 @@ pub(super) const fn texts(endpoint: PagesEndpoint) -> Texts {
             "order_links",
             "Order the links",
             "Takes the id of every link of the page once.",
+        ),
+        E::Analytics => Texts(
+            Tag::Analytics,
+            "read_analytics",
+            "Read analytics",
+            "Totals, a series and groups of the pages' events, over at most the window of the plan. One call can have a whole dashboard. For keys of every plan.",
+        ),
+        E::LiveAnalytics => Texts(
+            Tag::Analytics,
+            "read_live_analytics",
+            "Read the last five minutes",
+            "Views, visitors, clicks and scans, in total and minute by minute. For keys of every plan.",
+        ),
+        E::ResetAnalytics => Texts(
+            Tag::Analytics,
+            "reset_analytics",
+            "Reset the analytics of a page",
+            "Drops the page's events so far, for good. May be repeated.",
         ),
         E::Account => Texts(
             Tag::Account,

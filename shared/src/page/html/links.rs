@@ -33,7 +33,7 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
         @if !entries.is_empty() {
             nav.links aria-label=(words.links) {
                 @for group in entries.chunk_by(|(_, left), (_, right)| left.is_some() && right.is_some()) {
-                    (part(group))
+                    (part(group, view.slug))
                 }
             }
         }
@@ -60,7 +60,7 @@ fn is_shown((link, address): &(&Link, Option<String>)) -> bool {
     address.is_some() || !link.kind.has_url()
 }
 
-fn part(group: &[(&Link, Option<String>)]) -> Markup {
+fn part(group: &[(&Link, Option<String>)], slug: &Slug) -> Markup {
     match group {
         [(link, None)] => match link.kind {
             LinkType::Heading => html! { h2 { (link.title) } },
@@ -68,15 +68,18 @@ fn part(group: &[(&Link, Option<String>)]) -> Markup {
             _ => html! { p.text { (link.title) } },
         },
         links => html! {
-            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address)) } } } }
+            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address, slug)) } } } }
         },
     }
 }
 
-fn anchor(link: &Link, address: &str) -> Markup {
+/// Returns a link. One that does not lead through the redirect, which counts, sends a ping.
+fn anchor(link: &Link, address: &str, slug: &Slug) -> Markup {
+    let is_counted = address.starts_with(&format!("/{slug}/l/"));
+    let ping = (!is_counted).then(|| format!("/{slug}/ping/{}", link.id));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     html! {
-        a.link.top[link.highlight] rel=[(!rel.is_empty()).then_some(rel)] href=(address) {
+        a.link.top[link.highlight] rel=[(!rel.is_empty()).then_some(rel)] href=(address) ping=[ping] {
             (link.title)
             @if let Some(description) = &link.description { " " span { (description) } }
         }

@@ -2,24 +2,28 @@
 
 use maud::{Markup, html};
 
-use super::words::Words;
-use crate::page::document::{Availability, Image, Layout, Price, Product, Products};
+use super::{PageView, words::Words};
+use crate::page::{
+    Slug,
+    document::{Availability, Image, Layout, Price, Product},
+};
 
 /// Returns the products, if there are any and they are shown.
-pub(super) fn section(products: &Products, words: &Words) -> Markup {
+pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
+    let products = &view.document.products;
     let has_title = !products.title.is_empty();
     let is_list = matches!(products.layout, Layout::List);
     html! {
         @if products.enabled && !products.items.is_empty() {
             section aria-labelledby=[has_title.then_some("shop")] aria-label=[(!has_title).then_some(words.products)] {
                 @if has_title { h2 id="shop" { (products.title) } }
-                ul.products.list[is_list] { @for item in &products.items { li { (entry(item, words)) } } }
+                ul.products.list[is_list] { @for item in &products.items { li { (entry(item, view.slug, words)) } } }
             }
         }
     }
 }
 
-fn entry(item: &Product, words: &Words) -> Markup {
+fn entry(item: &Product, slug: &Slug, words: &Words) -> Markup {
     let body = html! {
         @if let Some(image) = &item.image { (picture(image)) }
         (item.title)
@@ -28,7 +32,7 @@ fn entry(item: &Product, words: &Words) -> Markup {
         @if let Some(note) = note(item.availability, words) { " " span { (note) } }
     };
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" href=(item.url) { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link rel="nofollow" href={ "/" (slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
     }
 }
 

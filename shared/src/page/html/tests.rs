@@ -26,7 +26,14 @@ fn document(body: Value) -> PageDocument {
 
 fn shown_at(document: &PageDocument, now: UnixMillis) -> Response {
     let slug = Slug::parse("ada").unwrap();
-    render(&PageView { document, slug: &slug, base: "https://p.example", now, published_at: NOW })
+    render(&PageView {
+        document,
+        slug: &slug,
+        base: "https://p.example",
+        now,
+        published_at: NOW,
+        image: None,
+    })
 }
 
 fn shown(document: &PageDocument) -> Response {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    analytics::{AnalyticsRequest, LiveRequest},
     key::{BiolinkPlan, KeyId},
     keys_api::{invalid_query, parameters},
     page::{PageId, Slug},
@@ -29,6 +30,8 @@ pub enum AccountMessage {
     },
     /// A visitor follows a link: which pages are suspended?
     Suspended,
+    /// A report needs to know what the pages, their links and their products are called.
+    Names,
     /// The export goes on after this page. The reply is the next one with its lines, or `null`.
     Export {
         /// The page before.
@@ -92,6 +95,10 @@ pub enum Operation {
         /// Days over which analytics reach back.
         analytics_days: u32,
     },
+    /// `GET /analytics` and `GET /analytics/live`: the pages. [`AccountMessage::Names`] says more.
+    Analytics(Vec<PageId>),
+    /// `POST /pages/{id}/analytics/reset`. The page's store does it.
+    ResetAnalytics(PageId),
     /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
@@ -155,7 +162,7 @@ impl Operation {
         plan: BiolinkPlan,
     ) -> Result<(Self, bool), Problem> {
         let (dry_run, confirmation) = match call.endpoint {
-            PagesEndpoint::List => (false, None),
+            PagesEndpoint::List | PagesEndpoint::Analytics | PagesEndpoint::LiveAnalytics => (false, None),
             endpoint => read_query(query, endpoint)?,
         };
         let body = String::from_utf8(body)
@@ -163,7 +170,11 @@ impl Operation {
         let operation = match (call.endpoint, call.target) {
             (PagesEndpoint::List, _) => Self::List(ListQuery::read(query)?),
             (PagesEndpoint::Create, _) => Self::Create(body),
-            (PagesEndpoint::Account, _) => Self::ReadAccount { plan, analytics_days: analytics_days(plan) },
+            (PagesEndpoint::Account, _) => Self::ReadAccount { plan, analytics_days: plan.analytics_days() },
+            (PagesEndpoint::Analytics, _) => {
+                Self::Analytics(AnalyticsRequest::parse(query)?.pages().to_vec())
+            }
+            (PagesEndpoint::LiveAnalytics, _) => Self::Analytics(LiveRequest::parse(query)?.pages().to_vec()),
             (PagesEndpoint::Export, _) => Self::Export,
             (PagesEndpoint::Erase, _) => Self::Erase(confirmation),
             (endpoint, PagesTarget::Page(id)) => Self::of_page(endpoint, id, body),
@@ -212,6 +223,7 @@ impl Operation {
             PagesEndpoint::Patch => Self::Edit(id, PageEdit::Patch(body)),
             PagesEndpoint::AddLink => Self::Edit(id, PageEdit::AddLink(body)),
             PagesEndpoint::OrderLinks => Self::Edit(id, PageEdit::OrderLinks(body)),
+            PagesEndpoint::ResetAnalytics => Self::ResetAnalytics(id),
             PagesEndpoint::Publish => Self::Edit(id, PageEdit::Publish),
             PagesEndpoint::Unpublish => Self::Edit(id, PageEdit::Unpublish),
             PagesEndpoint::Delete => Self::Delete(id),
@@ -223,6 +235,8 @@ impl Operation {
             | PagesEndpoint::Restore
             | PagesEndpoint::PatchLink
             | PagesEndpoint::DeleteLink
+            | PagesEndpoint::Analytics
+            | PagesEndpoint::LiveAnalytics
             | PagesEndpoint::Account
             | PagesEndpoint::Export
             | PagesEndpoint::Erase => Self::Read(id),
@@ -240,6 +254,8 @@ impl Operation {
             | Self::Delete(_)
             | Self::Revisions(_)
             | Self::ReadAccount { .. }
+            | Self::Analytics(_)
+            | Self::ResetAnalytics(_)
             | Self::Export
             | Self::Erase(_)
             | Self::Inspect(_)
@@ -278,14 +294,6 @@ impl Once {
             name: hex(&sha256(&[b"utg.pages-once.v1", key.as_bytes()])),
             fingerprint: hex(&sha256(&parts)),
         }
-    }
-}
-
-/// Returns the days over which a plan's analytics reach back (spec section 8).
-const fn analytics_days(plan: BiolinkPlan) -> u32 {
-    match plan {
-        BiolinkPlan::None => 7,
-        BiolinkPlan::Standard | BiolinkPlan::Business => 90,
     }
 }
 

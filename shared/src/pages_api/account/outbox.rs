@@ -33,6 +33,8 @@ pub enum Task {
         /// The page.
         page: PageId,
     },
+    /// Have the events of a deleted page dropped.
+    PurgeEvents(PageId),
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
 }
@@ -65,6 +67,11 @@ impl Outbox {
     /// Has the account of a page stored, or removed if the page is no longer there.
     pub(super) fn index(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
         self.add(Task::Index { account, page }, now);
+    }
+
+    /// Has the events of a deleted page dropped.
+    pub(super) fn purge_events(&mut self, page: PageId, now: UnixMillis) {
+        self.add(Task::PurgeEvents(page), now);
     }
 
     /// Has a slug claimed that is never freed.

@@ -164,6 +164,7 @@ impl Account {
         let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
+        self.outbox.purge_events(meta.id, now);
         self.outbox.release(&meta.slug, owner, meta.claim, until, now);
         for slug in meta.slugs() {
             self.outbox.publish(account, slug, now);

@@ -33,6 +33,8 @@ struct World {
     snapshots: HashMap<Slug, Snapshot>,
     /// The account of each page, as the operator finds it.
     index: HashMap<PageId, KeyId>,
+    /// Pages whose events were dropped.
+    purged: Vec<PageId>,
     denied: DeniedHosts,
 }
 
@@ -161,6 +163,7 @@ impl World {
                         self.index.insert(*page, *account);
                     }
                 }
+                Task::PurgeEvents(page) => self.purged.push(*page),
                 Task::Slug(slug, message) => {
                     self.slugs.entry(slug.clone()).or_default().handle(*message, now);
                 }
@@ -228,6 +231,8 @@ fn page_is_created_published_changed_and_deleted() {
     assert_eq!(world.visit("ada"), Served::Gone);
 
     assert_eq!(world.call(1, Operation::Delete(page)).status, 204);
+    world.deliver(1);
+    assert_eq!(world.purged, [page]);
     world.deliver(1);
     assert_eq!(world.visit("ada"), Served::Gone);
     assert_eq!(world.call(1, Operation::Read(page)).status, 404);

@@ -121,6 +121,12 @@ impl Code {
                 "The page or its account is suspended",
                 "The operator has suspended the page or the whole account, and visitors get 410. Its owner can read and edit it, but not publish, rename or delete it. Ask the operator of the service.",
             ),
+            Self::AnalyticsWindowExceeded => entry(
+                "analytics-window-exceeded",
+                403,
+                "The plan does not show events so old",
+                "start is before the first day that the plan shows, which earliest_available names. Ask for a later start, or use interval, which is cut to the window. Totals of all times are in lifetime.",
+            ),
             Self::RouteUnknown => entry(
                 "route-unknown",
                 404,
@@ -231,6 +237,12 @@ impl Code {
                 422,
                 "The Idempotency-Key belongs to another request",
                 "The same Idempotency-Key was sent with other fields within the last 24 hours. Send a new one with a new request.",
+            ),
+            Self::AnalyticsTooWide => entry(
+                "analytics-too-wide",
+                422,
+                "The period has too many events for this report",
+                "A report with filters or with several groups reads at most 30,000,000 events of a page. Ask for the period from answered_start to answered_end, or for totals and one group without filters, which have no limit.",
             ),
             Self::QuotaExceeded => entry(
                 "quota-exceeded",

@@ -20,13 +20,17 @@ fn code_leads_to_its_page_whatever_the_slug() {
     let page = page_id(&world.create(1, json!({"title": "Ada", "slug": "ada", "status": "published"})));
     world.deliver(1);
     let Served::Page { code: Some(code), .. } = world.visit("ada") else { panic!() };
-    assert_eq!(world.visit(code.as_str()), Served::Moved(Slug::parse("ada").unwrap()));
+    assert!(
+        matches!(world.visit(code.as_str()), Served::Moved { to, .. } if to == Slug::parse("ada").unwrap())
+    );
     assert_eq!(world.snapshots[&code].lifetime(), None);
     assert!(world.accounts[&id(1)].0.knows(&code));
     world.edit(1, page, PageEdit::Patch(r#"{"slug":"lovelace"}"#.to_owned()));
     world.deliver(1);
     world.now += 1_000 * 86_400_000;
-    assert_eq!(world.visit(code.as_str()), Served::Moved(Slug::parse("lovelace").unwrap()));
+    assert!(
+        matches!(world.visit(code.as_str()), Served::Moved { to, .. } if to == Slug::parse("lovelace").unwrap())
+    );
     world.call(1, Operation::Delete(page));
     world.deliver(1);
     assert_eq!(world.visit(code.as_str()), Served::Gone);
@@ -41,7 +45,7 @@ fn former_slug_redirects_for_ninety_days() {
     world.edit(1, page, PageEdit::Patch(r#"{"slug":"lovelace"}"#.to_owned()));
     world.deliver(1);
     let new = Slug::parse("lovelace").unwrap();
-    assert_eq!(world.visit("ada"), Served::Moved(new.clone()));
+    assert!(matches!(world.visit("ada"), Served::Moved { to, .. } if to == new.clone()));
     assert!(matches!(world.visit("lovelace"), Served::Page { .. }));
     world.now += 30 * 86_400_000;
     assert_eq!(world.create(2, ada()).status, 409);
@@ -49,7 +53,7 @@ fn former_slug_redirects_for_ninety_days() {
     assert_eq!((back.status, &back.body["former_slugs"][0]["slug"]), (200, &json!("lovelace")));
     world.deliver(1);
     assert!(matches!(world.visit("ada"), Served::Page { .. }));
-    assert_eq!(world.visit("lovelace"), Served::Moved(Slug::parse("ada").unwrap()));
+    assert!(matches!(world.visit("lovelace"), Served::Moved { to, .. } if to == Slug::parse("ada").unwrap()));
     world.now += 90 * 86_400_000;
     assert_eq!(world.visit("lovelace"), Served::Unknown);
     assert_eq!(world.create(2, json!({"title": "Bob", "slug": "lovelace"})).status, 201);

@@ -1,0 +1,35 @@
+//! The client of the stores of events, of which each page has one.
+
+use shared::{json, page::PageId, stats::StatsMessage};
+use worker::ObjectNamespace;
+
+use crate::durable_rpc::{self, RpcError};
+
+/// Timeout of a message, in milliseconds: a reader may ask for millions of events.
+const TIMEOUT_MS: u64 = 15_000;
+
+/// Sends a message to the store of a page. Returns the reply as JSON.
+///
+/// # Errors
+/// If the object fails or does not respond in time. It may have handled the message even so.
+pub(crate) async fn call(
+    stats: &ObjectNamespace,
+    page: &PageId,
+    message: &StatsMessage,
+) -> Result<String, RpcError> {
+    let (name, message) = (page.to_string(), serde_json::to_string(message)?);
+    durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(stats, &name, &message)).await
+}
+
+/// Returns the lines of the export after a row of the store, and the row that they are of; `None` at
+/// its end.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) async fn export(
+    stats: &ObjectNamespace,
+    page: &PageId,
+    after: u64,
+) -> Result<Option<(u64, String)>, RpcError> {
+    Ok(json::from_str(&call(stats, page, &StatsMessage::Export(after)).await?)?)
+}

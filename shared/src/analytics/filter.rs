@@ -1,0 +1,72 @@
+//! Filters: which events a report counts.
+
+use serde::{Deserialize, Serialize};
+
+use super::group::GroupBy;
+
+/// A condition on a property of events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filter {
+    pub(super) by: GroupBy,
+    /// The values. An empty text is an event without a value.
+    pub(super) values: Vec<String>,
+    /// Whether events with one of the values are left out, instead of all others.
+    pub(super) excludes: bool,
+}
+
+/// What stands in a query for events without a value.
+const NONE: &str = "(none)";
+/// The most values of a filter.
+const MAX_VALUES: usize = 100;
+
+impl Filter {
+    /// Reads values: `US,CA` includes these, `-US,CA` leaves these out.
+    ///
+    /// # Errors
+    /// Returns what is expected.
+    pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, String> {
+        let (text, excludes) = match text.strip_prefix('-') {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        let values: Vec<_> = text.split(',').map(|value| normal(by, value.trim())).collect();
+        if values.len() > MAX_VALUES {
+            return Err(format!("has {} values; at most {MAX_VALUES} are allowed", values.len()));
+        }
+        for value in &values {
+            check(by, value)?;
+        }
+        let values = values.into_iter().map(|value| if value == NONE { String::new() } else { value });
+        Ok(Self { by, values: values.collect(), excludes })
+    }
+
+    /// Returns true if events with this value of the column are counted.
+    pub(super) fn accepts(&self, column: &str) -> bool {
+        let value = if column.is_empty() { Some(column) } else { self.by.value(column) };
+        value.is_some_and(|value| self.values.iter().any(|other| other == value)) != self.excludes
+    }
+}
+
+/// Returns a value as it is stored.
+fn normal(by: GroupBy, value: &str) -> String {
+    match by {
+        _ if value.eq_ignore_ascii_case(NONE) => NONE.to_owned(),
+        GroupBy::Country => value.to_ascii_uppercase(),
+        GroupBy::Referrer | GroupBy::Channel | GroupBy::Device | GroupBy::Language | GroupBy::BotClass => {
+            value.to_ascii_lowercase()
+        }
+        _ => value.to_owned(),
+    }
+}
+
+fn check(by: GroupBy, value: &str) -> Result<(), String> {
+    let expected = match by {
+        _ if value.is_empty() => "a value after each comma, or (none) for events without one",
+        _ if value == NONE => return Ok(()),
+        GroupBy::Link if !value.starts_with("lnk_") => "ids of links, which begin with lnk_",
+        GroupBy::Product if !value.starts_with("prd_") => "ids of products, which begin with prd_",
+        GroupBy::Country if value.len() != 2 => "two-letter codes of countries, such as DE (ISO 3166-1)",
+        _ => return Ok(()),
+    };
+    Err(format!("must be {expected}"))
+}

@@ -1,0 +1,148 @@
+//! What a report is grouped and filtered by.
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::{Metric, Metrics};
+use crate::events::Dimension;
+
+/// A property that a report can be grouped by. All but the first two are filters too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "`as_str` says what each one is")]
+pub enum GroupBy {
+    Timeseries,
+    Page,
+    Link,
+    Product,
+    QrCode,
+    Referrer,
+    Source,
+    Channel,
+    Country,
+    Device,
+    Browser,
+    Os,
+    Language,
+    UtmSource,
+    UtmMedium,
+    UtmCampaign,
+    UtmTerm,
+    UtmContent,
+    BotClass,
+}
+
+impl GroupBy {
+    /// Every group once.
+    pub const ALL: [Self; 19] = [
+        Self::Timeseries,
+        Self::Page,
+        Self::Link,
+        Self::Product,
+        Self::QrCode,
+        Self::Referrer,
+        Self::Source,
+        Self::Channel,
+        Self::Country,
+        Self::Device,
+        Self::Browser,
+        Self::Os,
+        Self::Language,
+        Self::UtmSource,
+        Self::UtmMedium,
+        Self::UtmCampaign,
+        Self::UtmTerm,
+        Self::UtmContent,
+        Self::BotClass,
+    ];
+
+    /// Returns the name in queries and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeseries => "timeseries",
+            Self::Page => "page",
+            Self::Link => "link",
+            Self::Product => "product",
+            Self::QrCode => "qr_code",
+            Self::Referrer => "referrer",
+            Self::Source => "source",
+            Self::Channel => "channel",
+            Self::Country => "country",
+            Self::Device => "device",
+            Self::Browser => "browser",
+            Self::Os => "os",
+            Self::Language => "language",
+            Self::UtmSource => "utm_source",
+            Self::UtmMedium => "utm_medium",
+            Self::UtmCampaign => "utm_campaign",
+            Self::UtmTerm => "utm_term",
+            Self::UtmContent => "utm_content",
+            Self::BotClass => "bot_class",
+        }
+    }
+
+    /// Returns the column that has its values; `None` for what is no property of an event.
+    #[must_use]
+    pub const fn dimension(self) -> Option<Dimension> {
+        Some(match self {
+            Self::Timeseries | Self::Page => return None,
+            Self::Link | Self::Product => Dimension::Target,
+            Self::QrCode => Dimension::QrCode,
+            Self::Referrer => Dimension::Referrer,
+            Self::Source => Dimension::Source,
+            Self::Channel => Dimension::Channel,
+            Self::Country => Dimension::Country,
+            Self::Device => Dimension::Device,
+            Self::Browser => Dimension::Browser,
+            Self::Os => Dimension::Os,
+            Self::Language => Dimension::Language,
+            Self::UtmSource => Dimension::UtmSource,
+            Self::UtmMedium => Dimension::UtmMedium,
+            Self::UtmCampaign => Dimension::UtmCampaign,
+            Self::UtmTerm => Dimension::UtmTerm,
+            Self::UtmContent => Dimension::UtmContent,
+            Self::BotClass => Dimension::Ignored,
+        })
+    }
+
+    /// Returns the value that the group has for a value of the column. `None` if an event with it
+    /// does not belong to the group: a click on a product is no value of the group of links. An empty
+    /// text is an event without a value, such as a visit without a referrer.
+    pub(super) fn value(self, column: &str) -> Option<&str> {
+        match self {
+            Self::Timeseries | Self::Page => None,
+            Self::Link => Some(column).filter(|id| id.starts_with("lnk_")),
+            Self::Product => Some(column).filter(|id| id.starts_with("prd_")),
+            Self::QrCode => Some(column).filter(|code| !code.is_empty()),
+            Self::BotClass => column.strip_prefix(BOT),
+            _ => Some(column),
+        }
+    }
+
+    /// Returns the metrics that the group can have.
+    pub(super) const fn metrics(self) -> Metrics {
+        match self {
+            Self::Link | Self::Product => {
+                Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr, Metric::Bots])
+            }
+            Self::BotClass => Metrics::of(&[Metric::Bots]),
+            _ => Metrics::ALL,
+        }
+    }
+
+    /// Returns the metrics that the group has if the client names none: those that are cheap.
+    pub(super) const fn default_metrics(self) -> Metrics {
+        match self {
+            Self::Timeseries | Self::Page => {
+                Metrics::of(&[Metric::Views, Metric::Visitors, Metric::Clicks, Metric::Scans])
+            }
+            Self::Link | Self::Product => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr]),
+            Self::QrCode => Metrics::of(&[Metric::Scans, Metric::UniqueScans]),
+            Self::BotClass => Metrics::of(&[Metric::Bots]),
+            _ => Metrics::of(&[Metric::Views, Metric::Clicks]),
+        }
+    }
+}
+
+/// What a value of [`Dimension::Ignored`] begins with if the event is one of a program.
+pub(super) const BOT: &str = "bot:";

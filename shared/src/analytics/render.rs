@@ -1,0 +1,104 @@
+//! Writes a report.
+
+mod csv;
+mod json;
+mod object;
+mod table;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use object::Object;
+
+use super::{query::AnalyticsQuery, report::Report, request::Format};
+use crate::{page::PageId, response::Response, time::UnixMillis};
+
+/// What a report says beside its counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportContext {
+    /// What links, products and pages are called.
+    pub labels: Labels,
+    /// How complete the counts are.
+    pub delivery: Delivery,
+    /// The counts of all times, if they are known.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// What links, products and pages are called. What has no label is shown as deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labels {
+    /// Links and products.
+    pub links: Vec<LinkLabel>,
+    /// Pages.
+    pub pages: Vec<PageLabel>,
+}
+
+/// What a link or a product is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkLabel {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Where it leads.
+    pub url: Option<String>,
+    /// Whether no page has it now.
+    pub deleted: bool,
+}
+
+/// What a page is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageLabel {
+    /// Its id.
+    pub id: PageId,
+    /// Its title.
+    pub title: String,
+    /// Its slug.
+    pub slug: String,
+}
+
+/// How complete the counts of a report are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The moment up to which every event is counted that was not lost; `None` if it is unknown.
+    pub complete_until: Option<UnixMillis>,
+    /// The number of batches that are missing.
+    pub gaps: u64,
+    /// The number of events that were dropped because the queue was down.
+    pub dropped: u64,
+    /// Whether isolates collected events before they were sent, so that one that died took at most a
+    /// second of them along.
+    pub coalesced: bool,
+}
+
+/// Counts of all times, which the window does not cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// Views.
+    pub views: u64,
+    /// Clicks.
+    pub clicks: u64,
+    /// Scans.
+    pub scans: u64,
+}
+
+impl Delivery {
+    /// Adds what is known of another page.
+    pub fn merge(&mut self, other: &Self) {
+        let both = self.complete_until.zip(other.complete_until);
+        self.complete_until = both.map(|(one, two)| one.min(two));
+        self.gaps = self.gaps.saturating_add(other.gaps);
+        self.dropped = self.dropped.saturating_add(other.dropped);
+        self.coalesced |= other.coalesced;
+    }
+}
+
+impl AnalyticsQuery {
+    /// Returns the response. `previous` is the report of [`AnalyticsQuery::previous_query`].
+    #[must_use]
+    pub fn render(&self, report: &Report, previous: Option<&Report>, context: &ReportContext) -> Response {
+        match self.format() {
+            Format::Json => Response::json(json::write(self, report, previous, context)),
+            Format::Csv => csv::response(self, report, context),
+        }
+    }
+}

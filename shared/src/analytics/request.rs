@@ -1,0 +1,260 @@
+//! `GET /analytics?...`: what a client asks for.
+
+use serde_json::{Map, Value};
+
+use super::{
+    filter::Filter,
+    granularity::Granularity,
+    group::GroupBy,
+    metric::{Metric, Metrics},
+    period::{Interval, Moment, Period},
+    query::{AnalyticsQuery, invalid},
+    zone::Zone,
+};
+use crate::{
+    fields::Fields, keys_api::parameters, page::PageId, problem::Problem, time::UnixMillis,
+    tool::edit_distance,
+};
+
+/// A request for a report, before the offsets of its time zone are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnalyticsRequest {
+    pub(super) pages: Vec<PageId>,
+    pub(super) period: Period,
+    pub(super) timezone: String,
+    pub(super) granularity: Option<Granularity>,
+    /// The metrics that the client names.
+    pub(super) metrics: Option<Metrics>,
+    pub(super) groups: Vec<GroupBy>,
+    pub(super) filters: Vec<Filter>,
+    pub(super) limit: usize,
+    pub(super) compares: bool,
+    pub(super) format: Format,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// Comma-separated values (RFC 4180).
+    Csv,
+}
+
+const MAX_PAGES: usize = 100;
+const MAX_GROUPS: usize = 8;
+const DAY_MS: u64 = 86_400_000;
+const UTC: &str = "UTC";
+
+impl AnalyticsRequest {
+    /// Reads the query of a request.
+    ///
+    /// # Errors
+    /// Returns `fields-invalid` with every fault.
+    pub fn parse(query: Option<&str>) -> Result<Self, Problem> {
+        let mut members = Map::new();
+        for (name, value) in parameters(query)? {
+            members.insert(name.to_owned(), Value::String(value.into_owned()));
+        }
+        let names_start = members.contains_key("start");
+        let mut fields = Fields::of(members);
+        fields.hint(HINTS);
+        let request = Self {
+            pages: take(&mut fields, "page_id", pages).unwrap_or_default(),
+            period: period(&mut fields, names_start),
+            timezone: take(&mut fields, "timezone", timezone).unwrap_or_else(|| UTC.to_owned()),
+            granularity: take(&mut fields, "granularity", granularity).flatten(),
+            metrics: take(&mut fields, "metrics", metrics),
+            groups: take(&mut fields, "group_by", groups).unwrap_or_default(),
+            filters: filters(&mut fields),
+            limit: take(&mut fields, "limit", limit).unwrap_or(10),
+            compares: take(&mut fields, "compare", compare).is_some(),
+            format: take(&mut fields, "format", format).unwrap_or(Format::Json),
+        };
+        request.check(&mut fields);
+        fields.finish().map(|()| request)
+    }
+
+    /// Returns the pages that are asked for; none if the report is about all.
+    #[must_use]
+    pub fn pages(&self) -> &[PageId] {
+        &self.pages
+    }
+
+    /// Returns the name of the time zone; `None` for UTC, whose [`Zone`] is known.
+    #[must_use]
+    pub fn timezone(&self) -> Option<&str> {
+        Some(self.timezone.as_str()).filter(|name| *name != UTC)
+    }
+
+    /// Returns the moments between which the [`Zone`] must be right.
+    #[must_use]
+    pub const fn zone_span(now: UnixMillis, window_days: u32) -> (UnixMillis, UnixMillis) {
+        (now.minus((window_days as u64 + 3) * DAY_MS), now.plus(2 * DAY_MS))
+    }
+
+    /// Returns the refusal of a time zone that the shell does not know.
+    #[must_use]
+    pub fn unknown_timezone(&self) -> Problem {
+        invalid("timezone", "is not a time zone; expected an IANA name such as Europe/Berlin or UTC")
+    }
+
+    /// Returns the query for a plan that shows the last `window_days` days.
+    ///
+    /// # Errors
+    /// Returns `analytics-window-exceeded` if an explicit start is before the window, and
+    /// `fields-invalid` if the period is empty or its series has too many buckets.
+    pub fn resolve(self, zone: &Zone, now: UnixMillis, window_days: u32) -> Result<AnalyticsQuery, Problem> {
+        AnalyticsQuery::new(self, zone, now, window_days)
+    }
+
+    /// Checks what several parameters say together.
+    fn check(&self, fields: &mut Fields) {
+        if self.format == Format::Csv && self.groups.len() > 1 {
+            let detail = format!("csv has one table, and group_by names {}; ask for one", self.groups.len());
+            fields.add_error("format", detail);
+        }
+        let Some(metrics) = self.metrics else { return };
+        for group in &self.groups {
+            if group.metrics().and(metrics).is_empty() {
+                let names: Vec<_> = group.metrics().iter().map(Metric::as_str).collect();
+                let detail = format!("has none that the group {} has: {}", group.as_str(), names.join(", "));
+                fields.add_error("metrics", detail);
+            }
+        }
+    }
+}
+
+/// Names that other products give to a parameter.
+const HINTS: &[(&str, &str)] = &[
+    ("event", "name what is counted in metrics"),
+    ("period", "use interval, or start and end"),
+    ("date_range", "use interval, or start and end"),
+    ("tz", "use timezone"),
+    ("from", "use start"),
+    ("to", "use end"),
+    ("until", "use end"),
+    ("since", "use start"),
+    ("page", "use page_id"),
+    ("dimensions", "use group_by"),
+    ("region", "regions are not stored; use country"),
+    ("city", "cities are not stored; use country"),
+];
+
+pub(super) fn take<T>(
+    fields: &mut Fields,
+    name: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Option<T> {
+    fields.optional(name, |value| parse(value.as_str().unwrap_or_default()))
+}
+
+pub(super) fn pages(text: &str) -> Result<Vec<PageId>, String> {
+    let mut pages = Vec::new();
+    for id in text.split(',') {
+        let id = PageId::parse(id.trim()).ok_or("must be ids of pages, which begin with pg_, with commas")?;
+        if !pages.contains(&id) {
+            pages.push(id);
+        }
+    }
+    if pages.len() > MAX_PAGES {
+        return Err(format!("has {} pages; at most {MAX_PAGES} are allowed", pages.len()));
+    }
+    Ok(pages)
+}
+
+fn period(fields: &mut Fields, names_start: bool) -> Period {
+    let interval = take(fields, "interval", |text| {
+        let names = Interval::ALL.map(|(name, _)| name);
+        let place = place(text, &names)?;
+        Ok(Interval::ALL.get(place).map_or(Interval::Days(30), |(_, interval)| *interval))
+    });
+    let moment = |text: &str| {
+        let expected = "must be a date such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z (RFC 3339)";
+        Moment::parse(text).ok_or_else(|| expected.to_owned())
+    };
+    let start = take(fields, "start", moment);
+    let end = take(fields, "end", moment);
+    if interval.is_some() && names_start {
+        fields.add_error("interval", "cannot be combined with start".to_owned());
+    }
+    if end.is_some() && !names_start {
+        fields.add_error("end", "needs a start".to_owned());
+    }
+    match start {
+        Some(start) => Period::Explicit { start, end },
+        None => Period::Interval(interval.unwrap_or(Interval::Days(30))),
+    }
+}
+
+fn timezone(name: &str) -> Result<String, String> {
+    let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/');
+    match name {
+        "Etc/UTC" | "utc" | "Z" => Ok(UTC.to_owned()),
+        _ if (1..=64).contains(&name.len()) && name.bytes().all(is_name) => Ok(name.to_owned()),
+        _ => Err("must be an IANA name such as Europe/Berlin or UTC".to_owned()),
+    }
+}
+
+fn granularity(text: &str) -> Result<Option<Granularity>, String> {
+    let mut names = vec!["auto"];
+    names.extend(Granularity::ALL.map(Granularity::as_str));
+    let place = place(text, &names)?;
+    Ok(place.checked_sub(1).and_then(|place| Granularity::ALL.get(place)).copied())
+}
+
+fn metrics(text: &str) -> Result<Metrics, String> {
+    let mut metrics = Metrics::default();
+    for name in text.split(',') {
+        let place = place(name.trim(), &Metric::ALL.map(Metric::as_str))?;
+        Metric::ALL.get(place).into_iter().for_each(|metric| metrics.add(*metric));
+    }
+    Ok(metrics)
+}
+
+fn groups(text: &str) -> Result<Vec<GroupBy>, String> {
+    let mut groups = Vec::new();
+    for name in text.split(',') {
+        let place = place(name.trim(), &GroupBy::ALL.map(GroupBy::as_str))?;
+        let group = GroupBy::ALL.get(place).filter(|group| !groups.contains(*group));
+        groups.extend(group.copied());
+    }
+    if groups.len() > MAX_GROUPS {
+        return Err(format!("has {} groups; at most {MAX_GROUPS} are allowed", groups.len()));
+    }
+    Ok(groups)
+}
+
+fn filters(fields: &mut Fields) -> Vec<Filter> {
+    let mut filters = Vec::new();
+    for by in GroupBy::ALL.into_iter().filter(|by| by.dimension().is_some()) {
+        filters.extend(take(fields, by.as_str(), |text| Filter::parse(by, text)));
+    }
+    filters
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    let limit = text.parse().ok().filter(|limit| (1..=100).contains(limit));
+    limit.ok_or_else(|| "must be a whole number from 1 to 100".to_owned())
+}
+
+fn compare(text: &str) -> Result<(), String> {
+    place(text, &["previous_period"]).map(|_| ())
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    Ok(if place(text, &["json", "csv"])? == 0 { Format::Json } else { Format::Csv })
+}
+
+/// Returns the place of a name in a list.
+fn place(name: &str, names: &[&str]) -> Result<usize, String> {
+    if let Some(place) = names.iter().position(|other| *other == name) {
+        return Ok(place);
+    }
+    let shown: String = name.chars().take(40).collect();
+    let lower = shown.to_ascii_lowercase();
+    Err(match names.iter().find(|other| edit_distance(other, &lower) <= 2 && lower.len() > 2) {
+        Some(meant) => format!("`{shown}` is unknown; did you mean `{meant}`?"),
+        None => format!("`{shown}` is unknown; there are {}", names.join(", ")),
+    })
+}

@@ -1,0 +1,28 @@
+//! Events of bio-link pages: what visitors do, and how it gets from an isolate to the store of its
+//! page.
+//!
+//! A request appends its [`Event`] to the isolate's buffer. The buffer becomes numbered batches, each
+//! with one [`Segment`] per page. A queue carries batches to one object per page, which stores each
+//! segment once.
+
+mod batch;
+mod buffer;
+mod bytes;
+mod column;
+mod event;
+mod flood;
+mod observe;
+mod received;
+mod seen;
+mod segment;
+
+pub use batch::{Batch, Delivery, PageRows, Part, RowsError, deliveries, retry_delay};
+pub use buffer::{Buffer, Flush, WAIT_MS};
+pub use bytes::SegmentError;
+pub use column::{Codes, DictionaryColumn, KindColumn, TimeColumn, VisitorColumn, row_kind};
+pub use event::{Dimension, Event, EventKind, Values};
+pub use flood::Flood;
+pub use observe::{Occurrence, Request, observe};
+pub use received::Received;
+pub use seen::{SeenToken, Seer};
+pub use segment::{Columns, Segment};

@@ -1,0 +1,51 @@
+//! Visitors who send too many events.
+
+use std::collections::BTreeMap;
+
+use crate::{policy::EVENTS_PER_MINUTE, time::UnixMillis};
+
+/// Most visitors whose events are counted. Beyond them nobody is refused until the next minute.
+const MAX_VISITORS: usize = 10_000;
+
+/// Counts the events of each visitor within a minute.
+#[derive(Debug, Default)]
+pub struct Flood {
+    minute: u64,
+    counts: BTreeMap<u64, u32>,
+}
+
+impl Flood {
+    /// Returns a counter at zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { minute: 0, counts: BTreeMap::new() }
+    }
+
+    /// Counts an event of a visitor. Returns true if the visitor has sent too many in this minute.
+    pub fn contains(&mut self, visitor: u64, now: UnixMillis) -> bool {
+        let minute = now.seconds() / 60;
+        if self.minute != minute {
+            self.minute = minute;
+            self.counts.clear();
+        }
+        if self.counts.len() >= MAX_VISITORS && !self.counts.contains_key(&visitor) {
+            return false;
+        }
+        let count = self.counts.entry(visitor).or_default();
+        *count = count.saturating_add(1);
+        *count > EVENTS_PER_MINUTE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visitor_over_the_limit_is_flood_until_the_next_minute() {
+        let (mut flood, now) = (Flood::new(), UnixMillis(1_795_000_020_000));
+        assert!((0..EVENTS_PER_MINUTE).all(|_| !flood.contains(1, now)));
+        assert!(flood.contains(1, now) && !flood.contains(2, now));
+        assert!(!flood.contains(1, now.plus(60_000)));
+    }
+}

@@ -1,0 +1,45 @@
+//! What a reader asks a page's store, and gets.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    analytics::{Delivery, Lifetime, PageQuery, PageReport},
+    time::UnixMillis,
+};
+
+/// Time after which an event is counted if nothing fails, in milliseconds: an isolate keeps it for a
+/// second, and the queue for five.
+pub const COUNTED_AFTER_MS: u64 = 10_000;
+
+/// A question about a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadRequest {
+    /// The question.
+    pub query: PageQuery,
+    /// The same about the previous period.
+    pub previous: Option<PageQuery>,
+}
+
+/// The reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a reply lives for one call and is never kept in bulk")]
+pub enum ReadReply {
+    /// There are too many events. This is the earliest start that would be answered.
+    TooWide(UnixMillis),
+    /// The counts.
+    Counted(PageReading),
+}
+
+/// The counts of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageReading {
+    /// The report.
+    pub report: PageReport,
+    /// The report about the previous period.
+    pub previous: Option<PageReport>,
+    /// How complete they are.
+    pub delivery: Delivery,
+    /// The counts of all times.
+    pub lifetime: Lifetime,
+}
