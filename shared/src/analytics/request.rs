@@ -41,12 +41,30 @@ pub enum Format {
     Csv,
 }
 
-const MAX_PAGES: usize = 100;
-const MAX_GROUPS: usize = 8;
 const DAY_MS: u64 = 86_400_000;
 const UTC: &str = "UTC";
 
 impl AnalyticsRequest {
+    /// The most pages that a query names.
+    pub const MAX_PAGES: usize = 100;
+    /// The most groups that a query names.
+    pub const MAX_GROUPS: usize = 8;
+    /// The most values of each group that a response has, and how many it has if the query does not
+    /// say.
+    pub const LIMITS: (usize, usize) = (100, 10);
+
+    /// Returns the names of the intervals.
+    #[must_use]
+    pub fn intervals() -> [&'static str; 7] {
+        Interval::ALL.map(|(name, _)| name)
+    }
+
+    /// Returns the names of the granularities, `auto` first.
+    #[must_use]
+    pub fn granularities() -> Vec<&'static str> {
+        ["auto"].into_iter().chain(Granularity::ALL.map(Granularity::as_str)).collect()
+    }
+
     /// Reads the query of a request.
     ///
     /// # Errors
@@ -67,7 +85,7 @@ impl AnalyticsRequest {
             metrics: take(&mut fields, "metrics", metrics),
             groups: take(&mut fields, "group_by", groups).unwrap_or_default(),
             filters: filters(&mut fields),
-            limit: take(&mut fields, "limit", limit).unwrap_or(10),
+            limit: take(&mut fields, "limit", limit).unwrap_or(Self::LIMITS.1),
             compares: take(&mut fields, "compare", compare).is_some(),
             format: take(&mut fields, "format", format).unwrap_or(Format::Json),
         };
@@ -157,16 +175,12 @@ pub(super) fn pages(text: &str) -> Result<Vec<PageId>, String> {
             pages.push(id);
         }
     }
-    if pages.len() > MAX_PAGES {
-        return Err(format!("has {} pages; at most {MAX_PAGES} are allowed", pages.len()));
-    }
-    Ok(pages)
+    at_most(AnalyticsRequest::MAX_PAGES, text, "pages").map(|()| pages)
 }
 
 fn period(fields: &mut Fields, names_start: bool) -> Period {
     let interval = take(fields, "interval", |text| {
-        let names = Interval::ALL.map(|(name, _)| name);
-        let place = place(text, &names)?;
+        let place = place(text, &AnalyticsRequest::intervals())?;
         Ok(Interval::ALL.get(place).map_or(Interval::Days(30), |(_, interval)| *interval))
     });
     let moment = |text: &str| {
@@ -197,9 +211,7 @@ fn timezone(name: &str) -> Result<String, String> {
 }
 
 fn granularity(text: &str) -> Result<Option<Granularity>, String> {
-    let mut names = vec!["auto"];
-    names.extend(Granularity::ALL.map(Granularity::as_str));
-    let place = place(text, &names)?;
+    let place = place(text, &AnalyticsRequest::granularities())?;
     Ok(place.checked_sub(1).and_then(|place| Granularity::ALL.get(place)).copied())
 }
 
@@ -209,7 +221,7 @@ fn metrics(text: &str) -> Result<Metrics, String> {
         let place = place(name.trim(), &Metric::ALL.map(Metric::as_str))?;
         Metric::ALL.get(place).into_iter().for_each(|metric| metrics.add(*metric));
     }
-    Ok(metrics)
+    at_most(Metric::ALL.len(), text, "metrics").map(|()| metrics)
 }
 
 fn groups(text: &str) -> Result<Vec<GroupBy>, String> {
@@ -219,10 +231,13 @@ fn groups(text: &str) -> Result<Vec<GroupBy>, String> {
         let group = GroupBy::ALL.get(place).filter(|group| !groups.contains(*group));
         groups.extend(group.copied());
     }
-    if groups.len() > MAX_GROUPS {
-        return Err(format!("has {} groups; at most {MAX_GROUPS} are allowed", groups.len()));
-    }
-    Ok(groups)
+    at_most(AnalyticsRequest::MAX_GROUPS, text, "groups").map(|()| groups)
+}
+
+/// Checks the length of a list as it is written: one that repeats a value is as long as it looks.
+fn at_most(max: usize, list: &str, what: &str) -> Result<(), String> {
+    let count = list.split(',').count();
+    if count > max { Err(format!("has {count} {what}; at most {max} are allowed")) } else { Ok(()) }
 }
 
 fn filters(fields: &mut Fields) -> Vec<Filter> {
@@ -234,8 +249,9 @@ fn filters(fields: &mut Fields) -> Vec<Filter> {
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    let limit = text.parse().ok().filter(|limit| (1..=100).contains(limit));
-    limit.ok_or_else(|| "must be a whole number from 1 to 100".to_owned())
+    let (max, _) = AnalyticsRequest::LIMITS;
+    let limit = text.parse().ok().filter(|limit| (1..=max).contains(limit));
+    limit.ok_or_else(|| format!("must be a whole number from 1 to {max}"))
 }
 
 fn compare(text: &str) -> Result<(), String> {

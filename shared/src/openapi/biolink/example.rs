@@ -1,6 +1,8 @@
 //! The examples: calls of an account in memory, and responses that it gave. So no example can differ
 //! from what the service does.
 
+mod analytics;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -20,6 +22,8 @@ use crate::{
     secret::MacKeys,
     time::UnixMillis,
 };
+
+pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
 
 /// The slug of the page in the examples.
 pub(super) const SLUG: &str = "ada";
@@ -51,7 +55,11 @@ pub(super) fn exchange(endpoint: PagesEndpoint) -> Exchange {
     }
     let (page, links) = store.create();
     let request = request(endpoint, &links);
-    store.call(endpoint, target(endpoint, page, &links), request)
+    match endpoint {
+        PagesEndpoint::Analytics => analytics::report(&store, page, &links),
+        PagesEndpoint::LiveAnalytics => analytics::live(page, &links),
+        _ => store.call(endpoint, target(endpoint, page, &links), request),
+    }
 }
 
 /// Returns the page of the examples as responses show it.

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     endpoint::Endpoint,
-    method::Method,
     route::{AdminEndpoint, PagesEndpoint},
 };
 
@@ -88,6 +87,8 @@ const fn response_schema(endpoint: PagesEndpoint) -> &'static str {
         E::ReadRevision => "Revision",
         E::Account => "Account",
         E::Export => "ExportLine",
+        E::Analytics => "Analytics",
+        E::LiveAnalytics => "LiveAnalytics",
         _ => "Page",
     }
 }
@@ -175,7 +176,7 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
     if !matches!(endpoint, PagesEndpoint::Account | PagesEndpoint::Erase) {
         headers.extend(["ratelimit", "ratelimit-policy"]);
     }
-    if endpoint.method() == Method::Post {
+    if endpoint.takes_idempotency_key() {
         headers.push("idempotency-replayed");
     }
     let Some(body) = &exchange.response else {
@@ -187,17 +188,7 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
     if schema == "Page" {
         headers.push("etag");
     }
-    let mut content = json!({ "schema": reference("schemas", schema) });
-    if let Some(content) = content.as_object_mut() {
-        // All responses with a page share one example, which keeps the text short.
-        match schema {
-            "Page" => content.insert("examples".to_owned(), json!({ "page": reference("examples", "Page") })),
-            _ => content.insert("example".to_owned(), body.clone()),
-        };
-    }
-    let media_type =
-        if endpoint == PagesEndpoint::Export { "application/x-ndjson" } else { "application/json" };
-    let content = json!({ media_type: content });
+    let content = content(schema, body);
     let success = |description: &str, headers: &[&str]| json!({ "description": description, "headers": references(headers), "content": content });
     if endpoint == PagesEndpoint::Create {
         responses.insert("200".to_owned(), success("A dry run: the page as it would be.", &headers));
@@ -211,6 +202,8 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
         "RevisionList" => "The revisions.",
         "Revision" => "The revision.",
         "ExportLine" => "Lines, each a JSON object.",
+        "Analytics" => "The report.",
+        "LiveAnalytics" => "The last five minutes.",
         _ => "The account.",
     };
     responses.insert("200".to_owned(), success(description, &headers));
@@ -219,6 +212,24 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
         responses.insert("304".to_owned(), unchanged);
     }
     responses
+}
+
+/// Returns the media types of a successful response with this schema, and an example of each.
+fn content(schema: &str, body: &Value) -> Value {
+    let described = |name: &str, example: Value| json!({ "schema": reference("schemas", schema), name: example });
+    match schema {
+        // All responses with a page share one example, which keeps the text short.
+        "Page" => json!({ "application/json": described("examples", json!({ "page": reference("examples", "Page") })) }),
+        "ExportLine" => {
+            let lines = json!({ "account": { "value": body }, "event": { "value": example::event() } });
+            json!({ "application/x-ndjson": described("examples", lines) })
+        }
+        "Analytics" => json!({
+            "application/json": described("example", body.clone()),
+            "text/csv": { "schema": { "type": "string" }, "example": example::csv() },
+        }),
+        _ => json!({ "application/json": described("example", body.clone()) }),
+    }
 }
 
 fn description() -> Value {

@@ -1,5 +1,7 @@
 //! The parameters of operations.
 
+mod analytics;
+
 use serde_json::{Value, json};
 
 use super::example;
@@ -22,6 +24,8 @@ pub(super) fn names(endpoint: PagesEndpoint) -> impl Iterator<Item = &'static st
     ]
     .into_iter()
     .chain(of_list.map(|name| (name, endpoint == E::List)))
+    .chain([(analytics::PAGES, matches!(endpoint, E::Analytics | E::LiveAnalytics))])
+    .chain(analytics::names().map(move |name| (name, endpoint == E::Analytics)))
     .filter_map(|(name, is_taken)| is_taken.then_some(name))
 }
 
@@ -38,7 +42,7 @@ pub(super) fn components() -> Value {
     let header = |name: &str, about: &str, example: &str, schema: Value| json!({ "name": name, "in": "header", "description": about, "example": example, "schema": schema });
     let text = || json!({ "type": "string" });
     let status = json!({ "type": "string", "enum": PageStatus::ALL.map(PageStatus::as_str) });
-    json!({
+    let mut components = json!({
         "page_id": id("page_id", "pg", &ids.page, "The page's `id`."),
         "link_id": id("link_id", "lnk", &ids.link, "The link's `id`."),
         "revision": {
@@ -90,5 +94,9 @@ pub(super) fn components() -> Value {
         "external_id": query("external_id", "Only the page with this `external_id`.", text()),
         "tag": query("tag", "Only pages with this tag.", text()),
         "q": query("q", "Only pages with this text in their title or slug, in any case.", text()),
-    })
+    });
+    if let Some(components) = components.as_object_mut() {
+        components.extend(analytics::components(&ids.page));
+    }
+    components
 }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::super::{problem_response, reference};
 use crate::{
-    method::Method,
     problem::Code,
     route::{AdminEndpoint, PagesEndpoint},
 };
@@ -46,6 +45,8 @@ const PAGE_LIMIT_REACHED: Refusal = refusal(
 );
 const PAGE_SUSPENDED: Refusal =
     refusal("PageSuspended", &[Code::PageSuspended, Code::PlanRequired, Code::HttpsRequired]);
+const WINDOW_EXCEEDED: Refusal =
+    refusal("WindowExceeded", &[Code::AnalyticsWindowExceeded, Code::HttpsRequired]);
 const ADMIN_MISSING: Refusal = Refusal {
     name: "AdminMissing",
     codes: &[Code::AdminRequired],
@@ -86,6 +87,8 @@ const EXPECTATION_FAILED: Refusal = refusal("ExpectationFailed", &[Code::Expecta
 const FIELDS_INVALID: Refusal = refusal("FieldsInvalid", &[Code::FieldsInvalid]);
 const FIELDS_INVALID_OR_REUSED: Refusal =
     refusal("FieldsInvalidOrReused", &[Code::FieldsInvalid, Code::IdempotencyKeyReused]);
+const FIELDS_INVALID_OR_TOO_WIDE: Refusal =
+    refusal("FieldsInvalidOrTooWide", &[Code::FieldsInvalid, Code::AnalyticsTooWide]);
 const QUOTA_EXCEEDED: Refusal = Refusal {
     name: "QuotaExceeded",
     codes: &[Code::QuotaExceeded],
@@ -99,7 +102,7 @@ const UNAVAILABLE: Refusal = Refusal {
     headers: LATER,
 };
 
-const ALL: [&Refusal; 30] = [
+const ALL: [&Refusal; 32] = [
     &MALFORMED,
     &MALFORMED_BODY,
     &KEY_REFUSED,
@@ -107,6 +110,7 @@ const ALL: [&Refusal; 30] = [
     &PLAN_REQUIRED,
     &PAGE_LIMIT_REACHED,
     &PAGE_SUSPENDED,
+    &WINDOW_EXCEEDED,
     &ADMIN_MISSING,
     &ADMIN_REFUSED,
     &ACCOUNT_UNKNOWN,
@@ -126,6 +130,7 @@ const ALL: [&Refusal; 30] = [
     &EXPECTATION_FAILED,
     &FIELDS_INVALID,
     &FIELDS_INVALID_OR_REUSED,
+    &FIELDS_INVALID_OR_TOO_WIDE,
     &QUOTA_EXCEEDED,
     &HEADERS_TOO_LARGE,
     &INTERNAL,
@@ -184,13 +189,19 @@ pub(super) fn of_admin(endpoint: AdminEndpoint) -> Vec<&'static Refusal> {
 /// Returns what a call of the pages API may be refused with: it follows from the row of its route.
 pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
     let path = endpoint.path();
-    let is_post = endpoint.method() == Method::Post;
+    let is_repeatable = endpoint.takes_idempotency_key();
+    let is_report = matches!(endpoint, PagesEndpoint::Analytics | PagesEndpoint::LiveAnalytics);
     let has_slug = matches!(endpoint, PagesEndpoint::Create | PagesEndpoint::Replace | PagesEndpoint::Patch);
     let is_free = matches!(endpoint, PagesEndpoint::Account | PagesEndpoint::Erase);
-    let mut refusals =
-        vec![&KEY_REFUSED, if is_post { &FIELDS_INVALID_OR_REUSED } else { &FIELDS_INVALID }, &UNAVAILABLE];
+    let mut refusals = vec![&KEY_REFUSED, &UNAVAILABLE];
     refusals.extend(anywhere());
     refusals.push(match endpoint {
+        PagesEndpoint::Analytics => &FIELDS_INVALID_OR_TOO_WIDE,
+        _ if is_repeatable => &FIELDS_INVALID_OR_REUSED,
+        _ => &FIELDS_INVALID,
+    });
+    refusals.push(match endpoint {
+        PagesEndpoint::Analytics => &WINDOW_EXCEEDED,
         _ if !endpoint.needs_plan() => &HTTPS_REQUIRED,
         PagesEndpoint::Create => &PAGE_LIMIT_REACHED,
         PagesEndpoint::Replace | PagesEndpoint::Patch | PagesEndpoint::Publish | PagesEndpoint::Delete => {
@@ -203,7 +214,7 @@ pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
     } else {
         refusals.push(&MALFORMED);
     }
-    match (is_post, has_slug) {
+    match (is_repeatable, has_slug) {
         (true, true) => refusals.push(&SLUG_TAKEN_OR_BUSY),
         (true, false) => refusals.push(&BUSY),
         (false, true) => refusals.push(&SLUG_TAKEN),
@@ -213,10 +224,10 @@ pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
         refusals.push(&LINK_UNKNOWN);
     } else if path.contains("{revision}") {
         refusals.push(&REVISION_UNKNOWN);
-    } else if path.contains("{page_id}") {
+    } else if path.contains("{page_id}") || is_report {
         refusals.push(&PAGE_UNKNOWN);
     }
-    if endpoint.is_write() && path.contains("{page_id}") {
+    if endpoint.is_write() && path.contains("{page_id}") && endpoint != PagesEndpoint::ResetAnalytics {
         refusals.push(&REVISION_MISMATCH);
     }
     if !is_free {

@@ -1,5 +1,6 @@
 //! The bodies' schemas. Those of requests are what the reader of pages takes, and no more: a test
 //! compares the two.
+mod analytics;
 mod document;
 mod parts;
 
@@ -18,7 +19,7 @@ use crate::policy::{BIOLINK_CALLS_PER_HOUR, BIOLINK_PAGES};
 
 /// Returns every schema component by name.
 pub(super) fn all() -> Value {
-    json!({
+    let mut schemas = json!({
         "PageInput": page_input(Use::Input),
         "PagePatch": page_input(Use::Patch),
         "LinkInput": link(Use::Input),
@@ -55,8 +56,8 @@ pub(super) fn all() -> Value {
         ]),
         "Account": account(),
         "ExportLine": json!({
-            "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked.",
-            "properties": { "object": names_of(["account", "key", "page", "revision", "end"]) },
+            "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked. `event` is what a visitor of the page before it did: `page_id`, `kind`, `at`, and each property that is known of it. `ignored` says why it is not counted.",
+            "properties": { "object": names_of(["account", "key", "page", "revision", "event", "end"]) },
         }),
         "SuspensionInput": object(Use::Input, vec![member("reason", Defaulted, described(text(1, MAX_REASON), "Your note. Owners do not see it."))]),
         "InspectedPage": object(Use::Output, inspected_page()),
@@ -78,7 +79,11 @@ pub(super) fn all() -> Value {
             member("cursor", Nullable, json!({ "type": "string", "description": "Where the next part begins; null on the last." })),
         ]),
         "Problem": problem(),
-    })
+    });
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.extend(analytics::components());
+    }
+    schemas
 }
 
 /// Returns what lists show of a page.
@@ -239,6 +244,10 @@ fn problem() -> Value {
                 ]),
             },
             "suggestions": { "type": "array", "items": { "type": "string" }, "description": "409: slugs that can be had." },
+            "earliest_available": { "type": "string", "format": "date-time", "description": "403 `analytics-window-exceeded`: the earliest start." },
+            "window_days": { "type": "integer", "description": "The same: the days that the plan shows before today." },
+            "answered_start": { "type": "string", "format": "date-time", "description": "422 `analytics-too-wide`: the start of a period that would do." },
+            "answered_end": { "type": "string", "format": "date-time", "description": "The same: its end." },
         },
     })
 }
