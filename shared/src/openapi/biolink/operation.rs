@@ -216,10 +216,13 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
 
 /// Returns the media types of a successful response with this schema, and an example of each.
 fn content(schema: &str, body: &Value) -> Value {
-    let described = |name: &str, example: Value| json!({ "schema": reference("schemas", schema), name: example });
+    let described =
+        |name: &str, example: Value| json!({ "schema": reference("schemas", schema), name: example });
     match schema {
         // All responses with a page share one example, which keeps the text short.
-        "Page" => json!({ "application/json": described("examples", json!({ "page": reference("examples", "Page") })) }),
+        "Page" => {
+            json!({ "application/json": described("examples", json!({ "page": reference("examples", "Page") })) })
+        }
         "ExportLine" => {
             let lines = json!({ "account": { "value": body }, "event": { "value": example::event() } });
             json!({ "application/x-ndjson": described("examples", lines) })

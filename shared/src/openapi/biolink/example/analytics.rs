@@ -64,7 +64,15 @@ const fn visit(
 
 /// Returns the example of `GET /analytics`.
 pub(super) fn report(store: &Store, page: PageId, links: &[LinkId]) -> Exchange {
-    exchange(rendered(store, page, links, &format!("interval={INTERVAL}&timezone={TIMEZONE}&compare=previous_period&group_by={}", GROUPS.join(","))))
+    exchange(rendered(
+        store,
+        page,
+        links,
+        &format!(
+            "interval={INTERVAL}&timezone={TIMEZONE}&compare=previous_period&group_by={}",
+            GROUPS.join(",")
+        ),
+    ))
 }
 
 /// Returns the example of `GET /analytics` as a table.

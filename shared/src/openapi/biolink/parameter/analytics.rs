@@ -35,17 +35,97 @@ pub(super) fn components(page: &str) -> Map<String, Value> {
     let (most, usual) = AnalyticsRequest::LIMITS;
     let moment = || json!({ "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }] });
     let own = [
-        (PAGES, list("page_id", "Ids of pages. Without it, all pages of the account.", (AnalyticsRequest::MAX_PAGES, json!({ "type": "string", "pattern": "^pg_[0-9A-Za-z]{17}$" })), Some(json!([page])))),
-        ("interval", query("interval", "A period that ends now, or with yesterday. It is cut to the window of the plan. Without it and without `start`: `30d`.", names_of(&AnalyticsRequest::intervals()), Some(example::INTERVAL.into()))),
+        (
+            PAGES,
+            list(
+                "page_id",
+                "Ids of pages. Without it, all pages of the account.",
+                (AnalyticsRequest::MAX_PAGES, json!({ "type": "string", "pattern": "^pg_[0-9A-Za-z]{17}$" })),
+                Some(json!([page])),
+            ),
+        ),
+        (
+            "interval",
+            query(
+                "interval",
+                "A period that ends now, or with yesterday. It is cut to the window of the plan. Without it and without `start`: `30d`.",
+                names_of(&AnalyticsRequest::intervals()),
+                Some(example::INTERVAL.into()),
+            ),
+        ),
         ("start", query("start", "The first day or moment, in place of `interval`.", moment(), None)),
-        ("end", query("end", "The last day, or the moment after the last. Needs `start`. Without it: now.", moment(), None)),
-        ("timezone", query("timezone", "The IANA time zone in which days begin.", json!({ "type": "string", "minLength": 1, "maxLength": 64, "default": "UTC" }), Some(example::TIMEZONE.into()))),
-        ("granularity", query("granularity", "The buckets of the group `timeseries`. `auto` suits them to the period.", defaulted(names_of(&AnalyticsRequest::granularities()), "auto"), None)),
-        ("metrics", list("metrics", "What to count. Without it, totals have every metric, and each group those that suit it.", (Metric::ALL.len(), names_of(&Metric::ALL.map(Metric::as_str))), None)),
-        ("group_by", list("group_by", "What to group by.", (AnalyticsRequest::MAX_GROUPS, names_of(&GroupBy::ALL.map(GroupBy::as_str))), Some(json!(example::GROUPS)))),
-        ("limit_values", query("limit", "The most values of each group. The others are one row, `(other)`.", json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual }), None)),
-        ("compare", query("compare", "Adds the totals of the period of the same length before.", names_of(&["previous_period"]), Some("previous_period".into()))),
-        ("format", query("format", "`csv` has one table: that of the one group, or of the totals.", defaulted(names_of(&["json", "csv"]), "json"), None)),
+        (
+            "end",
+            query(
+                "end",
+                "The last day, or the moment after the last. Needs `start`. Without it: now.",
+                moment(),
+                None,
+            ),
+        ),
+        (
+            "timezone",
+            query(
+                "timezone",
+                "The IANA time zone in which days begin.",
+                json!({ "type": "string", "minLength": 1, "maxLength": 64, "default": "UTC" }),
+                Some(example::TIMEZONE.into()),
+            ),
+        ),
+        (
+            "granularity",
+            query(
+                "granularity",
+                "The buckets of the group `timeseries`. `auto` suits them to the period.",
+                defaulted(names_of(&AnalyticsRequest::granularities()), "auto"),
+                None,
+            ),
+        ),
+        (
+            "metrics",
+            list(
+                "metrics",
+                "What to count. Without it, totals have every metric, and each group those that suit it.",
+                (Metric::ALL.len(), names_of(&Metric::ALL.map(Metric::as_str))),
+                None,
+            ),
+        ),
+        (
+            "group_by",
+            list(
+                "group_by",
+                "What to group by.",
+                (AnalyticsRequest::MAX_GROUPS, names_of(&GroupBy::ALL.map(GroupBy::as_str))),
+                Some(json!(example::GROUPS)),
+            ),
+        ),
+        (
+            "limit_values",
+            query(
+                "limit",
+                "The most values of each group. The others are one row, `(other)`.",
+                json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual }),
+                None,
+            ),
+        ),
+        (
+            "compare",
+            query(
+                "compare",
+                "Adds the totals of the period of the same length before.",
+                names_of(&["previous_period"]),
+                Some("previous_period".into()),
+            ),
+        ),
+        (
+            "format",
+            query(
+                "format",
+                "`csv` has one table: that of the one group, or of the totals.",
+                defaulted(names_of(&["json", "csv"]), "json"),
+                None,
+            ),
+        ),
     ];
     let filters = filters().map(|group| (group.as_str(), filter(group)));
     own.into_iter().chain(filters).map(|(name, component)| (name.to_owned(), component)).collect()

@@ -13,10 +13,7 @@ pub(super) fn components() -> Map<String, Value> {
     let components = [
         ("Analytics", analytics()),
         ("AnalyticsSeriesRow", row(vec![member("start", Required, time())])),
-        (
-            "AnalyticsPageRow",
-            row(vec![text("id"), text("title"), text("slug"), other()]),
-        ),
+        ("AnalyticsPageRow", row(vec![text("id"), text("title"), text("slug"), other()])),
         (
             "AnalyticsLinkRow",
             row(vec![
@@ -60,11 +57,28 @@ fn meta() -> Value {
             member("window_days", Required, json!({ "type": "integer" })),
             member("earliest_available", Required, described(time(), "The earliest `start` of the plan.")),
             member("clamped", Required, boolean("Whether the period was cut to the window.")),
-            member("complete_until", Nullable, described(time(), "Every event before it is counted that was not lost. Null without pages.")),
+            member(
+                "complete_until",
+                Nullable,
+                described(time(), "Every event before it is counted that was not lost. Null without pages."),
+            ),
             member("gaps", Required, counted("Batches that are missing.")),
             member("dropped", Required, counted("Events that were dropped because the queue was down.")),
-            member("counting", Required, described(names_of(["exact", "coalesced"]), "`coalesced`: a busy isolate collected events for up to a second before it sent them.")),
-            member("exact", Required, boolean("Whether visitors were counted and not estimated, and every value of a group for itself.")),
+            member(
+                "counting",
+                Required,
+                described(
+                    names_of(["exact", "coalesced"]),
+                    "`coalesced`: a busy isolate collected events for up to a second before it sent them.",
+                ),
+            ),
+            member(
+                "exact",
+                Required,
+                boolean(
+                    "Whether visitors were counted and not estimated, and every value of a group for itself.",
+                ),
+            ),
             constant("visitor_definition", "daily"),
         ],
     )
@@ -155,7 +169,8 @@ const fn about(metric: Metric) -> &'static str {
 fn live() -> Value {
     let counts = || ["views", "visitors", "clicks", "scans"].map(|name| member(name, Required, count()));
     let minute = [member("start", Required, time())].into_iter().chain(counts()).collect();
-    let minutes = json!({ "type": "array", "minItems": 5, "maxItems": 5, "items": object(Use::Output, minute) });
+    let minutes =
+        json!({ "type": "array", "minItems": 5, "maxItems": 5, "items": object(Use::Output, minute) });
     object(
         Use::Output,
         vec![
@@ -173,7 +188,13 @@ fn text(name: &'static str) -> Member {
 }
 
 fn other() -> Member {
-    member("other", Optional, boolean("True in the last row, of all values that have no row. Its visitors are not known: they are null."))
+    member(
+        "other",
+        Optional,
+        boolean(
+            "True in the last row, of all values that have no row. Its visitors are not known: they are null.",
+        ),
+    )
 }
 
 const fn is_ratio(metric: Metric) -> bool {
