@@ -145,7 +145,7 @@ impl DistinctSet {
     fn place(&self, visitor: u64, id: u32) -> usize {
         let mixed =
             (visitor ^ u64::from(id).wrapping_mul(0xd6e8_feb8_6659_fd93)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = (mixed >> 32) * (self.entries.len() as u64) >> 32;
+        let place = ((mixed >> 32) * (self.entries.len() as u64)) >> 32;
         usize::try_from(place).unwrap_or(0)
     }
 }
