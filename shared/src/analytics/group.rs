@@ -122,11 +122,10 @@ impl GroupBy {
     /// Returns the metrics that the group can have.
     pub(super) const fn metrics(self) -> Metrics {
         match self {
-            Self::Link | Self::Product => {
-                Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr, Metric::Bots])
-            }
+            Self::Link | Self::Product => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr]),
             Self::BotClass => Metrics::of(&[Metric::Bots]),
-            _ => Metrics::ALL,
+            Self::Timeseries | Self::Page => Metrics::ALL,
+            _ => Metrics::ALL.without(Metrics::BARE),
         }
     }
 

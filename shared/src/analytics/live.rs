@@ -1,18 +1,13 @@
 //! `GET /analytics/live`: the last five minutes.
 
-use serde_json::{Map, Value};
-
 use super::{
     page_query::PageQuery,
     render::Object,
     report::Report,
-    request::{pages, take},
+    request::{members, pages, take},
     tally::{Count, Tally},
 };
-use crate::{
-    fields::Fields, keys_api::parameters, page::PageId, problem::Problem, response::Response,
-    time::UnixMillis,
-};
+use crate::{fields::Fields, page::PageId, problem::Problem, response::Response, time::UnixMillis};
 
 /// A request for the last five minutes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +24,7 @@ impl LiveRequest {
     /// # Errors
     /// Returns `fields-invalid` for another parameter than `page_id`, and for what is no id.
     pub fn parse(query: Option<&str>) -> Result<Self, Problem> {
-        let mut members = Map::new();
-        for (name, value) in parameters(query)? {
-            members.insert(name.to_owned(), Value::String(value.into_owned()));
-        }
-        let mut fields = Fields::of(members);
+        let mut fields = Fields::of(members(query)?);
         let pages = take(&mut fields, "page_id", pages).unwrap_or_default();
         fields.finish().map(|()| Self { pages })
     }

@@ -74,6 +74,9 @@ impl Metrics {
         Metric::ViewsConfirmed,
     ]);
 
+    /// The metrics of events whose properties are not stored: neither groups nor filters have them.
+    pub(super) const BARE: Self = Self::of(&[Metric::ViewsConfirmed, Metric::Bots]);
+
     /// Returns a set of these metrics.
     pub(super) const fn of(mut metrics: &[Metric]) -> Self {
         let mut set = 0;
@@ -92,6 +95,11 @@ impl Metrics {
     /// Returns the metrics that both sets have.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    /// Returns the metrics that the other set does not have.
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Returns true if one of them needs the visitors of events.

@@ -49,7 +49,7 @@ impl AnalyticsQuery {
             }
         }
         span.start = span.start.max(earliest);
-        let granularity = request.granularity.unwrap_or(Granularity::suiting(span));
+        let granularity = request.granularity.unwrap_or_else(|| Granularity::suiting(span));
         let buckets = match request.groups.contains(&GroupBy::Timeseries) {
             true => {
                 granularity.buckets(span, zone).ok_or_else(|| too_many_buckets(granularity, span, zone))?
@@ -127,15 +127,21 @@ impl AnalyticsQuery {
 
     /// Returns the metrics of the totals.
     pub(super) fn total_metrics(&self) -> Metrics {
-        self.request.metrics.unwrap_or(Metrics::ALL)
+        self.request.metrics.unwrap_or(Metrics::ALL).and(self.request.available())
     }
 
     /// Returns the metrics of a group.
     pub(super) fn metrics(&self, group: GroupBy) -> Metrics {
         match self.request.metrics {
             Some(metrics) => metrics.and(group.metrics()),
-            None => group.default_metrics(),
+            None => group.default_metrics().and(self.request.available()),
         }
+    }
+
+    /// Returns true if events are counted that were ignored: a filter by a property leaves them out,
+    /// because only the reason is stored with them.
+    pub(super) fn counts_ignored(&self) -> bool {
+        self.request.available() == Metrics::ALL
     }
 }
 

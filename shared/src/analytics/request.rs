@@ -70,10 +70,7 @@ impl AnalyticsRequest {
     /// # Errors
     /// Returns `fields-invalid` with every fault.
     pub fn parse(query: Option<&str>) -> Result<Self, Problem> {
-        let mut members = Map::new();
-        for (name, value) in parameters(query)? {
-            members.insert(name.to_owned(), Value::String(value.into_owned()));
-        }
+        let members = members(query)?;
         let names_start = members.contains_key("start");
         let mut fields = Fields::of(members);
         fields.hint(HINTS);
@@ -132,6 +129,19 @@ impl AnalyticsRequest {
             let detail = format!("csv has one table, and group_by names {}; ask for one", self.groups.len());
             fields.add_error("format", detail);
         }
+        if self.format == Format::Csv && self.compares {
+            fields.add_error("compare", "csv has one table; ask for the comparison as json".to_owned());
+        }
+        let bare = self.groups.contains(&GroupBy::BotClass).then_some("group_by");
+        if let (Some(name), Some(filter)) = (bare, self.property()) {
+            let detail = format!("programs have no {}; leave out that filter or bot_class", filter.as_str());
+            fields.add_error(name, detail);
+        }
+        self.check_metrics(fields);
+    }
+
+    /// Checks that each group, and what is left by the filters, has one of the metrics that are named.
+    fn check_metrics(&self, fields: &mut Fields) {
         let Some(metrics) = self.metrics else { return };
         for group in &self.groups {
             if group.metrics().and(metrics).is_empty() {
@@ -140,6 +150,24 @@ impl AnalyticsRequest {
                 fields.add_error("metrics", detail);
             }
         }
+        let Some(filter) = self.property() else { return };
+        for metric in metrics.without(self.available()).iter() {
+            let detail = format!("{} cannot be filtered by {}", metric.as_str(), filter.as_str());
+            fields.add_error("metrics", detail);
+        }
+    }
+
+    /// Returns the metrics that the filters leave.
+    pub(super) fn available(&self) -> Metrics {
+        match self.property() {
+            Some(_) => Metrics::ALL.without(Metrics::BARE),
+            None => Metrics::ALL,
+        }
+    }
+
+    /// Returns the first filter by a property that only counted events have.
+    fn property(&self) -> Option<GroupBy> {
+        self.filters.iter().map(|filter| filter.by).find(|by| *by != GroupBy::BotClass)
     }
 }
 
@@ -158,6 +186,17 @@ const HINTS: &[(&str, &str)] = &[
     ("region", "regions are not stored; use country"),
     ("city", "cities are not stored; use country"),
 ];
+
+/// Reads a query as programs write it (`application/x-www-form-urlencoded`), where a plus sign is a
+/// space.
+pub(super) fn members(query: Option<&str>) -> Result<Map<String, Value>, Problem> {
+    let query = query.map(|query| query.replace('+', "%20"));
+    let mut members = Map::new();
+    for (name, value) in parameters(query.as_deref())? {
+        members.insert(name.to_owned(), Value::String(value.into_owned()));
+    }
+    Ok(members)
+}
 
 pub(super) fn take<T>(
     fields: &mut Fields,
@@ -185,7 +224,8 @@ fn period(fields: &mut Fields, names_start: bool) -> Period {
     });
     let moment = |text: &str| {
         let expected = "must be a date such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z (RFC 3339)";
-        Moment::parse(text).ok_or_else(|| expected.to_owned())
+        // The plus sign of an offset, if it was not percent-encoded, is a space.
+        Moment::parse(&text.replace(' ', "+")).ok_or_else(|| expected.to_owned())
     };
     let start = take(fields, "start", moment);
     let end = take(fields, "end", moment);
@@ -203,9 +243,10 @@ fn period(fields: &mut Fields, names_start: bool) -> Period {
 
 fn timezone(name: &str) -> Result<String, String> {
     let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/');
-    match name {
+    let name = name.replace(' ', "+");
+    match name.as_str() {
         "Etc/UTC" | "utc" | "Z" => Ok(UTC.to_owned()),
-        _ if (1..=64).contains(&name.len()) && name.bytes().all(is_name) => Ok(name.to_owned()),
+        _ if (1..=64).contains(&name.len()) && name.bytes().all(is_name) => Ok(name),
         _ => Err("must be an IANA name such as Europe/Berlin or UTC".to_owned()),
     }
 }
@@ -274,3 +315,6 @@ fn place(name: &str, names: &[&str]) -> Result<usize, String> {
         None => format!("`{shown}` is unknown; there are {}", names.join(", ")),
     })
 }
+
+#[cfg(test)]
+mod tests;

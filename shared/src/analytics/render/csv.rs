@@ -46,9 +46,10 @@ fn write(table: &Table) -> String {
 
 /// Writes a text in quotation marks if it needs them. A text that a spreadsheet would run as a
 /// formula gets an apostrophe in front (OWASP, CSV injection): visitors choose what stands here.
+/// Some spreadsheets split at a semicolon or a tab, so a text with one is quoted too.
 fn push_text(text: &mut String, value: &str) {
     let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-    let is_quoted = is_formula || value.contains([',', '"', '\r', '\n']);
+    let is_quoted = is_formula || value.contains([',', ';', '\t', '"', '\r', '\n']);
     text.push_str(if is_quoted { "\"" } else { "" });
     text.push_str(if is_formula { "'" } else { "" });
     for c in value.chars() {

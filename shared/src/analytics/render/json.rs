@@ -24,7 +24,11 @@ pub(super) fn write(
         body.text("object", "analytics");
         Object::write(body.name("meta"), |meta| write_meta(meta, query, report, &context.delivery));
         push_rows(body.name("totals"), &Table::totals(query, report), false);
-        Object::write(body.name("ignored"), |ignored| write_ignored(ignored, &report.all.ignored));
+        let ignored = body.name("ignored");
+        match query.counts_ignored() {
+            true => Object::write(ignored, |ignored| write_ignored(ignored, &report.all.ignored)),
+            false => ignored.push_str("null"),
+        }
         if query.request.compares {
             let text = body.name("previous");
             match previous.zip(query.previous_query()) {
