@@ -8,7 +8,7 @@
 //   --origin-cert FILE, --origin-key FILE, --origin-ca FILE
 //                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
 //                    origins' own certificates, all in PEM
-//   --faults URL     for tests: the server at URL says what becomes of each use of KEYS, PAGES, METER and KEY_CHANGES
+//   --faults URL     for tests: the server at URL says what becomes of each use of a binding (tests/edge/faults.mjs)
 //   --account-store FILE
 //                    for tests: one account's store as an earlier version left it, in SQL
 // Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
@@ -79,7 +79,8 @@ function miniflareOptions() {
     serviceBindings: { ...workerOptions.serviceBindings, ...originCert() },
     host: options.host,
     port: Number(options.port),
-    cf: false,
+    // Without a country: miniflare would say that every visitor is in the USA.
+    cf: {},
     log: new Log(LogLevel.WARN),
     ...(options.state === "memory" ? {} : { defaultPersistRoot: options.state }),
   };
