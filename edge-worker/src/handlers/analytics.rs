@@ -45,7 +45,10 @@ pub(super) async fn report(
         match reply {
             ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),
             ReadReply::Counted(reading) => {
-                delivery.get_or_insert(reading.delivery).merge(&reading.delivery);
+                match &mut delivery {
+                    Some(delivery) => delivery.merge(&reading.delivery),
+                    None => delivery = Some(reading.delivery),
+                }
                 lifetime.views += reading.lifetime.views;
                 lifetime.clicks += reading.lifetime.clicks;
                 lifetime.scans += reading.lifetime.scans;
