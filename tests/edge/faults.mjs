@@ -43,35 +43,105 @@ class DurableObjectNamespace {
 export default (env) => new DurableObjectNamespace(env);
 `;
 
-/** The worker as it was built, with a meter that can be restarted: the object is gone and its memory with it. */
+/**
+ * The producer of the queue, asked for as `events`. The control server gets each message too. `sendBatch`, which the worker
+ * does not use, is left out.
+ */
+const QUEUE = `
+class WorkerQueue {
+  constructor(env) { this.env = env; }
+  async send(body, options) {
+    const fate = await (await this.env.CONTROL.fetch("http://control/events/send", { method: "POST", body })).text();
+    if (fate === "fail") throw new Error("the queue fails, as the test wants it");
+    if (fate === "hang") return new Promise(() => {});
+    if (fate !== "lose") await this.env.EVENTS.send(body, options);
+  }
+}
+export default (env) => new WorkerQueue(env);
+`;
+
+/**
+ * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
+ * own pass by the faults:
+ *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
+ *   POST /test/OBJECT/NAME              a message to an object, STATS or SALT
+ *   POST /test/OBJECT/NAME/sql          a statement in its store; shows the rows, with blobs in base64
+ *   GET or PUT /test/OBJECT/NAME/alarm  the moment of its alarm, or null
+ *   POST /test/OBJECT/NAME/alarm        runs the alarm now
+ */
 const RESTARTABLE = `
-import worker, { Meter as Real } from "./index.js";
-export default worker;
-export { Account, KeyChanges, Reports, Slug } from "./index.js";
-export class Meter {
+import { WorkerEntrypoint } from "cloudflare:workers";
+import Worker, * as built from "./index.js";
+export * from "./index.js";
+
+const shown = (value) => value instanceof ArrayBuffer ? new Uint8Array(value).toBase64() : value;
+
+const restartable = (Real) => class {
   constructor(state, env) { this.state = state; this.real = new Real(state, env); }
-  fetch(request) {
-    if (new URL(request.url).pathname === "/restart") this.state.abort("the test restarts the object");
-    return this.real.fetch(request);
+  async fetch(request) {
+    const { storage } = this.state;
+    switch (request.method + new URL(request.url).pathname) {
+      case "GET/restart": return this.state.abort("the test restarts the object");
+      case "POST/sql": return Response.json(storage.sql.exec(await request.text()).raw().toArray().map((row) => row.map(shown)));
+      case "GET/alarm": return Response.json(await storage.getAlarm());
+      case "PUT/alarm": return Response.json(await storage.setAlarm(Number(await request.text())) ?? null);
+      case "POST/alarm": return this.real.alarm();
+      default: return this.real.fetch(request);
+    }
   }
   alarm() { return this.real.alarm(); }
+};
+export const Meter = restartable(built.Meter);
+export const Stats = restartable(built.Stats);
+export const Salt = restartable(built.Salt);
+
+export default class extends WorkerEntrypoint {
+  async fetch(request) {
+    const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
+    if (test !== "test") return new Worker(this.ctx, this.env).fetch(request);
+    if (binding !== "queue") return this.env["TEST_" + binding].getByName(name).fetch(new Request("http://object/" + step, request));
+    const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
+    return Response.json(await this.env.TEST_EDGE.queue("events", messages));
+  }
+  queue(batch) { return new Worker(this.ctx, this.env).queue(batch); }
 }
 `;
 
-/** The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. */
-export function withFaults({ kvNamespaces, durableObjects, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
-  const { METER, KEY_CHANGES, ACCOUNT, ...others } = durableObjects;
-  const CONTROL = (request) => fetch(new URL(new URL(request.url).pathname, url));
+/**
+ * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
+ * arrive without delay.
+ */
+export function withFaults({ kvNamespaces, durableObjects, queueProducers, queueConsumers, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
+  const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, ...others } = durableObjects;
+  const CONTROL = async (request) => {
+    const body = request.method === "POST" ? await request.text() : undefined;
+    return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
+  };
   const wrapper = (name, script, bindings) => ({ name, modules: true, script, serviceBindings: { CONTROL }, ...bindings });
+  const wrapped = (control, REAL) => wrapper(`faulty-${control}`, objects(control), { durableObjects: { REAL: { ...REAL, scriptName: "edge" } } });
+  const hasty = ([name, options]) => [name, { ...options, maxBatchTimeout: 0 }];
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
-      { ...restartable(edge), durableObjects: others, wrappedBindings: { KEYS: "faulty-keys", PAGES: "faulty-pages", METER: "faulty-meter", KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts" } },
+      {
+        ...restartable(edge),
+        compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
+        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT },
+        serviceBindings: { ...edge.serviceBindings, TEST_EDGE: "edge" },
+        queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
+        wrappedBindings: {
+          KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",
+          KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt",
+        },
+      },
       wrapper("faulty-keys", namespace("KEYS", "keys"), { kvNamespaces: { KEYS: kvNamespaces.KEYS } }),
       wrapper("faulty-pages", namespace("PAGES", "pages"), { kvNamespaces: { PAGES: kvNamespaces.PAGES } }),
-      wrapper("faulty-meter", objects("meter"), { durableObjects: { REAL: { ...METER, scriptName: "edge" } } }),
-      wrapper("faulty-accounts", objects("accounts"), { durableObjects: { REAL: { ...ACCOUNT, scriptName: "edge" } } }),
-      wrapper("faulty-changes", objects("changes"), { durableObjects: { REAL: { ...KEY_CHANGES, scriptName: "edge" } } }),
+      wrapper("faulty-events", QUEUE, { queueProducers: { EVENTS: queueProducers.EVENTS } }),
+      wrapped("meter", METER),
+      wrapped("changes", KEY_CHANGES),
+      wrapped("accounts", ACCOUNT),
+      wrapped("stats", STATS),
+      wrapped("salt", SALT),
     ],
   };
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
@@ -26,6 +26,8 @@ pub enum Fate {
     Hang,
     /// The object is restarted from what it has stored, once, and then it passes.
     RestartOnce,
+    /// The queue takes the message and never delivers it.
+    Lose,
 }
 
 /// The control server that the edge's bindings ask.
@@ -38,6 +40,8 @@ pub struct Faults {
 struct Plan {
     fates: HashMap<&'static str, Fate>,
     counts: HashMap<String, usize>,
+    /// Messages to the queue.
+    messages: Vec<String>,
 }
 
 /// KV reads by key.
@@ -56,6 +60,12 @@ pub const ACCOUNT: &str = "/accounts/fetch";
 pub const METER: &str = "/meter/fetch";
 /// Messages to the feed of key changes.
 pub const CHANGES: &str = "/changes/fetch";
+/// Messages to a page's store of events.
+pub const STATS: &str = "/stats/fetch";
+/// Messages to the object that draws salts.
+pub const SALT: &str = "/salt/fetch";
+/// Messages to the queue of events.
+pub const EVENTS: &str = "/events/send";
 
 impl Faults {
     pub fn start() -> Self {
@@ -85,13 +95,18 @@ impl Faults {
     pub fn count(&self, operation: &str) -> usize {
         self.plan.lock().unwrap().counts.get(operation).copied().unwrap_or(0)
     }
+
+    /// Returns the messages that the worker has given to the queue so far, whatever became of them.
+    pub fn messages(&self) -> Vec<String> {
+        self.plan.lock().unwrap().messages.clone()
+    }
 }
 
 fn serve(stream: TcpStream, plan: &Mutex<Plan>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
-    while let Some(path) = read_path(&mut reader) {
-        let fate = plan.lock().unwrap().meet(&path);
+    while let Some((path, message)) = read_request(&mut reader) {
+        let fate = plan.lock().unwrap().meet(&path, message);
         let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{fate}", fate.len());
         if stream.write_all(response.as_bytes()).is_err() {
             return;
@@ -99,20 +114,30 @@ fn serve(stream: TcpStream, plan: &Mutex<Plan>) {
     }
 }
 
-/// Reads the next request on a connection. Returns its path.
-fn read_path(reader: &mut BufReader<TcpStream>) -> Option<String> {
+/// Reads the next request on a connection. Returns its path and its body.
+fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|&read| read > 0)?;
-    let mut line = String::new();
+    let (mut line, mut length) = (String::new(), 0);
     while reader.read_line(&mut line).ok()? > 0 && line != "\r\n" {
+        if let Some((_, value)) =
+            line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
+            length = value.trim().parse().ok()?;
+        }
         line.clear();
     }
-    first.split(' ').nth(1).map(str::to_owned)
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((first.split(' ').nth(1)?.to_owned(), String::from_utf8(body).ok()?))
 }
 
 impl Plan {
-    fn meet(&mut self, path: &str) -> &'static str {
+    fn meet(&mut self, path: &str, message: String) -> &'static str {
         *self.counts.entry(path.to_owned()).or_insert(0) += 1;
+        if path == EVENTS {
+            self.messages.push(message);
+        }
         let fate = self.fates.get(path).copied().unwrap_or_default();
         match fate {
             Fate::Pass => "pass",
@@ -128,6 +153,7 @@ impl Plan {
             }
             Fate::Overloaded => "overloaded",
             Fate::Hang => "hang",
+            Fate::Lose => "lose",
         }
     }
 }

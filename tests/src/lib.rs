@@ -20,6 +20,7 @@ pub mod http2_tool;
 pub mod imports;
 pub mod keys;
 pub mod load;
+pub mod objects;
 pub mod origin;
 pub mod process;
 pub mod proxy;

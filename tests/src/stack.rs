@@ -79,6 +79,11 @@ impl Edge {
         Self::launch(origins, None, &["--faults", &faults.url()])
     }
 
+    /// Starts the worker with fault injection, and with its state on disk.
+    pub fn start_stored_with_faults(origins: &str, faults: &Faults) -> Self {
+        Self::launch(origins, Some(tempfile::tempdir().unwrap()), &["--faults", &faults.url()])
+    }
+
     /// Starts the worker with variables of a test.
     pub fn start_with(origins: &str, variables: &[&str]) -> Self {
         Self::run(origins, None, variables)

@@ -1,0 +1,105 @@
+//! The worker's objects and its queue, past the faults. Only an edge with fault injection has these
+//! routes.
+
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+
+use crate::{
+    http::{Request, Response},
+    stack::Edge,
+};
+
+/// An object of the worker.
+#[derive(Clone, Copy)]
+pub struct Object<'a> {
+    edge: &'a Edge,
+    binding: &'static str,
+    name: &'a str,
+}
+
+/// A message of the queue, as a test makes one.
+pub struct Message {
+    /// The moment at which it was sent.
+    pub at: UnixMillis,
+    pub body: String,
+}
+
+impl<'a> Object<'a> {
+    /// Returns the store of a page's events.
+    pub const fn stats(edge: &'a Edge, page: &'a str) -> Self {
+        Self { edge, binding: "STATS", name: page }
+    }
+
+    /// Returns the object that draws salts.
+    pub const fn salt(edge: &'a Edge) -> Self {
+        Self { edge, binding: "SALT", name: "all" }
+    }
+
+    /// Sends a message. Returns the response.
+    pub fn send(&self, message: &Value) -> Response {
+        self.request("POST", "", message.to_string())
+    }
+
+    /// Runs a statement in its store. Returns the rows, with blobs in base64.
+    pub fn sql(&self, statement: &str) -> Vec<Vec<Value>> {
+        serde_json::from_value(self.step("POST", "/sql", statement.to_owned()).json()).unwrap()
+    }
+
+    /// Returns the moment of its alarm.
+    pub fn alarm(&self) -> Option<UnixMillis> {
+        self.step("GET", "/alarm", String::new()).json().as_u64().map(UnixMillis)
+    }
+
+    /// Sets its alarm.
+    pub fn set_alarm(&self, at: UnixMillis) {
+        self.step("PUT", "/alarm", at.0.to_string());
+    }
+
+    /// Runs its alarm now.
+    pub fn run_alarm(&self) {
+        self.step("POST", "/alarm", String::new());
+    }
+
+    fn step(&self, method: &str, step: &str, body: String) -> Response {
+        let response = self.request(method, step, body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        response
+    }
+
+    fn request(&self, method: &str, step: &str, body: String) -> Response {
+        let request = Request::new(method, &format!("/test/{}/{}{step}", self.binding, self.name));
+        let request = if method == "GET" { request } else { request.body(body) };
+        request.send(self.edge.addr)
+    }
+}
+
+/// Gives a batch of messages to the queue's consumer. Returns the places of those that come again,
+/// each with its delay in seconds.
+///
+/// # Panics
+/// If the consumer fails, or says nothing of one of them.
+pub fn consume(edge: &Edge, messages: &[Message]) -> Vec<(usize, u64)> {
+    let sent: Vec<Value> = messages
+        .iter()
+        .enumerate()
+        .map(|(place, message)| json!({"id": place.to_string(), "timestamp": message.at.0, "body": message.body}))
+        .collect();
+    let response = Request::post("/test/queue", &Value::from(sent)).send(edge.addr);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let outcome = response.json();
+    assert_eq!(outcome["outcome"], "ok", "{outcome}");
+    let place = |id: &Value| id.as_str().unwrap().parse::<usize>().unwrap();
+    let list = |name: &str| outcome[name].as_array().cloned().unwrap_or_default();
+    let again: Vec<_> = list("retryMessages")
+        .iter()
+        .map(|message| (place(&message["msgId"]), message["delaySeconds"].as_u64().unwrap()))
+        .collect();
+    let mut settled: Vec<_> =
+        list("explicitAcks").iter().map(place).chain(again.iter().map(|(place, _)| *place)).collect();
+    settled.sort_unstable();
+    assert!(
+        settled.into_iter().eq(0..messages.len()),
+        "each message is acknowledged or comes again: {outcome}"
+    );
+    again
+}
