@@ -3,6 +3,7 @@
 
 mod abuse;
 mod administration;
+mod counting;
 mod faults;
 mod key_changes;
 mod keys_api;
@@ -12,6 +13,7 @@ mod migrations;
 mod origins;
 mod pages;
 mod readme;
+mod site;
 mod surface;
 mod uploads;
 mod vectors;
