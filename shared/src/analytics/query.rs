@@ -110,11 +110,15 @@ impl AnalyticsQuery {
     /// be answered.
     #[must_use]
     pub fn too_wide(&self, start: UnixMillis) -> Problem {
+        const OTHER: &str = "for one group without filters";
+        if start >= self.span.end {
+            // The last day alone has too many.
+            let detail = format!("too many events for filters or several groups; ask {OTHER}");
+            return Problem::new(Code::AnalyticsTooWide, detail);
+        }
         let (start, end) = (start.to_rfc3339(), self.span.end.to_rfc3339());
-        let detail = format!(
-            "too many events for filters or several groups; ask for {start} to {end}, or for one group \
-             without filters"
-        );
+        let detail =
+            format!("too many events for filters or several groups; ask for {start} to {end}, or {OTHER}");
         Problem::new(Code::AnalyticsTooWide, detail)
             .with_member("answered_start", start)
             .with_member("answered_end", end)
@@ -167,3 +171,6 @@ fn too_many_buckets(granularity: Granularity, span: Span, zone: &Zone) -> Proble
 pub(super) fn invalid(name: &str, detail: &str) -> Problem {
     Problem::invalid_fields(&[FieldError { pointer: format!("#/{name}"), detail: detail.to_owned() }])
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,3 +102,6 @@ impl AnalyticsQuery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ fn write(table: &Table) -> String {
             match cell {
                 // A value that there is not, as filters spell it. An unknown number stays empty.
                 Cell::Null if at == 0 => text.push_str("(none)"),
-                Cell::Null => {}
+                Cell::Null | Cell::Ratio(_, 0) => {}
                 Cell::Text(value) => push_text(&mut text, value),
                 other => push_plain(&mut text, other),
             }

@@ -36,8 +36,15 @@ fn analytics() -> Value {
         vec![
             constant("object", "analytics"),
             member("meta", Required, meta()),
-            member("totals", Required, described(object(Use::Output, totals()), "Those of `metrics`.")),
-            member("ignored", Required, ignored()),
+            member(
+                "totals",
+                Required,
+                described(
+                    object(Use::Output, totals()),
+                    "Those of `metrics`. With a filter other than `bot_class` there is no `views_confirmed` and no `bots`.",
+                ),
+            ),
+            member("ignored", Nullable, ignored()),
             member("previous", Optional, nullable(previous())),
             member("lifetime", Required, lifetime()),
             member("groups", Required, groups()),
@@ -97,7 +104,10 @@ fn ignored() -> Value {
     members.push(member("other", Optional, counted("Other reasons.")));
     let bots = json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 }, "description": "Events of programs, by class." });
     members.push(member("bot", Required, bots));
-    described(object(Use::Output, members), "Events that count nowhere else, by reason.")
+    described(
+        object(Use::Output, members),
+        "Events that count nowhere else, by reason. Null with a filter other than `bot_class`, because ignored events have no properties.",
+    )
 }
 
 fn previous() -> Value {
