@@ -99,14 +99,15 @@ export const LARGE = {
   },
 };
 
-/** Creates a page under a key of its own. Its address is `urls.public` of what is returned. */
+/** Creates a page under a key of its own, `key` of what is returned. Its address is `urls.public`. */
 export async function createPage(edge, page) {
+  const key = await edge.issueKey({ biolink_plan: "business" });
   const response = await fetch(`${edge.origin}/pages`, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": await edge.issueKey({ biolink_plan: "business" }) },
+    headers: { "content-type": "application/json", "x-api-key": key },
     body: JSON.stringify(page),
   });
   const created = await response.json();
   assert.equal(response.status, 201, JSON.stringify(created));
-  return created;
+  return { ...created, key };
 }

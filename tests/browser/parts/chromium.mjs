@@ -18,9 +18,9 @@ const QUIET = [
   "--no-first-run",
 ];
 
-/** Starts one that playwright controls. */
-export function startChromium(more = []) {
-  return chromium.launch({ executablePath: executable(), args: [...options(), ...more] });
+/** Starts one that playwright controls. `without` are options of playwright's own that it does not get. */
+export function startChromium(more = [], without = []) {
+  return chromium.launch({ executablePath: executable(), args: [...options(), ...more], ignoreDefaultArgs: without });
 }
 
 /** Starts one that Lighthouse controls, through `port`. `evaluate` evaluates an expression in a page of it. */
