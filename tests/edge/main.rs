@@ -12,6 +12,7 @@ mod limits;
 mod migrations;
 mod origins;
 mod pages;
+mod privacy;
 mod readme;
 mod site;
 mod surface;

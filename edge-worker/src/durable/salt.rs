@@ -19,6 +19,8 @@ const READ: &str = "SELECT salt FROM salt WHERE day = ?";
 const STORE: &str = "INSERT INTO salt (day, salt) VALUES (?, ?)";
 const DAYS: &str = "SELECT day FROM salt ORDER BY day";
 const DESTROY: &str = "DELETE FROM salt WHERE day = ?";
+/// Time from an alarm that failed to the next, in milliseconds.
+const RETRY_MS: i64 = 600_000;
 
 /// The salts of today, and of yesterday for an hour.
 #[durable_object(alarm)]
@@ -47,6 +49,9 @@ impl DurableObject for Salt {
     async fn alarm(&self) -> Result<Response> {
         if let Err(error) = self.destroy().await {
             log::error("salt alarm failed", None, &[("error", &error)]);
+            if let Err(error) = self.object.storage().set_alarm(RETRY_MS).await {
+                log::error("salt alarm not set", None, &[("error", &error)]);
+            }
         }
         Response::empty()
     }
@@ -89,10 +94,12 @@ impl Salt {
 
     /// Sets the alarm for the end of a salt, unless an earlier one is due before.
     async fn arm(&self, request: SaltRequest) -> Result<()> {
-        if self.object.storage().get_alarm().await?.is_some() {
+        let due = request.destroyed_at();
+        let is_armed = |at: i64| u64::try_from(at).is_ok_and(|at| at <= due.0);
+        if self.object.storage().get_alarm().await?.is_some_and(is_armed) {
             return Ok(());
         }
-        let wait = request.destroyed_at().since(clock::now());
+        let wait = due.since(clock::now());
         self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
     }
 }
