@@ -4,6 +4,7 @@
 mod abuse;
 mod administration;
 mod counting;
+mod delivery;
 mod faults;
 mod key_changes;
 mod keys_api;
