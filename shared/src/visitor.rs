@@ -5,14 +5,18 @@
 
 mod agent;
 mod bot;
+mod channel;
+mod device;
 mod header;
 mod id;
 mod referral;
 mod utm;
 
-pub use agent::{Agent, Device};
+pub use agent::Agent;
 pub use bot::BotClass;
+pub use channel::Channel;
+pub use device::Device;
 pub use header::{is_speculative, language, opts_out};
 pub use id::VisitorId;
-pub use referral::{Channel, Referral};
+pub use referral::Referral;
 pub use utm::Utm;

@@ -3,9 +3,8 @@
 use super::{
     distinct::DistinctSet,
     group::GroupBy,
-    report::GroupReport,
     rows::{Histogram, Rows},
-    values::ValueTable,
+    values::{GroupReport, ValueTable},
 };
 use crate::events::{DictionaryColumn, Dimension};
 

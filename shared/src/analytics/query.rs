@@ -6,12 +6,12 @@ use super::{
     metric::Metrics,
     page_query::{PageGroup, PageQuery},
     period::{Period, Span},
-    request::{AnalyticsRequest, Format},
+    request::{AnalyticsRequest, Format, invalid},
     zone::Zone,
 };
 use crate::{
     page::PageId,
-    problem::{Code, FieldError, Problem},
+    problem::{Code, Problem},
     time::{UnixMillis, UtcDay},
 };
 
@@ -27,6 +27,17 @@ pub struct AnalyticsQuery {
     pub(super) earliest: UnixMillis,
     /// Whether the period was cut to the window.
     pub(super) is_clamped: bool,
+}
+
+impl AnalyticsRequest {
+    /// Returns the query for a plan that shows the last `window_days` days.
+    ///
+    /// # Errors
+    /// Returns `analytics-window-exceeded` if an explicit start is before the window, and
+    /// `fields-invalid` if the period is empty or its series has too many buckets.
+    pub fn resolve(self, zone: &Zone, now: UnixMillis, window_days: u32) -> Result<AnalyticsQuery, Problem> {
+        AnalyticsQuery::new(self, zone, now, window_days)
+    }
 }
 
 impl AnalyticsQuery {
@@ -165,11 +176,6 @@ fn too_many_buckets(granularity: Granularity, span: Span, zone: &Zone) -> Proble
         "{name} gives more than {MAX_BUCKETS} buckets for this period, which is the limit; {fits} fits"
     );
     invalid("granularity", &detail)
-}
-
-/// Returns the refusal of one parameter.
-pub(super) fn invalid(name: &str, detail: &str) -> Problem {
-    Problem::invalid_fields(&[FieldError { pointer: format!("#/{name}"), detail: detail.to_owned() }])
 }
 
 #[cfg(test)]

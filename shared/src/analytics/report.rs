@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{tally::Tally, values::ValueTable};
+use super::{
+    tally::Tally,
+    values::{GroupReport, ValueCount, ValueTable},
+};
 use crate::page::PageId;
 
 /// What was counted of one page.
@@ -17,21 +20,6 @@ pub struct PageReport {
     /// Whether distinct visitors were counted and not estimated, and each value of a group for
     /// itself.
     pub(super) exact: bool,
-}
-
-/// The values of a group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct GroupReport {
-    pub(super) values: Vec<ValueCount>,
-    /// All other values together. Distinct visitors of it are not known.
-    pub(super) other: Tally,
-}
-
-/// What was counted of one value of a group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ValueCount {
-    pub(super) value: String,
-    pub(super) tally: Tally,
 }
 
 /// The number of events that were not counted for one reason.

@@ -8,11 +8,13 @@ use super::{
     group::GroupBy,
     metric::{Metric, Metrics},
     period::{Interval, Moment, Period},
-    query::{AnalyticsQuery, invalid},
-    zone::Zone,
 };
 use crate::{
-    fields::Fields, keys_api::parameters, page::PageId, problem::Problem, time::UnixMillis,
+    fields::Fields,
+    keys_api::parameters,
+    page::PageId,
+    problem::{FieldError, Problem},
+    time::UnixMillis,
     tool::edit_distance,
 };
 
@@ -96,13 +98,13 @@ impl AnalyticsRequest {
         &self.pages
     }
 
-    /// Returns the name of the time zone; `None` for UTC, whose [`Zone`] is known.
+    /// Returns the name of the time zone; `None` for UTC, whose [`Zone`](super::Zone) is known.
     #[must_use]
     pub fn timezone(&self) -> Option<&str> {
         Some(self.timezone.as_str()).filter(|name| *name != UTC)
     }
 
-    /// Returns the moments between which the [`Zone`] must be right.
+    /// Returns the moments between which the [`Zone`](super::Zone) must be right.
     #[must_use]
     pub const fn zone_span(now: UnixMillis, window_days: u32) -> (UnixMillis, UnixMillis) {
         (now.minus((window_days as u64 + 3) * DAY_MS), now.plus(2 * DAY_MS))
@@ -112,15 +114,6 @@ impl AnalyticsRequest {
     #[must_use]
     pub fn unknown_timezone(&self) -> Problem {
         invalid("timezone", "is not a time zone; expected an IANA name such as Europe/Berlin or UTC")
-    }
-
-    /// Returns the query for a plan that shows the last `window_days` days.
-    ///
-    /// # Errors
-    /// Returns `analytics-window-exceeded` if an explicit start is before the window, and
-    /// `fields-invalid` if the period is empty or its series has too many buckets.
-    pub fn resolve(self, zone: &Zone, now: UnixMillis, window_days: u32) -> Result<AnalyticsQuery, Problem> {
-        AnalyticsQuery::new(self, zone, now, window_days)
     }
 
     /// Checks what several parameters say together.
@@ -196,6 +189,11 @@ pub(super) fn members(query: Option<&str>) -> Result<Map<String, Value>, Problem
         members.insert(name.to_owned(), Value::String(value.into_owned()));
     }
     Ok(members)
+}
+
+/// Returns the refusal of one parameter.
+pub(super) fn invalid(name: &str, detail: &str) -> Problem {
+    Problem::invalid_fields(&[FieldError { pointer: format!("#/{name}"), detail: detail.to_owned() }])
 }
 
 pub(super) fn take<T>(

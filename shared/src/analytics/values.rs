@@ -1,9 +1,23 @@
 //! The values of a group: a hash table from text to counts.
 
-use super::{
-    report::{GroupReport, ValueCount},
-    tally::Tally,
-};
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+
+/// The values of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GroupReport {
+    pub(super) values: Vec<ValueCount>,
+    /// All other values together. Distinct visitors of it are not known.
+    pub(super) other: Tally,
+}
+
+/// What was counted of one value of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ValueCount {
+    pub(super) value: String,
+    pub(super) tally: Tally,
+}
 
 /// An open-addressing hash table from value to tally. It keeps at most [`MAX_VALUES`]. What exceeds
 /// them, and what collides with too many others, counts as [`ValueTable::OTHER`].

@@ -121,3 +121,25 @@ pub const KNOWN_DAYS: u64 = 5;
 pub fn kept_from(plan: BiolinkPlan, now: UnixMillis) -> UtcDay {
     UtcDay(now.day().0.saturating_sub(u64::from(plan.analytics_days())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analytics::{AnalyticsRequest, Zone},
+        request_id::RequestId,
+    };
+
+    const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
+
+    /// What a plan keeps and what it shows are the same days.
+    #[test]
+    fn first_day_that_is_kept_is_the_first_of_the_window() {
+        for plan in [BiolinkPlan::None, BiolinkPlan::Standard, BiolinkPlan::Business] {
+            let request = AnalyticsRequest::parse(Some("start=1971-01-01")).unwrap();
+            let refused = request.resolve(&Zone::utc(), NOW, plan.analytics_days()).unwrap_err();
+            let body: Value = serde_json::from_str(&refused.render(&RequestId([0; 16])).body).unwrap();
+            assert_eq!(body["earliest_available"], kept_from(plan, NOW).start().to_rfc3339());
+        }
+    }
+}

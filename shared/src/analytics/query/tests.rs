@@ -69,15 +69,6 @@ fn start_before_the_window_is_refused_with_the_earliest() {
     }
 }
 
-/// What a plan keeps and what it shows are the same days.
-#[test]
-fn window_begins_with_the_first_day_that_is_kept() {
-    for plan in [BiolinkPlan::None, BiolinkPlan::Standard, BiolinkPlan::Business] {
-        let query = try_resolve("interval=today", plan).unwrap();
-        assert_eq!(query.earliest, crate::stats::kept_from(plan, NOW).start());
-    }
-}
-
 #[test]
 fn end_as_a_date_is_the_whole_day_and_never_in_the_future() {
     let span = |query: &str| (resolve(query).span.start, resolve(query).span.end);

@@ -5,8 +5,9 @@ use crate::analytics::{
     group::GroupBy,
     metric::{Metric, Metrics},
     query::AnalyticsQuery,
-    report::{GroupReport, Report, ValueCount},
+    report::Report,
     tally::{Count, Tally},
+    values::{GroupReport, ValueCount},
 };
 
 /// A table.

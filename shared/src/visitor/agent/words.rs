@@ -2,7 +2,7 @@
 
 mod table;
 
-use super::Device;
+use crate::visitor::Device;
 use table::{
     ANDROID, CHROME, IPAD, IPHONE, LINUX, MACINTOSH, MOBILE, MOZILLA, NOT_APP, PHONE, SAFARI, Sign, TABLET,
     TV, WEB_VIEW, WEBKIT, WINDOWS, WORDS,

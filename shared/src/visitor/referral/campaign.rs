@@ -1,7 +1,7 @@
 //! What a campaign says of source and channel, by the rules of Plausible.
 
-use super::{Channel, Source};
-use crate::visitor::Utm;
+use super::sources::Source;
+use crate::visitor::{Channel, Utm};
 
 /// The source that `utm_source` names.
 #[derive(Clone, Copy)]

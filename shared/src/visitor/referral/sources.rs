@@ -1,6 +1,6 @@
 //! The sites and apps that visitors come from.
 
-use super::Channel;
+use crate::visitor::Channel;
 
 /// Sorted lines of a key, a channel and a name, separated by tabs. A key is a host with everything
 /// below it, `app:` with a package of Android, or `utm:` with what `utm_source` may say instead of
