@@ -1,18 +1,34 @@
 //! The walk-through of the README, as it stands there.
 
-use std::{fs, io::Cursor, process::Command};
+use std::{fs, io::Cursor, path::Path, process::Command};
 
-use serde_json::json;
-use tests::{http::Request, keys::ADMIN_SECRET, process::root, stack::Edge};
+use serde_json::{Value, json};
+use tests::{
+    http::Request,
+    keys::ADMIN_SECRET,
+    process::root,
+    stack::Edge,
+    wait::{PATIENCE, wait_for},
+};
 
 const NOWHERE: &str = "http://127.0.0.1:9";
 const SERVER: &str = "http://127.0.0.1:8787";
 
-/// Returns the first block of code after a heading.
-fn block(heading: &str) -> String {
+/// Returns the first two blocks of code after a heading.
+fn blocks(heading: &str) -> [String; 2] {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let (_, section) = readme.split_once(heading).unwrap();
-    section.split("```\n").nth(1).unwrap().to_owned()
+    let blocks: Vec<_> = section.split("```\n").skip(1).step_by(2).take(2).map(str::to_owned).collect();
+    blocks.try_into().unwrap()
+}
+
+/// Runs commands in a folder, and returns what they print.
+fn run(commands: &str, folder: &Path) -> String {
+    let mut shell = Command::new("bash");
+    let ran = shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder).output().unwrap();
+    let output = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success(), "{output}{}", String::from_utf8_lossy(&ran.stderr));
+    output
 }
 
 /// Decodes a QR code with an independent decoder.
@@ -39,24 +55,23 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
         "admin_secret": ADMIN_SECRET,
     });
     let key = Request::post("/v1/keys/issue", &body).send(edge.addr).json()["key"].clone();
-    let commands = block("## Make a bio-link page");
-    assert!(commands.lines().count() <= 10, "at most ten lines");
+    let [commands, report] = blocks("## Make a bio-link page");
+    assert!(commands.lines().count() + report.lines().count() <= 10, "at most ten lines");
     let placeholder = "KEY=…";
     assert!(commands.contains(placeholder) && commands.contains(SERVER));
     let commands = commands
         .replace(placeholder, &format!("KEY={}", key.as_str().unwrap()))
         .replace(SERVER, &format!("http://{}", edge.addr));
+    let variables = commands.lines().next().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut shell = Command::new("bash");
-    let ran = shell.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path()).output().unwrap();
-    let output = String::from_utf8(ran.stdout).unwrap();
-    assert!(ran.status.success(), "{output}{}", String::from_utf8_lossy(&ran.stderr));
+    let output = run(&commands, folder.path());
     assert!(output.contains("\"status\":\"published\""), "{output}");
     assert!(
         output.contains("HTTP/1.1 302") && output.contains("ocation: https://example.com/news"),
         "{output}"
     );
     assert!(fs::read_to_string(folder.path().join("ada.html")).unwrap().contains("<h1>Ada"));
+    assert_counts(&format!("{variables}\n{report}"), folder.path());
 
     let code = decode(&fs::read(folder.path().join("ada.png")).unwrap());
     let path = code.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or_else(|| panic!("{code}"));
@@ -65,4 +80,20 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
     let page = scanned.header("location").unwrap();
     let page = page.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or(page);
     assert_eq!(Request::get(page).send(edge.addr).status, 200, "{page}");
+}
+
+/// Reads the report as the README does, until it has what the walk-through did: that and no more.
+fn assert_counts(report: &str, folder: &Path) {
+    let read = || {
+        let report: Value = serde_json::from_str(&run(report, folder)).unwrap();
+        (report["totals"]["views"] != 0 && report["totals"]["clicks"] != 0).then_some(report)
+    };
+    let report = wait_for(PATIENCE, read);
+    assert_eq!(report["totals"], json!({ "views": 1, "visitors": 1, "clicks": 1 }));
+    assert_eq!(report["groups"]["link"][0]["title"], "News");
+    assert_eq!(
+        report["groups"]["browser"],
+        json!([{ "browser": "Firefox", "views": 1, "visitors": 1, "clicks": 1 }])
+    );
+    assert_eq!(report["ignored"]["bot"], json!({}), "the picture of the code is not an event");
 }
