@@ -122,9 +122,22 @@ impl GroupBy {
     /// Returns the metrics that the group can have.
     pub(super) const fn metrics(self) -> Metrics {
         match self {
-            Self::Link | Self::Product => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr]),
+            Self::Link | Self::Product => {
+                Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr, Metric::Bots])
+            }
             Self::BotClass => Metrics::of(&[Metric::Bots]),
+            Self::QrCode => Metrics::ALL.without(Metrics::CONFIRMED),
             Self::Timeseries | Self::Page => Metrics::ALL,
+            _ => Metrics::ALL.without(Metrics::BARE),
+        }
+    }
+
+    /// Returns the metrics that are left if events are filtered by the property. Of an ignored event
+    /// only the reason and the target are stored.
+    pub(super) const fn filtered_metrics(self) -> Metrics {
+        match self {
+            Self::BotClass => Metrics::ALL,
+            Self::Link | Self::Product | Self::QrCode => Metrics::ALL.without(Metrics::CONFIRMED),
             _ => Metrics::ALL.without(Metrics::BARE),
         }
     }

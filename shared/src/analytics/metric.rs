@@ -74,7 +74,9 @@ impl Metrics {
         Metric::ViewsConfirmed,
     ]);
 
-    /// The metrics of events whose properties are not stored: neither groups nor filters have them.
+    /// Confirmed views, of which no property is stored.
+    pub(super) const CONFIRMED: Self = Self::of(&[Metric::ViewsConfirmed]);
+    /// The metrics of events that have no property of their visitor.
     pub(super) const BARE: Self = Self::of(&[Metric::ViewsConfirmed, Metric::Bots]);
 
     /// Returns a set of these metrics.

@@ -3,7 +3,7 @@
 use super::{
     granularity::{Granularity, MAX_BUCKETS},
     group::GroupBy,
-    metric::Metrics,
+    metric::{Metric, Metrics},
     page_query::{PageGroup, PageQuery},
     period::{Period, Span},
     request::{AnalyticsRequest, Format, invalid},
@@ -153,10 +153,9 @@ impl AnalyticsQuery {
         }
     }
 
-    /// Returns true if events are counted that were ignored: a filter by a property leaves them out,
-    /// because only the reason is stored with them.
+    /// Returns true if ignored events can be counted: they pass no filter by a property of the visitor.
     pub(super) fn counts_ignored(&self) -> bool {
-        self.request.available() == Metrics::ALL
+        !self.request.available().and(Metrics::of(&[Metric::Bots])).is_empty()
     }
 }
 

@@ -125,10 +125,10 @@ impl AnalyticsRequest {
         if self.format == Format::Csv && self.compares {
             fields.add_error("compare", "csv has one table; ask for the comparison as json".to_owned());
         }
-        let bare = self.groups.contains(&GroupBy::BotClass).then_some("group_by");
-        if let (Some(name), Some(filter)) = (bare, self.property()) {
+        if let (true, Some(filter)) = (self.groups.contains(&GroupBy::BotClass), self.excluding(Metric::Bots))
+        {
             let detail = format!("programs have no {}; leave out that filter or bot_class", filter.as_str());
-            fields.add_error(name, detail);
+            fields.add_error("group_by", detail);
         }
         self.check_metrics(fields);
     }
@@ -143,24 +143,23 @@ impl AnalyticsRequest {
                 fields.add_error("metrics", detail);
             }
         }
-        let Some(filter) = self.property() else { return };
-        for metric in metrics.without(self.available()).iter() {
-            let detail = format!("{} cannot be filtered by {}", metric.as_str(), filter.as_str());
-            fields.add_error("metrics", detail);
+        for metric in metrics.iter() {
+            if let Some(filter) = self.excluding(metric) {
+                let detail = format!("{} cannot be filtered by {}", metric.as_str(), filter.as_str());
+                fields.add_error("metrics", detail);
+            }
         }
     }
 
     /// Returns the metrics that the filters leave.
     pub(super) fn available(&self) -> Metrics {
-        match self.property() {
-            Some(_) => Metrics::ALL.without(Metrics::BARE),
-            None => Metrics::ALL,
-        }
+        self.filters.iter().fold(Metrics::ALL, |metrics, filter| metrics.and(filter.by.filtered_metrics()))
     }
 
-    /// Returns the first filter by a property that only counted events have.
-    fn property(&self) -> Option<GroupBy> {
-        self.filters.iter().map(|filter| filter.by).find(|by| *by != GroupBy::BotClass)
+    /// Returns the first filter that leaves a metric out.
+    fn excluding(&self, metric: Metric) -> Option<GroupBy> {
+        let mut filters = self.filters.iter().map(|filter| filter.by);
+        filters.find(|by| by.filtered_metrics().and(Metrics::of(&[metric])).is_empty())
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn report(question: &Question, events: &[Happened], earliest: UnixMil
     let asked = within(question.start, question.end);
     let mut report = json!({
         "totals": row(&total_metrics(question), &asked, count("views", &asked)),
-        "ignored": if question.is_about_properties() { Value::Null } else { ignored(&asked) },
+        "ignored": if question.leaves_out("bots") { Value::Null } else { ignored(&asked) },
         "groups": groups(question, &asked),
     });
     if question.compares {
@@ -150,9 +150,7 @@ fn row(metrics: &[&str], events: &Events<'_>, views: u64) -> Map<String, Value> 
 
 fn total_metrics(question: &Question) -> Vec<&'static str> {
     let mut metrics = if question.metrics.is_empty() { METRICS.to_vec() } else { question.metrics.clone() };
-    if question.is_about_properties() {
-        metrics.retain(|metric| !matches!(*metric, "views_confirmed" | "bots"));
-    }
+    metrics.retain(|metric| !question.leaves_out(metric));
     metrics
 }
 
@@ -168,9 +166,11 @@ fn group_metrics(question: &Question, group: &str) -> Vec<&'static str> {
     match (question.metrics.is_empty(), group) {
         (true, _) => asked.filter(|metric| default.contains(metric)).collect(),
         (false, "timeseries" | "page") => asked.collect(),
-        (false, "link" | "product" | "bot_class") => {
-            asked.filter(|metric| default.contains(metric)).collect()
+        (false, "link" | "product") => {
+            asked.filter(|metric| default.contains(metric) || *metric == "bots").collect()
         }
+        (false, "bot_class") => asked.filter(|metric| *metric == "bots").collect(),
+        (false, "qr_code") => asked.filter(|metric| *metric != "views_confirmed").collect(),
         (false, _) => asked.filter(|metric| !matches!(*metric, "views_confirmed" | "bots")).collect(),
     }
 }

@@ -112,9 +112,15 @@ impl Question {
         pairs.join("&")
     }
 
-    /// Returns true if a condition speaks of what only counted events have.
-    pub(crate) fn is_about_properties(&self) -> bool {
-        self.conditions.iter().any(|condition| condition.group != "bot_class")
+    /// Returns true if a condition leaves a metric out: of a program's request it is stored what it
+    /// asked for, and of a confirmed view nothing.
+    pub(crate) fn leaves_out(&self, metric: &str) -> bool {
+        let mut groups = self.conditions.iter().map(|condition| condition.group);
+        match metric {
+            "views_confirmed" => groups.any(|group| group != "bot_class"),
+            "bots" => groups.any(|group| !matches!(group, "bot_class" | "link" | "product" | "qr_code")),
+            _ => false,
+        }
     }
 }
 
@@ -159,19 +165,18 @@ pub(crate) fn questions(now: UnixMillis, days: u64) -> impl Strategy<Value = Que
 impl Question {
     /// Drops metrics that a group or a condition does not have, so that the question is valid.
     fn drop_what_is_refused(&mut self) {
-        if self.is_about_properties() {
-            self.metrics.retain(|metric| !matches!(*metric, "views_confirmed" | "bots"));
-        }
-        let metrics = self.metrics.clone();
+        let metrics: Vec<_> =
+            self.metrics.iter().copied().filter(|metric| !self.leaves_out(metric)).collect();
+        let without_bots = self.leaves_out("bots");
         let has = |names: &[&str]| metrics.is_empty() || metrics.iter().any(|metric| names.contains(metric));
-        let bare_only = metrics.iter().all(|metric| matches!(*metric, "views_confirmed" | "bots"));
-        let is_about_properties = self.is_about_properties();
         self.groups.retain(|group| match *group {
             "timeseries" | "page" => true,
-            "link" | "product" => has(&["clicks", "unique_clicks", "ctr"]),
-            "bot_class" => has(&["bots"]) && !is_about_properties,
-            _ => metrics.is_empty() || !bare_only,
+            "link" | "product" => has(&["clicks", "unique_clicks", "ctr", "bots"]),
+            "bot_class" => has(&["bots"]) && !without_bots,
+            "qr_code" => has(&METRICS.map(|metric| if metric == "views_confirmed" { "" } else { metric })),
+            _ => has(&METRICS[..8]),
         });
+        self.metrics = metrics;
     }
 }
 

@@ -97,11 +97,14 @@ fn parameters_that_contradict_are_refused() {
         ("metrics=views,bots&country=DE", "metrics"),
         ("metrics=views,views_confirmed&source=-Instagram", "metrics"),
         ("group_by=bot_class&country=DE", "group_by"),
+        ("metrics=clicks,views_confirmed&link=lnk_a", "metrics"),
+        ("metrics=views_confirmed&group_by=qr_code", "metrics"),
     ] {
         assert_eq!(fault(query).0, name, "{query}");
     }
     parsed("metrics=bots,views&bot_class=ai-crawler&group_by=timeseries,bot_class");
-    parsed("metrics=clicks,bots&group_by=link,country");
+    parsed("metrics=clicks,bots&group_by=link,country&link=lnk_a&qr_code=ada");
+    parsed("metrics=bots&group_by=link,product,qr_code,bot_class&link=lnk_a");
 }
 
 #[test]

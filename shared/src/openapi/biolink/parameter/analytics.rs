@@ -85,7 +85,7 @@ pub(super) fn components(page: &str) -> Map<String, Value> {
             "metrics",
             list(
                 "metrics",
-                "What to count. Without it, totals have every metric, and each group those that suit it. `views_confirmed` and `bots` have no properties: they are in totals, series and pages, and only `bot_class` filters them.",
+                "What to count. Without it, totals have every metric, and each group those that suit it. `views_confirmed` has no properties, and `bots` have none of visitors: groups and filters by those do not have them.",
                 (Metric::ALL.len(), names_of(&Metric::ALL.map(Metric::as_str))),
                 None,
             ),

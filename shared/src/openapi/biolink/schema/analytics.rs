@@ -41,7 +41,7 @@ fn analytics() -> Value {
                 Required,
                 described(
                     object(Use::Output, totals()),
-                    "Those of `metrics`. With a filter other than `bot_class` there is no `views_confirmed` and no `bots`.",
+                    "Those of `metrics`. A filter leaves out `views_confirmed`, and one by a property of visitors `bots` too.",
                 ),
             ),
             member("ignored", Nullable, ignored()),
@@ -106,7 +106,7 @@ fn ignored() -> Value {
     members.push(member("bot", Required, bots));
     described(
         object(Use::Output, members),
-        "Events that count nowhere else, by reason. Null with a filter other than `bot_class`, because ignored events have no properties.",
+        "Events that count nowhere else, by reason. Null with a filter by a property of visitors, which ignored events do not have.",
     )
 }
 
