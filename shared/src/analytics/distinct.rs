@@ -82,8 +82,10 @@ impl DistinctSet {
         };
         if new != 0 {
             self.count(id, new);
-            // At most three quarters are used, so that a free entry is near.
-            if self.len * 4 > self.entries.len() * 3 || self.len > self.limit {
+            // At most half is used, or two thirds of the largest table, so that a free entry is near.
+            if self.len > self.limit
+                || self.len * 2 > self.entries.len() && self.entries.len() < self.max_len()
+            {
                 self.make_room();
             }
         }
@@ -115,8 +117,11 @@ impl DistinctSet {
         if self.counts.len() <= id {
             self.counts.resize(id + 1, [0; BITS as usize]);
         }
-        for (bit, count) in self.counts.get_mut(id).into_iter().flatten().enumerate() {
-            *count += bits >> bit & 1;
+        if let Some([seen, clicked, scanned, confirmed]) = self.counts.get_mut(id) {
+            *seen += bits & 1;
+            *clicked += (bits >> 1) & 1;
+            *scanned += (bits >> 2) & 1;
+            *confirmed += (bits >> 3) & 1;
         }
     }
 
@@ -125,7 +130,7 @@ impl DistinctSet {
     fn make_room(&mut self) {
         self.level += u32::from(self.len > self.limit);
         let mut kept = std::mem::take(&mut self.entries);
-        let len = (kept.len() * 2).min(self.limit / 2 * 3).max(kept.len());
+        let len = (kept.len() * 2).min(self.max_len()).max(kept.len());
         // In place, and not into the new table at once, so that there are never two large ones.
         kept.retain(|[_, _, tag]| tag & BIT_MASK != 0);
         kept.shrink_to_fit();
@@ -138,6 +143,11 @@ impl DistinctSet {
                 self.insert_bits(visitor, tag >> BITS, tag & BIT_MASK);
             }
         }
+    }
+
+    /// Returns the most entries of the table.
+    const fn max_len(&self) -> usize {
+        self.limit / 2 * 3
     }
 
     /// Returns the place at which the search for a pair begins: the upper half of a product, scaled

@@ -181,18 +181,17 @@ impl Rows {
     /// Returns the number of rows of each class, for each code of a column.
     pub(super) fn count_by(&self, column: &DictionaryColumn<'_>) -> Vec<Histogram> {
         let mut counts = vec![Histogram::default(); column.values.len()];
-        let mut count = |class: u8, code: u16| {
-            let counts = counts.get_mut(usize::from(code)).and_then(|of| of.get_mut(usize::from(class)));
-            counts.into_iter().for_each(|count| *count += 1);
-        };
         match column.codes {
             Codes::One => counts.first_mut().into_iter().for_each(|of| *of = self.histogram),
             Codes::Narrow(codes) => {
-                self.classes.iter().zip(codes).for_each(|(class, code)| count(*class, (*code).into()));
+                for (class, code) in self.classes.iter().zip(codes) {
+                    count(&mut counts, *class, u16::from(*code));
+                }
             }
             Codes::Wide(codes) => {
-                let codes = codes.iter().copied().map(u16::from_le_bytes);
-                self.classes.iter().zip(codes).for_each(|(class, code)| count(*class, code));
+                for (class, code) in self.classes.iter().zip(codes) {
+                    count(&mut counts, *class, u16::from_le_bytes(*code));
+                }
             }
         }
         counts
@@ -241,5 +240,13 @@ impl Rows {
                 }
             }
         }
+    }
+}
+
+/// Counts a row. Inlined even where code is compiled for size: it runs for each event of a report.
+#[inline(always)]
+fn count(counts: &mut [Histogram], class: u8, code: u16) {
+    if let Some(count) = counts.get_mut(usize::from(code)).and_then(|of| of.get_mut(usize::from(class & 7))) {
+        *count += 1;
     }
 }
