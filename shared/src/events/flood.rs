@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{policy::EVENTS_PER_MINUTE, time::UnixMillis};
 
-/// Most visitors whose events are counted. Beyond them nobody is refused until the next minute.
+/// Most visitors whose events are counted. Beyond them no visitor is refused until the next minute.
 const MAX_VISITORS: usize = 10_000;
 
 /// Counts the events of each visitor within a minute.

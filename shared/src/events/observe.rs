@@ -8,7 +8,7 @@ use crate::{
     visitor::{Agent, Referral, Utm, is_speculative, language, opts_out},
 };
 
-/// What a visitor did, as the response tells it.
+/// An act of a visitor, as far as it follows from the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     /// The page's account.

@@ -110,7 +110,7 @@ pub fn respond(
 }
 
 impl Opened<'_> {
-    /// Returns the response, or 503 if nobody has asked for it yet: the browser then asks again when
+    /// Returns the response, or 503 if the request is speculative: the browser then asks again when
     /// the visitor does, which counts (Fetch Metadata: how a server opts out of prefetching).
     fn unless_speculative(&self, response: Response<Vec<u8>>) -> Response<Vec<u8>> {
         if self.speculative { Response::not_prefetched().into_bytes() } else { response }

@@ -93,8 +93,8 @@ impl Counts {
     }
 }
 
-/// Returns an event as a line of the export. The visitor's number is not in it: nobody needs to
-/// recognise a visitor.
+/// Returns an event as a line of the export. The visitor's number is not in it, so that
+/// visitors cannot be recognized.
 #[must_use]
 pub fn event_line(page: &PageId, event: &Event) -> String {
     let mut line = json!({

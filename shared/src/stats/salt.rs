@@ -1,5 +1,5 @@
 //! The salt of visitors' numbers: random, one for each UTC day, and gone soon after the day. Without
-//! it nobody can find out who a number stands for, or that two days' numbers are one visitor's.
+//! it, a number cannot be matched with a visitor, nor with a number of another day.
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ impl VisitorId {
     /// address and user agent, separated by zero bytes. An IPv6 address counts as its /64, and an
     /// IPv4-mapped one as IPv4. Addresses that cannot be read count as one.
     ///
-    /// When the salt is destroyed, nobody can find out to whom an id belongs, and ids of two salts
+    /// When the salt is destroyed, an id cannot be matched with a visitor any more. Ids of two salts
     /// or two pages cannot be linked.
     ///
     /// ```
