@@ -6,7 +6,7 @@
 use std::{cell::RefCell, time::Duration};
 
 use shared::{
-    events::{Buffer, Dimension, Event, Flood, Flush, Occurrence, Request, WAIT_MS, observe},
+    events::{Buffer, Event, Flood, Flush, Occurrence, Request, WAIT_MS, observe},
     visitor::VisitorId,
 };
 use wasm_bindgen::JsValue;
@@ -42,7 +42,7 @@ impl Visitor {
     fn add_to(&self, event: Event, occurrence: &Occurrence, salt: &[u8; 32]) -> Event {
         let id = VisitorId::of(salt, &occurrence.page, &self.address, self.user_agent.as_deref());
         match FLOOD.with_borrow_mut(|flood| flood.contains(id.0, event.at)) {
-            true => Event::new(event.at, event.kind).with(Dimension::Ignored, "flood"),
+            true => occurrence.ignored(event.at, "flood"),
             false => Event { visitor: id.0, ..event },
         }
     }

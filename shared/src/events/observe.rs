@@ -1,5 +1,7 @@
 //! What a request counts as.
 
+use std::borrow::Cow;
+
 use super::event::{Dimension, Event, EventKind};
 use crate::{
     key::KeyId,
@@ -48,6 +50,18 @@ impl Occurrence {
     pub const fn new(account: KeyId, page: PageId, kind: EventKind) -> Self {
         Self { account, page, kind, target: None, qr_code: None, number: 0 }
     }
+
+    /// Returns the event that is not counted for this reason: with what it happened to, and no more.
+    #[must_use]
+    pub fn ignored(&self, at: UnixMillis, reason: impl Into<Cow<'static, str>>) -> Event {
+        self.event(at).with(Dimension::Ignored, reason)
+    }
+
+    /// Returns the event with what it happened to.
+    fn event(&self, at: UnixMillis) -> Event {
+        let named = [(Dimension::Target, self.target.clone()), (Dimension::QrCode, self.qr_code.clone())];
+        with_some(Event::new(at, self.kind), named)
+    }
 }
 
 /// Returns the event, and whether the visitor's number may be added to it: not if the visitor objects
@@ -58,11 +72,11 @@ where
 {
     let header = request.header;
     let agent = Agent::read(header("user-agent"));
-    let event = Event::new(request.at, occurrence.kind);
     let reason = ignored(request, &agent);
     if !reason.is_empty() {
-        return (event.with(Dimension::Ignored, reason), false);
+        return (occurrence.ignored(request.at, reason), false);
     }
+    let event = occurrence.event(request.at);
     if occurrence.kind == EventKind::Confirm {
         return (Event { visitor: occurrence.number, ..event }, false);
     }
@@ -75,8 +89,6 @@ where
         is_from_code(occurrence, request.query),
     );
     let optional = [
-        (Dimension::Target, occurrence.target.clone()),
-        (Dimension::QrCode, occurrence.qr_code.clone()),
         (Dimension::Referrer, referral.referrer),
         (Dimension::Source, referral.source),
         (Dimension::Country, request.country.and_then(country)),
@@ -94,11 +106,7 @@ where
         (Dimension::Os, agent.os.unwrap_or_default()),
     ];
     let event = known.into_iter().fold(event, |event, (dimension, value)| event.with(dimension, value));
-    let event = optional.into_iter().fold(event, |event, (dimension, value)| match value {
-        Some(value) => event.with(dimension, value),
-        None => event,
-    });
-    (event, !opts_out(header))
+    (with_some(event, optional), !opts_out(header))
 }
 
 /// Returns why the request does not count; an empty text if it does. The first reason wins.
@@ -113,6 +121,14 @@ fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(request: &Request<'a, H>, 
         return "own".to_owned();
     }
     agent.bot.map(|class| format!("bot:{}", class.as_str())).unwrap_or_default()
+}
+
+/// Returns the event with those values that there are.
+fn with_some<const N: usize>(event: Event, values: [(Dimension, Option<String>); N]) -> Event {
+    values.into_iter().fold(event, |event, (dimension, value)| match value {
+        Some(value) => event.with(dimension, value),
+        None => event,
+    })
 }
 
 fn is_from_code(occurrence: &Occurrence, query: Option<&str>) -> bool {
@@ -271,14 +287,14 @@ mod tests {
         }
     }
 
-    /// The reason is all that is kept of a program.
+    /// So a report can say how often programs followed each link.
     #[test]
-    fn ignored_event_has_no_other_value() {
+    fn ignored_event_has_its_target_and_the_reason() {
         let click = Occurrence { target: Some("lnk_1".to_owned()), ..occurrence(EventKind::Click) };
         let headers = [BOT, ("referer", "https://news.example.org/"), ("accept-language", "ne")];
         let (event, _) = observed(&click, "GET", Some("utm_source=x"), &headers);
         let expected = format!("bot:{}", BotClass::SearchEngine.as_str());
-        assert_eq!(values(&event), [("ignored", expected.as_str())]);
+        assert_eq!(values(&event), [("target", "lnk_1"), ("ignored", expected.as_str())]);
     }
 
     /// The number of the image takes the visitor's place, so that nothing else is known of it.
