@@ -68,6 +68,30 @@ fn missing_message_is_a_gap_until_it_arrives() {
     assert_eq!(counted(&site), (7, 0));
 }
 
+/// The owner wants to begin anew. What is still on its way belongs to the past.
+#[test]
+fn reset_page_counts_from_zero_without_gaps() {
+    let site = Site::start();
+    let before = keys::now();
+    let views = [(before, 1), (before, 2), (before, 4)];
+    let batches = site.batches_of(1, &views);
+    deliver(&site, &[&batches[0], &batches[1]]);
+    let path = format!("/pages/{}/analytics/reset", site.id());
+    let reset = site.send(&Request::new("POST", &path).key(&site.key));
+    assert_eq!(reset.status, 204, "{}", reset.text());
+    // Events have whole seconds, so that those of the same second belong to the past too.
+    let second = keys::now().seconds();
+    until(|| keys::now().seconds() > second);
+    let batches = site.batches_of(1, &[views.as_slice(), &[(keys::now(), 8)]].concat());
+    deliver(&site, &[&batches[3], &batches[0]]);
+    assert_eq!(counted(&site), (8, 1), "one is missing");
+    deliver(&site, &[&batches[2]]);
+    site.faults.set(STATS, Fate::RestartOnce);
+    assert_eq!(counted(&site), (8, 0));
+    let lifetime = site.report("interval=7d")["lifetime"].clone();
+    assert_eq!(lifetime, json!({"views": 8, "clicks": 0, "scans": 0}));
+}
+
 /// Both are acknowledged, because they would never become readable.
 #[test]
 fn unreadable_messages_stop_no_others() {

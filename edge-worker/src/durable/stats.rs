@@ -324,10 +324,12 @@ impl Stats {
 
     /// Drops all events so far. Those that are still on their way are dropped when they arrive.
     fn reset(&self) -> Result<String> {
-        self.sql.exec(&create_statement(), None)?;
+        let mut received = self.with_state(|state| Ok(state.received.clone()))?;
+        received.close();
         self.sql.exec(ERASE, None)?;
         self.settle(|settings| {
             settings.reset_at = clock::now();
+            settings.received = received;
             settings.expired = Counts::default();
         })?;
         self.state.replace(None);
@@ -408,7 +410,9 @@ impl Stats {
         let settings = rows(&self.sql, SETTINGS, Vec::new(), text)?;
         let settings: Settings =
             settings.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
-        Ok(State { settings, received: self.received()?, open: None })
+        let mut received = self.received()?;
+        received.extend(&settings.received);
+        Ok(State { settings, received, open: None })
     }
 
     /// Returns the batches that could come again, which the last days have.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::reading::ReadRequest;
 use crate::{
     analytics::Lifetime,
-    events::{Dimension, Event, EventKind, Part, Segment},
+    events::{Dimension, Event, EventKind, Part, Received, Segment},
     key::{BiolinkPlan, KeyId},
     page::PageId,
     time::{UnixMillis, UtcDay},
@@ -48,6 +48,9 @@ pub struct Settings {
     /// Events before this moment are dropped.
     #[serde(default)]
     pub reset_at: UnixMillis,
+    /// What was received before it, so that the batches after it show no gap.
+    #[serde(default)]
+    pub received: Received,
     /// Whether the page was deleted.
     #[serde(default)]
     pub purged: bool,
