@@ -2,6 +2,7 @@
 // the description says (scripts/clients.sh).
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import Ajv from "ajv";
 import addFormats from "ajv-formats";
 
@@ -75,10 +76,12 @@ if (GATEWAY_BOUNDARY === "edge") {
           translate = translator(exampled, JSON.parse(page.text), account);
         }
         const parameters = (operation.parameters ?? []).map(resolve);
-        const required = parameters.filter((parameter) => parameter.required);
-        const fill = (filled, { in: place, name, example }) =>
-          place === "path" ? filled.replace(`{${name}}`, translate(String(example))) : `${filled}?${name}=${translate(String(example))}`;
-        const path = required.reduce(fill, operation.path);
+        const filled = parameters.filter((parameter) => parameter.required || (parameter.in === "query" && parameter.example !== undefined));
+        const fill = (path, { in: place, name, example }) => {
+          if (place === "path") return path.replace(`{${name}}`, translate(String(example)));
+          return `${path}${path.includes("?") ? "&" : "?"}${name}=${translate(String(example))}`;
+        };
+        const path = filled.reduce(fill, operation.path);
         assert.doesNotMatch(path, /[{}]/);
         const request = operation.requestBody?.content["application/json"].example;
         if (operation.requestBody) assert.notEqual(request, undefined, "a request body has an example");
@@ -104,12 +107,43 @@ if (GATEWAY_BOUNDARY === "edge") {
     }
   });
 
+  test("report_by_every_group_has_its_described_schema", async () => {
+    const key = await issueKey();
+    const page = JSON.parse((await call("POST", "/pages", { key, body: { title: "Ada", slug: "reported", status: "published" } })).text);
+    // So that each group but the targets has a value.
+    const headers = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0" };
+    assert.equal((await call("GET", `/${page.slug}`, { headers })).status, 200);
+    const report = (query) => call("GET", `/analytics?interval=24h&${query}`, { key });
+    const { schema } = description.paths["/analytics"].get.responses[200].content["application/json"];
+    const { group_by: groups } = description.components.parameters;
+    const { items, maxItems } = groups.schema;
+    const views = async () => JSON.parse((await report("metrics=views")).text).totals.views;
+    const deadline = Date.now() + 60_000;
+    while ((await views()) === 0) {
+      assert.ok(Date.now() < deadline, "the view is not counted");
+      await pause(100);
+    }
+    for (let first = 0; first < items.enum.length; first += maxItems) {
+      const asked = items.enum.slice(first, first + maxItems);
+      const response = await report(`group_by=${asked}&compare=previous_period`);
+      assert.equal(response.status, 200, response.text);
+      assertValid(schema, response.text, asked.join());
+      assert.deepEqual(Object.keys(JSON.parse(response.text).groups), asked);
+    }
+    const table = await report("format=csv&group_by=browser");
+    assert.match(table.headers.get("content-type"), /^text\/csv;/);
+    assert.equal(table.text, "browser,views,clicks\r\nFirefox,1,0\r\n");
+    assertValid(description.paths["/analytics/live"].get.responses[200].content["application/json"].schema, (await call("GET", "/analytics/live", { key })).text, "live");
+  });
+
   test("every_problem_that_can_be_provoked_has_its_described_schema", async () => {
     const key = await issueKey();
     const created = await call("POST", "/pages", { key, body: { title: "Ada" } });
     const { id } = JSON.parse(created.text);
     const refusals = [
       [401, "key-missing", "GET", "/pages", {}],
+      [403, "analytics-window-exceeded", "GET", "/analytics?start=2020-01-01", { key }],
+      [404, "page-unknown", "GET", "/analytics?page_id=pg_00000000000000000", { key }],
       [404, "page-unknown", "GET", "/pages/pg_00000000000000000", { key }],
       [404, "link-unknown", "DELETE", `/pages/${id}/links/lnk_00000000000000000`, { key }],
       [404, "revision-unknown", "GET", `/pages/${id}/revisions/9`, { key }],
