@@ -14,6 +14,8 @@ import re
 
 import requests
 import schemathesis
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 URL = os.environ["GATEWAY_URL"]
 ADMIN_SECRET = os.environ["ADMIN_SECRET"]
@@ -24,8 +26,9 @@ CALLS = 20
 
 numbers = itertools.count()
 session = requests.Session()
-# The worker closes idle connections, perhaps in the moment in which a call is sent.
+# The worker closes idle connections, perhaps in the moment in which a call is sent. What may be repeated is sent again.
 session.headers["Connection"] = "close"
+session.mount("http://", HTTPAdapter(max_retries=Retry(total=3, backoff_factor=0.1)))
 
 
 class Account:
