@@ -30,6 +30,16 @@ pub(super) async fn report(
     plan: BiolinkPlan,
     admitted: &Response,
 ) -> Result<Response, Problem> {
+    with_quota(count(context, query, account, plan, admitted).await, admitted)
+}
+
+async fn count(
+    context: &RequestContext<'_>,
+    query: Option<&str>,
+    account: KeyId,
+    plan: BiolinkPlan,
+    admitted: &Response,
+) -> Result<Response, Problem> {
     let (request, now, days) = (AnalyticsRequest::parse(query)?, context.request.now, plan.analytics_days());
     let zone = match request.timezone() {
         None => Zone::utc(),
@@ -62,7 +72,7 @@ pub(super) async fn report(
     let labels = pages_client::names(context, account).await?;
     let report_context =
         ReportContext { labels, delivery: delivery.unwrap_or_default(), lifetime: Some(lifetime) };
-    Ok(with_quota(render(&query, counted, &report_context), admitted))
+    Ok(render(&query, counted, &report_context))
 }
 
 fn render(query: &AnalyticsQuery, counted: Vec<(PageId, PageReading)>, context: &ReportContext) -> Response {
@@ -80,6 +90,10 @@ fn render(query: &AnalyticsQuery, counted: Vec<(PageId, PageReading)>, context: 
 /// # Errors
 /// `pages-unavailable` if a store does not respond.
 pub(super) async fn live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
+    with_quota(count_live(context, admitted).await, admitted)
+}
+
+async fn count_live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
     let now = context.request.now;
     let question = ReadRequest { query: LiveRequest::page_query(now), previous: None };
     let replies = read(context, &ids(admitted)?, &question).await?;
@@ -88,16 +102,22 @@ pub(super) async fn live(context: &RequestContext<'_>, admitted: &Response) -> R
         // Five minutes are never too wide.
         ReadReply::TooWide(_) => None,
     });
-    Ok(with_quota(LiveRequest::render(now, &Report::merge(reports)), admitted))
+    Ok(LiveRequest::render(now, &Report::merge(reports)))
 }
 
-/// Drops the events of a page so far.
+/// Drops the events of a page so far. Returns the account's response.
 ///
 /// # Errors
 /// `pages-unavailable`. The store may have dropped them even so, and may be asked again.
-pub(super) async fn reset(context: &RequestContext<'_>, page: &PageId) -> Result<(), Problem> {
-    let reset = stats_client::call(&context.bindings.stats, page, &StatsMessage::Reset).await;
-    reset.map(drop).map_err(|error| unavailable(context, &error))
+pub(super) async fn reset(
+    context: &RequestContext<'_>,
+    page: &PageId,
+    admitted: Response,
+) -> Result<Response, Problem> {
+    match stats_client::call(&context.bindings.stats, page, &StatsMessage::Reset).await {
+        Ok(_) => Ok(admitted),
+        Err(error) => with_quota(Err(unavailable(context, &error)), &admitted),
+    }
 }
 
 /// Asks the stores of pages, all at once.
@@ -124,9 +144,12 @@ fn ids(admitted: &Response) -> Result<Vec<PageId>, Problem> {
     json::from_str(&admitted.body).map_err(|_| account_unavailable())
 }
 
-/// Returns the response with what the account's says about the calls that are left.
-fn with_quota(response: Response, admitted: &Response) -> Response {
+/// Returns the outcome with what the account's response says about the calls that are left.
+fn with_quota(outcome: Result<Response, Problem>, admitted: &Response) -> Result<Response, Problem> {
     let quota = admitted.headers.iter().filter(|(name, _)| name.starts_with("ratelimit"));
-    let quota: Vec<_> = quota.map(|(name, value)| (*name, value.clone())).collect();
-    response.with_headers(quota)
+    let quota = quota.map(|(name, value)| (*name, value.clone()));
+    match outcome {
+        Ok(response) => Ok(response.with_headers(quota)),
+        Err(problem) => Err(quota.fold(problem, |problem, (name, value)| problem.with_header(name, value))),
+    }
 }

@@ -49,8 +49,7 @@ pub(crate) async fn handle(
         }
         (PagesEndpoint::LiveAnalytics, _) => analytics::live(context, &response).await?,
         (PagesEndpoint::ResetAnalytics, PagesTarget::Page(page)) if !dry_run => {
-            analytics::reset(context, &page).await?;
-            response
+            analytics::reset(context, &page, response).await?
         }
         _ => response,
     };
