@@ -3,6 +3,7 @@
 
 mod abuse;
 mod administration;
+mod analytics;
 mod counting;
 mod delivery;
 mod faults;
@@ -15,6 +16,7 @@ mod origins;
 mod pages;
 mod privacy;
 mod readme;
+mod retention;
 mod site;
 mod surface;
 mod uploads;
