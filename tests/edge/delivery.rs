@@ -92,6 +92,25 @@ fn reset_page_counts_from_zero_without_gaps() {
     assert_eq!(lifetime, json!({"views": 8, "clicks": 0, "scans": 0}));
 }
 
+/// The store fails when it is told, and takes nothing that arrives later.
+#[test]
+fn deleted_page_takes_its_events_along() {
+    let site = Site::start();
+    let rows = || site.stats().sql("SELECT COUNT(*) FROM segment")[0][0].as_u64().unwrap();
+    let now = keys::now();
+    let batches = site.batches_of(1, &[(now, 1), (now, 2)]);
+    deliver(&site, &[&batches[0]]);
+    site.events(1);
+    let asked = site.faults.count(STATS);
+    site.faults.set(STATS, Fate::FailOnce);
+    let path = format!("/pages/{}", site.id());
+    assert_eq!(site.send(&Request::new("DELETE", &path).key(&site.key)).status, 204);
+    until(|| rows() == 0);
+    assert!(site.faults.count(STATS) > asked + 1, "it was told again");
+    assert!(deliver(&site, &[&batches[0], &batches[1]]).is_empty());
+    assert_eq!(rows(), 0);
+}
+
 /// Both are acknowledged, because they would never become readable.
 #[test]
 fn unreadable_messages_stop_no_others() {
