@@ -32,6 +32,8 @@ pub(super) struct DistinctSet {
 
 /// The entries of a set that holds nothing yet.
 const FIRST_LEN: usize = 1 << 10;
+/// A table with fewer entries is enlarged by more than one with many.
+const SMALL_LEN: usize = 1 << 16;
 
 impl DistinctSet {
     /// Returns a set that is exact up to `limit` pairs, at least 1,024.
@@ -128,19 +130,40 @@ impl DistinctSet {
     /// Enlarges the table, or halves the sample if the limit is reached.
     #[cold]
     fn make_room(&mut self) {
-        self.level += u32::from(self.len > self.limit);
         let mut kept = std::mem::take(&mut self.entries);
-        let len = (kept.len() * 2).min(self.max_len()).max(kept.len());
+        let factor = if kept.len() < SMALL_LEN { 4 } else { 2 };
+        let len = (kept.len() * factor).min(self.max_len()).max(kept.len());
         // In place, and not into the new table at once, so that there are never two large ones.
         kept.retain(|[_, _, tag]| tag & BIT_MASK != 0);
         kept.shrink_to_fit();
         self.entries = vec![[0; 3]; len];
-        self.counts.clear();
-        self.len = 0;
-        for [low, high, tag] in kept {
-            let visitor = u64::from(high) << 32 | u64::from(low);
-            if visitor & sample_mask(self.level) == 0 {
-                self.insert_bits(visitor, tag >> BITS, tag & BIT_MASK);
+        if self.len > self.limit {
+            self.level += 1;
+            self.counts.clear();
+            self.len = 0;
+            for [low, high, tag] in kept {
+                let visitor = visitor(low, high);
+                if visitor & sample_mask(self.level) == 0 {
+                    self.insert_bits(visitor, tag >> BITS, tag & BIT_MASK);
+                }
+            }
+        } else {
+            kept.into_iter().for_each(|entry| self.put_back(entry));
+        }
+    }
+
+    /// Puts an entry that is counted into an enlarged table.
+    fn put_back(&mut self, entry: [u32; 3]) {
+        let [low, high, tag] = entry;
+        let mut place = self.place(visitor(low, high), tag >> BITS);
+        loop {
+            match self.entries.get_mut(place) {
+                None => place = 0,
+                Some([_, _, known]) if *known & BIT_MASK != 0 => place += 1,
+                Some(free) => {
+                    *free = entry;
+                    return;
+                }
             }
         }
     }
@@ -164,6 +187,10 @@ const BIT_MASK: u32 = (1 << BITS) - 1;
 
 fn sample_mask(level: u32) -> u64 {
     (1 << level.min(63)) - 1
+}
+
+fn visitor(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 fn lower(number: u64) -> u32 {

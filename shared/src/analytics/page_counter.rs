@@ -120,8 +120,8 @@ impl PageCounter {
 
     fn count_ignored(&mut self, dictionaries: &Dictionaries<'_>) {
         let Some(column) = dictionaries.get(Dimension::Ignored) else { return };
-        for (reason, counts) in column.values.iter().zip(self.rows.count_by(column)) {
-            let [_, _, _, bots, _, ignored, ..] = counts;
+        for (reason, counts) in column.values.iter().zip(&self.rows.reasons) {
+            let [_, _, _, bots, _, ignored, ..] = *counts;
             if bots + ignored > 0 {
                 add_ignored(&mut self.ignored, reason, (bots + ignored).into());
             }

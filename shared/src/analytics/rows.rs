@@ -132,6 +132,8 @@ pub(super) struct Rows {
     /// Empty if the day has one bucket.
     pub(super) buckets: Vec<u16>,
     pub(super) histogram: Histogram,
+    /// The number of rows of each class, for each code of [`Dimension::Ignored`].
+    pub(super) reasons: Vec<Histogram>,
 }
 
 impl Rows {
@@ -169,13 +171,23 @@ impl Rows {
                 if is_bot && class == class::IGNORED { class::BOT } else { class }
             });
         }
-        self.histogram = Histogram::default();
-        for class in &self.classes {
-            if let Some(count) = self.histogram.get_mut(usize::from(*class)) {
-                *count += 1;
+        self.count_reasons(ignored);
+        Ok(())
+    }
+
+    /// Counts all rows, and those of each reason, in one pass.
+    fn count_reasons(&mut self, ignored: &DictionaryColumn<'_>) {
+        let mut sum = Histogram::default();
+        if matches!(ignored.codes, Codes::One) {
+            self.classes.iter().for_each(|class| count(std::slice::from_mut(&mut sum), *class, 0));
+            self.reasons = vec![sum];
+        } else {
+            self.reasons = self.count_by(ignored);
+            for reason in &self.reasons {
+                sum.iter_mut().zip(reason).for_each(|(sum, rows)| *sum += rows);
             }
         }
-        Ok(())
+        self.histogram = sum;
     }
 
     /// Returns the number of rows of each class, for each code of a column.
