@@ -1,4 +1,4 @@
-//! What the routes of visitors count, what they leave out, and what is known of each event.
+//! Events of the routes of visitors: those that count, those that do not, and their dimensions.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn each_kind_of_event_is_counted_from_its_route() {
     assert_eq!((&groups["page"][0]["id"], &groups["page"][0]["views"]), (&site.page["id"], &json!(1)));
 }
 
-/// The image of a page counts once, whoever fetches it again, and never for another visitor.
+/// The image of a page counts once, even if it is fetched again, and never for another visitor.
 #[test]
 fn single_use_image_confirms_its_view_once() {
     let site = Site::start();
@@ -117,8 +117,8 @@ fn visits_that_count_nothing_send_nothing() {
     let (link, product) = (LinkId::new([9; 12]), ProductId::new([9; 12]));
     let forged = SeenToken::parse("AAAAAAAAAAAAAAAAAAAAAA").unwrap();
     for (path, status) in [
-        ("/nobody".to_owned(), 404),
-        ("/q/nobody".to_owned(), 404),
+        ("/unknown".to_owned(), 404),
+        ("/q/unknown".to_owned(), 404),
         (format!("/ada/l/{link}"), 404),
         (format!("/ada/p/{product}"), 404),
         // Without consent.

@@ -1,5 +1,5 @@
-//! How events get to the store of their page: in any order, more than once, in bursts, and while what
-//! they need fails. No visitor waits for any of it.
+//! Delivery of events to the store of their page: in any order, repeated, in bursts, and while a part
+//! fails that they need. No visitor waits for any of it.
 
 use std::thread;
 
@@ -92,7 +92,7 @@ fn reset_page_counts_from_zero_without_gaps() {
     assert_eq!(lifetime, json!({"views": 8, "clicks": 0, "scans": 0}));
 }
 
-/// The store fails when it is told, and takes nothing that arrives later.
+/// The store fails at first. It takes nothing that arrives later.
 #[test]
 fn deleted_page_takes_its_events_along() {
     let site = Site::start();
@@ -106,7 +106,7 @@ fn deleted_page_takes_its_events_along() {
     let path = format!("/pages/{}", site.id());
     assert_eq!(site.send(&Request::new("DELETE", &path).key(&site.key)).status, 204);
     until(|| rows() == 0);
-    assert!(site.faults.count(STATS) > asked + 1, "it was told again");
+    assert!(site.faults.count(STATS) > asked + 1, "it was asked again");
     assert!(deliver(&site, &[&batches[0], &batches[1]]).is_empty());
     assert_eq!(rows(), 0);
 }
@@ -237,7 +237,8 @@ fn failing_queue_gets_its_batches_again_and_each_counts_once() {
     assert!(again > 1, "the first was sent again as it was");
 }
 
-/// A message of which nobody knows whether it arrived is not sent again, and its absence shows.
+/// The isolate cannot know whether the queue has the message, so it does not send it again. If it is
+/// missing, that shows.
 #[test]
 fn batch_in_a_hanging_queue_is_a_gap() {
     let site = Site::start();

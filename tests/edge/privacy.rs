@@ -1,4 +1,4 @@
-//! What is kept of visitors: nothing that says who they are.
+//! Traces of visitors: no store, message or log says who they are.
 
 use std::{fs, path::Path};
 
@@ -15,14 +15,14 @@ use super::{
     site::{PERSON, Site},
 };
 
-/// What a visitor sends that says who it is.
+/// Parts of a request that identify the visitor.
 const ADDRESS: &str = "203.0.113.177";
 const ADDRESS_6: &str = "2001:db8:7a7e:41f3::4711";
 const AGENT_MARK: &str = "Distinctive/4711.17";
 const COOKIE: &str = "cookie-of-visitor-4711";
 const REFERRER_PATH: &str = "secret-path-4711";
 const REFERRER_QUERY: &str = "secret-query-4711";
-/// What may be kept: the host of the referrer.
+/// The part of the referrer that may be kept.
 const REFERRER_HOST: &str = "news.example.org";
 
 /// Returns the forms in which a text may be hidden in bytes.
@@ -93,8 +93,15 @@ fn visit_everything(site: &Site, address: &str) {
     let text = page.text();
     let image =
         text.split("src=\"").find_map(|rest| rest.split('"').next().filter(|src| src.contains("/seen/")));
-    let paths =
-        [image.unwrap(), &site.link(0), &site.product(), "/q/ada", "/ada/card.vcf", "/ada/qr.svg", "/nobody"];
+    let paths = [
+        image.unwrap(),
+        &site.link(0),
+        &site.product(),
+        "/q/ada",
+        "/ada/card.vcf",
+        "/ada/qr.svg",
+        "/unknown",
+    ];
     assert_eq!(paths.map(|path| send("GET", path, "").status), [200, 302, 302, 302, 200, 200, 404]);
     assert_eq!(send("POST", &site.ping(), "PING").status, 204);
     assert_eq!(send("HEAD", "/ada", "").status, 200);
@@ -164,7 +171,7 @@ fn salt_is_destroyed_an_hour_after_its_day() {
     let current: Vec<_> =
         current.into_iter().filter(|day| SaltRequest { day: *day }.is_current(now)).collect();
     assert_eq!(salts(&salt), current);
-    // None is drawn for a day that is over, so nobody can number its visitors again.
+    // None is drawn for a day that is over, so its visitors cannot be numbered again.
     let refused = salt.send(&json!({"day": today.0 - 2}));
     assert_eq!(refused.status, 500, "{}", refused.text());
     assert_eq!(salts(&salt), current);

@@ -78,7 +78,7 @@ impl Site {
         format!("/ada/l/{}", self.page["links"][nth]["id"].as_str().unwrap())
     }
 
-    /// Returns the path that a browser tells when the email link is followed.
+    /// Returns the path that a browser pings when the email link is followed.
     pub(crate) fn ping(&self) -> String {
         format!("/ada/ping/{}", self.page["links"][1]["id"].as_str().unwrap())
     }

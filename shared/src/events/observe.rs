@@ -1,4 +1,4 @@
-//! What a request counts as.
+//! The event that a request is.
 
 use std::borrow::Cow;
 
