@@ -22,7 +22,7 @@ pub use bytes::SegmentError;
 pub use column::{Codes, DictionaryColumn, KindColumn, TimeColumn, VisitorColumn, row_kind};
 pub use event::{Dimension, Event, EventKind, Values};
 pub use flood::Flood;
-pub use observe::{Occurrence, Request, observe};
+pub use observe::{Occurrence, Request, is_own_visit, observe};
 pub use received::Received;
 pub use seen::{SeenToken, Seer};
 pub use segment::{Columns, Segment};

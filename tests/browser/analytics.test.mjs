@@ -176,6 +176,18 @@ test("visitor who objects is counted without a number", async () => {
   assert.deepEqual(counted(report), expected);
 });
 
+test("visit of the owner is neither viewed nor confirmed", async () => {
+  const created = await create("mine");
+  const { context, page, requests } = await open(COMPUTER);
+  await visit(page, `${edge.origin}/mine?notrack`);
+  await context.close();
+  assert.deepEqual(requests.filter((url) => url.includes("/seen/")), []);
+
+  const report = await settledReport(edge, created, { ...totals({}), own: 1 });
+  assert.deepEqual(counted(report), totals({}));
+  assert.equal(report.ignored.own, 2);
+});
+
 test("headless browser and HEAD request are ignored with their reasons", async () => {
   const created = await create("robot");
   const { context, page } = await open(undefined);

@@ -117,10 +117,16 @@ fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(request: &Request<'a, H>, 
     if is_speculative(request.header) {
         return "prefetch".to_owned();
     }
-    if has_parameter(request.query, "notrack") {
+    if is_own_visit(request.query) {
         return "own".to_owned();
     }
     agent.bot.map(|class| format!("bot:{}", class.as_str())).unwrap_or_default()
+}
+
+/// Returns true if the owner of the page made the request, and it is not to count.
+#[must_use]
+pub fn is_own_visit(query: Option<&str>) -> bool {
+    has_parameter(query, "notrack")
 }
 
 /// Returns the event with those values that there are.

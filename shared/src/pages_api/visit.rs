@@ -5,7 +5,7 @@ use super::{
     snapshot::Served,
 };
 use crate::{
-    events::{EventKind, Occurrence, SeenToken, Seer},
+    events::{EventKind, Occurrence, SeenToken, Seer, is_own_visit},
     key::KeyId,
     page::{
         LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, card, confirm, document::Gate,
@@ -74,8 +74,11 @@ pub fn respond(
     let followed = |target: String| Some(Occurrence { target: Some(target), ..occurred(EventKind::Click) });
     let (response, occurrence) = match part {
         VisitPart::Page => {
-            let image = SeenToken::issue(keys, &page, opened.seer, opened.drawn, now).to_string();
-            let view = PageView { document: &document, slug, base, now, published_at, image: Some(&image) };
+            // A view that does not count is not confirmed either.
+            let image = (!is_own_visit(query))
+                .then(|| SeenToken::issue(keys, &page, opened.seer, opened.drawn, now).to_string());
+            let view =
+                PageView { document: &document, slug, base, now, published_at, image: image.as_deref() };
             (render(&view).into_bytes(), Some(occurred(EventKind::View)))
         }
         VisitPart::Card => {
@@ -176,5 +179,55 @@ fn path(slug: &Slug, part: VisitPart) -> String {
         VisitPart::QrPng => format!("/{slug}/qr.png"),
         VisitPart::Code => format!("/q/{slug}"),
         VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::page::{IdSource, Reader};
+
+    const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
+
+    fn served() -> Served {
+        let body = json!({ "title": "Ada", "slug": "ada" });
+        let page =
+            Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap();
+        Served::Page {
+            account: KeyId::new([1; 12]),
+            page: PageId::new([2; 12]),
+            revision: 1,
+            published_at: NOW,
+            code: None,
+            document: page.document,
+        }
+    }
+
+    /// Opens the page. Returns its HTML, and what the visit counts as.
+    fn open(query: Option<&str>) -> (String, Option<EventKind>) {
+        let slug = Slug::parse("ada").unwrap();
+        let opened = Opened {
+            slug: &slug,
+            part: VisitPart::Page,
+            query,
+            base: "https://p.example",
+            speculative: false,
+            seer: Seer { address: None, user_agent: None },
+            drawn: [3; 8],
+            now: NOW,
+        };
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (response, occurrence) = respond(served(), &opened, &keys).unwrap();
+        (String::from_utf8(response.body).unwrap(), occurrence.map(|occurrence| occurrence.kind))
+    }
+
+    #[test]
+    fn view_has_its_image_and_own_visit_has_none() {
+        let has_image = |query| open(query).0.contains("/ada/seen/");
+        assert!(has_image(None) && has_image(Some("utm_source=a")));
+        assert!(!has_image(Some("notrack")));
+        assert_eq!(open(Some("notrack")).1, Some(EventKind::View), "which is recorded as ignored");
     }
 }

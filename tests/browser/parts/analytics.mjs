@@ -16,17 +16,17 @@ export async function readReport(edge, key, query = "") {
 
 /**
  * Returns the report once everything that was done before is in it. A last event, which counts only as `own`, shows when
- * the queue has delivered what came before it. `expected` are totals, and events that were prefetched; a report with
- * others is returned in the end, for the message of the assertion.
+ * the queue has delivered what came before it. `expected` are totals, events that were prefetched, and visits
+ * of the owner; a report with others is returned in the end, for the message of the assertion.
  */
-export async function settledReport(edge, page, { prefetch = 0, ...totals }, query = "") {
+export async function settledReport(edge, page, { prefetch = 0, own = 0, ...totals }, query = "") {
   const last = await fetch(`${edge.origin}/${page.slug}?notrack`);
   assert.equal(last.status, 200);
   const deadline = Date.now() + PATIENCE;
   for (;;) {
     const report = await readReport(edge, page.key, query);
     const hasTotals = Object.entries(totals).every(([name, count]) => report.totals[name] === count);
-    const isSettled = hasTotals && report.ignored.own === 1 && report.ignored.prefetch >= prefetch;
+    const isSettled = hasTotals && report.ignored.own === own + 1 && report.ignored.prefetch >= prefetch;
     if (isSettled || Date.now() > deadline) return report;
     await pause(POLL_INTERVAL);
   }
