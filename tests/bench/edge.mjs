@@ -23,6 +23,8 @@ const SECRETS = {
 const TICK_MICROS = 10_000;
 /** Bytes of a grant before its MAC (shared/src/grant.rs). */
 const SIGNED_PART_OF_GRANT = 56;
+/** Visitors of the page. One sends at most 60 events a minute that count. */
+const VISITORS = 5000;
 /** Calls before the first round: V8 has compiled what is hot. */
 const WARM_UP = 2000;
 
@@ -47,13 +49,21 @@ class Client {
     this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   }
 
-  async send({ method = "GET", path, headers = {}, body }) {
-    const request = http.request({ host: "127.0.0.1", port: this.port, agent: this.agent, method, path, headers });
+  async send({ method = "GET", path, headers = {}, visitors = 0, body }) {
+    const address = visitors ? { "cf-connecting-ip": this.nextAddress(visitors) } : {};
+    const options = { host: "127.0.0.1", port: this.port, agent: this.agent, method, path };
+    const request = http.request({ ...options, headers: { ...headers, ...address } });
     request.end(body);
     const [response] = await once(request, "response");
     const parts = [];
     for await (const part of response) parts.push(part);
     return { status: response.statusCode, body: Buffer.concat(parts).toString() };
+  }
+
+  /** An address of so many visitors in turns, so that none sends too many events to be counted. */
+  nextAddress(visitors) {
+    this.visitor = ((this.visitor ?? 0) + 1) % visitors;
+    return `10.0.${this.visitor >> 8}.${this.visitor & 255}`;
   }
 
   async json(method, path, headers, body) {
@@ -126,8 +136,8 @@ async function prepare(client) {
     "tool POST 1 KiB": { expected: 200, method: "POST", path: "/v1/qr/x", headers: post, body: JSON.stringify({ text: "x".repeat(1000) }) },
     "401": { expected: 401, path: "/v1/qr/x", headers: { "x-api-key": "nonsense" } },
     "429": { expected: 429, path: "/v1/qr/x", headers: { "x-api-key": free.key } },
-    "page": { expected: 200, path: "/bench", headers: person },
-    "redirect": { expected: 302, path: `/bench/l/${page.links[0].id}`, headers: person },
+    "page": { expected: 200, path: "/bench", headers: person, visitors: VISITORS },
+    "redirect": { expected: 302, path: `/bench/l/${page.links[0].id}`, headers: person, visitors: VISITORS },
   };
 }
 
