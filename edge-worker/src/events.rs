@@ -41,9 +41,9 @@ impl Visitor {
     /// Returns the event with the visitor's number. It does not count if the visitor sends too many.
     fn add_to(&self, event: Event, occurrence: &Occurrence, salt: &[u8; 32]) -> Event {
         let id = VisitorId::of(salt, &occurrence.page, &self.address, self.user_agent.as_deref());
-        match FLOOD.with_borrow_mut(|flood| flood.contains(id.0, event.at)) {
+        match FLOOD.with_borrow_mut(|flood| flood.record(id.0, event.kind, event.at)) {
             true => occurrence.ignored(event.at, "flood"),
-            false => Event { visitor: id.0, ..event },
+            false => event.with_visitor(id.0),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Events of the routes of visitors: those that count, those that do not, and their dimensions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use shared::{
@@ -274,6 +274,21 @@ fn visitor_counts_60_times_a_minute() {
     let report = site.report("metrics=views,visitors");
     assert_eq!(report["totals"], json!({"views": counted + 1, "visitors": 2}));
     assert_eq!(report["ignored"]["flood"], flood);
+}
+
+/// A view and its image can lie in two minutes, of which the second is no flood yet.
+#[test]
+fn view_of_a_flood_is_not_confirmed() {
+    let site = Site::start();
+    for _ in 0..100 {
+        let page = site.send(&person("/ada"));
+        assert_eq!(site.send(&person(&image(&page))).status, 200);
+    }
+    let minutes: BTreeSet<_> = site.events(200).iter().map(|event| event.at.seconds() / 60).collect();
+    let totals = site.totals();
+    let read = |name: &str| totals[name].as_u64().unwrap();
+    assert!(read("views") >= 60 && read("views_confirmed") >= 60, "{totals}");
+    assert!(read("views_confirmed") < read("views") + minutes.len() as u64, "{totals}");
 }
 
 #[test]

@@ -182,6 +182,15 @@ impl Event {
         self.values.get(dimension.index()).map_or("", |value| value)
     }
 
+    /// Returns the event with the number of its visitor. A confirmed view keeps that of its image.
+    #[must_use]
+    pub fn with_visitor(self, visitor: u64) -> Self {
+        match self.kind {
+            EventKind::Confirm => self,
+            EventKind::View | EventKind::Click | EventKind::Scan => Self { visitor, ..self },
+        }
+    }
+
     /// Returns true if it counts.
     #[must_use]
     pub fn is_counted(&self) -> bool {

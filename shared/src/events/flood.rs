@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::event::EventKind;
 use crate::{policy::EVENTS_PER_MINUTE, time::UnixMillis};
 
 /// Most visitors whose events are counted. Beyond them no visitor is refused until the next minute.
@@ -21,8 +22,9 @@ impl Flood {
         Self { minute: 0, counts: BTreeMap::new() }
     }
 
-    /// Counts an event of a visitor. Returns true if the visitor has sent too many in this minute.
-    pub fn contains(&mut self, visitor: u64, now: UnixMillis) -> bool {
+    /// Records an event of a visitor. Returns true if the visitor has sent too many in this minute. A
+    /// confirmed view belongs to a view that was recorded, so it is compared with the limit only.
+    pub fn record(&mut self, visitor: u64, kind: EventKind, now: UnixMillis) -> bool {
         let minute = now.seconds() / 60;
         if self.minute != minute {
             self.minute = minute;
@@ -32,7 +34,7 @@ impl Flood {
             return false;
         }
         let count = self.counts.entry(visitor).or_default();
-        *count = count.saturating_add(1);
+        *count = count.saturating_add(u32::from(kind != EventKind::Confirm));
         *count > EVENTS_PER_MINUTE
     }
 }
@@ -44,8 +46,19 @@ mod tests {
     #[test]
     fn visitor_over_the_limit_is_flood_until_the_next_minute() {
         let (mut flood, now) = (Flood::new(), UnixMillis(1_795_000_020_000));
-        assert!((0..EVENTS_PER_MINUTE).all(|_| !flood.contains(1, now)));
-        assert!(flood.contains(1, now) && !flood.contains(2, now));
-        assert!(!flood.contains(1, now.plus(60_000)));
+        let mut view = |visitor, at| flood.record(visitor, EventKind::View, at);
+        assert!((0..EVENTS_PER_MINUTE).all(|_| !view(1, now)));
+        assert!(view(1, now) && !view(2, now));
+        assert!(!view(1, now.plus(60_000)));
+    }
+
+    #[test]
+    fn confirmed_view_is_flood_if_views_are() {
+        let (mut flood, now) = (Flood::new(), UnixMillis(1_795_000_020_000));
+        for _ in 0..EVENTS_PER_MINUTE {
+            flood.record(1, EventKind::View, now);
+            assert!(!flood.record(1, EventKind::Confirm, now));
+        }
+        assert!(flood.record(1, EventKind::View, now) && flood.record(1, EventKind::Confirm, now));
     }
 }

@@ -78,7 +78,7 @@ where
     }
     let event = occurrence.event(request.at);
     if occurrence.kind == EventKind::Confirm {
-        return (Event { visitor: occurrence.number, ..event }, false);
+        return (Event { visitor: occurrence.number, ..event }, !opts_out(header));
     }
     let utm = Utm::read(request.query);
     let referral = Referral::read(
@@ -309,7 +309,8 @@ mod tests {
         let seen = Occurrence { number: 42, ..occurrence(EventKind::Confirm) };
         let (event, is_numbered) =
             observed(&seen, "GET", None, &[PERSON, ("referer", "https://ada.example/ada")]);
-        assert_eq!((event.visitor, is_numbered, values(&event)), (42, false, Vec::new()));
+        assert_eq!((event.visitor, is_numbered, values(&event)), (42, true, Vec::new()));
+        assert_eq!(event.with_visitor(7).visitor, 42);
         let (event, _) = observed(&seen, "GET", None, &[BOT]);
         assert_eq!((event.visitor, event.value(Dimension::Ignored)), (0, "bot:search-engine"));
     }
