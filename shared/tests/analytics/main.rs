@@ -6,6 +6,8 @@ mod batches;
 mod buckets;
 mod naive;
 mod question;
+mod realistic;
+mod size;
 mod store;
 mod totals;
 mod world;
