@@ -163,6 +163,28 @@ fn window_follows_the_plan_of_the_key() {
     assert_eq!(site.send(&reset).code(), "plan-required");
 }
 
+/// The rows of a day are made to look like more than may be read.
+#[test]
+fn period_too_wide_is_422_naming_one_that_is_answered() {
+    let site = Site::start();
+    store(
+        &site,
+        1,
+        &[view(noon(9)).with(Dimension::Country, "NP"), view(noon(2)).with(Dimension::Country, "NP")],
+    );
+    let busy = noon(9).day().0;
+    site.stats().sql(&format!("UPDATE segment SET rows = 30000000 WHERE day = {busy}"));
+    for query in ["country=NP", "group_by=country,device"] {
+        let refused = get(&site, &format!("/analytics?interval=30d&{query}"));
+        assert_eq!((refused.status, refused.code().as_str()), (422, "analytics-too-wide"), "{query}");
+        let (start, end) = (&refused.json()["answered_start"], &refused.json()["answered_end"]);
+        assert_eq!(start, &UtcDay(busy + 1).start().to_rfc3339());
+        let report =
+            site.report(&format!("start={}&end={}&{query}", start.as_str().unwrap(), end.as_str().unwrap()));
+        assert_eq!(report["totals"]["views"], 1, "{query}");
+    }
+}
+
 #[test]
 fn page_of_another_account_is_unknown() {
     let site = Site::start();

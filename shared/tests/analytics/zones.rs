@@ -140,6 +140,13 @@ fn change_by_half_an_hour_makes_one_short_hour() {
     assert_eq!(lengths("Australia/Lord_Howe", "2026-10-04"), on);
 }
 
+/// Until 2011, the clocks of St. John's went back to 23:01 at 0:01.
+#[test]
+fn change_within_an_hour_begins_another() {
+    let back: Vec<_> = [1, 59].into_iter().chain([60; 24]).collect();
+    assert_eq!(lengths("America/St_Johns", "2010-11-07"), back);
+}
+
 #[test]
 fn day_of_kathmandu_begins_at_a_quarter_past_six() {
     let now = at("2026-11-22T18:20:00Z");
