@@ -84,7 +84,7 @@ fn questions() -> Vec<(String, String)> {
         named("days of Kathmandu, views", "metrics=views&group_by=timeseries&timezone=Asia/Kathmandu"),
         named("countries, distinct visitors", "metrics=visitors&group_by=country"),
         named("eight groups", "group_by=link,referrer,source,channel,country,device,browser,os"),
-        named("two filters, one group", "metrics=views&country=country-0&device=mobile&group_by=source"),
+        named("two filters, one group", "metrics=views&browser=browser-0&device=mobile&group_by=source"),
     ]);
     questions
 }
