@@ -21,7 +21,7 @@ use shared::{
 mod realistic;
 
 const NOW: UnixMillis = UnixMillis(1_795_354_267_250);
-const DAYS: u64 = 60;
+const DAYS: u8 = 60;
 const ROWS_OF_A_DAY: usize = 4;
 /// 983,040 events.
 const EVENTS: usize = DAYS as usize * ROWS_OF_A_DAY * MAX_ROWS;
@@ -40,7 +40,7 @@ impl Row {
 
 fn rows() -> Vec<Row> {
     let today = NOW.day().0;
-    let days = (today - DAYS..today).flat_map(|day| [day; ROWS_OF_A_DAY]);
+    let days = (today - u64::from(DAYS)..today).flat_map(|day| [day; ROWS_OF_A_DAY]);
     days.map(|day| Row { day: UtcDay(day), columns: realistic::segment(UtcDay(day), MAX_ROWS).encode() })
         .collect()
 }

@@ -135,7 +135,7 @@ fn ratio(part: u64, whole: u64) -> Value {
     }
     let digits = part * 10_000 / whole + u64::from(part * 10_000 % whole * 2 >= whole);
     #[allow(clippy::cast_precision_loss, reason = "the numbers of a test are small")]
-    if digits % 10_000 == 0 { json!(digits / 10_000) } else { json!(digits as f64 / 10_000.0) }
+    if digits.is_multiple_of(10_000) { json!(digits / 10_000) } else { json!(digits as f64 / 10_000.0) }
 }
 
 /// Returns the members of a row. Clicks are divided by `views`.

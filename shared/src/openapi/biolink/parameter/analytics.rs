@@ -32,9 +32,15 @@ fn filters() -> impl Iterator<Item = GroupBy> {
 
 /// Returns the components. Those with an example are the query of the response's example.
 pub(super) fn components(page: &str) -> Map<String, Value> {
-    let (most, usual) = AnalyticsRequest::LIMITS;
+    let filters = filters().map(|group| (group.as_str(), filter(group)));
+    let own = scope(page).into_iter().chain(counting());
+    own.chain(filters).map(|(name, component)| (name.to_owned(), component)).collect()
+}
+
+/// Returns the components that say which events a report is about, apart from filters.
+fn scope(page: &str) -> [(&'static str, Value); 5] {
     let moment = || json!({ "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }] });
-    let own = [
+    [
         (
             PAGES,
             list(
@@ -72,6 +78,13 @@ pub(super) fn components(page: &str) -> Map<String, Value> {
                 Some(example::TIMEZONE.into()),
             ),
         ),
+    ]
+}
+
+/// Returns the components that say how events are counted and shown.
+fn counting() -> [(&'static str, Value); 6] {
+    let (most, usual) = AnalyticsRequest::LIMITS;
+    [
         (
             "granularity",
             query(
@@ -126,9 +139,7 @@ pub(super) fn components(page: &str) -> Map<String, Value> {
                 None,
             ),
         ),
-    ];
-    let filters = filters().map(|group| (group.as_str(), filter(group)));
-    own.into_iter().chain(filters).map(|(name, component)| (name.to_owned(), component)).collect()
+    ]
 }
 
 fn filter(group: GroupBy) -> Value {
