@@ -7,13 +7,15 @@ mod pages_host;
 mod place;
 mod site;
 mod target;
+mod visit;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
-pub use pages::{PagesCall, PagesEndpoint, PagesTarget, Visit, VisitEndpoint, VisitPart};
+pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::PagesHost;
 use place::Place;
 pub use site::SiteRoute;
 pub use target::{MAX_TARGET, Target};
+pub use visit::{Visit, VisitEndpoint, VisitPart};
 
 use crate::{
     action::Action,

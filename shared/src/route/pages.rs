@@ -1,9 +1,8 @@
-//! The routes of bio-link pages: the REST API, and what visitors open.
+//! The routes of the bio-link REST API.
 
 use crate::{
-    events::SeenToken,
     method::Method,
-    page::{LinkId, PageId, ProductId, Slug},
+    page::{LinkId, PageId},
 };
 
 /// A call of the pages API.
@@ -53,59 +52,6 @@ pub enum PagesEndpoint {
     Account,
     Export,
     Erase,
-}
-
-/// What a visitor opens, below a slug.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visit<'a> {
-    /// The slug as it was written: in capital letters perhaps.
-    slug: &'a str,
-    /// What of it.
-    pub part: VisitPart,
-}
-
-/// A part of what visitors open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VisitPart {
-    /// `/{slug}`
-    Page,
-    /// `/{slug}/l/{link_id}`
-    Link(LinkId),
-    /// `/{slug}/p/{product_id}`
-    Product(ProductId),
-    /// `POST /{slug}/ping/{link_id}`: a link was followed that leads nowhere on the web.
-    Ping(LinkId),
-    /// `/{slug}/seen/{token}`: the image that says that the page was laid out.
-    Seen(SeenToken),
-    /// `/{slug}/card.vcf`
-    Card,
-    /// `/{slug}/qr.svg`
-    QrSvg,
-    /// `/{slug}/qr.png`
-    QrPng,
-    /// `/q/{code}`: a page's QR code was scanned. Its slug does as a code too.
-    Code,
-    /// `GET /{slug}/report`
-    ReportForm,
-    /// `POST /{slug}/report`
-    Report,
-}
-
-/// One path template of what visitors open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`path` says what each one is")]
-pub enum VisitEndpoint {
-    Page,
-    Link,
-    Product,
-    Ping,
-    Seen,
-    Card,
-    QrSvg,
-    QrPng,
-    Code,
-    ReportForm,
-    Report,
 }
 
 impl PagesEndpoint {
@@ -290,127 +236,4 @@ impl PagesPlace {
 fn revision(text: &str) -> Option<u64> {
     let number = text.parse::<u64>().ok()?;
     (number > 0 && number.to_string() == text).then_some(number)
-}
-
-impl<'a> Visit<'a> {
-    /// Parses the segments of a path; `None` for one that no page can have.
-    pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
-        if let [Some("q"), Some(code), None, ..] = segments {
-            return Slug::parse(code).is_ok().then_some(Self { slug: code, part: VisitPart::Code });
-        }
-        let part = match segments {
-            [_, None, ..] => VisitPart::Page,
-            [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
-            [_, Some("p"), Some(product), None, _] => VisitPart::Product(ProductId::parse(product)?),
-            [_, Some("ping"), Some(link), None, _] => VisitPart::Ping(LinkId::parse(link)?),
-            [_, Some("seen"), Some(token), None, _] => VisitPart::Seen(SeenToken::parse(token)?),
-            [_, Some("card.vcf"), None, ..] => VisitPart::Card,
-            [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
-            [_, Some("qr.png"), None, ..] => VisitPart::QrPng,
-            [_, Some("report"), None, ..] => VisitPart::ReportForm,
-            _ => return None,
-        };
-        let slug = segments.first().copied().flatten()?;
-        Slug::parse(slug).is_ok().then_some(Self { slug, part })
-    }
-
-    /// Returns the slug. It differs from how it was written if that has capital letters.
-    #[must_use]
-    pub fn slug(&self) -> Option<Slug> {
-        Slug::parse(self.slug).ok()
-    }
-
-    /// Returns the methods that the path takes.
-    pub(super) const fn methods(&self) -> &'static [Method] {
-        match self.part {
-            VisitPart::ReportForm | VisitPart::Report => &[Method::Get, Method::Head, Method::Post],
-            VisitPart::Ping(_) => &[Method::Post],
-            VisitPart::Page
-            | VisitPart::Link(_)
-            | VisitPart::Product(_)
-            | VisitPart::Seen(_)
-            | VisitPart::Card
-            | VisitPart::QrSvg
-            | VisitPart::QrPng
-            | VisitPart::Code => &[Method::Get, Method::Head],
-        }
-    }
-
-    /// Returns the visit of a method on the path.
-    pub(super) fn with(self, method: Method) -> Option<Self> {
-        match (method, self.part) {
-            (Method::Post, VisitPart::ReportForm) => Some(Self { part: VisitPart::Report, ..self }),
-            (_, VisitPart::Ping(_)) => (method == Method::Post).then_some(self),
-            _ => matches!(method, Method::Get | Method::Head).then_some(self),
-        }
-    }
-
-    /// Returns the endpoint.
-    #[must_use]
-    pub const fn endpoint(&self) -> VisitEndpoint {
-        match self.part {
-            VisitPart::Page => VisitEndpoint::Page,
-            VisitPart::Link(_) => VisitEndpoint::Link,
-            VisitPart::Product(_) => VisitEndpoint::Product,
-            VisitPart::Ping(_) => VisitEndpoint::Ping,
-            VisitPart::Seen(_) => VisitEndpoint::Seen,
-            VisitPart::Card => VisitEndpoint::Card,
-            VisitPart::QrSvg => VisitEndpoint::QrSvg,
-            VisitPart::QrPng => VisitEndpoint::QrPng,
-            VisitPart::Code => VisitEndpoint::Code,
-            VisitPart::ReportForm => VisitEndpoint::ReportForm,
-            VisitPart::Report => VisitEndpoint::Report,
-        }
-    }
-}
-
-impl VisitEndpoint {
-    /// Every endpoint once.
-    pub const ALL: [Self; 11] = [
-        Self::Page,
-        Self::Link,
-        Self::Product,
-        Self::Ping,
-        Self::Seen,
-        Self::Card,
-        Self::QrSvg,
-        Self::QrPng,
-        Self::Code,
-        Self::ReportForm,
-        Self::Report,
-    ];
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(self) -> Method {
-        match self {
-            Self::Report | Self::Ping => Method::Post,
-            Self::Page
-            | Self::Link
-            | Self::Product
-            | Self::Seen
-            | Self::Card
-            | Self::QrSvg
-            | Self::QrPng
-            | Self::Code
-            | Self::ReportForm => Method::Get,
-        }
-    }
-
-    /// Returns the path, with parameters in braces.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Page => "/{slug}",
-            Self::Link => "/{slug}/l/{link_id}",
-            Self::Product => "/{slug}/p/{product_id}",
-            Self::Ping => "/{slug}/ping/{link_id}",
-            Self::Seen => "/{slug}/seen/{token}",
-            Self::Card => "/{slug}/card.vcf",
-            Self::QrSvg => "/{slug}/qr.svg",
-            Self::QrPng => "/{slug}/qr.png",
-            Self::Code => "/q/{code}",
-            Self::ReportForm | Self::Report => "/{slug}/report",
-        }
-    }
 }

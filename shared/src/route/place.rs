@@ -1,10 +1,6 @@
 //! The known paths, and the methods that each takes.
 
-use super::{
-    admin::AdminPlace,
-    pages::{PagesPlace, Visit},
-    site::SiteRoute,
-};
+use super::{admin::AdminPlace, pages::PagesPlace, site::SiteRoute, visit::Visit};
 use crate::{
     action::Action,
     key::KeyId,
