@@ -196,3 +196,63 @@ fn visitor(low: u32, high: u32) -> u64 {
 fn lower(number: u64) -> u32 {
     u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of a visitor, which is as random as a MAC.
+    fn visitor(nth: u64) -> u64 {
+        let mixed = (nth ^ (nth >> 30)).wrapping_add(1).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) | 1 << 63
+    }
+
+    fn counted(limit: usize, visitors: u64) -> (Distinct, bool) {
+        let mut set = DistinctSet::new(limit);
+        for nth in 0..visitors {
+            set.insert(visitor(nth), 0, class::VIEW);
+            set.insert(visitor(nth), 0, class::VIEW);
+            if nth % 4 == 0 {
+                set.insert(visitor(nth), 0, class::CLICK);
+            }
+        }
+        let is_exact = set.is_exact();
+        (set.drain()[0], is_exact)
+    }
+
+    #[test]
+    fn visitors_up_to_the_limit_are_counted_exactly() {
+        assert_eq!(counted(4_096, 4_096), ([4_096, 1_024, 0, 0], true));
+        assert_eq!(counted(1, 1_024), ([1_024, 256, 0, 0], true), "never fewer than 1,024");
+    }
+
+    /// The standard error of a sample of at least 10,000 is at most 1 %.
+    #[test]
+    fn visitors_beyond_the_limit_are_estimated() {
+        let ([visitors, clicked, ..], is_exact) = counted(20_000, 300_000);
+        assert!(!is_exact);
+        assert!(visitors.abs_diff(300_000) < 12_000, "{visitors}");
+        assert!(clicked.abs_diff(75_000) < 6_000, "{clicked}");
+    }
+
+    #[test]
+    fn day_after_an_estimate_is_exact_again() {
+        let mut set = DistinctSet::new(1_024);
+        (0..5_000).for_each(|nth| set.insert(visitor(nth), 0, class::SCAN));
+        assert!(!set.is_exact());
+        set.drain();
+        (0..10).for_each(|nth| set.insert(visitor(nth), 2, class::SCAN));
+        assert!(set.is_exact());
+        assert_eq!(set.drain(), [[0; 4], [0; 4], [10, 0, 10, 0]]);
+    }
+
+    #[test]
+    fn event_without_a_visitor_is_not_counted() {
+        let mut set = DistinctSet::new(1_024);
+        set.insert(0, 0, class::VIEW);
+        for ignored in [class::BOT, class::IGNORED, class::SKIPPED] {
+            set.insert(visitor(1), 0, ignored);
+        }
+        assert!(set.drain().is_empty());
+    }
+}

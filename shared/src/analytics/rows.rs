@@ -36,7 +36,7 @@ pub(super) mod class {
     /// An unknown kind.
     pub(super) const INVALID: u8 = 6;
     /// Not of the query.
-    pub(super) const SKIPPED: u8 = 7;
+    pub(in super::super) const SKIPPED: u8 = 7;
 }
 
 /// The number of rows of each class.

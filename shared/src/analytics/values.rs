@@ -132,3 +132,57 @@ fn hash(value: &str) -> u32 {
     // The upper half is the one that is mixed well.
     u32::try_from(hash >> 32).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::rows::class;
+
+    fn table(values: impl Iterator<Item = String>) -> ValueTable {
+        let mut table = ValueTable::new();
+        for value in values {
+            let id = table.id(&value);
+            table.tally_mut(id).add_event(class::VIEW);
+        }
+        table
+    }
+
+    fn sum(report: &GroupReport) -> u64 {
+        report.values.iter().map(|row| row.tally.events()).sum::<u64>() + report.other.events()
+    }
+
+    #[test]
+    fn values_beyond_the_limit_are_counted_as_other() {
+        let table = table((0..40_000).map(|nth| format!("value {nth}")));
+        assert!(table.has_overflowed());
+        let report = table.into_report(usize::MAX);
+        assert!(report.values.len() <= MAX_VALUES && report.other.events() >= 10_000);
+        assert_eq!(sum(&report), 40_000);
+    }
+
+    #[test]
+    fn report_keeps_the_values_with_the_most_events() {
+        // The value n comes n times.
+        let table = table((1..=200).flat_map(|nth| vec![format!("{nth:03}"); nth]));
+        assert!(!table.has_overflowed());
+        let report = table.into_report(10);
+        let mut kept: Vec<_> = report.values.iter().map(|row| row.value.as_str()).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, ["191", "192", "193", "194", "195", "196", "197", "198", "199", "200"]);
+        assert_eq!(sum(&report), 200 * 201 / 2);
+    }
+
+    #[test]
+    fn values_with_equal_counts_are_kept_in_any_order() {
+        let kept = |values: Vec<String>| {
+            let report = table(values.into_iter()).into_report(50);
+            let mut kept: Vec<_> = report.values.into_iter().map(|row| row.value).collect();
+            kept.sort_unstable();
+            kept
+        };
+        let values: Vec<_> = (0..500).map(|nth| format!("value {nth}")).collect();
+        let expected = kept(values.clone());
+        assert_eq!(expected.len(), 50);
+        assert_eq!(kept(values.into_iter().rev().collect()), expected);
+    }
+}
