@@ -3,11 +3,12 @@
 use super::rows::class;
 
 /// What a visitor did, as bits: the places of a [`Distinct`].
-const SEEN: u32 = 0b0001;
-const CLICKED: u32 = 0b0010;
-const SCANNED: u32 = 0b0100;
-const CONFIRMED: u32 = 0b1000;
+const SEEN: u64 = 0b0001;
+const CLICKED: u64 = 0b0010;
+const SCANNED: u64 = 0b0100;
+const CONFIRMED: u64 = 0b1000;
 const BITS: u32 = 4;
+const BIT_MASK: u64 = (1 << BITS) - 1;
 
 /// The number of distinct visitors who were seen, clicked and scanned, and of confirmed views.
 pub(super) type Distinct = [u64; BITS as usize];
@@ -15,16 +16,19 @@ pub(super) type Distinct = [u64; BITS as usize];
 /// An open-addressing hash set of pairs of a visitor and an id, which stands for a value of a group
 /// or for a bucket.
 ///
-/// It is exact up to a limit. From there on it is a sample (adaptive sampling, Wegman): each time
-/// that it is full, it keeps half of the visitors, and each counts for twice as many.
+/// A pair is known by 60 bits, so that an entry is small: among two million, two are taken for one
+/// with a probability of 2 in a million. The set is exact up to a limit. From there on it is a sample
+/// (adaptive sampling, Wegman): each time that it is full, it keeps half of the pairs, and each counts
+/// for twice as many.
 #[derive(Clone, Debug)]
 pub(super) struct DistinctSet {
-    /// The visitor in two halves, and the id above the bits of what it did. An entry without a bit is
-    /// free.
-    entries: Vec<[u32; 3]>,
+    /// The pair, and in the lowest bits what the visitor did. An entry without such a bit is free.
+    entries: Vec<u64>,
+    /// The id of each entry. Empty until there is another id than 0.
+    ids: Vec<u32>,
     len: usize,
     limit: usize,
-    /// A visitor is kept if as many of its lowest bits are 0.
+    /// A pair is kept if as many of the bits of [`sample_mask`] are 0.
     level: u32,
     /// By id.
     counts: Vec<[u32; BITS as usize]>,
@@ -39,7 +43,8 @@ impl DistinctSet {
     /// Returns a set that is exact up to `limit` pairs, at least 1,024.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            entries: vec![[0; 3]; FIRST_LEN],
+            entries: vec![0; FIRST_LEN],
+            ids: Vec::new(),
             len: 0,
             limit: limit.max(FIRST_LEN),
             level: 0,
@@ -47,7 +52,9 @@ impl DistinctSet {
         }
     }
 
-    /// Records an event of a class. Visitor 0 is none, and ids are below 2^28.
+    /// Records an event of a class. Visitor 0 is none.
+    ///
+    /// What it calls is inlined even where code is compiled for size: it runs for each event of a report.
     pub(super) fn insert(&mut self, visitor: u64, id: u32, class: u8) {
         let bits = match class {
             class::VIEW => SEEN,
@@ -56,28 +63,29 @@ impl DistinctSet {
             class::CONFIRM => CONFIRMED,
             _ => return,
         };
-        if visitor != 0 && visitor & sample_mask(self.level) == 0 {
-            self.insert_bits(visitor, id, bits);
+        let pair = mix(visitor, id) & !BIT_MASK;
+        if visitor != 0 && pair & sample_mask(self.level) == 0 {
+            self.insert_pair(pair, id, bits);
         }
     }
 
-    fn insert_bits(&mut self, visitor: u64, id: u32, bits: u32) {
-        let (low, high, tag) = (lower(visitor), lower(visitor >> 32), id << BITS);
-        let mut place = self.place(visitor, id);
+    #[inline(always)]
+    fn insert_pair(&mut self, pair: u64, id: u32, bits: u64) {
+        let mut place = self.place(pair);
         let new = loop {
             let Some(entry) = self.entries.get_mut(place) else {
                 place = 0;
                 continue;
             };
-            let [known_low, known_high, known_tag] = *entry;
-            if known_tag & BIT_MASK == 0 {
-                *entry = [low, high, tag | bits];
+            if *entry & BIT_MASK == 0 {
+                *entry = pair | bits;
+                self.keep_id(place, id);
                 self.len += 1;
                 break bits;
             }
-            if known_low == low && known_high == high && known_tag & !BIT_MASK == tag {
-                let new = bits & !known_tag;
-                *entry = [low, high, known_tag | bits];
+            if *entry & !BIT_MASK == pair {
+                let new = bits & !*entry;
+                *entry |= bits;
                 break new;
             }
             place += 1;
@@ -105,63 +113,74 @@ impl DistinctSet {
         self.counts.clear();
         // A large table is not emptied again for each small day.
         if self.len * 16 < self.entries.len() && self.entries.len() > FIRST_LEN {
-            self.entries = Vec::new();
-            self.entries.resize(FIRST_LEN.max(self.len * 2), [0; 3]);
+            self.entries = vec![0; FIRST_LEN.max(self.len * 2)];
         } else {
-            self.entries.fill([0; 3]);
+            self.entries.fill(0);
         }
+        self.ids = Vec::new();
         (self.len, self.level) = (0, 0);
         counts
     }
 
-    fn count(&mut self, id: u32, bits: u32) {
+    #[inline(always)]
+    fn keep_id(&mut self, place: usize, id: u32) {
+        if self.ids.is_empty() && id != 0 {
+            self.ids.resize(self.entries.len(), 0);
+        }
+        if let Some(kept) = self.ids.get_mut(place) {
+            *kept = id;
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, id: u32, bits: u64) {
         let id = id as usize;
         if self.counts.len() <= id {
             self.counts.resize(id + 1, [0; BITS as usize]);
         }
         if let Some([seen, clicked, scanned, confirmed]) = self.counts.get_mut(id) {
-            *seen += bits & 1;
-            *clicked += (bits >> 1) & 1;
-            *scanned += (bits >> 2) & 1;
-            *confirmed += (bits >> 3) & 1;
+            *seen += u32::from(bits & SEEN != 0);
+            *clicked += u32::from(bits & CLICKED != 0);
+            *scanned += u32::from(bits & SCANNED != 0);
+            *confirmed += u32::from(bits & CONFIRMED != 0);
         }
     }
 
     /// Enlarges the table, or halves the sample if the limit is reached.
     #[cold]
     fn make_room(&mut self) {
-        let mut kept = std::mem::take(&mut self.entries);
-        let factor = if kept.len() < SMALL_LEN { 4 } else { 2 };
-        let len = (kept.len() * factor).min(self.max_len()).max(kept.len());
-        // In place, and not into the new table at once, so that there are never two large ones.
-        kept.retain(|[_, _, tag]| tag & BIT_MASK != 0);
-        kept.shrink_to_fit();
-        self.entries = vec![[0; 3]; len];
-        if self.len > self.limit {
+        let is_full = self.len > self.limit;
+        let (old, ids) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.ids));
+        let factor = if old.len() < SMALL_LEN { 4 } else { 2 };
+        self.entries = vec![0; (old.len() * factor).min(self.max_len()).max(old.len())];
+        if is_full {
             self.level += 1;
             self.counts.clear();
-            self.len = 0;
-            for [low, high, tag] in kept {
-                let visitor = visitor(low, high);
-                if visitor & sample_mask(self.level) == 0 {
-                    self.insert_bits(visitor, tag >> BITS, tag & BIT_MASK);
+        }
+        self.len = 0;
+        let mask = sample_mask(self.level);
+        for (at, entry) in old.into_iter().enumerate() {
+            if entry & BIT_MASK != 0 && entry & mask == 0 {
+                let id = ids.get(at).copied().unwrap_or(0);
+                self.put_back(entry, id);
+                if is_full {
+                    self.count(id, entry);
                 }
             }
-        } else {
-            kept.into_iter().for_each(|entry| self.put_back(entry));
         }
     }
 
-    /// Puts an entry that is counted into an enlarged table.
-    fn put_back(&mut self, entry: [u32; 3]) {
-        let [low, high, tag] = entry;
-        let mut place = self.place(visitor(low, high), tag >> BITS);
+    /// Puts an entry into a new table, which does not have it.
+    fn put_back(&mut self, entry: u64, id: u32) {
+        let mut place = self.place(entry);
         loop {
             match self.entries.get_mut(place) {
                 None => place = 0,
-                Some([_, _, known]) if *known & BIT_MASK != 0 => place += 1,
+                Some(known) if *known & BIT_MASK != 0 => place += 1,
                 Some(free) => {
                     *free = entry;
+                    self.keep_id(place, id);
+                    self.len += 1;
                     return;
                 }
             }
@@ -173,28 +192,26 @@ impl DistinctSet {
         self.limit / 2 * 3
     }
 
-    /// Returns the place at which the search for a pair begins: the upper half of a product, scaled
-    /// to the length.
-    fn place(&self, visitor: u64, id: u32) -> usize {
-        let mixed =
-            (visitor ^ u64::from(id).wrapping_mul(0xd6e8_feb8_6659_fd93)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = ((mixed >> 32) * (self.entries.len() as u64)) >> 32;
+    /// Returns the place at which the search for a pair begins: its upper half, scaled to the length.
+    #[inline(always)]
+    fn place(&self, pair: u64) -> usize {
+        let place = ((pair >> 32) * (self.entries.len() as u64)) >> 32;
         usize::try_from(place).unwrap_or(0)
     }
 }
 
-const BIT_MASK: u32 = (1 << BITS) - 1;
+/// Returns a number for a pair. All bits of it are as random as the visitor.
+#[inline(always)]
+fn mix(visitor: u64, id: u32) -> u64 {
+    (visitor ^ u64::from(id).wrapping_mul(0xd6e8_feb8_6659_fd93)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
 
+/// Returns the bits that are 0 in the pairs of a sample: the upper ones of the lower half, which are
+/// mixed better than those below, and do not decide the place.
+#[inline(always)]
 fn sample_mask(level: u32) -> u64 {
-    (1 << level.min(63)) - 1
-}
-
-fn visitor(low: u32, high: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-fn lower(number: u64) -> u32 {
-    u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0)
+    let level = level.min(28);
+    ((1 << level) - 1) << (32 - level)
 }
 
 #[cfg(test)]

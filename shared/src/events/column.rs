@@ -201,10 +201,23 @@ impl Codes<'_> {
     fn max(&self) -> Option<u16> {
         match self {
             Self::One => Some(0),
-            Self::Narrow(codes) => codes.iter().max().copied().map(u16::from),
-            Self::Wide(codes) => codes.iter().copied().map(u16::from_le_bytes).max(),
+            Self::Narrow(codes) => largest(codes.iter().map(|code| u16::from(*code))),
+            Self::Wide(codes) => largest(codes.iter().map(|code| u16::from_le_bytes(*code))),
         }
     }
+}
+
+/// Returns the largest code. A loop, because the iterator's own function is slow where code is compiled
+/// for size.
+#[inline(always)]
+fn largest(codes: impl Iterator<Item = u16>) -> Option<u16> {
+    let mut largest = None;
+    for code in codes {
+        if largest.is_none_or(|largest| code > largest) {
+            largest = Some(code);
+        }
+    }
+    largest
 }
 
 /// Writes a time column: the seconds since the day's start of each row.
