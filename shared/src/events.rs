@@ -19,7 +19,9 @@ mod segment;
 pub use batch::{Batch, Delivery, PageRows, Part, RowsError, deliveries, retry_delay};
 pub use buffer::{Buffer, Flush, WAIT_MS};
 pub use bytes::SegmentError;
-pub use column::{Codes, DictionaryColumn, KindColumn, TimeColumn, VisitorColumn, row_kind};
+pub use column::{
+    Codes, DictionaryColumn, KindColumn, TimeColumn, VisitorBytes, VisitorColumn, row_kind, visitor_of,
+};
 pub use event::{Dimension, Event, EventKind, Values};
 pub use flood::Flood;
 pub use observe::{Occurrence, Request, is_own_visit, observe};

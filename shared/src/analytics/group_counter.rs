@@ -6,7 +6,7 @@ use super::{
     rows::{Histogram, Rows},
     values::{GroupReport, ValueTable},
 };
-use crate::events::{DictionaryColumn, Dimension};
+use crate::events::{DictionaryColumn, Dimension, VisitorBytes, visitor_of};
 
 /// Counts the events of each value of a group.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl GroupCounter {
     }
 
     /// Counts the rows of a segment, whose visitors are empty if they are not needed.
-    pub(super) fn count(&mut self, column: &DictionaryColumn<'_>, rows: &Rows, visitors: &[[u8; 8]]) {
+    pub(super) fn count(&mut self, column: &DictionaryColumn<'_>, rows: &Rows, visitors: &[VisitorBytes]) {
         let counts = rows.count_by(column);
         let mut ids = Vec::with_capacity(counts.len());
         for (value, counts) in column.values.iter().zip(&counts) {
@@ -45,7 +45,7 @@ impl GroupCounter {
         let Some(set) = &mut self.visitors else { return };
         for (row, (visitor, class)) in visitors.iter().zip(&rows.classes).enumerate() {
             if let Some(Some(id)) = ids.get(usize::from(column.codes.get(row))) {
-                set.insert(u64::from_le_bytes(*visitor), *id, *class);
+                set.insert(visitor_of(*visitor), *id, *class);
             }
         }
     }

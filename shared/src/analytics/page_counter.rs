@@ -8,7 +8,7 @@ use super::{
     rows::{DayClock, Dictionaries, Rows, SegmentColumns},
     tally::Tally,
 };
-use crate::events::{Dimension, SegmentError, VisitorColumn};
+use crate::events::{Dimension, SegmentError, VisitorBytes, VisitorColumn, visitor_of};
 
 /// Counts the events of one page, segment by segment.
 #[derive(Clone, Debug)]
@@ -140,8 +140,8 @@ impl PageCounter {
         }
     }
 
-    fn count_visitors(&mut self, visitors: &[[u8; 8]], clock: &DayClock) {
-        let rows = || visitors.iter().copied().map(u64::from_le_bytes).zip(&self.rows.classes);
+    fn count_visitors(&mut self, visitors: &[VisitorBytes], clock: &DayClock) {
+        let rows = || visitors.iter().copied().map(visitor_of).zip(&self.rows.classes);
         if let Some(set) = &mut self.visitors {
             for (visitor, class) in rows() {
                 set.insert(visitor, 0, *class);

@@ -156,7 +156,7 @@ impl Rows {
             let accepted: Vec<_> = column.values.iter().map(|value| filter.accepts(value)).collect();
             if accepted.contains(&false) {
                 self.map(
-                    column.codes,
+                    &column.codes,
                     &accepted,
                     |class, accepted| {
                         if accepted { class } else { class::SKIPPED }
@@ -167,7 +167,7 @@ impl Rows {
         let ignored = dictionaries.get(Dimension::Ignored).ok_or(SegmentError::CutOff)?;
         let bots: Vec<_> = ignored.values.iter().map(|value| value.starts_with(BOT)).collect();
         if bots.contains(&true) {
-            self.map(ignored.codes, &bots, |class, is_bot| {
+            self.map(&ignored.codes, &bots, |class, is_bot| {
                 if is_bot && class == class::IGNORED { class::BOT } else { class }
             });
         }
@@ -193,15 +193,15 @@ impl Rows {
     /// Returns the number of rows of each class, for each code of a column.
     pub(super) fn count_by(&self, column: &DictionaryColumn<'_>) -> Vec<Histogram> {
         let mut counts = vec![Histogram::default(); column.values.len()];
-        match column.codes {
+        match &column.codes {
             Codes::One => counts.first_mut().into_iter().for_each(|of| *of = self.histogram),
             Codes::Narrow(codes) => {
-                for (class, code) in self.classes.iter().zip(codes) {
+                for (class, code) in self.classes.iter().zip(&**codes) {
                     count(&mut counts, *class, u16::from(*code));
                 }
             }
             Codes::Wide(codes) => {
-                for (class, code) in self.classes.iter().zip(codes) {
+                for (class, code) in self.classes.iter().zip(*codes) {
                     count(&mut counts, *class, u16::from_le_bytes(*code));
                 }
             }
@@ -214,7 +214,7 @@ impl Rows {
         self.classes.clear();
         match KindColumn::decode(segment.kind, segment.rows)? {
             KindColumn::All(kind) => self.classes.resize(segment.rows, class(kind)),
-            KindColumn::Each(kinds) => self.classes.extend(kinds.iter().map(|kind| class(*kind))),
+            KindColumn::Each(kinds) => self.classes.extend(kinds.into_iter().map(class)),
         }
         if self.classes.contains(&class::INVALID) { Err(SegmentError::InvalidValue) } else { Ok(()) }
     }
@@ -234,7 +234,7 @@ impl Rows {
     }
 
     /// Changes the class of each row, given what holds for its code.
-    fn map(&mut self, codes: Codes<'_>, holds: &[bool], change: impl Fn(u8, bool) -> u8) {
+    fn map(&mut self, codes: &Codes<'_>, holds: &[bool], change: impl Fn(u8, bool) -> u8) {
         let holds = |code: u16| holds.get(usize::from(code)).copied().unwrap_or(false);
         match codes {
             Codes::One => {
@@ -242,12 +242,12 @@ impl Rows {
                 self.classes.iter_mut().for_each(|class| *class = change(*class, holds));
             }
             Codes::Narrow(codes) => {
-                for (class, code) in self.classes.iter_mut().zip(codes) {
+                for (class, code) in self.classes.iter_mut().zip(&**codes) {
                     *class = change(*class, holds(u16::from(*code)));
                 }
             }
             Codes::Wide(codes) => {
-                for (class, code) in self.classes.iter_mut().zip(codes) {
+                for (class, code) in self.classes.iter_mut().zip(*codes) {
                     *class = change(*class, holds(u16::from_le_bytes(*code)));
                 }
             }

@@ -7,16 +7,19 @@
 //! |---|---|---|
 //! | time | 1 | for each row, the seconds since the row before (the first: since the day's start), zigzag and LEB128 |
 //! | kind | 1 | one byte for all rows |
-//! | | 2 | one byte for each row |
+//! | | 2 | 4 bits for each row |
 //! | visitor | 0 | none: no row has a visitor |
-//! | | 1 | 8 bytes for each row, little-endian; 0 is none |
+//! | | 1 | 6 bytes for each row, little-endian; 0 is none |
 //! | dimension | 0 | none: every value is empty |
 //! | | 1 | the values, then the codes |
 //!
 //! A kind is [`EventKind::code`], plus [`IGNORED`] for an event that is not counted. The values of a
 //! dimension are their number (LEB128) and, for each, its length in bytes (LEB128) and its UTF-8. The
-//! codes say which value a row has: none for a single value, one byte for each row for at most 256,
-//! and two, little-endian, for more.
+//! codes say which value a row has: none for a single value, 1, 2, 4 or 8 bits for each row for at most
+//! 2, 4, 16 or 256 values, and two bytes, little-endian, for more. Where several rows share a byte, the
+//! first has its lowest bits, and those that are left are not read.
+
+use std::borrow::Cow;
 
 use super::{
     bytes::{Reader, SegmentError, write_number},
@@ -24,7 +27,11 @@ use super::{
 };
 
 /// The bit of a row's kind that says that the event is not counted.
-pub(super) const IGNORED: u8 = 0x80;
+pub(super) const IGNORED: u8 = 0x08;
+/// Bits of a kind.
+const KIND_BITS: u32 = 4;
+/// The greatest number of a visitor.
+pub(super) const MAX_VISITOR: u64 = (1 << 48) - 1;
 pub(super) const SECONDS_OF_DAY: u64 = 86_400;
 
 /// A time column.
@@ -36,12 +43,12 @@ pub struct TimeColumn<'a> {
 }
 
 /// A kind column.
-#[derive(Clone, Copy, Debug)]
-pub enum KindColumn<'a> {
+#[derive(Clone, Debug)]
+pub enum KindColumn {
     /// All rows have this kind.
     All(u8),
     /// The kind of each row.
-    Each(&'a [u8]),
+    Each(Vec<u8>),
 }
 
 /// A visitor column.
@@ -50,8 +57,11 @@ pub enum VisitorColumn<'a> {
     /// No row has a visitor.
     None,
     /// The visitor of each row; 0 is none.
-    Each(&'a [[u8; 8]]),
+    Each(&'a [VisitorBytes]),
 }
+
+/// A visitor as it is stored: see [`visitor_of`].
+pub type VisitorBytes = [u8; 6];
 
 /// A column of a dimension.
 #[derive(Clone, Debug)]
@@ -63,12 +73,12 @@ pub struct DictionaryColumn<'a> {
 }
 
 /// The codes of the rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Codes<'a> {
     /// All rows have the code 0.
     One,
     /// One byte for each row.
-    Narrow(&'a [u8]),
+    Narrow(Cow<'a, [u8]>),
     /// Two bytes for each row, little-endian.
     Wide(&'a [[u8; 2]]),
 }
@@ -118,16 +128,23 @@ impl Iterator for TimeColumn<'_> {
     }
 }
 
-impl<'a> KindColumn<'a> {
+/// Returns the number of a visitor; 0 is none.
+#[must_use]
+#[inline(always)]
+pub fn visitor_of([a, b, c, d, e, f]: VisitorBytes) -> u64 {
+    u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+}
+
+impl KindColumn {
     /// Reads a column of `rows` rows.
     ///
     /// # Errors
     /// If it is not one. Codes are not checked: see [`row_kind`].
-    pub fn decode(bytes: &'a [u8], rows: usize) -> Result<Self, SegmentError> {
+    pub fn decode(bytes: &[u8], rows: usize) -> Result<Self, SegmentError> {
         match bytes {
             [] => Err(SegmentError::CutOff),
             [1, kind] => Ok(Self::All(*kind)),
-            [2, kinds @ ..] => Reader(kinds).exactly(rows).map(Self::Each),
+            [2, kinds @ ..] => unpack(Reader(kinds), KIND_BITS, rows).map(Self::Each),
             [form, ..] => Err(SegmentError::UnknownForm((*form).into())),
         }
     }
@@ -143,7 +160,7 @@ impl<'a> VisitorColumn<'a> {
             [] => Err(SegmentError::CutOff),
             [0] => Ok(Self::None),
             [1, visitors @ ..] => {
-                let visitors = Reader(visitors).exactly(rows.saturating_mul(8))?;
+                let visitors = Reader(visitors).exactly(rows.saturating_mul(size_of::<VisitorBytes>()))?;
                 Ok(Self::Each(visitors.as_chunks().0))
             }
             [form, ..] => Err(SegmentError::UnknownForm((*form).into())),
@@ -171,12 +188,13 @@ impl<'a> DictionaryColumn<'a> {
         for _ in 0..count {
             values.push(str::from_utf8(reader.text()?).map_err(|_| SegmentError::InvalidValue)?);
         }
-        let codes = match values.len() {
-            0 | 1 => {
+        let codes = match code_bits(values.len()) {
+            0 => {
                 reader.end()?;
                 Codes::One
             }
-            2..=256 => Codes::Narrow(reader.exactly(rows)?),
+            bits @ 1..8 => Codes::Narrow(unpack(reader, bits, rows)?.into()),
+            8 => Codes::Narrow(reader.exactly(rows)?.into()),
             _ => Codes::Wide(reader.exactly(rows.saturating_mul(2))?.as_chunks().0),
         };
         let column = Self { values, codes };
@@ -236,7 +254,11 @@ pub(super) fn encode_times(seconds: &[u32]) -> Vec<u8> {
 pub(super) fn encode_kinds(kinds: &[u8]) -> Vec<u8> {
     match kinds.split_first() {
         Some((first, rest)) if rest.iter().all(|kind| kind == first) => vec![1, *first],
-        _ => [2].iter().chain(kinds).copied().collect(),
+        _ => {
+            let mut bytes = vec![2];
+            pack(&mut bytes, kinds.iter().copied(), KIND_BITS);
+            bytes
+        }
     }
 }
 
@@ -245,7 +267,11 @@ pub(super) fn encode_visitors(visitors: &[u64]) -> Vec<u8> {
     match visitors.iter().all(|&visitor| visitor == 0) {
         true => vec![0],
         false => {
-            std::iter::once(1).chain(visitors.iter().flat_map(|visitor| visitor.to_le_bytes())).collect()
+            let bytes = visitors.iter().flat_map(|visitor| {
+                let [a, b, c, d, e, f, ..] = visitor.to_le_bytes();
+                [a, b, c, d, e, f]
+            });
+            std::iter::once(1).chain(bytes).collect()
         }
     }
 }
@@ -261,10 +287,55 @@ pub(super) fn encode_dictionary(values: &[String], codes: &[u16]) -> Vec<u8> {
         write_number(&mut bytes, value.len() as u64);
         bytes.extend(value.as_bytes());
     }
-    match values.len() {
-        0 | 1 => {}
-        2..=256 => bytes.extend(codes.iter().map(|&code| u8::try_from(code).unwrap_or(0))),
+    let narrow = codes.iter().map(|&code| u8::try_from(code).unwrap_or(0));
+    match code_bits(values.len()) {
+        0 => {}
+        bits @ 1..=8 => pack(&mut bytes, narrow, bits),
         _ => bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes())),
     }
     bytes
+}
+
+/// Returns the bits of a code of so many values.
+const fn code_bits(values: usize) -> u32 {
+    match values {
+        0 | 1 => 0,
+        2 => 1,
+        3..=4 => 2,
+        5..=16 => 4,
+        17..=256 => 8,
+        _ => 16,
+    }
+}
+
+/// Writes numbers of so many bits each: 1, 2, 4 or 8.
+fn pack(bytes: &mut Vec<u8>, numbers: impl Iterator<Item = u8>, bits: u32) {
+    let mut used = u8::BITS;
+    for number in numbers {
+        if used == u8::BITS {
+            bytes.push(0);
+            used = 0;
+        }
+        if let Some(last) = bytes.last_mut() {
+            *last |= number << used;
+        }
+        used += bits;
+    }
+}
+
+/// Reads `rows` numbers of so many bits each: 1, 2 or 4.
+fn unpack(reader: Reader<'_>, bits: u32, rows: usize) -> Result<Vec<u8>, SegmentError> {
+    let of_byte = (u8::BITS / bits) as usize;
+    let packed = reader.exactly(rows.div_ceil(of_byte))?;
+    let mask = (1u8 << bits) - 1;
+    let mut numbers = vec![0; packed.len().saturating_mul(of_byte)];
+    for (numbers, byte) in numbers.chunks_exact_mut(of_byte).zip(packed) {
+        let mut rest = *byte;
+        for number in numbers {
+            *number = rest & mask;
+            rest >>= bits;
+        }
+    }
+    numbers.truncate(rows);
+    Ok(numbers)
 }

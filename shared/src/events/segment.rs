@@ -6,8 +6,8 @@
 use super::{
     bytes::{Reader, SegmentError, write_number},
     column::{
-        DictionaryColumn, IGNORED, KindColumn, SECONDS_OF_DAY, TimeColumn, VisitorColumn, encode_dictionary,
-        encode_kinds, encode_times, encode_visitors, row_kind,
+        DictionaryColumn, IGNORED, KindColumn, MAX_VISITOR, SECONDS_OF_DAY, TimeColumn, VisitorColumn,
+        encode_dictionary, encode_kinds, encode_times, encode_visitors, row_kind, visitor_of,
     },
     event::{Dimension, Event, EventKind, Values},
 };
@@ -75,7 +75,7 @@ impl Segment {
         let second = (event.at.since(self.day.start()) / 1000).min(SECONDS_OF_DAY - 1);
         self.seconds.push(u32::try_from(second).unwrap_or(0));
         self.kinds.push(event.kind.code() | if event.is_counted() { 0 } else { IGNORED });
-        self.visitors.push(event.visitor);
+        self.visitors.push(event.visitor & MAX_VISITOR);
         for (dictionary, value) in self.dimensions.iter_mut().zip(&event.values) {
             dictionary.push(value);
         }
@@ -139,11 +139,11 @@ impl Segment {
         let seconds = TimeColumn::decode(&columns.time, rows)?.collect::<Result<_, _>>()?;
         let kinds = match KindColumn::decode(&columns.kind, rows)? {
             KindColumn::All(kind) => vec![kind; rows],
-            KindColumn::Each(kinds) => kinds.to_vec(),
+            KindColumn::Each(kinds) => kinds,
         };
         let visitors = match VisitorColumn::decode(&columns.visitor, rows)? {
             VisitorColumn::None => vec![0; rows],
-            VisitorColumn::Each(visitors) => visitors.iter().copied().map(u64::from_le_bytes).collect(),
+            VisitorColumn::Each(visitors) => visitors.iter().copied().map(visitor_of).collect(),
         };
         let mut dimensions: [Dictionary; Dimension::COUNT] = Default::default();
         for (dictionary, column) in dimensions.iter_mut().zip(&columns.dimensions) {
@@ -239,7 +239,7 @@ mod tests {
     const DAY: UtcDay = UtcDay(20_779);
 
     prop_compose! {
-        fn event()(second in 0..86_400u64, kind in 0..4u8, visitor in prop_oneof![Just(0), any::<u64>()],
+        fn event()(second in 0..86_400u64, kind in 0..4u8, visitor in prop_oneof![Just(0), 0..=MAX_VISITOR],
                    values in vec(prop_oneof![Just(String::new()), "[a-c]{1,2}", "\\PC{0,20}"], Dimension::COUNT)) -> Event {
             let at = DAY.start().plus(second * 1000);
             let event = Event { visitor, ..Event::new(at, EventKind::from_code(kind).unwrap()) };

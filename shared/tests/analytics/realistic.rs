@@ -39,7 +39,8 @@ pub(crate) fn segment(day: UtcDay, rows: usize) -> Segment {
     let visitors = (rows as u64 / 3).max(1);
     for nth in 0..rows as u64 {
         let at = day.start().plus(nth * 86_400_000 / rows as u64 + draw.below(2_000));
-        let visitor = draw.below(visitors).wrapping_add(day.0 << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let visitor =
+            draw.below(visitors).wrapping_add(day.0 << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
         segment.push(&event(&mut draw, at, visitor));
     }
     segment

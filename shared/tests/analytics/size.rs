@@ -12,12 +12,12 @@ fn bytes_per_event(rows: usize) -> f64 {
     bytes as f64 / rows as f64
 }
 
-/// Eight of them are the visitor, and one is each dimension that has several values.
+/// Six of them are the visitor, and a half or one is each dimension that has several values.
 #[test]
-fn stored_event_takes_at_most_30_bytes() {
+fn stored_event_takes_at_most_20_bytes() {
     let bytes = bytes_per_event(MAX_ROWS);
-    assert!(bytes <= 30.0, "{bytes}");
-    assert!(bytes >= 20.0, "{bytes}: the events are too much alike to say anything");
+    assert!(bytes <= 20.0, "{bytes}");
+    assert!(bytes >= 14.0, "{bytes}: the events are too much alike to say anything");
 }
 
 /// Its dictionaries are shared by fewer events.

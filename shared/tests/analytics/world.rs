@@ -69,7 +69,7 @@ fn event(now: UnixMillis, days: u64) -> impl Strategy<Value = Happened> {
         move |(page, kind, ago, visitor, values)| {
             let at = UnixMillis(now.minus(ago).0 / SECOND * SECOND);
             let event =
-                Event { visitor: visitor.wrapping_mul(0x9e37_79b9_7f4a_7c15), ..Event::new(at, kind) };
+                Event { visitor: visitor.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16, ..Event::new(at, kind) };
             let event = Dimension::ALL
                 .into_iter()
                 .zip(values)
