@@ -29,8 +29,9 @@ bench: ## micro-benchmarks of keys and quotas
 bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
 	@scripts/bench-proxy.sh
 
-bench-edge: build ## what a call costs the worker in workerd (BENCH="other=<checkout>" compares builds)
+bench-edge: build ## what a call and a report cost the worker in workerd (BENCH="other=<checkout>" compares builds)
 	node tests/bench/edge.mjs $(BENCH)
+	node tests/bench/analytics.mjs
 
 bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
 	@scripts/bench-cold-start.sh
