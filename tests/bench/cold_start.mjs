@@ -13,7 +13,8 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
 
-const WORKERD = createRequire(import.meta.url).resolve("workerd/bin/workerd");
+/** The program itself: `workerd/bin/workerd` may be a script that starts it. */
+const WORKERD = createRequire(import.meta.url)("workerd").default;
 const PATH = "/healthz";
 /** Starts that are not counted: they fill the caches of the file system. */
 const WARM_UP = 2;
@@ -35,7 +36,7 @@ const quoted = (text) => JSON.stringify(text);
 /** Writes the configuration of a workerd that runs this build alone. Its bindings are those of wrangler.toml. */
 function configure({ name, folder }) {
   const { workerOptions, main } = workerOptionsOf(path.join(folder, "wrangler.toml"));
-  const { kvNamespaces, durableObjects, bindings, compatibilityDate, compatibilityFlags } = workerOptions;
+  const { kvNamespaces, durableObjects, queueProducers = {}, bindings, compatibilityDate, compatibilityFlags } = workerOptions;
   for (const file of ["index.js", "index_bg.wasm"]) copyFileSync(path.join(path.dirname(main), file), path.join(temporary, `${name}-${file}`));
   const secrets = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
   const texts = { ...bindings, ...Object.fromEntries(secrets.map((secret) => [secret, `${secret}-of-a-measurement-0123456789`])) };
@@ -57,6 +58,7 @@ const edge :Workerd.Worker = (
     ${[
       ...Object.keys(kvNamespaces).map((binding) => `(name = ${quoted(binding)}, kvNamespace = "empty")`),
       ...Object.entries(durableObjects).map(([binding, { className }]) => `(name = ${quoted(binding)}, durableObjectNamespace = ${quoted(className)})`),
+      ...Object.keys(queueProducers).map((binding) => `(name = ${quoted(binding)}, queue = "empty")`),
       ...Object.entries(texts).map(([binding, text]) => `(name = ${quoted(binding)}, text = ${quoted(String(text))})`),
     ].join(",\n    ")}
   ],
