@@ -10,17 +10,9 @@ import http from "node:http";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { SECRETS, cpuMicros } from "./worker.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
-const ADMIN_SECRET = "admin-secret-of-a-measurement-0123456789";
-const SECRETS = {
-  ADMIN_SECRET,
-  KEY_SIGNING_SECRET: "key-signing-secret-of-a-measurement-0123456789",
-  GRANT_SECRET: "grant-secret-of-a-measurement-0123456789",
-  WEBHOOK_ENCRYPTION_SECRET: "webhook-secret-of-a-measurement-0123456789",
-};
-/** The kernel's unit of CPU time in /proc, in microseconds (USER_HZ is 100). */
-const TICK_MICROS = 10_000;
 /** Bytes of a grant before its MAC (shared/src/grant.rs). */
 const SIGNED_PART_OF_GRANT = 56;
 /** Visitors of the page. One sends at most 60 events a minute that count. */
@@ -122,7 +114,7 @@ function childOf(pid) {
 
 /** The calls that are measured, by name. */
 async function prepare(client) {
-  const holder = { email: "bench@example.com", name: "Bench", admin_secret: ADMIN_SECRET };
+  const holder = { email: "bench@example.com", name: "Bench", admin_secret: SECRETS.ADMIN_SECRET };
   const issued = await client.json("POST", "/v1/keys/issue", {}, { ...holder, tier: "enterprise", limits: { minute: 1e9 }, biolink_plan: "business" });
   const free = await client.json("POST", "/v1/keys/issue", {}, { ...holder, tier: "free", limits: { day: 1 } });
   const headers = { "x-api-key": issued.key };
@@ -146,11 +138,6 @@ async function repeat(client, work, times) {
     const { status } = await client.send(work);
     if (status !== work.expected) throw new Error(`${work.path}: ${status} instead of ${work.expected}`);
   }
-}
-
-function cpuMicros(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MICROS;
 }
 
 /** Measures one kind of call once, and keeps what it took. */
