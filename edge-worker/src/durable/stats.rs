@@ -50,7 +50,7 @@ pub struct Stats {
     state: RefCell<Option<State>>,
 }
 
-/// What the object knows of its store.
+/// The object's knowledge of its store.
 struct State {
     settings: Settings,
     received: Received,

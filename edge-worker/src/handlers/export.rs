@@ -18,7 +18,7 @@ use crate::{
     respond::ClientResponse, stats_client,
 };
 
-/// Where the lines come from.
+/// The source of the lines.
 struct Source {
     accounts: ObjectNamespace,
     stats: ObjectNamespace,

@@ -2,7 +2,7 @@
 
 use super::rows::class;
 
-/// What a visitor did, as bits: the places of a [`Distinct`].
+/// Bits of the actions of a visitor: the places of a [`Distinct`].
 const SEEN: u64 = 0b0001;
 const CLICKED: u64 = 0b0010;
 const SCANNED: u64 = 0b0100;
@@ -54,7 +54,7 @@ impl DistinctSet {
 
     /// Records an event of a class. Visitor 0 is none.
     ///
-    /// What it calls is inlined even where code is compiled for size: it runs for each event of a report.
+    /// The functions that it calls are inlined even where code is compiled for size: it runs for each event of a report.
     pub(super) fn insert(&mut self, visitor: u64, id: u32, class: u8) {
         let bits = match class {
             class::VIEW => SEEN,

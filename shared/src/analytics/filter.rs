@@ -14,7 +14,7 @@ pub struct Filter {
     pub(super) excludes: bool,
 }
 
-/// What stands in a query for events without a value.
+/// The value in a query that stands for events without one.
 const NONE: &str = "(none)";
 /// The most values of a filter.
 const MAX_VALUES: usize = 100;

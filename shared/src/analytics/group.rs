@@ -1,4 +1,4 @@
-//! What a report is grouped and filtered by.
+//! The properties that a report is grouped and filtered by.
 
 use serde::{Deserialize, Serialize};
 
@@ -156,5 +156,5 @@ impl GroupBy {
     }
 }
 
-/// What a value of [`Dimension::Ignored`] begins with if the event is one of a program.
+/// The beginning of a value of [`Dimension::Ignored`] of an event by a program.
 pub(super) const BOT: &str = "bot:";

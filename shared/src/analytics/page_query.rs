@@ -1,4 +1,4 @@
-//! What the store of one page is asked for.
+//! The question to the store of one page.
 
 use serde::{Deserialize, Serialize};
 

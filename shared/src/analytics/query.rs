@@ -1,4 +1,4 @@
-//! What a report is about, once the time zone is known.
+//! The subject of a report, once the time zone is known.
 
 use super::{
     granularity::{Granularity, MAX_BUCKETS},

@@ -12,18 +12,18 @@ pub(super) use object::Object;
 use super::{query::AnalyticsQuery, report::Report, request::Format};
 use crate::{page::PageId, response::Response, time::UnixMillis};
 
-/// What a report says beside its counts.
+/// The content of a report beside its counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportContext {
-    /// What links, products and pages are called.
+    /// The names of links, products and pages.
     pub labels: Labels,
-    /// How complete the counts are.
+    /// The completeness of the counts.
     pub delivery: Delivery,
     /// The counts of all times, if they are known.
     pub lifetime: Option<Lifetime>,
 }
 
-/// What links, products and pages are called. What has no label is shown as deleted.
+/// The names of links, products and pages. One without a label is shown as deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labels {
     /// Links and products.
@@ -32,20 +32,20 @@ pub struct Labels {
     pub pages: Vec<PageLabel>,
 }
 
-/// What a link or a product is called.
+/// The name of a link or a product.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkLabel {
     /// Its id.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Where it leads.
+    /// The address that it leads to.
     pub url: Option<String>,
     /// Whether no page has it now.
     pub deleted: bool,
 }
 
-/// What a page is called.
+/// The name of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageLabel {
     /// Its id.
@@ -56,7 +56,7 @@ pub struct PageLabel {
     pub slug: String,
 }
 
-/// How complete the counts of a report are.
+/// The completeness of the counts of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The moment up to which every event is counted that was not lost; `None` if it is unknown.

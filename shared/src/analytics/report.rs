@@ -1,4 +1,4 @@
-//! What was counted: of one page, and of all pages of a query.
+//! The counts of a report: of one page, and of all pages of a query.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::page::PageId;
 
-/// What was counted of one page.
+/// The counts of one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageReport {
     pub(super) totals: Tally,
@@ -29,7 +29,7 @@ pub(super) struct IgnoredCount {
     pub(super) events: u64,
 }
 
-/// What was counted of all pages of a query.
+/// The counts of all pages of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// All pages together. The visitors of pages are different, so they add up.
