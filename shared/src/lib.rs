@@ -52,3 +52,4 @@ pub mod tool;
 pub mod trace;
 pub mod transport;
 pub mod visitor;
+pub mod webhooks;

@@ -11,6 +11,9 @@ use thiserror::Error;
 #[derive(Clone)]
 pub struct MacKey(Hmac<Sha256>);
 
+/// The block of SHA-256, in bytes.
+const BLOCK: usize = 64;
+
 /// The shortest secret that is accepted, in bytes (128 bits as hexadecimal digits).
 pub const MIN_SECRET_LEN: usize = 32;
 
@@ -41,10 +44,17 @@ impl MacKey {
         }
     }
 
-    /// Prepares a MAC from a key of random bytes.
+    /// Prepares a MAC from a key of random bytes, of any length (RFC 2104, section 2).
     #[must_use]
-    pub fn from_bytes(key: &[u8; 32]) -> Self {
-        let mut block = [0; 64];
+    pub fn from_bytes(key: &[u8]) -> Self {
+        let digest;
+        let key = if key.len() > BLOCK {
+            digest = sha256(&[key]);
+            &digest
+        } else {
+            key
+        };
+        let mut block = [0; BLOCK];
         for (to, from) in block.iter_mut().zip(key) {
             *to = *from;
         }
@@ -193,6 +203,21 @@ mod tests {
         assert_eq!(MacKey::new("short").err(), Some(SecretError::TooShort));
         assert_eq!(MacKeys::parse("").err(), Some(SecretError::Empty));
         assert_eq!(AdminSecret::new("  ").err(), Some(SecretError::Empty));
+    }
+
+    /// RFC 4231, test cases 2, 6 and a key of a whole block, which `hmac` reads itself.
+    #[test]
+    fn key_of_any_length_gives_the_mac_of_rfc_2104() {
+        let short = MacKey::from_bytes(b"Jefe").sign(&[b"what do ya want ", b"for nothing?"]);
+        assert_eq!((short[0], short[1], short[31]), (0x5b, 0xdc, 0x43));
+        let long = [b"Test Using Larger Than Block-Size Key - Hash Key First".as_slice()];
+        let tag = MacKey::from_bytes(&[0xaa; 131]).sign(&long);
+        assert_eq!((tag[0], tag[1], tag[31]), (0x60, 0xe4, 0x54));
+        for length in [0, 63, 64, 65, 131] {
+            let key = vec![7; length];
+            let read = Hmac::<Sha256>::new_from_slice(&key).map(MacKey).unwrap();
+            assert_eq!(MacKey::from_bytes(&key).sign(&[b"x"]), read.sign(&[b"x"]), "{length}");
+        }
     }
 
     #[test]
