@@ -74,6 +74,8 @@ function miniflareOptions() {
       ...workerOptions.bindings,
       ...secrets(),
       ORIGIN_URLS: options.origin,
+      // Webhooks and feeds of this machine, which a deployed worker never calls.
+      ALLOW_PRIVATE_FETCH: "1",
       ...Object.fromEntries(options.var.map(pair)),
     },
     serviceBindings: { ...workerOptions.serviceBindings, ...originCert() },

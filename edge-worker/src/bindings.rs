@@ -1,6 +1,7 @@
 //! The bindings of the worker. Their names appear only here.
 
 use shared::{
+    fetch_url::FetchPolicy,
     key::KeyEnv,
     origin::{Origins, OriginsError},
     problem::{Code, Problem},
@@ -73,6 +74,10 @@ pub(crate) struct Bindings {
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
     /// name.
     pub(crate) http_allowed: bool,
+    /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
+    /// customers may be called. `1` allows loopback, for development.
+    #[allow(dead_code, reason = "webhooks and product sync read it")]
+    pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
 }
@@ -88,6 +93,9 @@ const REPORTS: &str = "REPORTS";
 const STATS: &str = "STATS";
 const SALT: &str = "SALT";
 const EVENTS: &str = "EVENTS";
+const PUBLIC_URL: &str = "PUBLIC_URL";
+const PAGES_HOST: &str = "PAGES_HOST";
+const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 
 /// Returns the KV namespace alone, for the Durable Objects.
 ///
@@ -133,6 +141,19 @@ pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
 pub(crate) fn max_body(env: &Env) -> u64 {
     let text = env.var(MAX_BODY).ok().map(|value| value.to_string());
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
+}
+
+/// Returns which URLs of customers may be called, for the Durable Objects.
+pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
+    let text = |name| variable(env, name);
+    let own = [text(PUBLIC_URL), text(PAGES_HOST)];
+    let allowed = text(ALLOW_PRIVATE_FETCH).is_some_and(|value| value.trim() == "1");
+    FetchPolicy::new(own.iter().flatten().map(|host| host.trim()), allowed)
+}
+
+/// Returns a variable or secret, or `None` if it is empty or absent.
+fn variable(env: &Env, name: &str) -> Option<String> {
+    env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
 }
 
 /// An error in one binding. It never contains a secret.
@@ -190,15 +211,12 @@ impl Bindings {
             _ => None,
         });
         let max_body = reader.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
-        let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", |text| match text {
-            "1" => Some(true),
-            "0" => Some(false),
-            _ => None,
-        });
-        let public_url = reader.text("PUBLIC_URL").map(|url| url.trim_end_matches('/').to_owned());
+        let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", read_switch);
+        reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
+        let public_url = reader.text(PUBLIC_URL).map(|url| url.trim_end_matches('/').to_owned());
         let host = "a host name such as pages.example, and not that of PUBLIC_URL";
         let pages_host =
-            reader.optional("PAGES_HOST", host, |text| PagesHost::parse(text, public_url.as_deref()));
+            reader.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
         let contact = "a URI such as mailto:security@example.com or https://example.com/security";
         let security_contact = reader.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
         Some(Self {
@@ -222,8 +240,17 @@ impl Bindings {
             pages_host,
             security_contact,
             http_allowed: http_allowed.unwrap_or(false),
+            fetch_policy: fetch_policy(reader.env),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
         })
+    }
+}
+
+fn read_switch(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
     }
 }
 
@@ -234,9 +261,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns a variable or secret, or `None` if it is empty or absent.
     fn text(&self, name: &str) -> Option<String> {
-        self.env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
+        variable(self.env, name)
     }
 
     fn binding<T>(&mut self, name: &'static str, find: impl FnOnce(&Env) -> worker::Result<T>) -> Option<T> {

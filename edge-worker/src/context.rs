@@ -1,6 +1,6 @@
 //! The context of a request, which every handler receives.
 
-use shared::{request::Head, transport::Address};
+use shared::{fetch_url::FetchPolicy, request::Head, transport::Address};
 use worker::Context;
 
 use crate::{bindings::Bindings, client_request::ClientRequest};
@@ -30,5 +30,12 @@ impl RequestContext<'_> {
             Some(host) => host.base(&self.address),
             None => self.public_url().to_owned(),
         }
+    }
+
+    /// Returns which URLs of customers may be called: none that leads to this gateway, under the
+    /// host of this request either.
+    #[allow(dead_code, reason = "webhooks and product sync call it")]
+    pub(crate) fn fetch_policy(&self) -> FetchPolicy {
+        self.bindings.fetch_policy.clone().with_host(self.address.base)
     }
 }

@@ -22,6 +22,8 @@ mod durable_rpc;
 mod entropy;
 mod event_queue;
 mod events;
+#[allow(dead_code, reason = "webhooks and product sync call it")]
+mod guarded_fetch;
 mod handlers;
 mod key_change_feed;
 mod key_store;

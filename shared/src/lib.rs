@@ -19,6 +19,7 @@ pub mod counter;
 pub mod docs;
 pub mod endpoint;
 pub mod events;
+pub mod fetch_url;
 mod fields;
 pub mod grant;
 pub mod headers;

@@ -25,5 +25,5 @@ pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
 pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};
 pub use vcard::card;
-pub(crate) use web_url::is_public_host;
 pub use web_url::{UrlError, WebUrl};
+pub(crate) use web_url::{UrlParts, is_at_or_below, is_domain_name, is_private_name, is_public_host};

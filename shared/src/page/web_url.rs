@@ -1,14 +1,13 @@
 //! Addresses that a page may link to.
 
+mod parts;
+
 use std::fmt;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// What browsers percent-encode in a path, a query or a fragment.
-const ENCODED: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'|').add(b'^');
+pub(crate) use parts::UrlParts;
 
 /// A public `http` or `https` address in the normal form of the URL standard: the host in lower
 /// case and punycode, everything else percent-encoded where browsers would.
@@ -53,35 +52,11 @@ impl WebUrl {
     /// # Errors
     /// Returns the first rule that it breaks.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        if text.len() > Self::MAX_LEN {
-            return Err(UrlError::TooLong);
-        }
-        // The URL standard strips or replaces these, so that two readers could see two addresses.
-        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-            return Err(UrlError::Characters);
-        }
-        if !["https://", "http://"].iter().any(|scheme| starts_with_ignoring_case(text, scheme)) {
-            return Err(UrlError::Scheme);
-        }
-        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Malformed)?;
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at_checked(end).ok_or(UrlError::Malformed)?;
-        if authority.contains('@') {
-            return Err(UrlError::Credentials);
-        }
-        let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
-        let host = host.to_ascii_lowercase();
-        if !host.is_ascii() {
-            return Err(UrlError::International);
-        }
-        if !is_public_host(&host) {
+        let parts = UrlParts::parse(text)?;
+        if !is_public_host(&parts.host) {
             return Err(UrlError::Host);
         }
-        let scheme = scheme.to_ascii_lowercase();
-        let port = port.map(|port| parse_port(port, &scheme)).transpose()?.flatten();
-        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        let text = format!("{scheme}://{host}{port}{slash}{}", utf8_percent_encode(path, ENCODED));
+        let text = parts.to_string();
         if text.len() > Self::MAX_LEN { Err(UrlError::TooLong) } else { Ok(Self(text)) }
     }
 
@@ -126,14 +101,14 @@ impl WebUrl {
     }
 }
 
-fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
-    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
-}
-
 /// Returns true for a name of labels with a dot, whose last one is not a number, and that does not
 /// lie below a private one. Browsers read a name that ends in a number as an IPv4 address.
 pub(crate) fn is_public_host(name: &str) -> bool {
-    let is_below = |private: &str| name.strip_suffix(private).is_some_and(|rest| rest.ends_with('.'));
+    is_domain_name(name) && !is_private_name(name)
+}
+
+/// Returns true for labels with a dot between them, of which the last begins with a letter.
+pub(crate) fn is_domain_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && !label.starts_with('-')
@@ -146,15 +121,16 @@ pub(crate) fn is_public_host(name: &str) -> bool {
         && name.split('.').all(is_label)
         && last.len() >= 2
         && last.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !WebUrl::PRIVATE.iter().any(|private| name == *private || is_below(private))
 }
 
-/// Returns a port; `None` for the usual one of the scheme.
-fn parse_port(text: &str, scheme: &str) -> Result<Option<u16>, UrlError> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let port = text.parse::<u16>().ok().filter(|port| digits && *port > 0).ok_or(UrlError::Malformed)?;
-    let usual = if scheme == "https" { 443 } else { 80 };
-    Ok((port != usual).then_some(port))
+/// Returns true for a name that is private everywhere, and for each below it.
+pub(crate) fn is_private_name(name: &str) -> bool {
+    WebUrl::PRIVATE.iter().any(|private| is_at_or_below(name, private))
+}
+
+/// Returns true if a name is `parent` or lies below it.
+pub(crate) fn is_at_or_below(name: &str, parent: &str) -> bool {
+    name.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 impl fmt::Display for WebUrl {

@@ -1,0 +1,94 @@
+//! The parts of an `http` or `https` URL, in the normal form of the URL standard.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::{UrlError, WebUrl};
+
+/// What browsers percent-encode in a path, a query or a fragment.
+const ENCODED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'|').add(b'^');
+
+/// A URL in parts. Its host is checked for its characters only: the caller decides which hosts it
+/// takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UrlParts {
+    /// Whether the scheme is `https`.
+    pub(crate) is_https: bool,
+    /// The host, ASCII in lower case. An IPv6 address keeps its brackets.
+    pub(crate) host: String,
+    /// The port; `None` for the usual one of the scheme.
+    pub(crate) port: Option<u16>,
+    /// Path, query and fragment, percent-encoded. Begins with a slash.
+    pub(crate) path: String,
+}
+
+impl UrlParts {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// Returns the first rule that it breaks.
+    pub(crate) fn parse(text: &str) -> Result<Self, UrlError> {
+        if text.len() > WebUrl::MAX_LEN {
+            return Err(UrlError::TooLong);
+        }
+        // The URL standard strips or replaces these, so that two readers could see two addresses.
+        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+            return Err(UrlError::Characters);
+        }
+        if !["https://", "http://"].iter().any(|scheme| starts_with_ignoring_case(text, scheme)) {
+            return Err(UrlError::Scheme);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Malformed)?;
+        let is_https = scheme.eq_ignore_ascii_case("https");
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(end).ok_or(UrlError::Malformed)?;
+        if authority.contains('@') {
+            return Err(UrlError::Credentials);
+        }
+        let (host, port) = split_authority(authority);
+        if !host.is_ascii() {
+            return Err(UrlError::International);
+        }
+        let port = port.map(|port| parse_port(port, is_https)).transpose()?.flatten();
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{}", utf8_percent_encode(path, ENCODED));
+        Ok(Self { is_https, host: host.to_ascii_lowercase(), port, path })
+    }
+}
+
+impl fmt::Display for UrlParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_https, host, port, path } = self;
+        write!(f, "{}://{host}", if *is_https { "https" } else { "http" })?;
+        if let Some(port) = port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(path)
+    }
+}
+
+fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+}
+
+/// Returns host and port. The colons of an IPv6 address stand in brackets.
+fn split_authority(authority: &str) -> (&str, Option<&str>) {
+    let host_end = if authority.starts_with('[') { authority.find(']').unwrap_or(0) } else { 0 };
+    match authority.get(host_end..).and_then(|rest| rest.find(':')) {
+        Some(colon) => {
+            let (host, port) = authority.split_at_checked(host_end + colon).unwrap_or((authority, ""));
+            (host, port.strip_prefix(':'))
+        }
+        None => (authority, None),
+    }
+}
+
+/// Returns a port; `None` for the usual one of the scheme.
+fn parse_port(text: &str, is_https: bool) -> Result<Option<u16>, UrlError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse::<u16>().ok().filter(|port| digits && *port > 0).ok_or(UrlError::Malformed)?;
+    let usual = if is_https { 443 } else { 80 };
+    Ok((port != usual).then_some(port))
+}
