@@ -17,6 +17,7 @@ mod web_url;
 
 pub use document::{Link, PageDocument};
 pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
+pub(crate) use id::id;
 pub use id::{IdSource, LinkId, PageId, ProductId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};

@@ -4,11 +4,29 @@
 //! The account's object stores endpoints, events and deliveries, and sends requests. Everything that
 //! it decides is in here.
 
+mod attempt;
+mod backlog;
 mod encryption;
+mod health;
+mod ids;
+mod kind;
+mod mode;
+mod schedule;
 mod signature;
+mod subscriptions;
 
+pub use attempt::{ATTEMPT_TIMEOUT_MS, AttemptResult, MAX_EXCERPT, retry_after_ms};
+pub use backlog::{Excess, KindCounts, MAX_PENDING};
 pub use encryption::{EncryptionKeys, Nonce, SealedSecret, UnsealError};
+pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};
+pub use ids::{BatchId, DeliveryId, EndpointId, EventId};
+pub use kind::{KindSet, WebhookKind};
+pub use mode::{
+    BatchStep, MAX_BATCH_BYTES, MAX_BATCH_EVENTS, MAX_BATCH_WAIT_MS, Mode, RateMeter, Waiting, next_batch,
+};
+pub use schedule::{FinishedAttempt, MAX_ATTEMPTS, NextStep, may_bring_forward};
 pub use signature::{
     HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignatureError, TOLERANCE_S, WebhookSecret,
     WebhookSecretError, sign, verify,
 };
+pub use subscriptions::{Subscription, Subscriptions};

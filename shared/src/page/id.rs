@@ -6,23 +6,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::{base62, secret::sha256, time::UnixMillis};
 
+/// Defines an id: a prefix, and a number of bytes in base62. Users import what it names.
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident $prefix:literal) => {
+    ($(#[$doc:meta])* $name:ident $prefix:literal $bytes:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name([u8; 12]);
+        pub struct $name([u8; $bytes]);
 
         impl $name {
             /// Returns the id with these bytes.
             #[must_use]
-            pub const fn new(bytes: [u8; 12]) -> Self {
+            pub const fn new(bytes: [u8; $bytes]) -> Self {
                 Self(bytes)
             }
 
             /// Reads what `Display` writes; `None` for anything else.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
-                let mut bytes = [0; 12];
+                let mut bytes = [0; $bytes];
                 base62::decode(text.strip_prefix($prefix)?.as_bytes(), &mut bytes)?;
                 Some(Self(bytes))
             }
@@ -30,7 +31,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut text = String::with_capacity(21);
+                let mut text = String::with_capacity($prefix.len() + base62::encoded_len($bytes));
                 text.push_str($prefix);
                 base62::encode(&self.0, &mut text);
                 f.write_str(&text)
@@ -52,18 +53,20 @@ macro_rules! id {
     };
 }
 
+pub(crate) use id;
+
 id! {
     /// The name of a page: `pg_` and 17 of `[0-9A-Za-z]`. Its first six bytes are the moment of
     /// creation, so that ids sort by age.
-    PageId "pg_"
+    PageId "pg_" 12
 }
 id! {
     /// The name of a link, `lnk_` and 17 of `[0-9A-Za-z]`. No other link of its page has it.
-    LinkId "lnk_"
+    LinkId "lnk_" 12
 }
 id! {
     /// The name of a product, `prd_` and 17 of `[0-9A-Za-z]`. No other product of its page has it.
-    ProductId "prd_"
+    ProductId "prd_" 12
 }
 
 impl PageId {
