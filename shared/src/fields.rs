@@ -1,6 +1,8 @@
 //! Reads a JSON body field by field and collects every error, so that a client sees all of them at
 //! once.
 
+mod merge;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -11,6 +13,8 @@ use crate::{
     problem::{Code, FieldError, Problem},
     tool::edit_distance,
 };
+
+pub(crate) use merge::merge;
 
 /// The members of one JSON object, taken out one by one. A member that is left at the end is an
 /// error.
@@ -68,6 +72,11 @@ impl Fields {
     /// Returns the members of the object.
     pub(crate) fn into_members(self) -> Map<String, Value> {
         self.members
+    }
+
+    /// Takes every member, for an object whose names are free.
+    pub(crate) fn take_members(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.members)
     }
 
     /// Sets the hints for names that other products use for the fields of this object.
@@ -366,34 +375,4 @@ impl<'de> Deserialize<'de> for UniqueMembers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn detail(body: &str) -> String {
-        Fields::read(body.as_bytes()).err().map(|problem| problem.detail().to_owned()).unwrap_or_default()
-    }
-
-    #[test]
-    fn member_sent_twice_is_refused() {
-        assert!(detail(r#"{"tier":"free","tier":"enterprise"}"#).contains("each member once"));
-    }
-
-    #[test]
-    fn body_that_is_not_an_object_is_refused_without_quoting_it() {
-        for body in ["", "[]", "\"hush\"", "{\"a\":hush}", "{} hush"] {
-            let detail = detail(body);
-            assert!(!detail.is_empty() && !detail.contains("hush"), "{body}: {detail}");
-        }
-    }
-
-    #[test]
-    fn every_error_is_collected_and_a_typo_gets_a_suggestion() {
-        let mut fields = Fields::read(br#"{"emial":"x","name":7}"#).unwrap();
-        assert_eq!(fields.required("email", |value| text(value).map(str::to_owned)), None);
-        assert_eq!(fields.required("name", |value| text(value).map(str::to_owned)), None);
-        let problem = fields.finish().unwrap_err();
-        let body = problem.render(&crate::request_id::RequestId([0; 16])).body;
-        assert!(body.contains("#/email") && body.contains("must be a string, not a number"), "{body}");
-        assert!(body.contains("did you mean `email`?"), "{body}");
-    }
-}
+mod tests;

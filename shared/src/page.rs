@@ -20,8 +20,11 @@ pub use html::{PageView, confirm, gone, not_found, problem_notice, render, repor
 pub(crate) use id::id;
 pub use id::{IdSource, LinkId, PageId, ProductId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
+pub(crate) use read::{
+    InvalidValue, MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY, boolean,
+    check_size, name_of, parse_metadata, plain_text,
+};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
-pub(crate) use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY, check_size};
 pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
 pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};

@@ -7,6 +7,7 @@
 mod attempt;
 mod backlog;
 mod encryption;
+mod endpoint;
 mod health;
 mod ids;
 mod kind;
@@ -18,6 +19,10 @@ mod subscriptions;
 pub use attempt::{ATTEMPT_TIMEOUT_MS, AttemptResult, MAX_EXCERPT, retry_after_ms};
 pub use backlog::{Excess, KindCounts, MAX_PENDING};
 pub use encryption::{EncryptionKeys, Nonce, SealedSecret, UnsealError};
+pub use endpoint::{
+    Endpoint, EndpointChange, EndpointInput, LiveSecret, MAX_ENDPOINTS, MAX_HEADERS, MAX_LIVE_SECRETS,
+    RotationInput, Statistics, read_test,
+};
 pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};
 pub use ids::{BatchId, DeliveryId, EndpointId, EventId};
 pub use kind::{KindSet, WebhookKind};

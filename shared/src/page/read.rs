@@ -9,10 +9,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use self::{
+pub(crate) use self::{
     invalid_value::InvalidValue,
-    parts::{name_of, read_avatar, read_gate, read_link, read_product, read_seo, read_social, read_theme},
-    texts::{long_text, plain_text},
+    parts::{boolean, name_of},
+    texts::plain_text,
+};
+use self::{
+    parts::{read_avatar, read_gate, read_link, read_product, read_seo, read_social, read_theme},
+    texts::long_text,
 };
 use super::{
     LinkId, PageDocument, ProductId, Slug,
@@ -163,7 +167,7 @@ impl<'a> Reader<'a> {
     fn products(&mut self, fields: &mut Fields) -> Products {
         let usual = Products::default();
         Products {
-            enabled: fields.nullable("enabled", parts::boolean).unwrap_or(usual.enabled),
+            enabled: fields.nullable("enabled", boolean).unwrap_or(usual.enabled),
             title: fields.nullable("title", |value| plain_text(value, 0, 80)).unwrap_or_default(),
             layout: fields.nullable("layout", name_of).unwrap_or_default(),
             items: fields
@@ -226,7 +230,11 @@ fn parse_tags(value: &Value) -> Result<Vec<String>, InvalidValue> {
     tags.iter().map(|tag| plain_text(tag, 1, 60)).collect()
 }
 
-fn parse_metadata(value: &Value) -> Result<BTreeMap<String, String>, InvalidValue> {
+/// Returns notes of a client: at most [`MAX_METADATA`] texts by name.
+///
+/// # Errors
+/// Returns what would be right.
+pub(crate) fn parse_metadata(value: &Value) -> Result<BTreeMap<String, String>, InvalidValue> {
     let members = value.as_object().ok_or_else(|| TypeError::new("an object", value))?;
     if members.len() > MAX_METADATA {
         return Err(format!("has {} members; at most {MAX_METADATA} are allowed", members.len()).into());

@@ -9,7 +9,7 @@ use super::{
     page::{Content, PageMeta},
 };
 use crate::{
-    fields::Fields,
+    fields::{Fields, merge},
     page::{IdSource, Link, LinkId, PageInput, Reader, StatusChange, check_size},
     problem::{Code, FieldError, Problem},
 };
@@ -158,22 +158,6 @@ fn with_links(
     }
     check_size(&input.document)?;
     Ok(input)
-}
-
-/// Merges a patch into a JSON object (RFC 7396). A `null` for a member that does not exist stays,
-/// so that a misspelt name is refused and not ignored.
-fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
-    for (name, value) in patch {
-        match (target.get_mut(&name), value) {
-            (Some(_), Value::Null) => {
-                target.remove(&name);
-            }
-            (Some(Value::Object(inner)), Value::Object(patch)) => merge(inner, patch),
-            (_, value) => {
-                target.insert(name, value);
-            }
-        }
-    }
 }
 
 /// Reads `{"order": [ids]}`: each link of the page once.

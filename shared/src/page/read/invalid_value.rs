@@ -10,7 +10,7 @@ use crate::{
 /// What is wrong with a value, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub(super) struct InvalidValue(String);
+pub(crate) struct InvalidValue(String);
 
 impl From<String> for InvalidValue {
     fn from(detail: String) -> Self {

@@ -212,7 +212,7 @@ fn moment(value: &Value) -> Result<UnixMillis, InvalidValue> {
         .ok_or_else(|| InvalidValue::from("must be a time such as 2027-01-31T12:00:00+01:00 (RFC 3339)"))
 }
 
-pub(super) fn boolean(value: &Value) -> Result<bool, InvalidValue> {
+pub(crate) fn boolean(value: &Value) -> Result<bool, InvalidValue> {
     value.as_bool().ok_or_else(|| TypeError::new("true or false", value).into())
 }
 
@@ -220,7 +220,7 @@ pub(super) fn boolean(value: &Value) -> Result<bool, InvalidValue> {
 ///
 /// # Errors
 /// Returns the names that there are.
-pub(super) fn name_of<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidValue> {
+pub(crate) fn name_of<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidValue> {
     json::variant(text(value)?).map_err(unknown_name)
 }
 

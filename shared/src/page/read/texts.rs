@@ -9,7 +9,7 @@ use crate::fields::text;
 ///
 /// # Errors
 /// Returns what would be right.
-pub(super) fn plain_text(value: &Value, min: usize, max: usize) -> Result<String, InvalidValue> {
+pub(crate) fn plain_text(value: &Value, min: usize, max: usize) -> Result<String, InvalidValue> {
     let text = text(value)?.trim();
     check_length(text, min, max)?;
     if text.chars().any(char::is_control) {
