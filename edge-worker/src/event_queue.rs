@@ -2,16 +2,17 @@
 
 use futures_util::future::join_all;
 use shared::{
-    events::{Batch, Delivery, deliveries, retry_delay},
-    stats::StatsMessage,
+    events::{Batch, deliveries, retry_delay},
     time::UnixMillis,
 };
-use worker::{Env, MessageBatch, MessageExt, ObjectNamespace, QueueRetryOptionsBuilder, RawMessage};
+use worker::{Env, MessageBatch, MessageExt, QueueRetryOptionsBuilder, RawMessage};
 
 use crate::{bindings, clock, log, stats_client};
 
 /// Stores that are written at once. The platform lets a worker have six connections.
 const AT_ONCE: usize = 6;
+/// Time that a store has to take its events, in milliseconds.
+const TIMEOUT_MS: u64 = 15_000;
 
 /// Delivers a batch of messages. A message of which a page's store took nothing comes again, and what
 /// the others have taken of it counts once.
@@ -40,8 +41,9 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
     let mut failed = vec![false; messages.len()];
     let deliveries = deliveries(batches);
     for chunk in deliveries.chunks(AT_ONCE) {
-        let outcomes = join_all(chunk.iter().map(|delivery| deliver(&stats, delivery))).await;
-        for (delivery, _) in chunk.iter().zip(outcomes).filter(|(_, is_done)| !is_done) {
+        let appends = chunk.iter().map(|delivery| stats_client::append(&stats, delivery, TIMEOUT_MS));
+        let outcomes = join_all(appends).await;
+        for (delivery, _) in chunk.iter().zip(outcomes).filter(|(_, is_taken)| !is_taken) {
             for place in &delivery.batches {
                 if let Some(failed) = failed.get_mut(*place) {
                     *failed = true;
@@ -57,17 +59,4 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
 fn retry(message: &RawMessage) {
     let age = clock::now().since(UnixMillis(message.timestamp().as_millis()));
     message.retry_with_options(&QueueRetryOptionsBuilder::new().with_delay_seconds(retry_delay(age)).build());
-}
-
-/// Returns true if the page's store has taken the delivery.
-async fn deliver(stats: &ObjectNamespace, delivery: &Delivery) -> bool {
-    let Delivery { account, page, parts, .. } = delivery;
-    let message = StatsMessage::Append { account: *account, page: *page, parts: parts.clone() };
-    match stats_client::call(stats, page, &message).await {
-        Ok(_) => true,
-        Err(error) => {
-            log::error("events not stored", None, &[("page", page), ("error", &error)]);
-            false
-        }
-    }
 }

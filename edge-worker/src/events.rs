@@ -1,26 +1,24 @@
-//! The events of this isolate, on their way to the queue. No visitor waits for any of it.
+//! The events of visits. No visitor waits for any of it.
 //!
-//! **If the queue takes nothing**, batches are kept and sent again, up to a megabyte. **If the salt
-//! cannot be had**, events count without a visitor.
+//! **If the salt cannot be had**, events count without a visitor.
 
-use std::{cell::RefCell, time::Duration};
+use std::cell::RefCell;
 
 use shared::{
-    events::{Buffer, Event, Flood, Flush, Occurrence, Request, WAIT_MS, observe},
+    events::{Event, Flood, Occurrence, Request, observe},
     visitor::VisitorId,
 };
 use wasm_bindgen::JsValue;
-use worker::{Delay, Queue, QueueContentType, RawMessageBuilder, js_sys::Reflect};
+use worker::js_sys::Reflect;
 
-use crate::{admin::CLIENT_ADDRESS, clock, context::RequestContext, entropy, log, visitor_salt};
-
-/// Times that what the queue did not take is sent again before it waits for the next event.
-const RETRIES: u32 = 4;
-/// Time before the first retry, in milliseconds. It doubles each time.
-const RETRY_MS: u64 = 1_000;
+use crate::{
+    admin::CLIENT_ADDRESS,
+    context::RequestContext,
+    event_delivery::{EventSinks, push},
+    log, visitor_salt,
+};
 
 thread_local! {
-    static BUFFER: RefCell<Option<Buffer>> = const { RefCell::new(None) };
     static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new()) };
 }
 
@@ -69,8 +67,8 @@ pub(crate) fn record(context: &RequestContext<'_>, occurrence: Occurrence, query
     if let Some(salt) = visitor_salt::known(day) {
         return add(context, &occurrence, &visitor.add_to(event, &occurrence, &salt));
     }
-    let (salts, queue, id) =
-        (context.bindings.salt.clone(), context.bindings.events.clone(), context.request.id);
+    let (salts, id) = (context.bindings.salt.clone(), context.request.id);
+    let sinks = EventSinks::of(context.bindings);
     context.execution.wait_until(async move {
         let event = match visitor_salt::fetch(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),
@@ -80,72 +78,16 @@ pub(crate) fn record(context: &RequestContext<'_>, occurrence: Occurrence, query
             }
         };
         if let Some(flush) = push(&occurrence, &event) {
-            deliver(&queue, flush).await;
+            sinks.deliver(flush).await;
         }
     });
 }
 
 fn add(context: &RequestContext<'_>, occurrence: &Occurrence, event: &Event) {
     if let Some(flush) = push(occurrence, event) {
-        let queue = context.bindings.events.clone();
-        context.execution.wait_until(async move { deliver(&queue, flush).await });
+        let sinks = EventSinks::of(context.bindings);
+        context.execution.wait_until(async move { sinks.deliver(flush).await });
     }
-}
-
-/// Appends an event to the buffer.
-fn push(occurrence: &Occurrence, event: &Event) -> Option<Flush> {
-    BUFFER.with_borrow_mut(|place| {
-        let buffer = match place {
-            Some(buffer) => buffer,
-            None => place.insert(Buffer::new(isolate()?)),
-        };
-        Some(buffer.push(occurrence.account, occurrence.page, event, clock::now()))
-    })
-}
-
-fn isolate() -> Option<[u8; 8]> {
-    match entropy::random() {
-        Ok(drawn) => Some(drawn),
-        Err(error) => {
-            log::error("random number generator failed", None, &[("error", &error)]);
-            None
-        }
-    }
-}
-
-/// Sends what is due, and again what the queue did not take.
-async fn deliver(queue: &Queue, flush: Flush) {
-    if flush == Flush::Later {
-        Delay::from(Duration::from_millis(WAIT_MS)).await;
-    }
-    let mut batches = with_buffer(|buffer| match flush {
-        Flush::Now => buffer.take(clock::now()),
-        Flush::Later => buffer.take_due(clock::now()),
-    });
-    for retry in 0..=RETRIES {
-        let mut refused = Vec::new();
-        for batch in batches {
-            let message = RawMessageBuilder::new(JsValue::from_str(&batch.to_json()));
-            let sent = queue.send_raw(message.build_with_content_type(QueueContentType::Text)).await;
-            if let Err(error) = sent {
-                log::error("event batch not queued", None, &[("number", &batch.number), ("error", &error)]);
-                refused.push(batch);
-            }
-        }
-        if refused.is_empty() {
-            return;
-        }
-        with_buffer(|buffer| buffer.restore(refused));
-        if retry == RETRIES {
-            return;
-        }
-        Delay::from(Duration::from_millis(RETRY_MS << retry)).await;
-        batches = with_buffer(|buffer| buffer.take(clock::now()));
-    }
-}
-
-fn with_buffer<T: Default>(step: impl FnOnce(&mut Buffer) -> T) -> T {
-    BUFFER.with_borrow_mut(|place| place.as_mut().map(step).unwrap_or_default())
 }
 
 /// Returns the country that the platform has found. Without it, as in development, the header of the

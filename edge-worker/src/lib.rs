@@ -20,6 +20,7 @@ mod dispatch;
 mod durable;
 mod durable_rpc;
 mod entropy;
+mod event_delivery;
 mod event_queue;
 mod events;
 #[allow(dead_code, reason = "webhooks and product sync call it")]

@@ -1,9 +1,12 @@
 //! The client of the stores of events, of which each page has one.
 
-use shared::{json, page::PageId, stats::StatsMessage};
+use shared::{events::Delivery, json, page::PageId, stats::StatsMessage};
 use worker::ObjectNamespace;
 
-use crate::durable_rpc::{self, RpcError};
+use crate::{
+    durable_rpc::{self, RpcError},
+    log,
+};
 
 /// Timeout of a message, in milliseconds: a reader may ask for millions of events.
 const TIMEOUT_MS: u64 = 15_000;
@@ -17,8 +20,21 @@ pub(crate) async fn call(
     page: &PageId,
     message: &StatsMessage,
 ) -> Result<String, RpcError> {
-    let (name, message) = (page.to_string(), serde_json::to_string(message)?);
-    durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(stats, &name, &message)).await
+    call_within(TIMEOUT_MS, stats, page, message).await
+}
+
+/// Gives events to the store of their page. Returns true if it says within `ms` milliseconds that it
+/// has them.
+pub(crate) async fn append(stats: &ObjectNamespace, delivery: &Delivery, ms: u64) -> bool {
+    let Delivery { account, page, parts, .. } = delivery;
+    let message = StatsMessage::Append { account: *account, page: *page, parts: parts.clone() };
+    match call_within(ms, stats, page, &message).await {
+        Ok(_) => true,
+        Err(error) => {
+            log::error("events not stored", None, &[("page", page), ("error", &error)]);
+            false
+        }
+    }
 }
 
 /// Returns the lines of the export after a row of the store, and the row that they are of; `None` at
@@ -32,4 +48,14 @@ pub(crate) async fn export(
     after: u64,
 ) -> Result<Option<(u64, String)>, RpcError> {
     Ok(json::from_str(&call(stats, page, &StatsMessage::Export(after)).await?)?)
+}
+
+async fn call_within(
+    ms: u64,
+    stats: &ObjectNamespace,
+    page: &PageId,
+    message: &StatsMessage,
+) -> Result<String, RpcError> {
+    let (name, message) = (page.to_string(), serde_json::to_string(message)?);
+    durable_rpc::timeout(ms, durable_rpc::call(stats, &name, &message)).await
 }

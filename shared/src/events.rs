@@ -2,8 +2,8 @@
 //! page.
 //!
 //! A request appends its [`Event`] to the isolate's buffer. The buffer becomes numbered batches, each
-//! with one [`Segment`] per page. A queue carries batches to one object per page, which stores each
-//! segment once.
+//! with one [`Segment`] per page. A batch goes to one object per page, which stores each segment once:
+//! directly, or through a queue if that fails.
 
 mod batch;
 mod buffer;
@@ -15,6 +15,7 @@ mod observe;
 mod received;
 mod seen;
 mod segment;
+mod store_breaker;
 
 pub use batch::{Batch, Delivery, PageRows, Part, RowsError, deliveries, retry_delay};
 pub use buffer::{Buffer, Flush, WAIT_MS};
@@ -28,3 +29,4 @@ pub use observe::{Occurrence, Request, is_own_visit, observe};
 pub use received::Received;
 pub use seen::{SeenToken, Seer};
 pub use segment::{Columns, Segment};
+pub use store_breaker::StoreBreaker;

@@ -29,9 +29,9 @@ pub(crate) fn store(site: &Site, isolate: u8, events: &[Event]) {
     let mut messages = Vec::new();
     for chunk in events.chunks(100) {
         for event in chunk {
-            buffer.push(site.account, page, event, event.at);
+            buffer.push(site.account, page, event);
         }
-        let batches = buffer.take(keys::now());
+        let batches = buffer.take();
         messages.extend(batches.iter().map(|batch| Message { at: keys::now(), body: batch.to_json() }));
     }
     for messages in messages.chunks(100) {

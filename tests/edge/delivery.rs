@@ -1,8 +1,6 @@
 //! Delivery of events to the store of their page: in any order, repeated, in bursts, and while a part
 //! fails that they need. No visitor waits for any of it.
 
-use std::thread;
-
 use serde_json::{Value, json};
 use shared::{
     events::{Batch, Buffer, Event, EventKind},
@@ -146,10 +144,10 @@ fn dropped_events_are_reported() {
     let kept = loop {
         for visitor in 1..=400 {
             let event = Event { visitor: visitor << 40, ..Event::new(now, EventKind::View) };
-            buffer.push(site.account, page, &event, now);
+            buffer.push(site.account, page, &event);
             pushed += 1;
         }
-        let batches = buffer.take(now);
+        let batches = buffer.take();
         if batches.iter().any(|batch| batch.pages[0].dropped > 0) {
             break batches;
         }
@@ -163,35 +161,6 @@ fn dropped_events_are_reported() {
     assert!(dropped.as_u64().unwrap() > 0);
     assert_eq!(views.as_u64().unwrap() + dropped.as_u64().unwrap(), pushed);
     assert!(report["meta"]["gaps"].as_u64().unwrap() > 0, "the batches that they were in are missing");
-}
-
-/// Twelve connections that follow one link again and again, each as a visitor of its own.
-#[test]
-fn burst_of_redirects_is_few_messages_with_every_click() {
-    const CONNECTIONS: usize = 12;
-    const REDIRECTS: usize = 50;
-    let site = Site::start();
-    let link = site.link(0);
-    assert_eq!(site.visit(&link), 302);
-    thread::scope(|scope| {
-        for connection in 0..CONNECTIONS {
-            let address = format!("192.0.2.{connection}");
-            let request = person(&link).header("CF-Connecting-IP", &address);
-            let site = &site;
-            scope.spawn(move || (0..REDIRECTS).for_each(|_| assert_eq!(site.send(&request).status, 302)));
-        }
-    });
-    let sent = CONNECTIONS * REDIRECTS + 1;
-    let events = site.events(sent);
-    assert!(events.iter().all(|event| event.kind == EventKind::Click && event.is_counted()));
-    let second = |event: &Event| event.at.seconds();
-    let seconds = events.iter().map(second).max().unwrap() - events.iter().map(second).min().unwrap() + 1;
-    let messages = site.faults.count(EVENTS);
-    assert!(messages as u64 <= 8 * (seconds + 1), "{messages} messages for {seconds} seconds");
-    let report = site.report("metrics=clicks,unique_clicks");
-    // The first visit had no address.
-    assert_eq!(report["totals"], json!({"clicks": sent, "unique_clicks": CONNECTIONS + 1}));
-    assert_eq!((&report["meta"]["counting"], &report["meta"]["gaps"]), (&json!("coalesced"), &json!(0)));
 }
 
 /// Opens one of each, and checks that visitors get what they always get.
@@ -225,6 +194,7 @@ fn visitors_wait_for_nothing_that_hangs() {
 #[test]
 fn failing_queue_gets_its_batches_again_and_each_counts_once() {
     let site = Site::start();
+    site.faults.set(STATS, Fate::FailOnce);
     site.faults.set(EVENTS, Fate::Fail);
     let visits = visit_everything(&site) + visit_everything(&site);
     until(|| site.edge.process.output().contains("event batch not queued"));
@@ -244,26 +214,21 @@ fn batch_in_a_hanging_queue_is_a_gap() {
     let site = Site::start();
     assert_eq!(site.visit("/ada"), 200);
     site.events(1);
+    site.faults.set(STATS, Fate::FailOnce);
     site.faults.set(EVENTS, Fate::Hang);
     assert_eq!(site.visit("/ada"), 200);
-    until(|| site.faults.count(EVENTS) == 2);
+    until(|| site.faults.count(EVENTS) == 1);
     site.faults.set(EVENTS, Fate::Pass);
     assert_eq!(site.visit("/ada"), 200);
     site.events(2);
     assert_eq!(counted(&site), (2, 1));
-    deliver(&site, &[&site.batches()[1]]);
+    deliver(&site, &[&site.batches()[0]]);
     assert_eq!(counted(&site), (3, 0));
 }
 
 #[test]
 fn failing_store_gets_its_message_again_and_counts_it_once() {
     let site = Site::start();
-    site.faults.set(STATS, Fate::FailOnce);
-    assert_eq!(site.visit("/ada"), 200);
-    site.events(1);
-    until(|| site.edge.process.output().contains("events not stored"));
-    assert!(site.faults.count(STATS) >= 2);
-    // A store that has taken a message without saying so.
     site.faults.set(STATS, Fate::Fail);
     let now = keys::now();
     let batches = site.batches_of(1, &[(now, 2)]);
@@ -273,7 +238,7 @@ fn failing_store_gets_its_message_again_and_counts_it_once() {
     assert!(delays[0] == 2 && (1_800..1_900).contains(&delays[1]), "{delays:?}");
     site.faults.set(STATS, Fate::Pass);
     assert_eq!(consume(&site.edge, &[message(0), message(3_600_000)]), []);
-    assert_eq!(counted(&site), (3, 0));
+    assert_eq!(counted(&site), (2, 0));
 }
 
 /// One message has events of two pages. The store of one of them fails.
@@ -286,9 +251,9 @@ fn store_that_fails_holds_no_other_back() {
     let mut buffer = Buffer::new([1; 8]);
     for page in [site.id(), &bob] {
         let page = PageId::parse(page).unwrap();
-        buffer.push(site.account, page, &Event::new(now, EventKind::View), now);
+        buffer.push(site.account, page, &Event::new(now, EventKind::View));
     }
-    let batches = buffer.take(now);
+    let batches = buffer.take();
     site.faults.set(STATS, Fate::FailOnce);
     assert_eq!(deliver(&site, &[&batches[0]]), [0]);
     assert_eq!(counted(&site).0, 1, "the other has it");
@@ -297,26 +262,13 @@ fn store_that_fails_holds_no_other_back() {
 }
 
 #[test]
-fn hanging_store_gets_its_message_again() {
-    let site = Site::start();
-    site.faults.set(STATS, Fate::Hang);
-    assert_eq!(site.visit("/ada"), 200);
-    until(|| site.faults.count(STATS) == 1);
-    site.faults.set(STATS, Fate::Pass);
-    assert_eq!(site.visit(&site.link(0)), 302);
-    site.events(2);
-    assert!(site.faults.count(STATS) >= 2);
-}
-
-#[test]
 fn restarted_store_knows_what_it_has_received() {
     let site = Site::start();
-    for count in 1..=3 {
-        assert_eq!(site.visit("/ada"), 200);
-        site.events(count);
+    let batches = site.batches_of(1, &[(keys::now(), 1); 3]);
+    for batch in &batches {
+        assert!(deliver(&site, &[batch]).is_empty());
     }
     site.faults.set(STATS, Fate::RestartOnce);
-    let batches = site.batches();
     assert!(deliver(&site, &batches.iter().collect::<Vec<_>>()).is_empty());
     assert_eq!(site.visit("/ada"), 200);
     site.events(4);

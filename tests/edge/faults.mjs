@@ -35,7 +35,9 @@ class DurableObjectNamespace {
         if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
         if (fate === "hang") return new Promise(() => {});
         if (fate === "restart") await env.REAL.get(env.REAL.idFromName(name)).fetch("http://object/restart").catch(() => {});
-        return env.REAL.get(env.REAL.idFromName(name)).fetch(...args);
+        const reply = await env.REAL.get(env.REAL.idFromName(name)).fetch(...args);
+        if (fate === "lose") throw new Error("the reply is lost, as the test wants it");
+        return reply;
       },
     };
   }

@@ -6,6 +6,7 @@ mod administration;
 mod analytics;
 mod counting;
 mod delivery;
+mod direct_delivery;
 mod faults;
 mod key_changes;
 mod keys_api;

@@ -8,7 +8,12 @@ use base64::{
 };
 use serde_json::{Value, json};
 use shared::{stats::SaltRequest, time::UtcDay};
-use tests::{http::Request, keys, objects::Object};
+use tests::{
+    faults::{Fate, STATS},
+    http::Request,
+    keys,
+    objects::Object,
+};
 
 use super::{
     pages::until,
@@ -110,6 +115,8 @@ fn visit_everything(site: &Site, address: &str) {
 #[test]
 fn visit_leaves_nothing_that_says_who_it_was() {
     let site = Site::start_stored();
+    // So that the queue carries events too.
+    site.faults.set(STATS, Fate::FailOnce);
     for address in [ADDRESS, ADDRESS_6] {
         visit_everything(&site, address);
     }

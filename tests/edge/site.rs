@@ -136,9 +136,9 @@ impl Site {
         let mut buffer = Buffer::new([isolate; 8]);
         let batches = views.iter().flat_map(|(at, count)| {
             for _ in 0..*count {
-                buffer.push(self.account, page, &Event::new(*at, EventKind::View), *at);
+                buffer.push(self.account, page, &Event::new(*at, EventKind::View));
             }
-            buffer.take(*at)
+            buffer.take()
         });
         batches.collect()
     }

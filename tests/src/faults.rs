@@ -28,6 +28,8 @@ pub enum Fate {
     RestartOnce,
     /// The queue takes the message and never delivers it.
     Lose,
+    /// The object handles the message and its reply is lost, once, and then it passes.
+    LoseReplyOnce,
 }
 
 /// The control server that the edge's bindings ask.
@@ -150,6 +152,10 @@ impl Plan {
             Fate::RestartOnce => {
                 self.fates.retain(|operation, _| *operation != path);
                 "restart"
+            }
+            Fate::LoseReplyOnce => {
+                self.fates.retain(|operation, _| *operation != path);
+                "lose"
             }
             Fate::Overloaded => "overloaded",
             Fate::Hang => "hang",

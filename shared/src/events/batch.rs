@@ -1,4 +1,4 @@
-//! Numbered batches: what an isolate sends over the queue.
+//! Numbered batches: what an isolate sends to stores, directly or over the queue.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct PageRows {
     /// The number of the isolate's batch before this one that had events of the page; 0 if there is
     /// none, or none is known.
     pub previous: u64,
-    /// Events of the page that the isolate has dropped since, because the queue took nothing.
+    /// Events of the page that the isolate has dropped since, because nothing took them.
     pub dropped: u64,
     /// A [`Segment`] in base64.
     rows: String,
@@ -85,6 +85,14 @@ impl Batch {
     pub fn to_json(&self) -> String {
         // Plain strings and numbers, which always serialise.
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Returns what is left of the batch after the stores of these pages have taken theirs; `None` if
+    /// that is nothing. It keeps its number, so that a page whose store has taken it counts it once.
+    #[must_use]
+    pub fn without(mut self, stored: &[PageId]) -> Option<Self> {
+        self.pages.retain(|rows| !stored.contains(&rows.page));
+        (!self.pages.is_empty()).then_some(self)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The buffer of an isolate.
 //!
-//! A quiet isolate sends each event at once. One that has sent [`BATCHES_PER_SECOND`] batches within
-//! a second coalesces: events then wait for at most [`WAIT_MS`]. What the queue does not take stays,
-//! up to [`MAX_UNSENT`] bytes, the oldest dropped first.
+//! Each event waits for others, at most [`WAIT_MS`], because a call of a store costs as much for one
+//! event as for hundreds. What neither the stores nor the queue take stays, up to [`MAX_UNSENT`]
+//! bytes, the oldest dropped first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,21 +11,15 @@ use super::{
     event::Event,
     segment::Segment,
 };
-use crate::{
-    key::KeyId,
-    page::PageId,
-    time::{UnixMillis, UtcDay},
-};
+use crate::{key::KeyId, page::PageId, time::UtcDay};
 
-/// Batches that are sent without a wait within a second.
-const BATCHES_PER_SECOND: u32 = 5;
 /// The longest that an event waits for others, in milliseconds.
 pub const WAIT_MS: u64 = 1_000;
 /// Events that are sent without a wait.
 const MAX_EVENTS: usize = 400;
 /// Bytes that are sent without a wait. A message of the queue is at most 128 KB.
 const MAX_BYTES: usize = 80_000;
-/// Bytes that are kept for a queue that takes nothing.
+/// Bytes that are kept while nothing takes them.
 const MAX_UNSENT: usize = 1_000_000;
 /// Bytes that a page adds to a batch, at most.
 const PAGE_BYTES: usize = 200;
@@ -39,8 +33,8 @@ const MAX_PAGES: usize = 10_000;
 pub enum Flush {
     /// Send what there is.
     Now,
-    /// Wait [`WAIT_MS`], and send then what [`Buffer::take_due`] returns.
-    Later,
+    /// Wait [`WAIT_MS`], and send then what [`Buffer::take_due`] returns for this number.
+    Later(u64),
 }
 
 /// The events of an isolate that were not sent yet.
@@ -52,11 +46,7 @@ pub struct Buffer {
     events: BTreeMap<(UtcDay, PageId), Pending>,
     rows: usize,
     bytes: usize,
-    /// The moment of the first event in `events`.
-    since: UnixMillis,
-    /// The second in which batches are counted, and how many were sent in it.
-    second: (u64, u32),
-    /// Batches that the queue did not take, the oldest first.
+    /// Batches that were not taken, the oldest first.
     unsent: VecDeque<Batch>,
     unsent_bytes: usize,
     /// The last batch with events of a page, and events that were dropped since.
@@ -79,8 +69,6 @@ impl Buffer {
             events: BTreeMap::new(),
             rows: 0,
             bytes: 0,
-            since: UnixMillis(0),
-            second: (0, 0),
             unsent: VecDeque::new(),
             unsent_bytes: 0,
             pages: BTreeMap::new(),
@@ -88,10 +76,7 @@ impl Buffer {
     }
 
     /// Adds an event of a page.
-    pub fn push(&mut self, account: KeyId, page: PageId, event: &Event, now: UnixMillis) -> Flush {
-        if self.rows == 0 {
-            self.since = now;
-        }
+    pub fn push(&mut self, account: KeyId, page: PageId, event: &Event) -> Flush {
         let day = event.at.day();
         let pending = self.events.entry((day, page)).or_insert_with(|| {
             self.bytes += PAGE_BYTES;
@@ -101,12 +86,11 @@ impl Buffer {
         self.rows += 1;
         self.bytes += EVENT_BYTES + event.values.iter().map(|value| value.len()).sum::<usize>();
         let is_full = self.rows >= MAX_EVENTS || self.bytes >= MAX_BYTES;
-        if is_full || self.batches_in(now) < BATCHES_PER_SECOND { Flush::Now } else { Flush::Later }
+        if is_full { Flush::Now } else { Flush::Later(self.number) }
     }
 
-    /// Returns what is to be sent at once: also what the queue did not take before. The oldest comes
-    /// first.
-    pub fn take(&mut self, now: UnixMillis) -> Vec<Batch> {
+    /// Returns what is to be sent at once: also what was not taken before. The oldest comes first.
+    pub fn take(&mut self) -> Vec<Batch> {
         let mut batches: Vec<Batch> = std::mem::take(&mut self.unsent).into();
         self.unsent_bytes = 0;
         let coalesced = self.rows > 1;
@@ -124,20 +108,20 @@ impl Buffer {
             }
         }
         (self.rows, self.bytes) = (0, 0);
-        self.second = (now.seconds(), self.batches_in(now) + 1);
         batches
     }
 
-    /// Returns what is to be sent after a wait: nothing if another request has sent it meanwhile.
-    pub fn take_due(&mut self, now: UnixMillis) -> Vec<Batch> {
-        match self.rows > 0 && now.since(self.since) >= WAIT_MS {
-            true => self.take(now),
+    /// Returns what is to be sent after a wait: nothing if another request has sent it meanwhile. So the
+    /// first event of a batch decides when it is sent, and the others see to it if that request ends.
+    pub fn take_due(&mut self, number: u64) -> Vec<Batch> {
+        match self.rows > 0 && self.number == number {
+            true => self.take(),
             false => Vec::new(),
         }
     }
 
-    /// Keeps batches that the queue did not take. They have their numbers, so that one which it has
-    /// taken after all counts once.
+    /// Keeps batches that were not taken. They have their numbers, so that one which was taken after
+    /// all counts once.
     pub fn restore(&mut self, batches: Vec<Batch>) {
         for batch in batches {
             self.unsent_bytes += size(&batch);
@@ -160,10 +144,6 @@ impl Buffer {
         }
         self.pages.insert(page, (self.number, 0)).unwrap_or_default()
     }
-
-    const fn batches_in(&self, now: UnixMillis) -> u32 {
-        if self.second.0 == now.seconds() { self.second.1 } else { 0 }
-    }
 }
 
 /// Returns the bytes that a batch takes, about.
@@ -174,7 +154,10 @@ fn size(batch: &Batch) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Delivery, EventKind, deliveries};
+    use crate::{
+        events::{Delivery, EventKind, deliveries},
+        time::UnixMillis,
+    };
 
     const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
 
@@ -187,7 +170,7 @@ mod tests {
     }
 
     fn push(buffer: &mut Buffer, number: u8, now: UnixMillis) -> Flush {
-        buffer.push(KeyId::new([1; 12]), page(number), &Event::new(now, EventKind::View), now)
+        buffer.push(KeyId::new([1; 12]), page(number), &Event::new(now, EventKind::View))
     }
 
     fn rows(deliveries: &[Delivery]) -> usize {
@@ -195,16 +178,21 @@ mod tests {
         parts.map(|part| part.rows.segment().unwrap().rows()).sum()
     }
 
+    /// What a visit does within a second: the page is opened, and its image is fetched.
     #[test]
-    fn quiet_isolate_sends_each_event_at_once() {
+    fn events_wait_and_become_one_batch() {
         let mut buffer = buffer();
         for nth in 0..20 {
-            let now = NOW.plus(nth * 250);
-            assert_eq!(push(&mut buffer, 1, now), Flush::Now);
-            let batches = buffer.take(now);
-            assert_eq!((batches.len(), batches[0].number, batches[0].coalesced), (1, nth + 1, false));
+            let now = NOW.plus(nth * 60_000);
+            let flushes = [push(&mut buffer, 1, now), push(&mut buffer, 1, now.plus(300))];
+            assert_eq!(flushes, [Flush::Later(nth); 2]);
+            let batches = buffer.take_due(nth);
+            assert_eq!((batches.len(), batches[0].number, batches[0].coalesced), (1, nth + 1, true));
             assert_eq!(batches[0].pages[0].previous, nth);
+            assert_eq!(buffer.take_due(nth), [], "the second event has nothing left to send");
         }
+        push(&mut buffer, 1, NOW);
+        assert!(!buffer.take_due(20)[0].coalesced);
     }
 
     #[test]
@@ -213,16 +201,16 @@ mod tests {
         // 400 a second for 15 seconds, each of which arms a timer of its own.
         for nth in 0..6_000u64 {
             let now = NOW.plus(nth * 5 / 2);
-            while timers.front().is_some_and(|at| *at <= now) {
-                sent.extend(buffer.take_due(timers.pop_front().unwrap()));
+            while timers.front().is_some_and(|(at, _)| *at <= now) {
+                sent.extend(buffer.take_due(timers.pop_front().unwrap().1));
             }
             match push(&mut buffer, 1, now) {
-                Flush::Now => sent.extend(buffer.take(now)),
-                Flush::Later => timers.push_back(now.plus(WAIT_MS)),
+                Flush::Now => sent.extend(buffer.take()),
+                Flush::Later(number) => timers.push_back((now.plus(WAIT_MS), number)),
             }
         }
-        timers.into_iter().for_each(|at| sent.extend(buffer.take_due(at)));
-        assert!(sent.len() <= 120, "{} batches", sent.len());
+        timers.into_iter().for_each(|(_, number)| sent.extend(buffer.take_due(number)));
+        assert!((15..=16).contains(&sent.len()), "{} batches", sent.len());
         assert!(sent.windows(2).all(|pair| pair[1].pages[0].previous == pair[0].number));
         assert_eq!(rows(&deliveries(sent)), 6_000);
     }
@@ -230,15 +218,11 @@ mod tests {
     #[test]
     fn full_buffer_is_sent_at_once() {
         let mut buffer = buffer();
-        for _ in 0..BATCHES_PER_SECOND {
-            push(&mut buffer, 1, NOW);
-            buffer.take(NOW);
-        }
         let flushes: Vec<_> = (0..MAX_EVENTS).map(|_| push(&mut buffer, 1, NOW)).collect();
         assert_eq!(flushes.iter().position(|flush| *flush == Flush::Now), Some(MAX_EVENTS - 1));
         for nth in 0..=u8::MAX {
             if push(&mut buffer, nth, NOW) == Flush::Now {
-                let batches = buffer.take(NOW);
+                let batches = buffer.take();
                 assert!(batches.iter().all(|batch| batch.to_json().len() < 128_000));
             }
         }
@@ -250,26 +234,26 @@ mod tests {
         let mut buffer = buffer();
         push(&mut buffer, 1, midnight.minus(1));
         push(&mut buffer, 1, midnight);
-        let batches = buffer.take(midnight);
+        let batches = buffer.take();
         assert_eq!(batches.iter().map(|batch| batch.number).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(batches[1].pages[0].previous, 1);
     }
 
     #[test]
-    fn queue_that_takes_nothing_costs_the_oldest_events_and_says_so() {
+    fn batches_that_nothing_takes_are_dropped_from_the_oldest() {
         let mut buffer = buffer();
         for nth in 0..300u64 {
             for _ in 0..MAX_EVENTS {
                 let at = NOW.plus(nth * 1000);
                 let event = Event { visitor: nth | 1, ..Event::new(at, EventKind::View) };
-                buffer.push(KeyId::new([1; 12]), page(1), &event, at);
+                buffer.push(KeyId::new([1; 12]), page(1), &event);
             }
-            let batches = buffer.take(NOW.plus(nth * 1000));
+            let batches = buffer.take();
             buffer.restore(batches);
         }
         assert!(buffer.unsent_bytes <= MAX_UNSENT);
         push(&mut buffer, 1, NOW.plus(400_000));
-        let kept = buffer.take(NOW.plus(400_000));
+        let kept = buffer.take();
         let dropped: u64 = kept.iter().map(|batch| batch.pages[0].dropped).sum();
         assert!(dropped > 0 && kept.len() < 301);
         assert_eq!(rows(&deliveries(kept)) as u64 + dropped, 300 * MAX_EVENTS as u64 + 1);
@@ -282,7 +266,7 @@ mod tests {
             push(&mut one, number, NOW);
         }
         push(&mut two, 2, NOW);
-        let batches = [one.take(NOW), two.take(NOW)].concat();
+        let batches = [one.take(), two.take()].concat();
         assert_eq!(Batch::from_json(&batches[0].to_json()), Some(batches[0].clone()));
         let deliveries = deliveries(batches);
         assert_eq!(deliveries.len(), 2);

@@ -100,14 +100,9 @@ mod tests {
                 // Half a day from batch to batch, so that days change.
                 let at = NOW.plus(nth * 43_200_000);
                 for _ in 0..*count {
-                    buffer.push(
-                        KeyId::new([1; 12]),
-                        PageId::new([2; 12]),
-                        &Event::new(at, EventKind::View),
-                        at,
-                    );
+                    buffer.push(KeyId::new([1; 12]), PageId::new([2; 12]), &Event::new(at, EventKind::View));
                 }
-                batches.extend(buffer.take(at));
+                batches.extend(buffer.take());
             }
             batches
         });

@@ -7,8 +7,9 @@ use crate::{
     time::UnixMillis,
 };
 
-/// Time after which an event is counted if nothing fails, in milliseconds: an isolate keeps it for a
-/// second, and the queue for five.
+/// Time after which an event is counted, in milliseconds. If its store takes it, that is after a
+/// second. Otherwise an isolate keeps it for a second and waits for the store for two, and the queue
+/// keeps it for five.
 pub const COUNTED_AFTER_MS: u64 = 10_000;
 
 /// A question about a page.

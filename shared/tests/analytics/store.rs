@@ -26,12 +26,12 @@ pub(crate) fn batches(events: &[Happened], isolates: u8, size: usize) -> Vec<Bat
     let mut batches = Vec::new();
     for (at, Happened { page, event }) in events.iter().enumerate() {
         let buffer = &mut buffers[at % count];
-        buffer.push(KeyId::new(ACCOUNT), *page, event, event.at);
+        buffer.push(KeyId::new(ACCOUNT), *page, event);
         if at % size == 0 {
-            batches.extend(buffer.take(event.at));
+            batches.extend(buffer.take());
         }
     }
-    batches.extend(buffers.iter_mut().flat_map(|buffer| buffer.take(UnixMillis(0))));
+    batches.extend(buffers.iter_mut().flat_map(|buffer| buffer.take()));
     batches
 }
 

@@ -80,9 +80,9 @@ fn main() {
         // Ascending, and slow enough for the buffer to be full whenever it is sent.
         let at = UnixMillis(end - DAYS * DAY_MS + offset(nth, count));
         let event = event(&mut numbers, at);
-        buffer.push(key, page, &event, at);
+        buffer.push(key, page, &event);
         if nth % 400 == 399 || nth + 1 == count {
-            batches.extend(buffer.take(at));
+            batches.extend(buffer.take());
         }
         if batches.len() >= BATCHES {
             print(std::mem::take(&mut batches));

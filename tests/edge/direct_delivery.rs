@@ -1,0 +1,152 @@
+//! Delivery of events to the stores of their pages without the queue, and through it if that fails.
+
+use std::thread;
+
+use serde_json::json;
+use shared::events::{Event, EventKind};
+use tests::faults::{EVENTS, Fate, STATS};
+
+use super::{
+    pages::{created, until},
+    site::{Site, person},
+};
+
+/// Opens the page and fetches the image that confirms the view, as a browser does.
+fn open(site: &Site) {
+    let page = site.send(&person("/ada"));
+    let image = page.text().split('"').find(|part| part.contains("/seen/")).unwrap().to_owned();
+    assert_eq!((page.status, site.visit(&image)), (200, 200));
+}
+
+/// What a visit costs, which `docs/analytics.md` says under Cost.
+#[test]
+fn quiet_visit_is_one_call_of_the_store() {
+    let site = Site::start();
+    let operations = || (site.faults.count(STATS), site.faults.count(EVENTS));
+    open(&site);
+    site.events(2);
+    assert_eq!(operations(), (1, 0));
+    // The visitor follows a link later.
+    assert_eq!(site.visit(&site.link(0)), 302);
+    site.events(3);
+    assert_eq!(operations(), (2, 0));
+    let totals = site.totals();
+    assert_eq!(
+        [&totals["views"], &totals["views_confirmed"], &totals["clicks"]],
+        [&json!(1), &json!(1), &json!(1)]
+    );
+}
+
+/// Twelve connections that follow one link again and again, each as a visitor of its own.
+#[test]
+fn burst_of_redirects_is_few_calls_with_every_click() {
+    const CONNECTIONS: usize = 12;
+    const REDIRECTS: usize = 50;
+    let site = Site::start();
+    let link = site.link(0);
+    assert_eq!(site.visit(&link), 302);
+    thread::scope(|scope| {
+        for connection in 0..CONNECTIONS {
+            let address = format!("192.0.2.{connection}");
+            let request = person(&link).header("CF-Connecting-IP", &address);
+            let site = &site;
+            scope.spawn(move || (0..REDIRECTS).for_each(|_| assert_eq!(site.send(&request).status, 302)));
+        }
+    });
+    let sent = CONNECTIONS * REDIRECTS + 1;
+    let events = site.events(sent);
+    assert!(events.iter().all(|event| event.kind == EventKind::Click && event.is_counted()));
+    let second = |event: &Event| event.at.seconds();
+    let seconds = events.iter().map(second).max().unwrap() - events.iter().map(second).min().unwrap() + 1;
+    let calls = site.faults.count(STATS) + site.faults.count(EVENTS);
+    // Twice as many if the machine is so slow that the queue gets them too.
+    assert!(calls as u64 <= 2 * (seconds + 2), "{calls} calls for {seconds} seconds");
+    let report = site.report("metrics=clicks,unique_clicks");
+    // The first visit had no address.
+    assert_eq!(report["totals"], json!({"clicks": sent, "unique_clicks": CONNECTIONS + 1}));
+    assert_eq!((&report["meta"]["counting"], &report["meta"]["gaps"]), (&json!("coalesced"), &json!(0)));
+}
+
+#[test]
+fn queue_that_fails_is_not_needed_by_stores_that_work() {
+    let site = Site::start();
+    site.faults.set(EVENTS, Fate::Fail);
+    open(&site);
+    site.events(2);
+    assert_eq!(site.faults.count(EVENTS), 0);
+}
+
+/// The second event comes within a minute of the failure, so its store is not asked directly.
+#[test]
+fn events_of_a_store_that_fails_go_through_the_queue() {
+    let site = Site::start();
+    site.faults.set(STATS, Fate::Fail);
+    assert_eq!(site.visit("/ada"), 200);
+    until(|| site.faults.count(EVENTS) == 1);
+    assert!(site.edge.process.output().contains("events not stored"));
+    site.faults.set(STATS, Fate::Pass);
+    assert_eq!(site.visit("/ada"), 200);
+    until(|| site.faults.count(EVENTS) == 2);
+    site.events(2);
+    let batches = site.batches();
+    assert_eq!([batches[0].number, batches[1].number], [1, 2]);
+    assert_eq!(site.report("")["meta"]["gaps"], 0);
+}
+
+#[test]
+fn events_of_a_store_that_hangs_go_through_the_queue() {
+    let site = Site::start();
+    site.faults.set(STATS, Fate::Hang);
+    assert_eq!(site.visit("/ada"), 200);
+    until(|| site.faults.count(STATS) == 1);
+    site.faults.set(STATS, Fate::Pass);
+    site.events(1);
+    assert_eq!(site.faults.count(EVENTS), 1);
+}
+
+/// The isolate cannot know that the store has the batch, so the queue delivers it again.
+#[test]
+fn batch_whose_reply_is_lost_counts_once() {
+    let site = Site::start();
+    site.faults.set(STATS, Fate::LoseReplyOnce);
+    open(&site);
+    until(|| site.faults.count(STATS) == 2);
+    assert_eq!(site.faults.count(EVENTS), 1);
+    site.events(2);
+    // The queue's other messages are behind it, so it has been taken.
+    assert_eq!(site.visit(&site.link(0)), 302);
+    site.events(3);
+    let report = site.report("metrics=views,clicks,views_confirmed");
+    assert_eq!(report["totals"], json!({"views": 1, "clicks": 1, "views_confirmed": 1}));
+    assert_eq!(report["meta"]["gaps"], 0);
+}
+
+/// An isolate calls at most six stores at once.
+#[test]
+fn batch_of_seven_pages_goes_through_the_queue() {
+    let site = Site::start();
+    let slugs: Vec<_> = (0..7).map(|nth| format!("page-{nth}")).collect();
+    let publish = |slug: &String| {
+        let body = json!({"title": slug, "slug": slug, "status": "published"});
+        created(&site.edge, &site.key, &body).0
+    };
+    let pages: Vec<_> = slugs.iter().map(publish).collect();
+    for slug in &slugs {
+        until(|| site.visit(&format!("/{slug}/card.vcf")) == 200);
+    }
+    // A slow machine may take longer for them than an isolate waits.
+    let mut visits = 0;
+    until(|| {
+        for slug in &slugs {
+            assert_eq!(site.visit(&format!("/{slug}")), 200);
+        }
+        visits += 1;
+        for page in &pages {
+            site.events_of(page, visits);
+        }
+        site.batches().iter().any(|batch| batch.pages.len() == pages.len())
+    });
+    for page in &pages {
+        assert_eq!(site.report(&format!("page_id={page}&metrics=views"))["totals"]["views"], visits);
+    }
+}
