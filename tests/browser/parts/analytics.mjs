@@ -16,7 +16,7 @@ export async function readReport(edge, key, query = "") {
 
 /**
  * Returns the report once everything that was done before is in it. A last event, which counts only as `own`, shows when
- * the queue has delivered what came before it. `expected` are totals, events that were prefetched, and visits
+ * what came before it was stored. `expected` are totals, events that were prefetched, and visits
  * of the owner; a report with others is returned in the end, for the message of the assertion.
  */
 export async function settledReport(edge, page, { prefetch = 0, own = 0, ...totals }, query = "") {

@@ -70,13 +70,13 @@ fn meta() -> Value {
                 described(time(), "Every event before it is counted that was not lost. Null without pages."),
             ),
             member("gaps", Required, counted("Batches that are missing.")),
-            member("dropped", Required, counted("Events that were dropped because the queue was down.")),
+            member("dropped", Required, counted("Events that were dropped because nothing took them.")),
             member(
                 "counting",
                 Required,
                 described(
                     names_of(["exact", "coalesced"]),
-                    "`coalesced`: a busy isolate collected events for up to a second before it sent them.",
+                    "`coalesced`: an isolate had several events in memory, which it sent together within a second.",
                 ),
             ),
             member(
