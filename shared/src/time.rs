@@ -34,6 +34,18 @@ impl UnixMillis {
             .unwrap_or_default()
     }
 
+    /// Returns the moment with exactly three digits of a second: `2026-11-21T08:00:00.000Z`.
+    #[must_use]
+    pub fn to_rfc3339_ms(self) -> String {
+        let mut text = Self(self.seconds().saturating_mul(1000)).to_rfc3339();
+        // The end of the last year has its milliseconds already.
+        if text.len() == "2026-11-21T08:00:00Z".len() {
+            text.pop();
+            text.push_str(&format!(".{:03}Z", self.0 % 1000));
+        }
+        text
+    }
+
     /// Reads an RFC 3339 time with any offset; `None` for anything else and for times before 1970.
     #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
@@ -105,6 +117,14 @@ mod tests {
         assert_eq!(UnixMillis::from_rfc3339("2025-11-21T10:00:00.123+02:00"), Some(moment));
         assert_eq!(UnixMillis::from_rfc3339("1969-12-31T23:59:59Z"), None);
         assert_eq!(UnixMillis(u64::MAX).to_rfc3339(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn time_has_three_digits_of_a_second() {
+        for (ms, end) in [(0, "00.000Z"), (7, "00.007Z"), (120, "00.120Z"), (1_999, "01.999Z")] {
+            assert_eq!(UnixMillis(1_763_712_000_000 + ms).to_rfc3339_ms(), format!("2025-11-21T08:00:{end}"));
+        }
+        assert_eq!(UnixMillis(u64::MAX).to_rfc3339_ms(), "9999-12-31T23:59:59.999Z");
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! The details of a page that envelopes have.
+
+use serde::{Deserialize, Serialize};
+
+use crate::page::{PageDocument, PageId, Slug, document::LinkType};
+
+/// The details of a page. The account sends them to the store of webhooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// The page.
+    pub id: PageId,
+    /// Its slug; `None` for a page that was deleted before its events were sent.
+    #[serde(default)]
+    pub slug: Option<String>,
+    /// Its address.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Its title.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The owner's name for it.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// The live revision; 0 if there is none.
+    #[serde(default)]
+    pub revision: u64,
+    /// Its links.
+    #[serde(default)]
+    pub links: Vec<LinkCard>,
+    /// Its products.
+    #[serde(default)]
+    pub products: Vec<ProductCard>,
+}
+
+/// A link, as envelopes show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkCard {
+    /// Its id.
+    pub id: String,
+    /// Its type; `None` for a link that is not on the page any more.
+    #[serde(default, rename = "type")]
+    pub kind: Option<LinkType>,
+    /// Its text.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Its destination.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Its place among the entries of the page, from 1.
+    #[serde(default)]
+    pub position: Option<u32>,
+}
+
+/// A product, as envelopes show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProductCard {
+    /// Its id.
+    pub id: String,
+    /// Its title; `None` for a product that is not on the page any more.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Where it is sold.
+    #[serde(default)]
+    pub url: Option<String>,
+}
+
+impl Card {
+    /// Returns the card of a page. `base` is the address below which pages are served.
+    #[must_use]
+    pub fn new(
+        id: PageId,
+        slug: &Slug,
+        base: &str,
+        external_id: Option<&str>,
+        revision: u64,
+        document: &PageDocument,
+    ) -> Self {
+        let has_destination =
+            |kind: LinkType| !matches!(kind, LinkType::Heading | LinkType::Text | LinkType::Divider);
+        let links = document.links.iter().zip(1..).filter(|(link, _)| has_destination(link.kind));
+        Self {
+            id,
+            slug: Some(slug.to_string()),
+            url: Some(format!("{base}/{slug}")),
+            title: Some(document.title.clone()),
+            external_id: external_id.map(str::to_owned),
+            revision,
+            links: links
+                .map(|(link, position)| LinkCard {
+                    id: link.id.to_string(),
+                    kind: Some(link.kind),
+                    title: Some(link.title.clone()),
+                    url: link.url.clone(),
+                    position: Some(position),
+                })
+                .collect(),
+            products: document
+                .products
+                .items
+                .iter()
+                .map(|product| ProductCard {
+                    id: product.id.to_string(),
+                    title: Some(product.title.clone()),
+                    url: Some(product.url.as_str().to_owned()),
+                })
+                .collect(),
+        }
+    }
+
+    /// Returns the card of a page of which only the id is known.
+    #[must_use]
+    pub const fn unknown(id: PageId) -> Self {
+        Self {
+            id,
+            slug: None,
+            url: None,
+            title: None,
+            external_id: None,
+            revision: 0,
+            links: Vec::new(),
+            products: Vec::new(),
+        }
+    }
+
+    /// Returns the link with this id, or what is known of it.
+    pub(super) fn link(&self, id: &str) -> LinkCard {
+        let unknown = || LinkCard { id: id.to_owned(), kind: None, title: None, url: None, position: None };
+        self.links.iter().find(|link| link.id == id).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Returns the product with this id, or what is known of it.
+    pub(super) fn product(&self, id: &str) -> ProductCard {
+        let unknown = || ProductCard { id: id.to_owned(), title: None, url: None };
+        self.products.iter().find(|product| product.id == id).cloned().unwrap_or_else(unknown)
+    }
+}
