@@ -37,6 +37,8 @@ pub mod page;
 pub mod pages_api;
 pub mod policy;
 pub mod problem;
+pub mod product_feed;
+pub mod product_sync;
 pub mod proof;
 pub mod quota;
 pub mod request;

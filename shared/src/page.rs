@@ -18,7 +18,7 @@ mod web_url;
 pub use document::{Link, PageDocument};
 pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
 pub(crate) use id::id;
-pub use id::{IdSource, LinkId, PageId, ProductId};
+pub use id::{IdSource, LinkId, PageId, ProductId, SourceId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub(crate) use read::{
     InvalidValue, MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY, boolean,

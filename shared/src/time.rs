@@ -1,7 +1,10 @@
 //! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
 
 use serde::{Deserialize, Serialize};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{
+    OffsetDateTime,
+    format_description::well_known::{Rfc2822, Rfc3339},
+};
 
 /// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed
 /// down.
@@ -51,6 +54,23 @@ impl UnixMillis {
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
+    }
+
+    /// Returns the moment as a date of HTTP (RFC 9110, section 5.6.7), such as
+    /// `Sat, 21 Nov 2026 08:00:00 GMT`.
+    #[must_use]
+    pub fn to_http_date(self) -> String {
+        let seconds = i64::try_from(self.seconds()).unwrap_or_default();
+        let moment = OffsetDateTime::from_unix_timestamp(seconds).ok();
+        let text = moment.and_then(|moment| moment.format(&Rfc2822).ok()).unwrap_or_default();
+        text.replace("+0000", "GMT")
+    }
+
+    /// Reads a date of HTTP; `None` for anything else and for times before 1970.
+    #[must_use]
+    pub fn from_http_date(text: &str) -> Option<Self> {
+        let moment = OffsetDateTime::parse(text.trim(), &Rfc2822).ok()?;
+        u64::try_from(moment.unix_timestamp()).ok().map(|seconds| Self(seconds.saturating_mul(1_000)))
     }
 
     /// Returns the UTC day this moment lies in.

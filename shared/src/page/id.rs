@@ -69,6 +69,21 @@ id! {
     ProductId "prd_" 12
 }
 
+id! {
+    /// The name of a source of products, `src_` and 17 of `[0-9A-Za-z]`. No other source has it.
+    SourceId "src_"
+}
+
+impl ProductId {
+    /// Returns the id of a product that comes from a source. A product that disappears from its feed
+    /// and comes back has the same one.
+    #[must_use]
+    pub fn of_source(source: &SourceId, external_id: &str) -> Self {
+        let digest = sha256(&[b"utg.product-id.v1", &source.0, external_id.as_bytes()]);
+        Self(digest.first_chunk().copied().unwrap_or_default())
+    }
+}
+
 impl PageId {
     /// Returns the id of a page that is created now.
     #[must_use]

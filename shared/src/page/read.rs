@@ -185,7 +185,10 @@ impl<'a> Reader<'a> {
         });
         let id = given.unwrap_or_else(|| ProductId::new(self.ids.draw()));
         self.products.push(id);
-        read_product(fields, id)
+        fields.ignore(&["source"]);
+        let items = self.known.map(|page| page.products.items.as_slice()).unwrap_or_default();
+        let source = items.iter().find(|item| item.id == id).and_then(|item| item.source);
+        read_product(fields, id, source)
     }
 }
 

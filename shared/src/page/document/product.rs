@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Image;
-use crate::page::{ProductId, WebUrl};
+use crate::page::{ProductId, SourceId, WebUrl};
 
 /// The products of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,9 @@ pub struct Product {
     /// Whether it can be bought.
     #[serde(default)]
     pub availability: Availability,
+    /// The source that it comes from; `None` if it was made by hand.
+    #[serde(default)]
+    pub source: Option<SourceId>,
 }
 
 /// An amount of money.

@@ -12,7 +12,7 @@ use crate::{
     fields::{Fields, TypeError, text},
     json,
     page::{
-        LinkId, ProductId, WebUrl,
+        LinkId, ProductId, SourceId, WebUrl,
         document::{Color, Gate, Image, Link, LinkType, Palette, Price, Product, Rel, Seo, Social, Theme},
     },
     time::UnixMillis,
@@ -60,7 +60,12 @@ pub(super) fn read_link(fields: &mut Fields, id: LinkId) -> Option<Link> {
     Some(link)
 }
 
-pub(super) fn read_product(fields: &mut Fields, id: ProductId) -> Option<Product> {
+/// Reads a product. `source` is where the stored one with its id comes from.
+pub(super) fn read_product(
+    fields: &mut Fields,
+    id: ProductId,
+    source: Option<SourceId>,
+) -> Option<Product> {
     fields.hint(hints::PRODUCT);
     let product = (
         fields.nullable("external_id", |value| plain_text(value, 1, 100)),
@@ -88,6 +93,7 @@ pub(super) fn read_product(fields: &mut Fields, id: ProductId) -> Option<Product
         price,
         sale_price,
         availability,
+        source,
     })
 }
 

@@ -149,20 +149,23 @@ pub(super) fn product(of: Use) -> Value {
             about,
         )
     };
-    object(
-        of,
-        vec![
-            id("prd"),
-            member("external_id", Nullable, text(1, 100)),
-            member("title", Required, text(1, 120)),
-            member("description", Nullable, text(1, 200)),
-            member("url", Required, url()),
-            member("image", Nullable, image(of, 0)),
-            member("price", Nullable, price("The price.")),
-            member("sale_price", Nullable, price("A lower price in the same currency, for now.")),
-            member("availability", Defaulted, names::<Availability>()),
-        ],
-    )
+    let mut members = vec![
+        id("prd"),
+        member("external_id", Nullable, text(1, 100)),
+        member("title", Required, text(1, 120)),
+        member("description", Nullable, text(1, 200)),
+        member("url", Required, url()),
+        member("image", Nullable, image(of, 0)),
+        member("price", Nullable, price("The price.")),
+        member("sale_price", Nullable, price("A lower price in the same currency, for now.")),
+        member("availability", Defaulted, names::<Availability>()),
+    ];
+    if matches!(of, Use::Output) {
+        let about = "The product source that it comes from; null if it was made by hand.";
+        let source = json!({ "type": "string", "pattern": "^src_[0-9A-Za-z]{17}$" });
+        members.push(member("source", Nullable, described(source, about)));
+    }
+    object(of, members)
 }
 
 pub(super) fn social(of: Use) -> Value {

@@ -1,0 +1,33 @@
+//! Feeds of products that shops publish, read into the products that a page shows.
+//!
+//! The format is found from the content. An item that cannot be shown is a [`ProductError`] of its
+//! own and leaves the rest of the feed as it is.
+
+mod download;
+mod feed;
+mod format;
+mod items;
+mod json;
+mod price;
+mod product;
+mod publish;
+mod selection;
+mod shop_event;
+mod shopify;
+mod table;
+mod texts;
+mod woocommerce;
+mod xml;
+
+pub use download::{Download, DownloadStep};
+pub use feed::{Feed, FeedError, FeedFault, MAX_FEED_PRODUCTS};
+pub use format::{FeedFormat, FormatChoice};
+pub use product::{FeedProduct, ProductError};
+pub use publish::{products_json, products_xml};
+pub use selection::{Order, ProductFilter, Selection};
+pub use shop_event::ShopEvent;
+pub use shopify::shopify_event;
+pub use woocommerce::woocommerce_event;
+
+pub(crate) use items::read_push;
+pub(crate) use price::amount_of;

@@ -1,0 +1,203 @@
+use serde_json::json;
+
+use super::*;
+use crate::page::document::Availability;
+
+const URL: &str = "https://shop.example/feed";
+
+fn parse(text: &str) -> Result<Feed, FeedError> {
+    Feed::parse(text.as_bytes(), FormatChoice::Auto, URL, Some("EUR"))
+}
+
+fn price(product: &FeedProduct) -> String {
+    let text = |price: &crate::page::document::Price| format!("{} {}", price.amount, price.currency);
+    let sale = product.sale_price.as_ref().map(text).unwrap_or_default();
+    format!("{}/{sale}", product.price.as_ref().map(text).unwrap_or_default())
+}
+
+/// Returns an RSS feed of Merchant Center with these items.
+fn rss(items: &str) -> String {
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+        <rss xmlns:g="http://base.google.com/ns/1.0" version="2.0"><channel>
+        <title>Shop</title><link>https://shop.example</link><description>All</description>
+        {items}
+        </channel></rss>"#
+    )
+}
+
+#[test]
+fn merchant_rss_is_read() {
+    let feed = parse(&rss(
+        r#"<item>
+          <g:id>sku-1</g:id><title>Not this</title><g:title>Mug &amp; saucer</g:title>
+          <g:description><![CDATA[<b>Hand</b> made]]></g:description>
+          <g:link>https://shop.example/mug?a=1&amp;b=2</g:link>
+          <g:image_link>https://cdn.example/mug.jpg</g:image_link>
+          <g:shipping><g:country>DE</g:country><g:price>4.95 EUR</g:price></g:shipping>
+          <g:price>15.00 EUR</g:price><g:sale_price>12.00 EUR</g:sale_price>
+          <g:availability>out of stock</g:availability>
+          <g:product_type>Home &gt; Mugs</g:product_type>
+        </item>
+        <item><g:id>sku-2</g:id><title>T&#233;apot</title><link>https://shop.example/pot</link></item>"#,
+    ))
+    .unwrap();
+    assert_eq!((feed.format, feed.items, feed.faulty), (FeedFormat::MerchantXml, 2, 0));
+    let [mug, pot] = feed.products.as_slice() else { panic!("{feed:?}") };
+    assert_eq!(mug.external_id, "sku-1");
+    assert_eq!(mug.title, "Not this", "the first title of an item counts");
+    assert_eq!(mug.description.as_deref(), Some("Hand made"));
+    assert_eq!(mug.url.as_str(), "https://shop.example/mug?a=1&b=2");
+    assert_eq!(mug.image.as_ref().unwrap().as_str(), "https://cdn.example/mug.jpg");
+    assert_eq!(price(mug), "15.00 EUR/12.00 EUR", "and not that of shipping");
+    assert_eq!(mug.availability, Availability::OutOfStock);
+    assert_eq!(mug.tags, ["home", "mugs"]);
+    assert_eq!((pot.title.as_str(), price(pot).as_str()), ("T\u{e9}apot", "/"));
+    assert_eq!(pot.availability, Availability::InStock);
+}
+
+#[test]
+fn merchant_atom_with_another_prefix_is_read() {
+    let feed = parse(
+        r#"<feed xmlns="http://www.w3.org/2005/Atom" xmlns:google="http://base.google.com/ns/1.0">
+        <title>Shop</title><link rel="self" href="https://shop.example/atom"/>
+        <entry><id>tag:shop.example,1</id><google:id>7</google:id><title>Lamp</title>
+          <link rel="self" href="https://shop.example/atom/7"/><link href="https://shop.example/lamp"/>
+          <g:price>1.00 EUR</g:price><google:price>49.5 USD</google:price><summary>Warm</summary></entry></feed>"#,
+    )
+    .unwrap();
+    let [lamp] = feed.products.as_slice() else { panic!("{feed:?}") };
+    assert_eq!((lamp.external_id.as_str(), lamp.url.as_str()), ("7", "https://shop.example/lamp"));
+    assert_eq!((price(lamp).as_str(), lamp.description.as_deref()), ("49.5 USD/", Some("Warm")));
+}
+
+#[test]
+fn merchant_table_is_read() {
+    let tsv = "id\ttitle\tlink\tprice\tsale price\tavailability\timage link\tcustom_label_0\n\
+        1\tMug, large\thttps://shop.example/mug\t15,50 EUR\t\tpreorder\thttps://cdn.example/m.jpg\tGifts\n\
+        \n2\t\"Pot\tgreen\"\thttps://shop.example/pot\t20\t25\tin_stock\t\t\n";
+    let feed = parse(tsv).unwrap();
+    let [mug, pot] = feed.products.as_slice() else { panic!("{feed:?}") };
+    assert_eq!((mug.title.as_str(), price(mug).as_str()), ("Mug, large", "15.50 EUR/"));
+    assert_eq!((mug.availability, mug.tags.as_slice()), (Availability::Preorder, &["gifts".to_owned()][..]));
+    assert_eq!((pot.title.as_str(), price(pot).as_str()), ("Pot green", "20 EUR/"), "a higher sale price is none");
+    for csv in ["ID,Title,Link\r\n1,\"a \"\"b\"\"\",https://shop.example/a", "id;title;link\n1;a \"b\";https://shop.example/a\n"] {
+        assert_eq!(parse(csv).unwrap().products[0].title, "a \"b\"", "{csv}");
+    }
+    assert_eq!(parse("id,title\n1,a"), Err(FeedError::Column { name: "link" }));
+}
+
+#[test]
+fn shopify_products_are_read() {
+    let body = json!({"products": [
+        {"id": 632_910_392_u64, "title": "IPod", "handle": "ipod", "body_html": "<p>It's <b>small</b></p>",
+         "vendor": "Apple", "product_type": "Music", "tags": ["Sale", "audio"],
+         "images": [{"src": "https://cdn.shopify.com/ipod.png"}],
+         "variants": [{"price": "249.00", "compare_at_price": null, "available": false},
+                      {"price": "199.00", "compare_at_price": "299.00", "available": true}]},
+        {"id": 2, "title": "Case", "handle": "case", "variants": [{"price": "10.00", "available": false}]},
+        {"id": 3, "title": "No handle", "variants": []}
+    ]});
+    let feed = parse(&body.to_string()).unwrap();
+    assert_eq!((feed.format, feed.items, feed.faulty), (FeedFormat::Shopify, 3, 1));
+    assert_eq!(feed.faults[0], FeedFault { item: 3, id: Some("3".to_owned()), error: ProductError::NoUrl });
+    let [ipod, case] = feed.products.as_slice() else { panic!("{feed:?}") };
+    assert_eq!((ipod.external_id.as_str(), ipod.url.as_str()), ("632910392", "https://shop.example/products/ipod"));
+    assert_eq!((price(ipod).as_str(), ipod.description.as_deref()), ("299.00 EUR/199.00 EUR", Some("It's small")));
+    assert_eq!(ipod.tags, ["apple", "audio", "music", "sale"]);
+    assert_eq!((price(case).as_str(), case.availability), ("10.00 EUR/", Availability::OutOfStock));
+    let without = Feed::parse(body.to_string().as_bytes(), FormatChoice::Auto, URL, None);
+    assert_eq!(without, Err(FeedError::NoCurrency));
+}
+
+#[test]
+fn woocommerce_products_are_read() {
+    let body = json!([
+        {"id": 34, "name": "WordPress &amp; Pennant", "permalink": "https://shop.example/product/pennant/",
+         "short_description": "<p>A pennant</p>", "is_in_stock": true, "is_on_backorder": false,
+         "prices": {"price": "1105", "regular_price": "1205", "sale_price": "1105", "currency_code": "GBP", "currency_minor_unit": 2},
+         "images": [{"src": "https://shop.example/pennant.jpg", "alt": ""}],
+         "categories": [{"name": "Decor"}], "tags": [{"name": "Flag"}]},
+        {"id": 35, "name": "Kimono", "permalink": "https://shop.example/product/kimono/", "is_in_stock": false,
+         "prices": {"price": "9800", "regular_price": "9800", "sale_price": "9800", "currency_code": "JPY", "currency_minor_unit": 0}}
+    ]);
+    let feed = parse(&body.to_string()).unwrap();
+    let [pennant, kimono] = feed.products.as_slice() else { panic!("{feed:?}") };
+    assert_eq!((pennant.title.as_str(), price(pennant).as_str()), ("WordPress & Pennant", "12.05 GBP/11.05 GBP"));
+    assert_eq!(pennant.tags, ["decor", "flag"]);
+    assert_eq!((price(kimono).as_str(), kimono.availability), ("9800 JPY/", Availability::OutOfStock));
+}
+
+#[test]
+fn own_items_are_read() {
+    let items = json!([{"external_id": "a", "title": "A", "url": "https://shop.example/a",
+        "image": {"url": "https://cdn.example/a.jpg", "alt": ""}, "price": {"amount": "15.00", "currency": "EUR"},
+        "sale_price": {"amount": "9.99", "currency": "EUR"}, "availability": "backorder", "tags": ["New"]}]);
+    for body in [items.clone(), json!({"items": items}), json!({"products": {"items": items}})] {
+        let feed = parse(&body.to_string()).unwrap();
+        assert_eq!(feed.format, FeedFormat::Items);
+        let [product] = feed.products.as_slice() else { panic!("{feed:?}") };
+        assert_eq!((price(product).as_str(), product.availability), ("15.00 EUR/9.99 EUR", Availability::Backorder));
+    }
+}
+
+#[test]
+fn faulty_item_leaves_the_others() {
+    let feed = parse(&rss(
+        "<item><title>a</title><link>https://shop.example/a</link></item>
+         <item><g:id>2</g:id><link>https://shop.example/a</link></item>
+         <item><g:id>3</g:id><title>a</title></item>
+         <item><g:id>4</g:id><title>a</title><link>javascript:alert(1)</link></item>
+         <item><g:id>5</g:id><title>a</title><link>https://shop.example/a</link><g:price>a lot</g:price></item>
+         <item><g:id>6</g:id><title>a</title><link>https://shop.example/a</link></item>
+         <item><g:id>6</g:id><title>b</title><link>https://shop.example/b</link></item>
+         <item><g:id>7</g:id><title>a</title><link>https://shop.example/a</link><g:item_group_id>g</g:item_group_id></item>
+         <item><g:id>8</g:id><title>b</title><link>https://shop.example/b</link><g:item_group_id>g</g:item_group_id></item>",
+    ))
+    .unwrap();
+    let errors: Vec<_> = feed.faults.iter().map(|fault| fault.error.clone()).collect();
+    assert_eq!(
+        errors,
+        [
+            ProductError::NoId,
+            ProductError::NoTitle,
+            ProductError::NoUrl,
+            ProductError::Url(crate::page::UrlError::Scheme),
+            ProductError::Price("a lot".to_owned()),
+            ProductError::Duplicate,
+        ]
+    );
+    let ids: Vec<_> = feed.products.iter().map(|product| product.external_id.as_str()).collect();
+    assert_eq!((ids, feed.items, feed.faulty), (vec!["6", "7"], 9, 6), "a group shows one of its variants");
+}
+
+/// A bomb of entities (billion laughs), external entities, and other ways to make a feed grow.
+#[test]
+fn xml_that_could_grow_is_refused() {
+    let bomb = r#"<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><rss><channel><item><title>&b;</title></item></channel></rss>"#;
+    assert_eq!(parse(bomb), Err(FeedError::DocumentType));
+    let external = r#"<!DOCTYPE rss SYSTEM "file:///etc/passwd"><rss/>"#;
+    assert_eq!(parse(external), Err(FeedError::DocumentType));
+    let entity = rss("<item><title>&bomb;</title></item>");
+    assert_eq!(parse(&entity), Err(FeedError::Entity { name: "bomb".to_owned() }));
+    let deep = rss(&format!("{}{}", "<a>".repeat(100), "</a>".repeat(100)));
+    assert_eq!(parse(&deep), Err(FeedError::TooDeep { max: 32 }));
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    assert!(matches!(parse(&deep), Err(FeedError::Json { .. })));
+}
+
+#[test]
+fn response_that_is_no_feed_is_refused() {
+    assert!(matches!(parse(&rss("<item><title>a</item>")), Err(FeedError::Xml { .. })));
+    for text in ["", "  ", "hello", "<svg/>", "{\"a\":1}", "\"text\"", "<?xml version=\"1.0\"?>"] {
+        assert_eq!(parse(text), Err(FeedError::Unknown), "{text}");
+    }
+    let page = "<!DOCTYPE html><html><body>Not found</body></html>";
+    assert_eq!(parse(page), Err(FeedError::WebPage));
+    let only = |format, text: &str| Feed::parse(text.as_bytes(), FormatChoice::Only(format), URL, Some("EUR"));
+    assert_eq!(only(FeedFormat::Shopify, page), Err(FeedError::NotShopify));
+    let other = FeedError::OtherFormat { found: FeedFormat::Items, expected: FeedFormat::Shopify };
+    assert_eq!(only(FeedFormat::Shopify, "[{}]"), Err(other));
+    assert_eq!(only(FeedFormat::Woocommerce, "[]").unwrap().products, []);
+    assert_eq!(Feed::parse(b"\xff\xfe<", FormatChoice::Auto, URL, None), Err(FeedError::Encoding));
+}

@@ -1,0 +1,60 @@
+//! Our own JSON: items in the form in which a page has them.
+
+use serde_json::Value;
+
+use super::{
+    FeedFormat, FeedProduct, ProductError,
+    feed::Feed,
+    json::{text, words},
+    product::{Cost, Draft, availability},
+};
+
+/// Reads a list of items.
+pub(super) fn read(list: &[Value], currency: Option<&str>) -> Feed {
+    let mut feed = Feed::new(FeedFormat::Items);
+    for item in list {
+        feed.add(draft(item), currency);
+    }
+    feed
+}
+
+/// Reads the products and the names of a push, each with the error of those that cannot be shown.
+pub(crate) fn read_push(
+    body: &Value,
+    currency: Option<&str>,
+) -> (Vec<Result<FeedProduct, ProductError>>, Vec<String>) {
+    let list = |name: &str| body.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let upserts = list("upsert").iter().map(|item| draft(item).product(currency)).collect();
+    let name = |value: &Value| match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        value => text(value, "external_id"),
+    };
+    (upserts, list("delete").iter().filter_map(name).collect())
+}
+
+fn draft(item: &Value) -> Draft {
+    let cost = |name: &str| match item.get(name) {
+        Some(Value::String(text)) => Cost::of_text(text.clone()),
+        Some(Value::Object(_)) => {
+            let price = item.get(name).unwrap_or(&Value::Null);
+            let amount = text(price, "amount").unwrap_or_default();
+            Cost::of_text(format!("{amount} {}", text(price, "currency").unwrap_or_default()))
+        }
+        Some(Value::Number(number)) => Cost::of_text(number.to_string()),
+        _ => Cost::None,
+    };
+    let image = item.get("image").unwrap_or(&Value::Null);
+    Draft {
+        id: text(item, "external_id").or_else(|| text(item, "id")),
+        group: None,
+        title: text(item, "title"),
+        description: text(item, "description"),
+        url: text(item, "url"),
+        image: text(image, "url").or_else(|| text(item, "image")),
+        price: cost("price"),
+        sale_price: cost("sale_price"),
+        availability: text(item, "availability").and_then(|text| availability(&text)),
+        tags: words(item, "tags"),
+    }
+}

@@ -1,0 +1,139 @@
+//! Google Merchant Center's table: TSV, or CSV with commas or semicolons.
+
+use csv_core::{ReadRecordResult, ReaderBuilder};
+
+use super::{
+    FeedFormat,
+    feed::{Feed, FeedError},
+    product::{Cost, Draft, availability},
+};
+
+/// The columns of a product, by their place.
+struct Columns {
+    id: usize,
+    title: usize,
+    link: usize,
+    group: Option<usize>,
+    description: Option<usize>,
+    image: Option<usize>,
+    price: Option<usize>,
+    sale_price: Option<usize>,
+    availability: Option<usize>,
+    tags: Vec<usize>,
+}
+
+/// Reads the products of a table.
+pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError> {
+    let mut feed = Feed::new(FeedFormat::MerchantTable);
+    let header = text.lines().next().unwrap_or_default();
+    let delimiter = ['\t', ';'].into_iter().find(|delimiter| header.contains(*delimiter)).unwrap_or(',');
+    let mut columns = None;
+    records(text, delimiter, |record| {
+        match &columns {
+            None => columns = Some(Columns::of(record)?),
+            Some(columns) if record.iter().any(|cell| !cell.trim().is_empty()) => {
+                feed.add(columns.draft(record), currency);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok(feed)
+}
+
+/// Calls `each` with the cells of each record.
+fn records(
+    text: &str,
+    delimiter: char,
+    mut each: impl FnMut(&[&str]) -> Result<(), FeedError>,
+) -> Result<(), FeedError> {
+    let mut reader = ReaderBuilder::new().delimiter(u8::try_from(delimiter).unwrap_or(b',')).build();
+    // No cell is longer than the text, and the parser only takes quotation marks away.
+    let (mut cells, mut ends) = (vec![0; text.len()], vec![0; 512]);
+    let mut input = text.as_bytes();
+    loop {
+        let (mut written, mut ended) = (0, 0);
+        let is_end = loop {
+            let space = cells.get_mut(written..).unwrap_or_default();
+            let (result, read, out, more) =
+                reader.read_record(input, space, ends.get_mut(ended..).unwrap_or_default());
+            input = input.get(read..).unwrap_or_default();
+            written = written.saturating_add(out);
+            ended = ended.saturating_add(more);
+            match result {
+                // Called again without input, it ends the last record.
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::Record => break false,
+                // Further columns than there are places for are no columns of a product.
+                ReadRecordResult::OutputEndsFull | ReadRecordResult::OutputFull => return Err(FeedError::Unknown),
+                ReadRecordResult::End => break true,
+            }
+        };
+        if is_end {
+            return Ok(());
+        }
+        let mut begin = 0;
+        let record: Vec<&str> = ends
+            .iter()
+            .take(ended)
+            .map(|end| {
+                let cell = cells.get(begin..*end).unwrap_or_default();
+                begin = *end;
+                // Cells are cut at ASCII bytes, so they stay UTF-8.
+                std::str::from_utf8(cell).unwrap_or_default()
+            })
+            .collect();
+        each(&record)?;
+    }
+}
+
+impl Columns {
+    fn of(header: &[&str]) -> Result<Self, FeedError> {
+        let names: Vec<String> = header.iter().map(|name| name_of(name)).collect();
+        let find = |name: &str| names.iter().position(|other| other == name);
+        let required = |name: &'static str| find(name).ok_or(FeedError::Column { name });
+        let is_tag = |name: &String| {
+            matches!(name.as_str(), "product_type" | "brand") || name.starts_with("custom_label_")
+        };
+        Ok(Self {
+            id: required("id")?,
+            title: required("title")?,
+            link: required("link")?,
+            group: find("item_group_id"),
+            description: find("description"),
+            image: find("image_link"),
+            price: find("price"),
+            sale_price: find("sale_price"),
+            availability: find("availability"),
+            tags: names.iter().enumerate().filter(|(_, name)| is_tag(name)).map(|(at, _)| at).collect(),
+        })
+    }
+
+    fn draft(&self, record: &[&str]) -> Draft {
+        let cell = |at: usize| record.get(at).filter(|cell| !cell.trim().is_empty()).map(|cell| (*cell).to_owned());
+        let maybe = |at: Option<usize>| at.and_then(cell);
+        Draft {
+            id: cell(self.id),
+            group: maybe(self.group),
+            title: cell(self.title),
+            description: maybe(self.description),
+            url: cell(self.link),
+            image: maybe(self.image),
+            price: maybe(self.price).map_or(Cost::None, Cost::of_text),
+            sale_price: maybe(self.sale_price).map_or(Cost::None, Cost::of_text),
+            availability: maybe(self.availability).and_then(|text| availability(&text)),
+            tags: self
+                .tags
+                .iter()
+                .filter_map(|at| cell(*at))
+                .flat_map(|path| path.split('>').map(str::to_owned).collect::<Vec<_>>())
+                .collect(),
+        }
+    }
+}
+
+/// Returns the name of a column as Merchant Center spells it: `Image link` is `image_link`.
+fn name_of(header: &str) -> String {
+    let name = header.trim().trim_start_matches("g:").to_ascii_lowercase();
+    name.replace([' ', '-'], "_")
+}
