@@ -135,11 +135,17 @@ mod tests {
 
     #[test]
     fn shopify_is_read_until_a_short_page() {
-        let mut download = Download::new("https://shop.example/products.json?limit=5&page=9&x=y", FormatChoice::Auto, Some("EUR"));
+        let mut download = Download::new(
+            "https://shop.example/products.json?limit=5&page=9&x=y",
+            FormatChoice::Auto,
+            Some("EUR"),
+        );
         for number in 1..=2 {
             let url = format!("https://shop.example/products.json?x=y&limit=250&page={number}");
             assert_eq!((download.url(), download.is_single()), (url, false));
-            let Ok(DownloadStep::Next(next)) = download.step(&page(number * 250, 250)) else { panic!("{number}") };
+            let Ok(DownloadStep::Next(next)) = download.step(&page(number * 250, 250)) else {
+                panic!("{number}")
+            };
             download = next;
         }
         let Ok(DownloadStep::Complete(feed)) = download.step(&page(750, 3)) else { panic!("not complete") };
@@ -148,7 +154,8 @@ mod tests {
 
     #[test]
     fn shopify_that_never_ends_is_cut() {
-        let mut download = Download::new("https://shop.example/", FormatChoice::Only(FeedFormat::Shopify), Some("EUR"));
+        let mut download =
+            Download::new("https://shop.example/", FormatChoice::Only(FeedFormat::Shopify), Some("EUR"));
         assert_eq!(download.url(), "https://shop.example/products.json?limit=250&page=1");
         let feed = loop {
             match download.step(&page(0, 250)).unwrap() {

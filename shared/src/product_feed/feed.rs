@@ -59,7 +59,9 @@ pub enum FeedError {
     #[error("this is not a Shopify store: /products.json is a web page")]
     NotShopify,
     /// Nothing in it says what it is.
-    #[error("the response is no product feed: expected Google Merchant RSS, Atom, TSV or CSV, Shopify's products.json, WooCommerce's Store API, or JSON with `items`")]
+    #[error(
+        "the response is no product feed: expected Google Merchant RSS, Atom, TSV or CSV, Shopify's products.json, WooCommerce's Store API, or JSON with `items`"
+    )]
     Unknown,
     /// It is another format than the one that was chosen.
     #[error("the response is {found}, and the source expects {expected}")]
@@ -185,7 +187,8 @@ impl Feed {
         self.faulty = self.faulty.saturating_add(next.faulty);
         let space = MAX_FAULTS.saturating_sub(self.faults.len());
         let faults = next.faults.into_iter().take(space);
-        self.faults.extend(faults.map(|fault| FeedFault { item: fault.item.saturating_add(before), ..fault }));
+        self.faults
+            .extend(faults.map(|fault| FeedFault { item: fault.item.saturating_add(before), ..fault }));
         for product in next.products {
             if self.products.len() >= MAX_FEED_PRODUCTS {
                 self.truncated = true;

@@ -13,7 +13,13 @@ pub(super) fn text(value: &Value, name: &str) -> Option<String> {
 
 /// Returns the members of this name of each object in a list.
 pub(super) fn each(value: &Value, list: &str, name: &str) -> Vec<String> {
-    value.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(|item| text(item, name)).collect()
+    value
+        .get(list)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|item| text(item, name))
+        .collect()
 }
 
 /// Returns the texts of a list, or the parts of a text between commas.

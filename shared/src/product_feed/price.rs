@@ -123,8 +123,22 @@ mod tests {
     #[test]
     fn price_that_is_none_is_refused() {
         for text in [
-            "", "EUR", "free", "-1", "+1", "1.2.3", ".5", "1e3", "15.0001", "1000000000", "1,29,9", "1.299,50",
-            "15 EURO", "15 E1R", "NaN", "\u{663}",
+            "",
+            "EUR",
+            "free",
+            "-1",
+            "+1",
+            "1.2.3",
+            ".5",
+            "1e3",
+            "15.0001",
+            "1000000000",
+            "1,29,9",
+            "1.299,50",
+            "15 EURO",
+            "15 E1R",
+            "NaN",
+            "\u{663}",
         ] {
             assert_eq!(shown(text), None, "{text}");
         }
@@ -133,9 +147,13 @@ mod tests {
 
     #[test]
     fn minor_units_are_shifted() {
-        for (text, digits, expected) in
-            [("1500", 2, "15.00"), ("5", 2, "0.05"), ("1500", 0, "1500"), ("1234", 3, "1.234"), ("0", 2, "0.00")]
-        {
+        for (text, digits, expected) in [
+            ("1500", 2, "15.00"),
+            ("5", 2, "0.05"),
+            ("1500", 0, "1500"),
+            ("1234", 3, "1.234"),
+            ("0", 2, "0.00"),
+        ] {
             assert_eq!(minor_units(text, digits, "EUR").map(|price| price.amount).as_deref(), Some(expected));
         }
         for (text, digits) in [("", 2), ("-5", 2), ("1.5", 2), ("5", 99), ("12345", 4)] {

@@ -111,7 +111,8 @@ impl FeedProduct {
 impl Draft {
     /// Checks the item, and brings its texts into the form of a page's products.
     pub(super) fn product(self, currency: Option<&str>) -> Result<FeedProduct, ProductError> {
-        let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let text =
+            |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let external_id = one_line(&text(self.id).ok_or(ProductError::NoId)?, usize::MAX);
         if external_id.chars().count() > FeedProduct::MAX_ID {
             return Err(ProductError::IdTooLong);

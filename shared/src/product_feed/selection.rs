@@ -78,7 +78,9 @@ impl Selection {
             Order::Title => chosen.sort_by_cached_key(|product| product.title.to_lowercase()),
             Order::PriceAscending => chosen.sort_by_key(|product| product.amount().unwrap_or(u64::MAX)),
             Order::PriceDescending => {
-                chosen.sort_by_key(|product| std::cmp::Reverse(product.amount().map_or(0, |amount| amount.saturating_add(1))));
+                chosen.sort_by_key(|product| {
+                    std::cmp::Reverse(product.amount().map_or(0, |amount| amount.saturating_add(1)))
+                });
             }
         }
         chosen.into_iter().take(limit).cloned().collect()
@@ -121,7 +123,8 @@ mod tests {
     }
 
     fn ids(selection: &Selection, limit: usize) -> String {
-        let sold_out = FeedProduct { availability: Availability::OutOfStock, ..product("e", Some("1.00"), "gift") };
+        let sold_out =
+            FeedProduct { availability: Availability::OutOfStock, ..product("e", Some("1.00"), "gift") };
         let products = [
             product("b", Some("9.50"), "gift"),
             product("a", Some("10.00"), "mug"),

@@ -84,7 +84,8 @@ fn is_available(variant: &Value) -> bool {
 }
 
 fn is_more(before: &str, price: &str) -> bool {
-    let amount = |text: &str| super::price::price(text, Some("XXX")).and_then(|price| super::amount_of(&price.amount));
+    let amount =
+        |text: &str| super::price::price(text, Some("XXX")).and_then(|price| super::amount_of(&price.amount));
     amount(before) > amount(price)
 }
 

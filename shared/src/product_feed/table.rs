@@ -65,7 +65,9 @@ fn records(
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::Record => break false,
                 // Further columns than there are places for are no columns of a product.
-                ReadRecordResult::OutputEndsFull | ReadRecordResult::OutputFull => return Err(FeedError::Unknown),
+                ReadRecordResult::OutputEndsFull | ReadRecordResult::OutputFull => {
+                    return Err(FeedError::Unknown);
+                }
                 ReadRecordResult::End => break true,
             }
         };
@@ -110,7 +112,8 @@ impl Columns {
     }
 
     fn draft(&self, record: &[&str]) -> Draft {
-        let cell = |at: usize| record.get(at).filter(|cell| !cell.trim().is_empty()).map(|cell| (*cell).to_owned());
+        let cell =
+            |at: usize| record.get(at).filter(|cell| !cell.trim().is_empty()).map(|cell| (*cell).to_owned());
         let maybe = |at: Option<usize>| at.and_then(cell);
         Draft {
             id: cell(self.id),

@@ -30,7 +30,8 @@ fn complete_one(
 ) {
     let Some(id) = source.get("id").and_then(Value::as_str).map(str::to_owned) else { return };
     if let Some(Value::Object(push)) = source.get_mut("push") {
-        let sealed = push.remove("sealed").and_then(|sealed| serde_json::from_value::<SealedSecret>(sealed).ok());
+        let sealed =
+            push.remove("sealed").and_then(|sealed| serde_json::from_value::<SealedSecret>(sealed).ok());
         let is_enabled = push.get("enabled").and_then(Value::as_bool).unwrap_or_default();
         let url = is_enabled.then(|| format!("{base}/hooks/products/{id}"));
         push.insert("url".to_owned(), json!(url));
@@ -48,4 +49,3 @@ pub fn runs_body(runs: &[Run]) -> String {
     let data: Vec<_> = runs.iter().rev().map(Run::describe).collect();
     json!({ "object": "list", "data": data }).to_string()
 }
-

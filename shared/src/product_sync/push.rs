@@ -74,7 +74,9 @@ pub enum PushError {
     #[error(transparent)]
     Signature(#[from] SignatureError),
     /// The secret of the source is not one of Standard Webhooks.
-    #[error("the secret of the source does not begin with whsec_, so only Shopify and WooCommerce can sign with it")]
+    #[error(
+        "the secret of the source does not begin with whsec_, so only Shopify and WooCommerce can sign with it"
+    )]
     OtherSecret,
     /// The signature is not that of the body under the secret.
     #[error("the signature in {header} is not that of the body under the secret of the source")]

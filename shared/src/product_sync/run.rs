@@ -102,8 +102,7 @@ impl RunTrigger {
 
 impl RunOutcome {
     /// Every outcome once.
-    pub const ALL: [Self; 5] =
-        [Self::Updated, Self::Unchanged, Self::NotModified, Self::Held, Self::Failed];
+    pub const ALL: [Self; 5] = [Self::Updated, Self::Unchanged, Self::NotModified, Self::Held, Self::Failed];
 
     /// Returns its name in the API.
     #[must_use]
@@ -122,9 +121,7 @@ impl Run {
     /// Returns the run as the API shows it.
     #[must_use]
     pub fn describe(&self) -> Value {
-        let fault = |(item, id, detail): &(usize, Option<String>, String)| {
-            json!({ "item": item, "id": id, "detail": detail })
-        };
+        let fault = |(item, id, detail): &(usize, Option<String>, String)| json!({ "item": item, "id": id, "detail": detail });
         json!({
             "at": self.at.to_rfc3339(),
             "trigger": self.trigger.as_str(),

@@ -44,7 +44,8 @@ mod tests {
             assert!((SETTLE_MS..=SETTLE_MS + INTERVAL_MS).contains(&first.since(now)), "{seed}");
             // An alarm comes a little late, and the schedule stays.
             assert_eq!(next(&id, first.plus(2_000)).since(first), INTERVAL_MS);
-            quarters[usize::try_from(first.since(now).saturating_sub(SETTLE_MS) * 4 / (INTERVAL_MS + 1)).unwrap()] += 1;
+            quarters[usize::try_from(first.since(now).saturating_sub(SETTLE_MS) * 4 / (INTERVAL_MS + 1))
+                .unwrap()] += 1;
         }
         assert!(quarters.iter().all(|count| *count > 25), "{quarters:?}");
     }

@@ -68,7 +68,9 @@ impl SourceSettings {
             })
         });
         let is_shopify = format == Some(FeedFormat::Shopify)
-            || url.as_deref().is_some_and(|url| url.split(['?', '#']).next().is_some_and(|path| path.ends_with("/products.json")));
+            || url.as_deref().is_some_and(|url| {
+                url.split(['?', '#']).next().is_some_and(|path| path.ends_with("/products.json"))
+            });
         if is_shopify && currency.is_none() {
             fields.add_error(
                 "currency",
@@ -152,6 +154,7 @@ fn parse_availabilities(value: &Value) -> Result<Vec<Availability>, SettingError
 fn parse_amount(value: &Value) -> Result<String, SettingError> {
     let amount = value.as_str().ok_or(SettingError::Amount)?;
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
-    let digits = |part: &str, max: usize| (1..=max).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let digits =
+        |part: &str, max: usize| (1..=max).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
     if digits(whole, 9) && digits(fraction, 3) { Ok(amount.to_owned()) } else { Err(SettingError::Amount) }
 }

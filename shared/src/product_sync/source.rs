@@ -53,12 +53,7 @@ impl Source {
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every fault.
-    pub fn create(
-        write: &SourceWrite,
-        id: SourceId,
-        page: PageId,
-        now: UnixMillis,
-    ) -> Result<Self, Problem> {
+    pub fn create(write: &SourceWrite, id: SourceId, page: PageId, now: UnixMillis) -> Result<Self, Problem> {
         let members = Fields::read(write.body.as_bytes())?.into_members();
         let settings = read(members, write)?;
         let secret = settings.push.then(|| write.secret().clone());

@@ -300,7 +300,8 @@ impl SyncState {
     /// Returns the moment at which something is due.
     #[must_use]
     pub fn next_due(&self) -> Option<UnixMillis> {
-        let (run, edit) = (self.next_run.map(|planned| planned.at), self.pending.as_ref().map(|edit| edit.at));
+        let (run, edit) =
+            (self.next_run.map(|planned| planned.at), self.pending.as_ref().map(|edit| edit.at));
         run.into_iter().chain(edit).min()
     }
 
@@ -309,7 +310,8 @@ impl SyncState {
     pub fn describe(&self) -> Value {
         let moment = |at: Option<UnixMillis>| at.map(UnixMillis::to_rfc3339);
         let last = self.runs.last();
-        let error = last.filter(|_| self.status != SyncStatus::Ok || self.held).and_then(|run| run.error.as_ref());
+        let error =
+            last.filter(|_| self.status != SyncStatus::Ok || self.held).and_then(|run| run.error.as_ref());
         json!({
             "status": self.status.as_str(),
             "held": self.held,

@@ -61,11 +61,7 @@ pub(super) fn read_link(fields: &mut Fields, id: LinkId) -> Option<Link> {
 }
 
 /// Reads a product. `source` is where the stored one with its id comes from.
-pub(super) fn read_product(
-    fields: &mut Fields,
-    id: ProductId,
-    source: Option<SourceId>,
-) -> Option<Product> {
+pub(super) fn read_product(fields: &mut Fields, id: ProductId, source: Option<SourceId>) -> Option<Product> {
     fields.hint(hints::PRODUCT);
     let product = (
         fields.nullable("external_id", |value| plain_text(value, 1, 100)),

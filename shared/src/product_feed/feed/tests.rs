@@ -28,8 +28,7 @@ fn rss(items: &str) -> String {
 
 #[test]
 fn merchant_rss_is_read() {
-    let feed = parse(&rss(
-        r#"<item>
+    let feed = parse(&rss(r#"<item>
           <g:id>sku-1</g:id><title>Not this</title><g:title>Mug &amp; saucer</g:title>
           <g:description><![CDATA[<b>Hand</b> made]]></g:description>
           <g:link>https://shop.example/mug?a=1&amp;b=2</g:link>
@@ -39,8 +38,7 @@ fn merchant_rss_is_read() {
           <g:availability>out of stock</g:availability>
           <g:product_type>Home &gt; Mugs</g:product_type>
         </item>
-        <item><g:id>sku-2</g:id><title>T&#233;apot</title><link>https://shop.example/pot</link></item>"#,
-    ))
+        <item><g:id>sku-2</g:id><title>T&#233;apot</title><link>https://shop.example/pot</link></item>"#))
     .unwrap();
     assert_eq!((feed.format, feed.items, feed.faulty), (FeedFormat::MerchantXml, 2, 0));
     let [mug, pot] = feed.products.as_slice() else { panic!("{feed:?}") };
@@ -80,8 +78,15 @@ fn merchant_table_is_read() {
     let [mug, pot] = feed.products.as_slice() else { panic!("{feed:?}") };
     assert_eq!((mug.title.as_str(), price(mug).as_str()), ("Mug, large", "15.50 EUR/"));
     assert_eq!((mug.availability, mug.tags.as_slice()), (Availability::Preorder, &["gifts".to_owned()][..]));
-    assert_eq!((pot.title.as_str(), price(pot).as_str()), ("Pot green", "20 EUR/"), "a higher sale price is none");
-    for csv in ["ID,Title,Link\r\n1,\"a \"\"b\"\"\",https://shop.example/a", "id;title;link\n1;a \"b\";https://shop.example/a\n"] {
+    assert_eq!(
+        (pot.title.as_str(), price(pot).as_str()),
+        ("Pot green", "20 EUR/"),
+        "a higher sale price is none"
+    );
+    for csv in [
+        "ID,Title,Link\r\n1,\"a \"\"b\"\"\",https://shop.example/a",
+        "id;title;link\n1;a \"b\";https://shop.example/a\n",
+    ] {
         assert_eq!(parse(csv).unwrap().products[0].title, "a \"b\"", "{csv}");
     }
     assert_eq!(parse("id,title\n1,a"), Err(FeedError::Column { name: "link" }));
@@ -102,8 +107,14 @@ fn shopify_products_are_read() {
     assert_eq!((feed.format, feed.items, feed.faulty), (FeedFormat::Shopify, 3, 1));
     assert_eq!(feed.faults[0], FeedFault { item: 3, id: Some("3".to_owned()), error: ProductError::NoUrl });
     let [ipod, case] = feed.products.as_slice() else { panic!("{feed:?}") };
-    assert_eq!((ipod.external_id.as_str(), ipod.url.as_str()), ("632910392", "https://shop.example/products/ipod"));
-    assert_eq!((price(ipod).as_str(), ipod.description.as_deref()), ("299.00 EUR/199.00 EUR", Some("It's small")));
+    assert_eq!(
+        (ipod.external_id.as_str(), ipod.url.as_str()),
+        ("632910392", "https://shop.example/products/ipod")
+    );
+    assert_eq!(
+        (price(ipod).as_str(), ipod.description.as_deref()),
+        ("299.00 EUR/199.00 EUR", Some("It's small"))
+    );
     assert_eq!(ipod.tags, ["apple", "audio", "music", "sale"]);
     assert_eq!((price(case).as_str(), case.availability), ("10.00 EUR/", Availability::OutOfStock));
     let without = Feed::parse(body.to_string().as_bytes(), FormatChoice::Auto, URL, None);
@@ -123,7 +134,10 @@ fn woocommerce_products_are_read() {
     ]);
     let feed = parse(&body.to_string()).unwrap();
     let [pennant, kimono] = feed.products.as_slice() else { panic!("{feed:?}") };
-    assert_eq!((pennant.title.as_str(), price(pennant).as_str()), ("WordPress & Pennant", "12.05 GBP/11.05 GBP"));
+    assert_eq!(
+        (pennant.title.as_str(), price(pennant).as_str()),
+        ("WordPress & Pennant", "12.05 GBP/11.05 GBP")
+    );
     assert_eq!(pennant.tags, ["decor", "flag"]);
     assert_eq!((price(kimono).as_str(), kimono.availability), ("9800 JPY/", Availability::OutOfStock));
 }
@@ -137,7 +151,10 @@ fn own_items_are_read() {
         let feed = parse(&body.to_string()).unwrap();
         assert_eq!(feed.format, FeedFormat::Items);
         let [product] = feed.products.as_slice() else { panic!("{feed:?}") };
-        assert_eq!((price(product).as_str(), product.availability), ("15.00 EUR/9.99 EUR", Availability::Backorder));
+        assert_eq!(
+            (price(product).as_str(), product.availability),
+            ("15.00 EUR/9.99 EUR", Availability::Backorder)
+        );
     }
 }
 
@@ -194,7 +211,8 @@ fn response_that_is_no_feed_is_refused() {
     }
     let page = "<!DOCTYPE html><html><body>Not found</body></html>";
     assert_eq!(parse(page), Err(FeedError::WebPage));
-    let only = |format, text: &str| Feed::parse(text.as_bytes(), FormatChoice::Only(format), URL, Some("EUR"));
+    let only =
+        |format, text: &str| Feed::parse(text.as_bytes(), FormatChoice::Only(format), URL, Some("EUR"));
     assert_eq!(only(FeedFormat::Shopify, page), Err(FeedError::NotShopify));
     let other = FeedError::OtherFormat { found: FeedFormat::Items, expected: FeedFormat::Shopify };
     assert_eq!(only(FeedFormat::Shopify, "[{}]"), Err(other));

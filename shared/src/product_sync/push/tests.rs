@@ -39,7 +39,8 @@ fn of_shop(header: &str, more: &[(&str, &str)], body: &str) -> PushRequest {
 #[test]
 fn standard_webhook_has_changes_or_is_a_ping() {
     let item = json!({"external_id": "a", "title": "A", "url": "https://store.example/a", "price": "1.00"});
-    let body = json!({"upsert": [item, {"title": "no id"}], "delete": ["b", 3, {"external_id": "c"}]}).to_string();
+    let body =
+        json!({"upsert": [item, {"title": "no id"}], "delete": ["b", 3, {"external_id": "c"}]}).to_string();
     let (id, Pushed::Changes { upserts, deletes, errors }) = read(&standard(&body), SECRET).unwrap() else {
         panic!("no changes")
     };
@@ -58,7 +59,8 @@ fn shopify_webhook_changes_one_product() {
     let push = |topic: &str, body: &str| {
         of_shop(SHOPIFY_SIGNATURE, &[(SHOPIFY_TOPIC, topic), (SHOPIFY_ID, "d1")], body)
     };
-    let (id, Pushed::Changes { upserts, .. }) = read(&push("products/update", &body.to_string()), "shop secret").unwrap()
+    let (id, Pushed::Changes { upserts, .. }) =
+        read(&push("products/update", &body.to_string()), "shop secret").unwrap()
     else {
         panic!("no changes")
     };
@@ -79,7 +81,11 @@ fn woocommerce_webhook_changes_one_product() {
     let body = json!({"id": 9, "name": "Pot", "permalink": "https://store.example/pot", "status": "publish",
         "regular_price": "20.00", "sale_price": "15.5", "stock_status": "onbackorder"});
     let push = |topic: &str| {
-        of_shop(WOOCOMMERCE_SIGNATURE, &[(WOOCOMMERCE_TOPIC, topic), (WOOCOMMERCE_ID, "d2")], &body.to_string())
+        of_shop(
+            WOOCOMMERCE_SIGNATURE,
+            &[(WOOCOMMERCE_TOPIC, topic), (WOOCOMMERCE_ID, "d2")],
+            &body.to_string(),
+        )
     };
     let (id, Pushed::Changes { upserts, .. }) = read(&push("product.updated"), "shop secret").unwrap() else {
         panic!("no changes")

@@ -24,7 +24,8 @@ fn source(max_items: usize, push: bool) -> Source {
 }
 
 fn feed(ids: std::ops::Range<usize>) -> Fetched {
-    let item = |id: usize| json!({"id": id, "title": "a", "url": "https://shop.example/a", "price": "1.00 EUR"});
+    let item =
+        |id: usize| json!({"id": id, "title": "a", "url": "https://shop.example/a", "price": "1.00 EUR"});
     let body = json!({"items": ids.map(item).collect::<Vec<_>>()}).to_string();
     let feed = Feed::parse(body.as_bytes(), FormatChoice::Auto, "https://shop.example/", None).unwrap();
     assert_eq!((feed.faulty, feed.format), (0, FeedFormat::Items));
@@ -82,7 +83,10 @@ fn new_source_runs_at_once_and_then_every_six_hours() {
     let mut world = World::new();
     assert_eq!(world.state.next_due(), Some(world.now));
     world.run(Ok(feed(0..3)));
-    assert_eq!((world.edit(), world.outcome(), world.status().as_str()), (Some(3), RunOutcome::Updated, "ok"));
+    assert_eq!(
+        (world.edit(), world.outcome(), world.status().as_str()),
+        (Some(3), RunOutcome::Updated, "ok")
+    );
     let first = world.state.next_due().unwrap();
     let attempt = world.run(Ok(feed(0..3)));
     assert_eq!(attempt.validators, [("if-none-match", "\"a\"".to_owned())]);
@@ -131,9 +135,16 @@ fn feed_that_lacks_most_products_is_held_for_one_run() {
     world.run(Ok(feed(0..20)));
     world.edit();
     world.run(Ok(feed(0..1)));
-    assert_eq!((world.edit(), world.outcome(), world.state.describe()["held"].as_bool()), (None, RunOutcome::Held, Some(true)));
+    assert_eq!(
+        (world.edit(), world.outcome(), world.state.describe()["held"].as_bool()),
+        (None, RunOutcome::Held, Some(true))
+    );
     world.run(Ok(feed(0..20)));
-    assert_eq!((world.edit(), world.state.describe()["held"].as_bool()), (None, Some(false)), "it was a mistake");
+    assert_eq!(
+        (world.edit(), world.state.describe()["held"].as_bool()),
+        (None, Some(false)),
+        "it was a mistake"
+    );
     for held in [true, false] {
         world.run(Ok(feed(30..31)));
         assert_eq!(world.edit().is_none(), held);
