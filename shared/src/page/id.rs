@@ -71,7 +71,7 @@ id! {
 
 id! {
     /// The name of a source of products, `src_` and 17 of `[0-9A-Za-z]`. No other source has it.
-    SourceId "src_"
+    SourceId "src_" 12
 }
 
 impl ProductId {

@@ -23,6 +23,7 @@ fn product(byte: u8) -> Product {
         price,
         sale_price,
         availability: Default::default(),
+        source: None,
     }
 }
 
