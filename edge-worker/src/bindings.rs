@@ -9,6 +9,7 @@ use shared::{
     route::PagesHost,
     secret::{AdminSecret, MacKeys, SecretError},
     site::SecurityContact,
+    webhooks::EncryptionKeys,
 };
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::{
@@ -49,6 +50,9 @@ pub(crate) struct Bindings {
     pub(crate) stats: ObjectNamespace,
     /// Durable Object `SALT`, one for all pages: the salt of visitors' numbers.
     pub(crate) salt: ObjectNamespace,
+    /// Durable Objects `WEBHOOKS`, one per bio-link account, named by its id: endpoints, events and
+    /// deliveries.
+    pub(crate) webhooks: ObjectNamespace,
     /// Queue `EVENTS`: batches of events.
     pub(crate) events: Queue,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
@@ -92,6 +96,8 @@ const SLUG: &str = "SLUG";
 const REPORTS: &str = "REPORTS";
 const STATS: &str = "STATS";
 const SALT: &str = "SALT";
+const ENCRYPTION: &str = "WEBHOOK_ENCRYPTION_SECRET";
+const WEBHOOKS: &str = "WEBHOOKS";
 const EVENTS: &str = "EVENTS";
 const PUBLIC_URL: &str = "PUBLIC_URL";
 const PAGES_HOST: &str = "PAGES_HOST";
@@ -135,6 +141,32 @@ pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
 /// If they are not bound.
 pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(STATS)
+}
+
+/// Returns the accounts alone, for the Durable Objects.
+///
+/// # Errors
+/// If they are not bound.
+pub(crate) fn accounts(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(ACCOUNT)
+}
+
+/// Returns the keys that encrypt the secrets of webhooks, for the Durable Objects: the secret
+/// `WEBHOOK_ENCRYPTION_SECRET`.
+///
+/// # Errors
+/// If it is not set, or too short.
+pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
+    let text = env.secret(ENCRYPTION)?.to_string();
+    EncryptionKeys::parse(&text).map_err(|reason| format!("{ENCRYPTION} {reason}").into())
+}
+
+/// Returns the webhooks alone, for the Durable Objects.
+///
+/// # Errors
+/// If they are not bound.
+pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(WEBHOOKS)
 }
 
 /// Returns the body limit alone, for requests that are refused before the other bindings are read.
@@ -199,6 +231,7 @@ impl Bindings {
         let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
         let stats = reader.binding(STATS, stats);
         let salt = reader.binding(SALT, |env| env.durable_object(SALT));
+        let webhooks = reader.binding(WEBHOOKS, webhooks);
         let events = reader.binding(EVENTS, |env| env.queue(EVENTS));
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
@@ -229,6 +262,7 @@ impl Bindings {
             reports: reports?,
             stats: stats?,
             salt: salt?,
+            webhooks: webhooks?,
             events: events?,
             signing: signing?,
             grants: grants?,

@@ -19,7 +19,7 @@ use crate::{
     context::RequestContext,
     handlers::{
         administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api,
-        read_own_key, status, visit,
+        read_own_key, status, visit, webhooks,
     },
     respond::ClientResponse,
 };
@@ -72,6 +72,7 @@ pub(crate) async fn dispatch(
             ClientResponse::Own(response) => return Ok(conditional(request, response)),
             streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),
         },
+        Route::Webhooks(call) => webhooks::handle(&context, &call, query, access).await,
         Route::Site(route) => {
             let contact = bindings.security_contact.as_ref();
             site::respond(route, address.base, contact, request.now)

@@ -9,3 +9,4 @@ mod salt;
 mod slug;
 mod sql;
 mod stats;
+mod webhooks;

@@ -13,3 +13,4 @@ pub(crate) mod pages_api;
 pub(crate) mod read_own_key;
 pub(crate) mod status;
 pub(crate) mod visit;
+pub(crate) mod webhooks;

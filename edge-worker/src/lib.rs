@@ -41,6 +41,7 @@ mod stats_client;
 mod suspensions;
 mod time_zone;
 mod visitor_salt;
+mod webhooks_client;
 
 use worker::{Context, Env, MessageBatch, event, web_sys};
 

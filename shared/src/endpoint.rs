@@ -3,7 +3,10 @@
 
 use crate::{
     method::Method,
-    route::{AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, SiteRoute, VisitEndpoint},
+    route::{
+        AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, SiteRoute, VisitEndpoint,
+        WebhooksEndpoint,
+    },
     tool::Tool,
 };
 
@@ -29,6 +32,7 @@ pub enum Endpoint {
     ProblemPage,
     Site(SiteRoute),
     Pages(PagesEndpoint),
+    Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
     PagesOpenApi,
     Visit(VisitEndpoint),
@@ -58,6 +62,7 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
             Route::Site(route) => Self::Site(*route),
             Route::Pages(call) => Self::Pages(call.endpoint),
+            Route::Webhooks(call) => Self::Webhooks(call.endpoint),
             Route::Admin(call) => Self::Admin(call.endpoint),
             Route::PagesOpenApi => Self::PagesOpenApi,
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
@@ -90,10 +95,11 @@ impl Endpoint {
             .into_iter()
             .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
+        let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        calls.chain(OTHERS).chain(site).chain(pages).chain(admin).chain(visits)
+        calls.chain(OTHERS).chain(site).chain(pages).chain(webhooks).chain(admin).chain(visits)
     }
 
     /// Returns the method.
@@ -106,6 +112,7 @@ impl Endpoint {
             Self::ChangeKey => Method::Patch,
             Self::Preflight => Method::Options,
             Self::Pages(endpoint) => endpoint.method(),
+            Self::Webhooks(endpoint) => endpoint.method(),
             Self::Visit(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
             Self::ReadOwnKey
@@ -143,6 +150,7 @@ impl Endpoint {
             Self::PagesOpenApi => "/biolink/openapi.json",
             Self::Site(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
+            Self::Webhooks(endpoint) => endpoint.path(),
             Self::Admin(endpoint) => endpoint.path(),
             Self::Visit(endpoint) => endpoint.path(),
             Self::Preflight => "*",
@@ -159,6 +167,7 @@ mod tests {
     use crate::{
         key::KeyId,
         page::{LinkId, PageId, ProductId},
+        webhooks::{DeliveryId, EndpointId, EventId},
     };
 
     #[test]
@@ -173,6 +182,10 @@ mod tests {
                 .replace("{page_id}", &PageId::new([1; 12]).to_string())
                 .replace("{link_id}", &LinkId::new([1; 12]).to_string())
                 .replace("{product_id}", &ProductId::new([1; 12]).to_string())
+                .replace("{webhook_id}", &EndpointId::new([1; 12]).to_string())
+                .replace("{delivery_id}", &DeliveryId::numbered(7, [1; 8]).to_string())
+                .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
+                .replace("{type}", "click")
                 .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
                 .replace("{revision}", "7")
                 .replace("{slug}", "ada");

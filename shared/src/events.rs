@@ -17,9 +17,9 @@ mod seen;
 mod segment;
 mod store_breaker;
 
-pub use batch::{Batch, Delivery, PageRows, Part, RowsError, deliveries, retry_delay};
+pub use batch::{Batch, Delivery, PageRows, Part, deliveries, retry_delay};
 pub use buffer::{Buffer, Flush, WAIT_MS};
-pub use bytes::SegmentError;
+pub use bytes::{RowsError, SegmentError};
 pub use column::{
     Codes, DictionaryColumn, KindColumn, TimeColumn, VisitorBytes, VisitorColumn, row_kind, visitor_of,
 };

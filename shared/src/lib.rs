@@ -56,3 +56,4 @@ pub mod trace;
 pub mod transport;
 pub mod visitor;
 pub mod webhooks;
+pub mod webhooks_api;

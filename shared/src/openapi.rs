@@ -149,6 +149,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::KeyChanges
         | Endpoint::Site(_)
         | Endpoint::Pages(_)
+        | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
         | Endpoint::PagesOpenApi
         | Endpoint::Visit(_)

@@ -28,6 +28,7 @@ pub use denied_hosts::DeniedHosts;
 pub use edit::PageEdit;
 pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
+pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
     account_unavailable, is_shown_as_page, page_gone, page_not_found, page_not_known, plan_required,
     served_by_edge,

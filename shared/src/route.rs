@@ -8,6 +8,7 @@ mod place;
 mod site;
 mod target;
 mod visit;
+mod webhooks;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
@@ -16,6 +17,7 @@ use place::Place;
 pub use site::SiteRoute;
 pub use target::{MAX_TARGET, Target};
 pub use visit::{Visit, VisitEndpoint, VisitPart};
+pub use webhooks::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
 
 use crate::{
     action::Action,
@@ -91,6 +93,8 @@ pub enum Route<'a> {
     Site(SiteRoute),
     /// A call of the pages API.
     Pages(PagesCall),
+    /// A call of the webhooks API.
+    Webhooks(WebhooksCall),
     /// A call of the operator of pages.
     Admin(AdminCall<'a>),
     /// `GET /biolink/openapi.json`
@@ -185,6 +189,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
+        (Place::Webhooks(place), method) => place.call(method).map(Route::Webhooks),
         (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
         (Place::Admin(place), method) => place.call(method).map(Route::Admin),

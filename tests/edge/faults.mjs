@@ -66,7 +66,7 @@ export default (env) => new WorkerQueue(env);
  * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
  * own pass by the faults:
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
- *   POST /test/OBJECT/NAME              a message to an object, STATS or SALT
+ *   POST /test/OBJECT/NAME              a message to an object, STATS, SALT or WEBHOOKS
  *   POST /test/OBJECT/NAME/sql          a statement in its store; shows the rows, with blobs in base64
  *   GET or PUT /test/OBJECT/NAME/alarm  the moment of its alarm, or null
  *   POST /test/OBJECT/NAME/alarm        runs the alarm now
@@ -96,6 +96,8 @@ const restartable = (Real) => class {
 export const Meter = restartable(built.Meter);
 export const Stats = restartable(built.Stats);
 export const Salt = restartable(built.Salt);
+export const Webhooks = restartable(built.Webhooks);
+export const Account = restartable(built.Account);
 
 export default class extends WorkerEntrypoint {
   async fetch(request) {
@@ -114,7 +116,7 @@ export default class extends WorkerEntrypoint {
  * arrive without delay.
  */
 export function withFaults({ kvNamespaces, durableObjects, queueProducers, queueConsumers, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
-  const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, ...others } = durableObjects;
+  const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, WEBHOOKS, ...others } = durableObjects;
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
     return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
@@ -128,12 +130,12 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
       {
         ...restartable(edge),
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
-        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT },
+        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS },
         serviceBindings: { ...edge.serviceBindings, TEST_EDGE: "edge" },
         queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
         wrappedBindings: {
           KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",
-          KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt",
+          KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt", WEBHOOKS: "faulty-webhooks",
         },
       },
       wrapper("faulty-keys", namespace("KEYS", "keys"), { kvNamespaces: { KEYS: kvNamespaces.KEYS } }),
@@ -144,6 +146,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
       wrapped("accounts", ACCOUNT),
       wrapped("stats", STATS),
       wrapped("salt", SALT),
+      wrapped("webhooks", WEBHOOKS),
     ],
   };
 }

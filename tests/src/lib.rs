@@ -24,6 +24,7 @@ pub mod objects;
 pub mod origin;
 pub mod process;
 pub mod proxy;
+pub mod receiver;
 mod runtime;
 pub mod sim;
 pub mod stack;

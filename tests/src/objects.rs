@@ -35,6 +35,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "SALT", name: "all" }
     }
 
+    /// Returns the webhooks of an account.
+    pub const fn webhooks(edge: &'a Edge, account: &'a str) -> Self {
+        Self { edge, binding: "WEBHOOKS", name: account }
+    }
+
     /// Sends a message. Returns the response.
     pub fn send(&self, message: &Value) -> Response {
         self.request("POST", "", message.to_string())

@@ -218,7 +218,7 @@ fn echo(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
     }
 }
 
-fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Arrival> {
+pub(crate) fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Arrival> {
     loop {
         let mut lines = [httparse::EMPTY_HEADER; 128];
         let mut head = httparse::Request::new(&mut lines);
@@ -240,7 +240,7 @@ fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Arrival> {
 }
 
 /// Reads the body to its end, or until it has `most` bytes.
-fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>, arrival: &mut Arrival, most: usize) {
+pub(crate) fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>, arrival: &mut Arrival, most: usize) {
     let length = arrival.header("content-length").and_then(|text| text.parse::<usize>().ok());
     let chunked = arrival.header("transfer-encoding").is_some();
     loop {

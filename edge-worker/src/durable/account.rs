@@ -20,6 +20,8 @@ use shared::{
     request_id::RequestId,
     stats::StatsMessage,
     time::UnixMillis,
+    webhooks::Subscriptions,
+    webhooks_api::WebhooksMessage,
 };
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
@@ -32,7 +34,7 @@ use super::{
 };
 use crate::{
     bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call,
-    stats_client,
+    stats_client, webhooks_client,
 };
 
 /// The steps that lead from an empty store to the one of this version. A step is never changed once
@@ -86,6 +88,10 @@ impl DurableObject for Account {
             AccountMessage::Serve { account, slug } => self.serve(account, &slug),
             AccountMessage::Suspended => self.read(|state| Ok(state.suspended_pages().as_str().to_owned())),
             AccountMessage::Names => self.names(),
+            AccountMessage::Subscribe { account, subscriptions } => {
+                self.subscribe(account, subscriptions).await
+            }
+            AccountMessage::Card { page, base } => self.card(&page, &base),
             AccountMessage::Export { after, base } => self.export(after, &base),
         };
         match handled {
@@ -150,6 +156,7 @@ impl Account {
             let loaded = Loaded {
                 content: content(needs.content)?,
                 other: content(needs.other)?,
+                live: content(needs.live)?,
                 reply: needs.reply.map(|name| self.reply(&name)).transpose()?.flatten(),
             };
             let step = state.step(call, loaded, denied, clock::now());
@@ -179,6 +186,21 @@ impl Account {
         })
     }
 
+    /// Takes in what the webhooks want. The stores of pages get to know it at once.
+    async fn subscribe(&self, account: KeyId, subscriptions: Subscriptions) -> Result<String> {
+        self.with_state(|state| state.subscribe(account, subscriptions, clock::now()))?;
+        self.arm().await?;
+        Ok("true".to_owned())
+    }
+
+    /// Returns what a page and its parts are called, as JSON, or `null`.
+    fn card(&self, page: &PageId, base: &str) -> Result<String> {
+        self.read(|state| {
+            let card = state.card(page, base, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&card)?)
+        })
+    }
+
     /// Returns a part of the export as JSON, or `null`.
     fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
         self.read(|state| {
@@ -188,7 +210,7 @@ impl Account {
     }
 
     /// Reads the state without a change.
-    fn read(&self, read: impl FnOnce(&State) -> Result<String>) -> Result<String> {
+    fn read<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
         let mut place = self.state.borrow_mut();
         let state = match place.take() {
             Some(state) => state,
@@ -251,6 +273,21 @@ impl Account {
                 stats_client::call(&bindings::stats(&self.env)?, page, &StatsMessage::Purge).await?;
                 Ok(())
             }
+            Task::Subscribe { account, page } => {
+                let kinds = self.read(|state| Ok(state.wanted(page)))?;
+                let message = StatsMessage::Subscribe { account: *account, page: *page, kinds };
+                stats_client::call(&bindings::stats(&self.env)?, page, &message).await?;
+                Ok(())
+            }
+            Task::Published { account, page, version, publication } => {
+                let (account, page, publication) = (*account, *page, (**publication).clone());
+                let message = WebhooksMessage::Published { account, page, version: *version, publication };
+                self.tell_webhooks(account, &message).await
+            }
+            Task::PurgeWebhooks { account, page } => {
+                self.tell_webhooks(*account, &WebhooksMessage::Purge(*page)).await
+            }
+            Task::EraseWebhooks(account) => self.tell_webhooks(*account, &WebhooksMessage::Erase).await,
             Task::Index { account, page } => {
                 let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));
                 page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
@@ -264,6 +301,11 @@ impl Account {
                 page_store::put(&bindings::pages(&self.env)?, slug, snapshot.as_ref()).await
             }
         }
+    }
+
+    async fn tell_webhooks(&self, account: KeyId, message: &WebhooksMessage) -> Result<()> {
+        webhooks_client::call(&bindings::webhooks(&self.env)?, account, message).await?;
+        Ok(())
     }
 
     /// Sets the alarm for the next task.

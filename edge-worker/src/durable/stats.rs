@@ -1,9 +1,13 @@
 //! The object of one page's events. Its rows have the events of a day in columns, so that a reader
 //! gets only the columns it needs.
+//!
+//! What the account's webhooks want is written to an outbox in the same commit. The alarm sends it to
+//! them, and drops events that are too old.
 
+mod outbox;
 mod table;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use shared::{
     analytics::Delivery,
@@ -12,21 +16,23 @@ use shared::{
     page::PageId,
     stats::{
         COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
-        additions, event_line, kept_from,
+        additions, event_line, kept_from, outbox_texts,
     },
     time::{UnixMillis, UtcDay},
+    webhooks::KindSet,
+    webhooks_api::WebhooksMessage,
 };
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,
 };
 
-use self::table::SegmentTable;
+use self::{outbox::OutboxTable, table::SegmentTable};
 use super::{
     message::parse,
     sql::{rows, text},
 };
-use crate::{bindings, clock, key_store, log};
+use crate::{bindings, clock, key_store, log, webhooks_client};
 
 const CREATE_SETTINGS: &str =
     "CREATE TABLE IF NOT EXISTS settings (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
@@ -35,7 +41,12 @@ const STORE_SETTINGS: &str =
     "INSERT INTO settings (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 const DONE: &str = "true";
 /// Time from an alarm that failed to the next, in milliseconds.
-const RETRY_MS: i64 = 600_000;
+const RETRY_MS: u64 = 600_000;
+/// Time from the first failure of the webhooks to the next message, in milliseconds. It doubles with
+/// each failure.
+const RESEND_MS: u64 = 1_000;
+/// The longest that it becomes, as a power of two.
+const MAX_DOUBLINGS: u32 = 6;
 /// Time from the beginning of a UTC day to the alarm, in milliseconds.
 const AFTER_MIDNIGHT_MS: u64 = 600_000;
 
@@ -46,6 +57,9 @@ pub struct Stats {
     env: Env,
     sql: SqlStorage,
     table: SegmentTable,
+    outbox: OutboxTable,
+    /// Messages that the webhooks did not take, one after another.
+    refused: Cell<u32>,
     /// `None` until the first message and after a failure: the store is then read again.
     state: RefCell<Option<State>>,
 }
@@ -61,13 +75,14 @@ struct State {
 impl DurableObject for Stats {
     fn new(object: ObjectState, env: Env) -> Self {
         let storage = object.storage();
-        let (sql, table) = (storage.sql(), SegmentTable(storage.sql()));
-        Self { object, env, sql, table, state: RefCell::new(None) }
+        let (sql, table, outbox) = (storage.sql(), SegmentTable(storage.sql()), OutboxTable(storage.sql()));
+        Self { object, env, sql, table, outbox, refused: Cell::new(0), state: RefCell::new(None) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let handled = match parse(&request.text().await?)? {
             StatsMessage::Append { account, page, parts } => self.append(account, page, &parts).await,
+            StatsMessage::Subscribe { account, page, kinds } => self.subscribe(account, page, kinds),
             StatsMessage::Read(request) => self.read(&request),
             StatsMessage::Reset => self.reset(),
             StatsMessage::Purge => self.purge(),
@@ -85,12 +100,18 @@ impl DurableObject for Stats {
 
     /// Never returns an error: the platform gives up on an alarm that fails, and events would stay.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(error) = self.expire().await {
-            self.state.replace(None);
-            log::error("stats alarm failed", None, &[("error", &error)]);
-            if let Err(error) = self.object.storage().set_alarm(RETRY_MS).await {
-                log::error("stats alarm not set", None, &[("error", &error)]);
+        let next = match self.run_alarm().await {
+            Ok(next) => next,
+            Err(error) => {
+                self.state.replace(None);
+                log::error("stats alarm failed", None, &[("error", &error)]);
+                Some(clock::now().plus(RETRY_MS))
             }
+        };
+        if let Some(next) = next
+            && let Err(error) = self.wake(next).await
+        {
+            log::error("stats alarm not set", None, &[("error", &error)]);
         }
         Response::empty()
     }
@@ -103,23 +124,86 @@ impl Stats {
         if settings.purged {
             return Ok(DONE.to_owned());
         }
-        if !settings.armed {
+        if settings.expires_at.is_none() {
             // Before the first row, so that none is left without an alarm.
-            self.object.storage().set_alarm(until_next_day(clock::now())).await?;
+            let expires_at = next_expiry(clock::now());
+            self.wake(if self.outbox.is_empty()? { expires_at } else { clock::now() }).await?;
             let owner = Some((account, page));
-            self.settle(|settings| (settings.owner, settings.armed) = (owner, true))?;
+            self.settle(|settings| (settings.owner, settings.expires_at) = (owner, Some(expires_at)))?;
         }
-        self.with_state(|state| {
+        let (is_outbox_new, dropped) = self.with_state(|state| {
             let (rows, errors) = additions(parts, &state.received, state.settings.reset_at);
             for error in &errors {
                 log::error("event rows are unreadable", None, &[("page", &page), ("error", error)]);
             }
+            let mut wanted = Vec::new();
             for row in rows {
+                wanted.extend(outbox_texts(&row.segment, state.settings.wanted));
                 self.add(state, row)?;
             }
-            Ok(())
+            Ok((!wanted.is_empty(), self.outbox.add(&wanted)?))
+        })?;
+        if dropped > 0 {
+            self.settle(|settings| settings.unsent = settings.unsent.saturating_add(dropped))?;
+        }
+        if is_outbox_new && self.refused.get() == 0 {
+            self.wake(clock::now()).await?;
+        }
+        Ok(DONE.to_owned())
+    }
+
+    /// Writes events of these kinds to the outbox from now on.
+    fn subscribe(&self, account: KeyId, page: PageId, kinds: KindSet) -> Result<String> {
+        self.settle(|settings| {
+            if !settings.purged {
+                (settings.owner, settings.wanted) = (Some((account, page)), kinds);
+            }
         })?;
         Ok(DONE.to_owned())
+    }
+
+    /// Sends the outbox to the webhooks. An alarm that finds nothing in it drops what is too old.
+    /// Returns the moment of the next alarm.
+    async fn run_alarm(&self) -> Result<Option<UnixMillis>> {
+        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let is_empty = self.outbox.is_empty()?;
+        let expires_at = match settings.expires_at {
+            Some(expires_at) if !is_empty && clock::now() < expires_at => Some(expires_at),
+            _ => self.expire().await?,
+        };
+        if is_empty || self.send(&settings).await? {
+            self.refused.set(0);
+            return Ok(expires_at);
+        }
+        let wait = RESEND_MS << self.refused.get().min(MAX_DOUBLINGS);
+        self.refused.set(self.refused.get().saturating_add(1));
+        let again = clock::now().plus(wait);
+        Ok(Some(expires_at.map_or(again, |expires_at| again.min(expires_at))))
+    }
+
+    /// Sends the outbox. Returns true if the webhooks took all of it.
+    async fn send(&self, settings: &Settings) -> Result<bool> {
+        let Some((account, page)) = settings.owner else { return Ok(true) };
+        let webhooks = bindings::webhooks(&self.env)?;
+        loop {
+            let rows = self.outbox.first()?;
+            let Some(last) = rows.last().map(|row| row.number) else { return Ok(true) };
+            let dropped = self.with_state(|state| Ok(state.settings.unsent))?;
+            let message = WebhooksMessage::Append { account, page, rows, dropped };
+            if let Err(error) = webhooks_client::call(&webhooks, account, &message).await {
+                log::error("events not given to webhooks", None, &[("page", &page), ("error", &error)]);
+                return Ok(false);
+            }
+            self.outbox.remove(last)?;
+            if dropped > 0 {
+                self.settle(|settings| settings.unsent = settings.unsent.saturating_sub(dropped))?;
+            }
+        }
+    }
+
+    async fn wake(&self, at: UnixMillis) -> Result<()> {
+        let wait = i64::try_from(at.since(clock::now())).unwrap_or(i64::MAX);
+        self.object.storage().set_alarm(wait).await
     }
 
     /// Adds events to the last row of their day, or begins a new one.
@@ -177,16 +261,18 @@ impl Stats {
     fn purge(&self) -> Result<String> {
         self.table.create()?;
         self.table.erase()?;
+        self.outbox.create()?;
+        self.outbox.erase()?;
         self.settle(|settings| *settings = Settings { purged: true, ..Settings::default() })?;
         self.state.replace(None);
         Ok(DONE.to_owned())
     }
 
-    /// Drops what is older than the window of the account's plan, and sets the alarm for tomorrow if
-    /// anything is left.
-    async fn expire(&self) -> Result<()> {
+    /// Drops what is older than the window of the account's plan. Returns the moment at which there
+    /// is more to drop, if anything is left.
+    async fn expire(&self) -> Result<Option<UnixMillis>> {
         let settings = self.with_state(|state| Ok(state.settings.clone()))?;
-        let Some((account, _)) = settings.owner else { return Ok(()) };
+        let Some((account, _)) = settings.owner else { return Ok(None) };
         let keys = bindings::key_store(&self.env)?;
         let record = key_store::find_quietly(&keys, &account).await?;
         // A record that KV does not show says nothing about the plan: what the longest window keeps
@@ -195,17 +281,13 @@ impl Stats {
         let from = kept_from(plan, clock::now());
         let counts = self.table.counts_before(Some(from))?;
         let is_empty = self.table.expire(from)?;
-        if is_empty || counts != Counts::default() {
-            self.settle(|settings| {
-                settings.expired = settings.expired.plus(counts);
-                settings.armed = !is_empty;
-            })?;
-        }
+        let expires_at = (!is_empty).then(|| next_expiry(clock::now()));
+        self.settle(|settings| {
+            settings.expired = settings.expired.plus(counts);
+            settings.expires_at = expires_at;
+        })?;
         self.state.replace(None);
-        match is_empty {
-            true => Ok(()),
-            false => self.object.storage().set_alarm(until_next_day(clock::now())).await,
-        }
+        Ok(expires_at)
     }
 
     /// Returns the events of the row after this one as lines, and its id; `null` at the end.
@@ -239,6 +321,7 @@ impl Stats {
 
     fn load(&self) -> Result<State> {
         self.table.create()?;
+        self.outbox.create()?;
         self.sql.exec(CREATE_SETTINGS, None)?;
         let settings = rows(&self.sql, SETTINGS, Vec::new(), text)?;
         let settings: Settings =
@@ -249,8 +332,7 @@ impl Stats {
     }
 }
 
-/// Returns the milliseconds until soon after the next UTC day begins.
-fn until_next_day(now: UnixMillis) -> i64 {
-    let next = UtcDay(now.day().0 + 1).start().plus(AFTER_MIDNIGHT_MS);
-    i64::try_from(next.since(now)).unwrap_or(i64::MAX)
+/// Returns the moment soon after the next UTC day begins.
+fn next_expiry(now: UnixMillis) -> UnixMillis {
+    UtcDay(now.day().0 + 1).start().plus(AFTER_MIDNIGHT_MS)
 }

@@ -145,7 +145,10 @@ fn ids(admitted: &Response) -> Result<Vec<PageId>, Problem> {
 }
 
 /// Returns the outcome with what the account's response says about the calls that are left.
-fn with_quota(outcome: Result<Response, Problem>, admitted: &Response) -> Result<Response, Problem> {
+pub(super) fn with_quota(
+    outcome: Result<Response, Problem>,
+    admitted: &Response,
+) -> Result<Response, Problem> {
     let quota = admitted.headers.iter().filter(|(name, _)| name.starts_with("ratelimit"));
     let quota = quota.map(|(name, value)| (*name, value.clone()));
     match outcome {

@@ -33,7 +33,10 @@ pub(crate) async fn handle(
         true => body::read(context.request, &context.head, MAX_BODY).await?,
         false => Vec::new(),
     };
-    let once = once(context, called, &body)?;
+    let once = match called.endpoint.takes_idempotency_key() {
+        true => once(context, &body)?,
+        false => None,
+    };
     let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let account = record.account();
@@ -84,10 +87,7 @@ pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
 }
 
 /// Returns the `Idempotency-Key` of a `POST`.
-fn once(context: &RequestContext<'_>, called: &PagesCall, body: &[u8]) -> Result<Option<Once>, Problem> {
-    if !called.endpoint.takes_idempotency_key() {
-        return Ok(None);
-    }
+pub(super) fn once(context: &RequestContext<'_>, body: &[u8]) -> Result<Option<Once>, Problem> {
     let key = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?;
     let target = context.address.target;
     Ok(key.map(|key| Once::new(key.as_str(), Method::Post.as_str(), target, body)))

@@ -1,10 +1,8 @@
 //! Numbered batches: what an isolate sends to stores, directly or over the queue.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::{bytes::SegmentError, segment::Segment};
+use super::{bytes::RowsError, segment::Segment};
 use crate::{json, key::KeyId, page::PageId};
 
 /// A batch as it is sent: the events of an isolate since its last batch, of one UTC day.
@@ -62,17 +60,6 @@ pub struct Delivery {
     pub batches: Vec<usize>,
 }
 
-/// Rows that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RowsError {
-    /// Not base64.
-    #[error("the rows are not base64")]
-    Base64,
-    /// Not a segment.
-    #[error(transparent)]
-    Segment(#[from] SegmentError),
-}
-
 impl Batch {
     /// Reads a message of the queue; `None` for anything else.
     #[must_use]
@@ -98,7 +85,7 @@ impl Batch {
 
 impl PageRows {
     pub(super) fn new(account: KeyId, page: PageId, previous: u64, dropped: u64, segment: &Segment) -> Self {
-        Self { account, page, previous, dropped, rows: STANDARD.encode(segment.to_bytes()) }
+        Self { account, page, previous, dropped, rows: segment.to_text() }
     }
 
     /// Reads the events.
@@ -106,8 +93,7 @@ impl PageRows {
     /// # Errors
     /// If they are not a segment.
     pub fn segment(&self) -> Result<Segment, RowsError> {
-        let bytes = STANDARD.decode(&self.rows).map_err(|_| RowsError::Base64)?;
-        Ok(Segment::from_bytes(&bytes)?)
+        Segment::from_text(&self.rows)
     }
 }
 

@@ -21,6 +21,17 @@ pub enum SegmentError {
     InvalidValue,
 }
 
+/// A text that is not a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RowsError {
+    /// Not base64.
+    #[error("the rows are not base64")]
+    Base64,
+    /// Not a segment.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+}
+
 /// The rest of bytes that are read.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);

@@ -3,8 +3,10 @@
 //! Between isolate and store a segment is one text of bytes: the version 1, the day, the number of
 //! rows and then each column with its length, all numbers in LEB128.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+
 use super::{
-    bytes::{Reader, SegmentError, write_number},
+    bytes::{Reader, RowsError, SegmentError, write_number},
     column::{
         DictionaryColumn, IGNORED, KindColumn, MAX_VISITOR, SECONDS_OF_DAY, TimeColumn, VisitorColumn,
         encode_dictionary, encode_kinds, encode_times, encode_visitors, row_kind, visitor_of,
@@ -150,6 +152,21 @@ impl Segment {
             *dictionary = Dictionary::decode(column, rows)?;
         }
         Ok(Self { day, seconds, kinds, visitors, dimensions })
+    }
+
+    /// Returns the segment as base64.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        STANDARD.encode(self.to_bytes())
+    }
+
+    /// Reads what [`Segment::to_text`] writes.
+    ///
+    /// # Errors
+    /// For anything else.
+    pub fn from_text(text: &str) -> Result<Self, RowsError> {
+        let bytes = STANDARD.decode(text).map_err(|_| RowsError::Base64)?;
+        Ok(Self::from_bytes(&bytes)?)
     }
 
     /// Returns the segment as one text of bytes.

@@ -17,6 +17,7 @@ mod message;
 mod outbox;
 mod pages;
 mod step;
+mod webhooks;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,7 +35,7 @@ use super::{
     edit::revision_unknown,
     page::{Content, FormerSlug, PageMeta},
     precondition::{check_match, etag},
-    problems::page_unknown,
+    problems::{idempotency_key_reused, page_unknown},
     reply::Reply,
     slug::Owner,
     snapshot::{FOREVER, Snapshot, SnapshotState},
@@ -49,6 +50,7 @@ use crate::{
     request_id::RequestId,
     response::Response,
     time::UnixMillis,
+    webhooks::Subscriptions,
 };
 
 /// The state of one account, stored as one JSON text.
@@ -65,6 +67,9 @@ pub struct Account {
     suspended: Option<Suspension>,
     #[serde(default)]
     calls: HourlyCalls,
+    /// What the account's webhooks want to know; `None` if it never had any.
+    #[serde(default)]
+    subscriptions: Option<Subscriptions>,
     #[serde(default)]
     outbox: Outbox,
     /// Calls under an `Idempotency-Key` that wait for a slug: they are lost with the object, and so
@@ -86,7 +91,9 @@ impl Account {
     pub fn needs(&self, call: &Call) -> Needs {
         let (page, other) = call.operation.reads();
         let meta = page.and_then(|id| self.find(&id));
+        let changed = meta.filter(|_| matches!(call.operation, Operation::Edit(..)));
         Needs {
+            live: changed.and_then(|meta| Some((meta.id, self.compared(meta)?))),
             content: meta.map(|meta| (meta.id, meta.revision)),
             other: meta.zip(other).map(|(meta, number)| (meta.id, number)),
             reply: call.once.as_ref().map(|once| once.name.clone()),
@@ -206,10 +213,7 @@ impl Account {
         let Some(once) = &call.once else { return Ok(None) };
         if let Some(stored) = stored.filter(|stored| now.since(stored.at) < KEEP_MS) {
             if stored.fingerprint != once.fingerprint {
-                return Err(Problem::new(
-                    Code::IdempotencyKeyReused,
-                    "this Idempotency-Key was sent with another request within the last 24 hours",
-                ));
+                return Err(idempotency_key_reused());
             }
             let replay = stored.reply.clone().into_response();
             return Ok(Some(replay.with_headers([("idempotency-replayed", "true")])));
@@ -299,6 +303,7 @@ impl Account {
                 self.find(id).ok_or_else(|| page_unknown(id))?;
                 read(Response::no_content())
             }
+            Operation::Webhooks => read(Response::no_content()),
             Operation::Create(body) => self.create(call, body, denied, now),
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),

@@ -76,6 +76,12 @@ pub fn page_not_known() -> Problem {
     )
 }
 
+/// Returns the refusal of an `Idempotency-Key` that was sent with another request.
+pub(crate) fn idempotency_key_reused() -> Problem {
+    let detail = "this Idempotency-Key was sent with another request within the last 24 hours";
+    Problem::new(Code::IdempotencyKeyReused, detail)
+}
+
 pub(super) fn page_unknown(id: &PageId) -> Problem {
     Problem::new(Code::PageUnknown, format!("this account has no page {id}"))
 }

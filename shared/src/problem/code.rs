@@ -24,6 +24,7 @@ pub enum Code {
     HttpsRequired,
     PlanRequired,
     PageLimitReached,
+    WebhookLimitReached,
     PageSuspended,
     AnalyticsWindowExceeded,
     RouteUnknown,
@@ -32,6 +33,9 @@ pub enum Code {
     PageUnknown,
     LinkUnknown,
     RevisionUnknown,
+    WebhookUnknown,
+    DeliveryUnknown,
+    EventUnknown,
     MethodNotAllowed,
     RequestTimeout,
     KeyConflict,
@@ -59,11 +63,12 @@ pub enum Code {
     KeyStoreUnavailable,
     MeterUnavailable,
     PagesUnavailable,
+    WebhooksUnavailable,
 }
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 56] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -80,6 +85,7 @@ impl Code {
         Self::HttpsRequired,
         Self::PlanRequired,
         Self::PageLimitReached,
+        Self::WebhookLimitReached,
         Self::PageSuspended,
         Self::AnalyticsWindowExceeded,
         Self::RouteUnknown,
@@ -88,6 +94,9 @@ impl Code {
         Self::PageUnknown,
         Self::LinkUnknown,
         Self::RevisionUnknown,
+        Self::WebhookUnknown,
+        Self::DeliveryUnknown,
+        Self::EventUnknown,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::KeyConflict,
@@ -115,6 +124,7 @@ impl Code {
         Self::KeyStoreUnavailable,
         Self::MeterUnavailable,
         Self::PagesUnavailable,
+        Self::WebhooksUnavailable,
     ];
 
     /// Returns the name of the code: lower-case words with hyphens.

@@ -1,6 +1,6 @@
 //! The known paths, and the methods that each takes.
 
-use super::{admin::AdminPlace, pages::PagesPlace, site::SiteRoute, visit::Visit};
+use super::{admin::AdminPlace, pages::PagesPlace, site::SiteRoute, visit::Visit, webhooks::WebhooksPlace};
 use crate::{
     action::Action,
     key::KeyId,
@@ -28,6 +28,7 @@ pub(super) enum Place<'a> {
     Problem(Code),
     Site(SiteRoute),
     Pages(PagesPlace),
+    Webhooks(WebhooksPlace),
     Admin(AdminPlace<'a>),
     PagesOpenApi,
     Visit(Visit<'a>),
@@ -69,6 +70,9 @@ impl<'a> Place<'a> {
                 format!("the action is missing: call /v1/{tool}/{{action}}"),
             )),
             [Some("v1"), ..] => Err(unknown_route()),
+            [Some("webhooks" | "events"), ..] => {
+                WebhooksPlace::parse(first).map(Self::Webhooks).ok_or_else(unknown_route)
+            }
             _ => match PagesPlace::parse(first) {
                 Some(place) => Ok(Self::Pages(place)),
                 None => Visit::parse(first).map(Self::Visit).ok_or_else(unknown_route),
@@ -114,6 +118,7 @@ impl<'a> Place<'a> {
             | Self::Problem(_)
             | Self::Site(_) => &[Method::Get, Method::Head],
             Self::Pages(place) => place.methods(),
+            Self::Webhooks(place) => place.methods(),
             Self::Visit(visit) => visit.methods(),
             Self::Admin(place) => place.methods(),
         }

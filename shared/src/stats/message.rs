@@ -10,6 +10,7 @@ use crate::{
     key::{BiolinkPlan, KeyId},
     page::PageId,
     time::{UnixMillis, UtcDay},
+    webhooks::KindSet,
 };
 
 /// A message to a page's store.
@@ -25,6 +26,15 @@ pub enum StatsMessage {
         page: PageId,
         /// The events.
         parts: Vec<Part>,
+    },
+    /// The account's webhooks want events of these kinds from now on.
+    Subscribe {
+        /// The page's account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+        /// The kinds.
+        kinds: KindSet,
     },
     /// A reader asks.
     Read(ReadRequest),
@@ -42,9 +52,15 @@ pub struct Settings {
     /// The page's account, and the page; `None` before the first event.
     #[serde(default)]
     pub owner: Option<(KeyId, PageId)>,
-    /// Whether the alarm is set that drops old events.
+    /// The moment at which old events are dropped; `None` if there is nothing to drop.
     #[serde(default)]
-    pub armed: bool,
+    pub expires_at: Option<UnixMillis>,
+    /// The kinds that the account's webhooks want.
+    #[serde(default)]
+    pub wanted: KindSet,
+    /// Events that were dropped on their way to the webhooks, which do not know it yet.
+    #[serde(default)]
+    pub unsent: u64,
     /// Events before this moment are dropped.
     #[serde(default)]
     pub reset_at: UnixMillis,

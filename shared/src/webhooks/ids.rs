@@ -20,7 +20,7 @@ id! {
     DeliveryId "dlv_" 16
 }
 id! {
-    /// The name of a batch, `bat_` and 22 of `[0-9A-Za-z]`: the number of its first delivery, then
+    /// The name of a batch, `bat_` and 22 of `[0-9A-Za-z]`: the number of its delivery, then
     /// random bytes.
     BatchId "bat_" 16
 }
@@ -48,6 +48,13 @@ macro_rules! numbered {
 }
 
 numbered! { EventId DeliveryId BatchId }
+
+impl From<DeliveryId> for BatchId {
+    /// Returns the name of the batch that a delivery carries.
+    fn from(delivery: DeliveryId) -> Self {
+        Self(delivery.0)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -282,7 +282,12 @@ impl Store {
     fn load(&self, call: &Call) -> Loaded {
         let needs = self.account.needs(call);
         let content = |at: Option<(PageId, u64)>| self.contents.get(&at?).cloned();
-        Loaded { content: content(needs.content), other: content(needs.other), reply: None }
+        Loaded {
+            content: content(needs.content),
+            other: content(needs.other),
+            live: content(needs.live),
+            reply: None,
+        }
     }
 
     fn write(&mut self, write: Write) {

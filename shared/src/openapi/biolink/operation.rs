@@ -62,6 +62,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::ProblemPage
         | Endpoint::Site(_)
         | Endpoint::Visit(_)
+        | Endpoint::Webhooks(_)
         | Endpoint::Preflight => None,
     }
 }

@@ -117,6 +117,9 @@ impl Account {
         }
         // Nothing is known of these slugs any more, so their snapshots are removed.
         self.freed.clear();
+        if self.subscriptions.take().is_some() {
+            self.outbox.erase_webhooks(call.account, now);
+        }
         Ok((Response::no_content(), vec![Write::Erase]))
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget},
     secret::sha256,
     time::UnixMillis,
+    webhooks::Subscriptions,
 };
 
 /// A message to an account's object.
@@ -32,6 +33,21 @@ pub enum AccountMessage {
     Suspended,
     /// A report needs to know what the pages, their links and their products are called.
     Names,
+    /// The webhooks want these events from now on.
+    Subscribe {
+        /// The account.
+        account: KeyId,
+        /// What each endpoint wants.
+        subscriptions: Subscriptions,
+    },
+    /// The webhooks need to know what a page and its parts are called. The reply is a
+    /// [`Card`](crate::webhooks::Card), or `null`.
+    Card {
+        /// The page.
+        page: PageId,
+        /// As [`Call::base`].
+        base: String,
+    },
     /// The export goes on after this page. The reply is the next one with its lines, or `null`.
     Export {
         /// The page before.
@@ -99,6 +115,8 @@ pub enum Operation {
     Analytics(Vec<PageId>),
     /// `POST /pages/{id}/analytics/reset`. The page's store does it.
     ResetAnalytics(PageId),
+    /// A call of the webhooks API. The webhooks handle it.
+    Webhooks,
     /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
@@ -256,6 +274,7 @@ impl Operation {
             | Self::ReadAccount { .. }
             | Self::Analytics(_)
             | Self::ResetAnalytics(_)
+            | Self::Webhooks
             | Self::Export
             | Self::Erase(_)
             | Self::Inspect(_)

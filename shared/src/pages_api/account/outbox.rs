@@ -7,10 +7,13 @@ use crate::{
     page::{PageId, Slug},
     pages_api::slug::{Owner, SlugMessage},
     time::UnixMillis,
+    webhooks::Publication,
 };
 
 /// The longest wait between two tries, in milliseconds.
 const MAX_WAIT_MS: u64 = 60_000;
+/// Publications that wait for webhooks that take none.
+const MAX_PUBLICATIONS: usize = 500;
 /// The wait after the first failure, in milliseconds. The store takes one write a second for each
 /// name.
 const FIRST_WAIT_MS: u64 = 1_000;
@@ -35,6 +38,33 @@ pub enum Task {
     },
     /// Have the events of a deleted page dropped.
     PurgeEvents(PageId),
+    /// Tell the store of a page which events the account's webhooks want.
+    Subscribe {
+        /// The account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+    },
+    /// Tell the account's webhooks that a page was published.
+    Published {
+        /// The account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+        /// The page's version, by which the webhooks know a repeated message.
+        version: u64,
+        /// What was published.
+        publication: Box<Publication>,
+    },
+    /// Have the webhooks drop the events of a deleted page.
+    PurgeWebhooks {
+        /// The account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+    },
+    /// Have the webhooks of an erased account dropped.
+    EraseWebhooks(KeyId),
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
 }
@@ -72,6 +102,39 @@ impl Outbox {
     /// Has the events of a deleted page dropped.
     pub(super) fn purge_events(&mut self, page: PageId, now: UnixMillis) {
         self.add(Task::PurgeEvents(page), now);
+    }
+
+    /// Has the store of a page know which events the webhooks want.
+    pub(super) fn subscribe(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
+        self.add(Task::Subscribe { account, page }, now);
+    }
+
+    /// Has the webhooks know of a publication. The oldest ones give way to it if too many wait.
+    pub(super) fn published(
+        &mut self,
+        account: KeyId,
+        (page, version): (PageId, u64),
+        publication: Publication,
+        now: UnixMillis,
+    ) {
+        let waiting = |pending: &&Pending| matches!(pending.task, Task::Published { .. });
+        if self.0.iter().filter(waiting).count() >= MAX_PUBLICATIONS
+            && let Some(oldest) = self.0.iter().position(|pending| waiting(&pending))
+        {
+            self.0.remove(oldest);
+        }
+        let publication = Box::new(publication);
+        self.add(Task::Published { account, page, version, publication }, now);
+    }
+
+    /// Has the webhooks drop the events of a deleted page.
+    pub(super) fn purge_webhooks(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
+        self.add(Task::PurgeWebhooks { account, page }, now);
+    }
+
+    /// Has the webhooks dropped.
+    pub(super) fn erase_webhooks(&mut self, account: KeyId, now: UnixMillis) {
+        self.add(Task::EraseWebhooks(account), now);
     }
 
     /// Has a slug claimed that is never freed.

@@ -15,6 +15,7 @@ use crate::{
     problem::{FieldError, Problem},
     response::Response,
     time::UnixMillis,
+    webhooks::Trigger,
 };
 
 /// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
@@ -82,6 +83,10 @@ impl Account {
             self.outbox.index(call.account, id, now);
             self.outbox.claim(&code, Owner { account: call.account, page: id }, now);
             self.outbox.publish(call.account, &code, now);
+            if self.subscriptions.is_some() {
+                self.outbox.subscribe(call.account, id, now);
+            }
+            self.announce(call, None, (&meta, &content), Trigger::Api, now);
             let place = self.pages.partition_point(|page| page.id < meta.id);
             self.pages.insert(place, meta);
             return Ok((response, writes));
@@ -118,8 +123,8 @@ impl Account {
             meta.slug = slug;
             meta.claim = call.claim_number();
         }
-        let (meta, content, writes) = changed(&meta, Some(&content), input, now);
-        let response = self.shown(200, &meta, &content, &call.base);
+        let (meta, next, writes) = changed(&meta, Some(&content), input, now);
+        let response = self.shown(200, &meta, &next, &call.base);
         if call.dry_run {
             return Ok((response, Vec::new()));
         }
@@ -134,6 +139,14 @@ impl Account {
         let before = self.find(id).and_then(|page| page.live_revision());
         if slug.is_some() || before != meta.live_revision() {
             self.outbox.publish(call.account, &meta.slug, now);
+        }
+        if let Some(before) = self.find(id).cloned() {
+            let live = if before.live_revision() == Some(before.revision) {
+                Some(&content)
+            } else {
+                loaded.live.as_ref()
+            };
+            self.announce(call, Some((&before, live)), (&meta, &next), Trigger::Api, now);
         }
         self.pages.iter_mut().filter(|page| page.id == *id).for_each(|page| *page = meta.clone());
         Ok((response, writes))
@@ -165,6 +178,9 @@ impl Account {
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
         self.outbox.purge_events(meta.id, now);
+        if self.subscriptions.is_some() {
+            self.outbox.purge_webhooks(account, meta.id, now);
+        }
         self.outbox.release(&meta.slug, owner, meta.claim, until, now);
         for slug in meta.slugs() {
             self.outbox.publish(account, slug, now);

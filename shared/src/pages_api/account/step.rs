@@ -16,6 +16,8 @@ pub struct Needs {
     pub content: Option<(PageId, u64)>,
     /// The content of another revision.
     pub other: Option<(PageId, u64)>,
+    /// The content of the revision that is live, if it is not the page as it is.
+    pub live: Option<(PageId, u64)>,
     /// The reply that was stored under this name.
     pub reply: Option<String>,
 }
@@ -27,6 +29,8 @@ pub struct Loaded {
     pub content: Option<Content>,
     /// As [`Needs::other`].
     pub other: Option<Content>,
+    /// As [`Needs::live`].
+    pub live: Option<Content>,
     /// As [`Needs::reply`].
     pub reply: Option<StoredReply>,
 }

@@ -1,6 +1,7 @@
 mod administration;
 mod calls;
 mod claims;
+mod webhooks;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,6 +36,8 @@ struct World {
     index: HashMap<PageId, KeyId>,
     /// Pages whose events were dropped.
     purged: Vec<PageId>,
+    /// Tasks about webhooks that were done.
+    webhooks: Vec<Task>,
     denied: DeniedHosts,
 }
 
@@ -78,6 +81,7 @@ impl World {
         let loaded = Loaded {
             content: get(needs.content),
             other: get(needs.other),
+            live: get(needs.live),
             reply: needs.reply.and_then(|name| replies.get(&name).cloned()),
         };
         let step = account.step(call, loaded, &self.denied, now);
@@ -164,6 +168,10 @@ impl World {
                     }
                 }
                 Task::PurgeEvents(page) => self.purged.push(*page),
+                Task::Subscribe { .. }
+                | Task::Published { .. }
+                | Task::PurgeWebhooks { .. }
+                | Task::EraseWebhooks(_) => self.webhooks.push(task.clone()),
                 Task::Slug(slug, message) => {
                     self.slugs.entry(slug.clone()).or_default().handle(*message, now);
                 }

@@ -115,6 +115,12 @@ impl Code {
                 "The account has all the pages it may have",
                 "An account has at most 25 pages. Delete one, or change one.",
             ),
+            Self::WebhookLimitReached => entry(
+                "webhook-limit-reached",
+                403,
+                "The account has all the webhooks it may have",
+                "An account has at most 10 webhooks. Delete one, or change one.",
+            ),
             Self::PageSuspended => entry(
                 "page-suspended",
                 403,
@@ -162,6 +168,24 @@ impl Code {
                 404,
                 "The revision is not kept",
                 "The last 10 revisions of a page are kept. GET /pages/{id}/revisions lists them.",
+            ),
+            Self::WebhookUnknown => entry(
+                "webhook-unknown",
+                404,
+                "There is no such webhook",
+                "The account has no webhook with this id. It may have been deleted.",
+            ),
+            Self::DeliveryUnknown => entry(
+                "delivery-unknown",
+                404,
+                "There is no such delivery",
+                "The webhook has no delivery with this id. Deliveries are kept for 30 days.",
+            ),
+            Self::EventUnknown => entry(
+                "event-unknown",
+                404,
+                "There is no such event",
+                "The account has no event with this id. Events are kept for 30 days, and only those that a webhook wants.",
             ),
             Self::MethodNotAllowed => entry(
                 "method-not-allowed",
@@ -321,6 +345,12 @@ impl Code {
                 503,
                 "The store of pages does not respond",
                 "The account's pages cannot be read or changed at the moment. Retry-After says when to try again.",
+            ),
+            Self::WebhooksUnavailable => entry(
+                "webhooks-unavailable",
+                503,
+                "The store of webhooks does not respond",
+                "The account's webhooks cannot be read or changed at the moment. Retry-After says when to try again. Events wait meanwhile, and none is lost.",
             ),
         }
     }

@@ -74,7 +74,7 @@ impl Endpoint {
 
     /// Returns the statistics. `pending` deliveries wait.
     #[must_use]
-    pub fn describe_statistics(&self, pending: &KindCounts) -> Value {
+    pub fn describe_statistics(&self, pending: u64) -> Value {
         let statistics = &self.statistics;
         let by_kind = |counts: &KindCounts| {
             json!({ "total": counts.total(), "page_view": counts.page_view, "click": counts.click,
@@ -85,7 +85,7 @@ impl Endpoint {
             "webhook_id": self.id.to_string(),
             "delivered": statistics.delivered,
             "failed": statistics.failed,
-            "pending": by_kind(pending),
+            "pending": pending,
             "dropped": by_kind(&statistics.dropped),
             "attempts": { "successful": statistics.successful_attempts, "failed": statistics.failed_attempts },
             "latency_ms": { "p50": statistics.percentile_ms(50), "p95": statistics.percentile_ms(95) },

@@ -1,0 +1,33 @@
+//! Deliveries whose attempt has not ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::{webhooks::EndpointId, webhooks_api::Delivery};
+
+/// The numbers of deliveries that are in flight, for each endpoint.
+#[derive(Default)]
+pub(super) struct InFlight(BTreeMap<EndpointId, BTreeSet<u64>>);
+
+impl InFlight {
+    /// Returns the number of an endpoint.
+    pub(super) fn of(&self, endpoint: &EndpointId) -> usize {
+        self.0.get(endpoint).map_or(0, BTreeSet::len)
+    }
+
+    /// Returns the number of all endpoints.
+    pub(super) fn total(&self) -> usize {
+        self.0.values().map(BTreeSet::len).sum()
+    }
+
+    /// Adds a delivery. Returns false if it is in flight already.
+    pub(super) fn begin(&mut self, delivery: &Delivery) -> bool {
+        self.0.entry(delivery.endpoint).or_default().insert(delivery.id.number())
+    }
+
+    /// Removes a delivery, whose attempt has ended.
+    pub(super) fn end(&mut self, delivery: &Delivery) {
+        if let Some(numbers) = self.0.get_mut(&delivery.endpoint) {
+            numbers.remove(&delivery.id.number());
+        }
+    }
+}

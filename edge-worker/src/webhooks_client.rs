@@ -1,0 +1,60 @@
+//! The client of webhooks, which are one Durable Object for each account.
+
+use shared::{
+    json,
+    key::KeyId,
+    pages_api::Reply,
+    problem::Problem,
+    webhooks_api::{WebhooksMessage, webhooks_unavailable},
+};
+use worker::ObjectNamespace;
+
+use crate::{
+    context::RequestContext,
+    durable_rpc::{self, RpcError},
+    log,
+};
+
+/// Timeout of a message, in milliseconds.
+const TIMEOUT_MS: u64 = 5_000;
+/// Time that a reader of events may wait beyond it, in milliseconds.
+const WAIT_MS: u64 = 25_000;
+
+/// Sends a message to the webhooks of an account. Returns the reply.
+///
+/// # Errors
+/// If they fail or do not respond in time. They may have taken the message even so.
+pub(crate) async fn call(
+    webhooks: &ObjectNamespace,
+    account: KeyId,
+    message: &WebhooksMessage,
+) -> Result<String, RpcError> {
+    send(webhooks, account, message, TIMEOUT_MS).await
+}
+
+/// Sends a call of the REST API.
+///
+/// # Errors
+/// `webhooks-unavailable`. They may have handled the call even so.
+pub(crate) async fn request(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    message: &WebhooksMessage,
+) -> Result<Reply, Problem> {
+    let reply = send(&context.bindings.webhooks, account, message, TIMEOUT_MS + WAIT_MS).await;
+    let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
+    reply.map_err(|error| {
+        log::error("webhooks call failed", Some(context.request.id), &[("error", &error)]);
+        webhooks_unavailable()
+    })
+}
+
+async fn send(
+    webhooks: &ObjectNamespace,
+    account: KeyId,
+    message: &WebhooksMessage,
+    timeout: u64,
+) -> Result<String, RpcError> {
+    let (name, message) = (account.to_string(), serde_json::to_string(message)?);
+    durable_rpc::timeout(timeout, durable_rpc::call(webhooks, &name, &message)).await
+}

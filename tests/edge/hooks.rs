@@ -1,0 +1,74 @@
+//! A site whose account has webhooks: what tests of deliveries share.
+
+use serde_json::{Value, json};
+use tests::{
+    http::{Request, Response},
+    objects::Object,
+    receiver::Receiver,
+};
+
+use super::{pages::request, site::Site};
+
+/// An endpoint of the site's account.
+pub(crate) struct Hook {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+}
+
+impl Site {
+    /// Calls the API with the site's key.
+    pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Response {
+        let call = match method {
+            "GET" | "DELETE" => Request::new(method, path),
+            _ => request(method, path, body),
+        };
+        self.send(&call.key(&self.key))
+    }
+
+    /// Returns the body of a GET that succeeds.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let response = self.call("GET", path, &Value::Null);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.json()
+    }
+
+    /// Creates an endpoint at a receiver, and waits until the page's store knows of it.
+    pub(crate) fn hook(&self, receiver: &Receiver, more: Value) -> Hook {
+        let mut body = json!({"url": receiver.url("/hook"), "events": ["click", "page_view", "qr_scan", "page_published"]});
+        body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        let response = self.call("POST", "/webhooks", &body);
+        assert_eq!(response.status, 201, "{}", response.text());
+        let created = response.json();
+        let text = |name: &str| created[name].as_str().unwrap().to_owned();
+        let hook = Hook { id: text("id"), secret: text("secret") };
+        self.wait_for_wanted(&body["events"]);
+        hook
+    }
+
+    /// Waits until the store of the page writes rows of these kinds for webhooks.
+    pub(crate) fn wait_for_wanted(&self, kinds: &Value) {
+        let mut expected: Vec<String> = serde_json::from_value(kinds.clone()).unwrap();
+        expected.sort_unstable();
+        super::pages::until(|| {
+            self.stats().send(&json!({"export": 0}));
+            let stored = self.stats().sql("SELECT j FROM settings");
+            let Some(settings) = stored.first().and_then(|row| row[0].as_str()) else { return false };
+            let settings: Value = serde_json::from_str(settings).unwrap();
+            let mut wanted: Vec<String> =
+                serde_json::from_value(settings["wanted"].clone()).unwrap_or_default();
+            wanted.sort_unstable();
+            wanted == expected
+        });
+    }
+
+    /// Returns the object of the account's webhooks.
+    pub(crate) fn webhooks<'a>(&'a self, account: &'a str) -> Object<'a> {
+        Object::webhooks(&self.edge, account)
+    }
+
+    /// Returns the deliveries of an endpoint, the newest first.
+    pub(crate) fn deliveries(&self, hook: &Hook) -> Vec<Value> {
+        let list = self.get(&format!("/webhooks/{}/deliveries?limit=100", hook.id));
+        list["data"].as_array().unwrap().clone()
+    }
+}

@@ -1,0 +1,160 @@
+//! A receiver of webhooks, or a shop: an HTTP server that responds as a test says and records what it
+//! received.
+
+use std::{
+    io::Write,
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+use shared::{
+    time::UnixMillis,
+    webhooks::{SignatureError, WebhookSecret, verify},
+};
+
+use crate::{
+    keys,
+    origin::{Arrival, http_response, read_body, read_head},
+    wait::wait_for,
+};
+
+/// The behavior of a receiver.
+#[derive(Clone, Debug)]
+pub enum ReceiverBehavior {
+    /// Responds with this status line and these header lines.
+    Respond(&'static str, Vec<String>),
+    /// Never responds.
+    Hang,
+    /// Closes the connection without a response.
+    HangUp,
+}
+
+/// A running receiver. Dropping it closes its port.
+pub struct Receiver {
+    pub addr: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    behavior: ReceiverBehavior,
+    /// Behaviors of the next requests.
+    next: Vec<ReceiverBehavior>,
+    arrivals: Vec<Arrival>,
+    stopped: bool,
+}
+
+impl Receiver {
+    /// Starts a receiver that responds with 204.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let behavior = ReceiverBehavior::Respond("204 No Content", Vec::new());
+        let state = State { behavior, next: Vec::new(), arrivals: Vec::new(), stopped: false };
+        let state = Arc::new(Mutex::new(state));
+        let receiver = Self { addr, state: Arc::clone(&state) };
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if state.lock().unwrap().stopped {
+                    return;
+                }
+                let state = Arc::clone(&state);
+                thread::spawn(move || serve(stream, &state));
+            }
+        });
+        receiver
+    }
+
+    /// Returns its URL with this path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
+    /// Sets what becomes of requests from now on.
+    pub fn set(&self, behavior: ReceiverBehavior) {
+        self.state.lock().unwrap().behavior = behavior;
+    }
+
+    /// Responds with this status from now on.
+    pub fn respond(&self, status: &'static str) {
+        self.set(ReceiverBehavior::Respond(status, Vec::new()));
+    }
+
+    /// Sets what becomes of the next requests, one after another.
+    pub fn queue(&self, behaviors: impl IntoIterator<Item = ReceiverBehavior>) {
+        self.state.lock().unwrap().next.extend(behaviors);
+    }
+
+    /// Returns all requests so far.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.state.lock().unwrap().arrivals.clone()
+    }
+
+    /// Waits for this many requests. Returns them.
+    pub fn wait(&self, count: usize) -> Vec<Arrival> {
+        let arrived = || Some(self.arrivals()).filter(|arrivals| arrivals.len() >= count);
+        wait_for(Duration::from_secs(40), arrived)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.state.lock().unwrap().stopped = true;
+        TcpStream::connect(self.addr).ok();
+    }
+}
+
+impl Arrival {
+    /// Returns the body, which must be JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Verifies the signature.
+    ///
+    /// # Errors
+    /// As [`verify`].
+    pub fn verify(&self, secret: &str) -> Result<(), SignatureError> {
+        self.verify_at(secret, keys::now())
+    }
+
+    /// Verifies the signature at this moment.
+    ///
+    /// # Errors
+    /// As [`verify`].
+    pub fn verify_at(&self, secret: &str, now: UnixMillis) -> Result<(), SignatureError> {
+        let secret = WebhookSecret::parse(secret).unwrap();
+        verify(|name| self.header(name), &self.body, &[secret], now).map(drop)
+    }
+}
+
+fn serve(mut stream: TcpStream, state: &Mutex<State>) {
+    let mut buffer = Vec::new();
+    while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
+        read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+        let behavior = {
+            let mut state = state.lock().unwrap();
+            if state.stopped {
+                return;
+            }
+            state.arrivals.push(arrival);
+            if state.next.is_empty() { state.behavior.clone() } else { state.next.remove(0) }
+        };
+        match behavior {
+            ReceiverBehavior::Respond(status, headers) => {
+                let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+                if stream.write_all(&http_response(status, &headers, "")).is_err() {
+                    return;
+                }
+            }
+            ReceiverBehavior::Hang => {
+                let mut rest = Vec::new();
+                std::io::Read::read_to_end(&mut stream, &mut rest).ok();
+                return;
+            }
+            ReceiverBehavior::HangUp => return,
+        }
+    }
+}
