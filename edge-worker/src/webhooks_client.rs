@@ -49,6 +49,14 @@ pub(crate) async fn request(
     })
 }
 
+/// Returns the lines of the export: one for each endpoint, without its secrets.
+///
+/// # Errors
+/// If the webhooks fail or do not respond in time.
+pub(crate) async fn export(webhooks: &ObjectNamespace, account: KeyId) -> Result<String, RpcError> {
+    Ok(json::from_str(&call(webhooks, account, &WebhooksMessage::Export).await?)?)
+}
+
 async fn send(
     webhooks: &ObjectNamespace,
     account: KeyId,

@@ -34,9 +34,7 @@ pub use envelope::{API_VERSION, EventHead, MAX_ENVELOPE, render_batch};
 pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};
 pub use ids::{BatchId, DeliveryId, EndpointId, EventId};
 pub use kind::{KindSet, WebhookKind};
-pub use mode::{
-    BatchStep, MAX_BATCH_BYTES, MAX_BATCH_EVENTS, MAX_BATCH_WAIT_MS, Mode, RateMeter, Waiting, next_batch,
-};
+pub use mode::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS, MAX_BATCH_WAIT_MS, Mode, RateMeter};
 pub use publication::{MAX_CHANGES, ProductRef, Publication, Trigger};
 pub use schedule::{FinishedAttempt, MAX_ATTEMPTS, NextStep, may_bring_forward};
 pub use schema::describe_schema;

@@ -15,13 +15,14 @@ use worker::{ObjectNamespace, js_sys::Uint8Array, web_sys};
 
 use crate::{
     context::RequestContext, durable_rpc::RpcError, log, origin::new_stream, pages_client, promise,
-    respond::ClientResponse, stats_client,
+    respond::ClientResponse, stats_client, webhooks_client,
 };
 
 /// The source of the lines.
 struct Source {
     accounts: ObjectNamespace,
     stats: ObjectNamespace,
+    webhooks: ObjectNamespace,
     account: KeyId,
     base: String,
 }
@@ -37,7 +38,8 @@ enum ExportError {
     Client,
 }
 
-/// Sends `begin`, the record of the key that asked, and the pages of the account with their events.
+/// Sends `begin`, the record of the key that asked, the pages of the account with their events, and
+/// its webhooks.
 ///
 /// # Errors
 /// `pages-unavailable` if the runtime gives no stream.
@@ -61,6 +63,7 @@ pub(super) fn stream(
     let source = Source {
         accounts: context.bindings.accounts.clone(),
         stats: context.bindings.stats.clone(),
+        webhooks: context.bindings.webhooks.clone(),
         account,
         base: context.public_url().to_owned(),
     };
@@ -84,6 +87,7 @@ async fn send(sink: &Sink, source: &Source, first: String) -> Result<(), ExportE
         send_events(sink, &source.stats, &page).await?;
         after = Some(page);
     }
+    sink.write(&webhooks_client::export(&source.webhooks, source.account).await?).await?;
     sink.write("{\"object\":\"end\"}\n").await?;
     promise::settled(sink.0.close()).await.map_err(|_| ExportError::Client).map(drop)
 }

@@ -56,12 +56,12 @@ impl KindCounts {
 }
 
 impl Excess {
-    /// Returns what is to be dropped of the deliveries that wait for an endpoint.
+    /// Returns what is to be dropped when so many deliveries wait for an endpoint.
     #[must_use]
-    pub fn of(pending: &KindCounts) -> Self {
-        let excess = pending.total().saturating_sub(MAX_PENDING);
-        let visits = excess.min(pending.visits());
-        Self { visits, publications: excess - visits }
+    pub fn of(visits: u64, publications: u64) -> Self {
+        let excess = visits.saturating_add(publications).saturating_sub(MAX_PENDING);
+        let dropped = excess.min(visits);
+        Self { visits: dropped, publications: excess - dropped }
     }
 
     /// Returns true if nothing is dropped.
@@ -77,8 +77,7 @@ mod tests {
     use crate::json;
 
     fn excess(visits: u64, page_published: u64) -> (u64, u64) {
-        let pending = KindCounts { page_view: visits, page_published, ..KindCounts::default() };
-        let excess = Excess::of(&pending);
+        let excess = Excess::of(visits, page_published);
         assert_eq!(excess.is_none(), excess == Excess::default());
         (excess.visits, excess.publications)
     }

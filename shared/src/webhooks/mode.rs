@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WebhookKind;
 use crate::time::UnixMillis;
 
 /// Most events of a batch.
@@ -39,28 +38,6 @@ pub struct RateMeter {
     level_ms: u64,
     at: UnixMillis,
     is_high: bool,
-}
-
-/// A delivery that is due and may become part of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// The kind.
-    pub kind: WebhookKind,
-    /// The length of its envelope.
-    pub bytes: usize,
-    /// The moment of the event.
-    pub since: UnixMillis,
-}
-
-/// The decision on the deliveries that wait for a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchStep {
-    /// This many, from the first one, are sent now.
-    Flush(usize),
-    /// They wait for others until this moment.
-    WaitUntil(UnixMillis),
-    /// There are none.
-    Idle,
 }
 
 impl Mode {
@@ -107,34 +84,12 @@ impl RateMeter {
     }
 }
 
-/// Decides on the deliveries that wait, the oldest first. A batch is sent when it is full, when its
-/// first event has waited for [`MAX_BATCH_WAIT_MS`], or when a page of it was published.
-#[must_use]
-pub fn next_batch(waiting: &[Waiting], now: UnixMillis) -> BatchStep {
-    let Some(first) = waiting.first() else { return BatchStep::Idle };
-    let mut bytes = 0usize;
-    let fitting = waiting.iter().take(MAX_BATCH_EVENTS).take_while(|event| {
-        bytes = bytes.saturating_add(event.bytes);
-        bytes <= MAX_BATCH_BYTES
-    });
-    // An event that is larger than a batch would wait for ever.
-    let count = fitting.count().max(1);
-    let is_full = count < waiting.len() || count == MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES;
-    let until = first.since.plus(MAX_BATCH_WAIT_MS);
-    let is_urgent = waiting.iter().take(count).any(|event| !event.kind.is_visit());
-    if is_full || is_urgent || until <= now { BatchStep::Flush(count) } else { BatchStep::WaitUntil(until) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::json;
 
     const NOW: UnixMillis = UnixMillis(1_000_000);
-
-    fn click(bytes: usize) -> Waiting {
-        Waiting { kind: WebhookKind::Click, bytes, since: NOW }
-    }
 
     /// Returns true if the rate is high after `seconds` with an event every `every_ms`.
     fn is_high_after(seconds: u64, every_ms: u64) -> bool {
@@ -183,20 +138,5 @@ mod tests {
             assert_eq!(found, expected, "{mode:?}");
             assert_eq!(json::variant(mode.as_str()), Ok(mode));
         }
-    }
-
-    #[test]
-    fn batch_is_sent_when_it_is_full_old_or_urgent() {
-        let until = NOW.plus(MAX_BATCH_WAIT_MS);
-        assert_eq!(next_batch(&[], NOW), BatchStep::Idle);
-        assert_eq!(next_batch(&[click(1); 99], NOW), BatchStep::WaitUntil(until));
-        assert_eq!(next_batch(&[click(1); 99], until), BatchStep::Flush(99));
-        assert_eq!(next_batch(&[click(1); 100], NOW), BatchStep::Flush(100));
-        assert_eq!(next_batch(&[click(1); 101], NOW), BatchStep::Flush(100));
-        assert_eq!(next_batch(&[click(20_000); 3], NOW), BatchStep::WaitUntil(until));
-        assert_eq!(next_batch(&[click(20_000); 4], NOW), BatchStep::Flush(3));
-        assert_eq!(next_batch(&[click(MAX_BATCH_BYTES + 1); 2], NOW), BatchStep::Flush(1));
-        let published = Waiting { kind: WebhookKind::PagePublished, ..click(1) };
-        assert_eq!(next_batch(&[click(1), published, click(1)], NOW), BatchStep::Flush(3));
     }
 }

@@ -169,3 +169,109 @@ fn new_batch(endpoint: &Endpoint, id: DeliveryId, now: UnixMillis) -> Delivery {
 fn closed(batch: Delivery, now: UnixMillis) -> Delivery {
     Delivery { state: DeliveryState::Pending, due: now, ..batch }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fetch_url::FetchPolicy,
+        webhooks::{EncryptionKeys, EndpointId, EndpointInput, WebhookSecret},
+    };
+
+    const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
+    const PAGE: PageId = PageId::new([1; 12]);
+
+    fn endpoint(mode: &str) -> Endpoint {
+        let body =
+            format!(r#"{{"url":"https://a.example/","events":["click","page_published"],"mode":"{mode}"}}"#);
+        let input = EndpointInput::create(body.as_bytes(), &FetchPolicy::default()).unwrap();
+        let keys = EncryptionKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let secret = keys.seal(&WebhookSecret::generate([1; 24]), "ada", &[1; 24]);
+        Endpoint::new(EndpointId::new([7; 12]), input, secret, NOW)
+    }
+
+    fn events(kinds: &[(WebhookKind, usize)]) -> Vec<LoggedEvent> {
+        let logged = |(sequence, (kind, bytes)): (u64, &(WebhookKind, usize))| LoggedEvent {
+            id: EventId::numbered(sequence, [3; 8]),
+            page: PAGE,
+            kind: *kind,
+            bytes: *bytes,
+        };
+        (1..).zip(kinds).map(logged).collect()
+    }
+
+    fn fanned(mode: &str, kinds: &[(WebhookKind, usize)], open: Option<Delivery>) -> Vec<Delivery> {
+        let (mut last, mut endpoint) = (40, endpoint(mode));
+        let mut numbers = DeliveryNumbers { last: &mut last, draw: || [9; 8] };
+        fan_out(&mut endpoint, &events(kinds), open, 0, &mut numbers, NOW)
+    }
+
+    fn counts(deliveries: &[Delivery]) -> Vec<(usize, DeliveryState)> {
+        deliveries.iter().map(|delivery| (delivery.events.len(), delivery.state)).collect()
+    }
+
+    use DeliveryState::{Collecting, Pending};
+    use WebhookKind::{Click, PagePublished, PageView};
+
+    #[test]
+    fn single_delivery_has_the_id_of_its_event() {
+        let deliveries = fanned("single", &[(Click, 9), (PageView, 9), (Click, 9)], None);
+        let messages: Vec<_> = deliveries.iter().map(|delivery| delivery.message.clone()).collect();
+        let ids = [1, 3].map(|sequence| EventId::numbered(sequence, [3; 8]).to_string());
+        assert_eq!(messages, ids, "only what it wants");
+        assert_eq!(deliveries[1].id.number(), 42);
+        assert!(deliveries.iter().all(|delivery| delivery.state == Pending && delivery.due == NOW));
+    }
+
+    #[test]
+    fn batch_collects_until_it_is_full() {
+        let open = fanned("batch", &[(Click, 1); 60], None);
+        assert_eq!(counts(&open), [(60, Collecting)]);
+        assert_eq!(open[0].due, NOW.plus(MAX_BATCH_WAIT_MS));
+        let more = fanned("batch", &[(Click, 1); 60], open.into_iter().next());
+        assert_eq!(counts(&more), [(100, Pending), (20, Collecting)]);
+        assert_eq!(
+            (more[0].due, more[0].batch(), more[0].id.number()),
+            (NOW, Some(BatchId::from(more[0].id)), 41)
+        );
+    }
+
+    #[test]
+    fn batch_is_closed_before_it_is_too_large() {
+        assert_eq!(counts(&fanned("batch", &[(Click, 20_000); 4], None)), [(3, Pending), (1, Collecting)]);
+        let one = fanned("batch", &[(Click, MAX_BATCH_BYTES + 1)], None);
+        assert_eq!(counts(&one), [(1, Collecting)]);
+    }
+
+    #[test]
+    fn publication_closes_the_batch_and_is_one_of_its_own() {
+        let deliveries = fanned("batch", &[(Click, 1), (PagePublished, 1), (Click, 1)], None);
+        assert_eq!(counts(&deliveries), [(1, Pending), (1, Pending), (1, Collecting)]);
+        assert_eq!((deliveries[1].kind.as_str(), deliveries[1].batch().is_some()), ("page_published", true));
+    }
+
+    #[test]
+    fn many_events_at_once_are_a_batch_in_auto_mode() {
+        assert_eq!(fanned("auto", &[(Click, 1); 10], None).len(), 10);
+        assert_eq!(counts(&fanned("auto", &[(Click, 1); 11], None)), [(11, Collecting)]);
+    }
+
+    #[test]
+    fn replay_is_sent_at_once() {
+        let (mut last, endpoint) = (0, endpoint("batch"));
+        let mut numbers = DeliveryNumbers { last: &mut last, draw: || [9; 8] };
+        let again = replay_of(&endpoint, &events(&[(Click, 1), (PageView, 1)]), &mut numbers, NOW);
+        assert_eq!((counts(&again), again[0].due), (vec![(1, Pending)], NOW));
+    }
+
+    #[test]
+    fn disabled_endpoint_takes_no_test() {
+        let (mut last, mut endpoint) = (0, endpoint("single"));
+        let mut numbers = DeliveryNumbers { last: &mut last, draw: || [9; 8] };
+        let test = new_test(&endpoint, r#"{"type":"click"}"#, &mut numbers, NOW).unwrap();
+        assert!(test.is_test() && test.events.is_empty() && test.kind == "test");
+        endpoint.enabled = false;
+        let refused = new_test(&endpoint, r#"{"type":"click"}"#, &mut numbers, NOW).unwrap_err();
+        assert!(refused.detail().contains("disabled"), "{}", refused.detail());
+    }
+}

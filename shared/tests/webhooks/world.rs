@@ -114,11 +114,8 @@ impl<R: FnMut(UnixMillis, usize) -> Response> World<R> {
     }
 
     fn bound(&mut self) {
-        let mut pending = KindCounts::default();
-        for kind in WebhookKind::ALL {
-            pending.add(kind, self.counts.get(kind.as_str()).copied().unwrap_or_default());
-        }
-        let excess = Excess::of(&pending);
+        let [visits, publications] = self.pending.each_ref().map(|group| group.len() as u64);
+        let excess = Excess::of(visits, publications);
         for (group, number) in [excess.visits, excess.publications].into_iter().enumerate() {
             for _ in 0..number {
                 let oldest = *self.pending[group].first().unwrap();

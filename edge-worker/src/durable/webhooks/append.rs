@@ -7,7 +7,7 @@ use shared::{
     pages_api::AccountMessage,
     stats::OutboxRow,
     time::UnixMillis,
-    webhooks::{Card, EventHead, EventId, MAX_PENDING, Publication, Visit, WebhookKind},
+    webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind},
     webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, fan_out},
 };
 use worker::Result;
@@ -122,15 +122,16 @@ impl Webhooks {
     ) -> Result<()> {
         let mut numbers = DeliveryNumbers { last: &mut state.counters.delivery, draw: || eight(ids) };
         for endpoint in state.endpoints.active_mut() {
-            let waiting = self.deliveries.waiting(&endpoint.id)?;
+            let (visits, publications) = self.deliveries.waiting(&endpoint.id)?;
             let open = self.deliveries.open(&endpoint.id, now)?;
-            let deliveries = fan_out(endpoint, logged, open, waiting, &mut numbers, now);
-            deliveries.iter().try_for_each(|delivery| self.deliveries.store(delivery))?;
-            let surplus = waiting.saturating_add(deliveries.len() as u64).saturating_sub(MAX_PENDING);
-            if surplus == 0 {
+            let deliveries =
+                fan_out(endpoint, logged, open, visits.saturating_add(publications), &mut numbers, now);
+            if deliveries.is_empty() {
                 continue;
             }
-            for mut delivery in self.deliveries.surplus(&endpoint.id, surplus)? {
+            deliveries.iter().try_for_each(|delivery| self.deliveries.store(delivery))?;
+            let (visits, publications) = self.deliveries.waiting(&endpoint.id)?;
+            for mut delivery in self.deliveries.excess(&endpoint.id, Excess::of(visits, publications))? {
                 delivery.state = DeliveryState::Dropped;
                 self.deliveries.store(&delivery)?;
                 for kind in self.events.kinds(&delivery.events)? {

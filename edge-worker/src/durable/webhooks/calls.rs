@@ -198,15 +198,12 @@ impl Webhooks {
     }
 
     fn stats(&self, id: &EndpointId) -> Result<Outcome> {
-        let waiting = self.deliveries_waiting(id)?;
+        let (visits, publications) = self.read(|_| self.deliveries.waiting(id))?;
+        let waiting = visits.saturating_add(publications);
         self.read(|state| {
             let endpoint = state.endpoints.find(id);
             Ok(endpoint.map(|endpoint| Response::json(endpoint.describe_statistics(waiting).to_string())))
         })
-    }
-
-    fn deliveries_waiting(&self, id: &EndpointId) -> Result<u64> {
-        self.read(|_| self.deliveries.waiting(id))
     }
 
     /// Returns events as soon as there are any, or nothing after the time that the reader waits.

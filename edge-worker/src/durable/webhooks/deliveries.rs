@@ -2,7 +2,7 @@
 
 use shared::{
     time::UnixMillis,
-    webhooks::{EndpointId, MAX_ATTEMPTS, WebhookKind},
+    webhooks::{EndpointId, Excess, MAX_ATTEMPTS, WebhookKind},
     webhooks_api::{Delivery, DeliveryQuery, DeliveryState},
 };
 use worker::{Result, SqlStorage, SqlStorageValue};
@@ -16,7 +16,7 @@ use super::super::{
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS delivery
         (number INTEGER PRIMARY KEY, endpoint TEXT NOT NULL, state INTEGER NOT NULL, due INTEGER NOT NULL,
         created INTEGER NOT NULL, kind TEXT NOT NULL, tries INTEGER NOT NULL, j TEXT NOT NULL);
-    CREATE INDEX IF NOT EXISTS waiting ON delivery (endpoint, due) WHERE state < 2";
+    CREATE INDEX IF NOT EXISTS waiting ON delivery (endpoint, due, kind) WHERE state < 2";
 const STORE: &str = "INSERT INTO delivery (number, endpoint, state, due, created, kind, tries, j) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (number) DO UPDATE
     SET state = excluded.state, due = excluded.due, tries = excluded.tries, j = excluded.j";
@@ -26,10 +26,10 @@ const DUE: &str = "SELECT j, due FROM delivery
 const OPEN: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND state = 0 AND due > ? ORDER BY number DESC LIMIT 1";
 const NEXT_DUE: &str = "SELECT MIN(due) FROM delivery WHERE endpoint = ? AND state < 2";
-const WAITING: &str = "SELECT COUNT(*) FROM delivery WHERE endpoint = ? AND state < 2";
-/// Views, clicks and scans before publications, the oldest first.
-const SURPLUS: &str = "SELECT j, due FROM delivery WHERE endpoint = ? AND state < 2
-    ORDER BY kind = 'page_published', number LIMIT ?";
+const WAITING: &str = "SELECT COUNT(*), COALESCE(SUM(kind = 'page_published'), 0) FROM delivery
+    WHERE endpoint = ? AND state < 2";
+const OLDEST: &str = "SELECT j, due FROM delivery
+    WHERE endpoint = ? AND state < 2 AND (kind = 'page_published') = ? ORDER BY number LIMIT ?";
 const LIST: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND number < ? AND state >= ? AND state <= ?
     AND created >= ? AND (? = '' OR kind = ?)
@@ -104,16 +104,29 @@ impl DeliveryTable {
         Ok(due.into_iter().next().flatten().map(UnixMillis))
     }
 
-    /// Returns the number of deliveries of an endpoint that wait to be sent.
-    pub(super) fn waiting(&self, endpoint: &EndpointId) -> Result<u64> {
-        let count =
-            rows(&self.0, WAITING, vec![endpoint.to_string().into()], |row| row.first().and_then(number))?;
-        Ok(count.first().copied().unwrap_or(0))
+    /// Returns the numbers of deliveries of an endpoint that wait to be sent: of visits, and of
+    /// publications.
+    pub(super) fn waiting(&self, endpoint: &EndpointId) -> Result<(u64, u64)> {
+        let counts = rows(&self.0, WAITING, vec![endpoint.to_string().into()], |row| match row {
+            [all, publications] => Some((number(all)?, number(publications)?)),
+            _ => None,
+        })?;
+        let (all, publications) = counts.first().copied().unwrap_or_default();
+        Ok((all.saturating_sub(publications), publications))
     }
 
-    /// Returns the deliveries that give way when `count` are too many.
-    pub(super) fn surplus(&self, endpoint: &EndpointId, count: u64) -> Result<Vec<Delivery>> {
-        self.select(SURPLUS, vec![endpoint.to_string().into(), integer(count)?])
+    /// Returns the oldest deliveries that are too many.
+    pub(super) fn excess(&self, endpoint: &EndpointId, excess: Excess) -> Result<Vec<Delivery>> {
+        let oldest = |publications: bool, count: u64| {
+            let values = vec![endpoint.to_string().into(), integer(publications.into())?, integer(count)?];
+            self.select(OLDEST, values)
+        };
+        if excess.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = oldest(false, excess.visits)?;
+        found.extend(oldest(true, excess.publications)?);
+        Ok(found)
     }
 
     /// Returns the deliveries that a reader asks for, and one more if there are more.

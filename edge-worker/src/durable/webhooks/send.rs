@@ -8,8 +8,8 @@ use shared::{
     pages_api::AccountMessage,
     time::UnixMillis,
     webhooks::{
-        ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, EndpointId, FinishedAttempt,
-        MAX_EXCERPT, NextStep, WebhookSecret, render_batch, retry_after_ms,
+        ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, FinishedAttempt, MAX_EXCERPT, NextStep,
+        WebhookSecret, render_batch, retry_after_ms,
     },
     webhooks_api::{Attempt, Delivery, DeliveryState, request_headers},
 };
