@@ -25,3 +25,4 @@ mod uploads;
 mod vectors;
 mod visitors;
 mod webhooks;
+mod webhooks_api;

@@ -55,3 +55,132 @@ fn failed_delivery_is_retried_with_a_fresh_signature_under_the_same_id() {
         delivery["attempts"].as_array().unwrap().iter().map(|attempt| &attempt["status"]).collect();
     assert_eq!(statuses, [500, 204]);
 }
+
+#[test]
+fn readers_of_events_wait_for_the_next_one() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    site.hook(&receiver, json!({"events": ["click", "page_published"]}));
+    assert_eq!(site.get("/events")["next_after"], 0);
+    let waiting = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| site.get("/events?after=0&wait=25"));
+        site.visit(&site.link(0));
+        reader.join().unwrap()
+    });
+    assert_eq!(waiting["data"][0]["type"], "click");
+    site.call("POST", &format!("/pages/{}/unpublish", site.id()), &json!({}));
+    site.call("POST", &format!("/pages/{}/publish", site.id()), &json!({}));
+    let next = site.get("/events?after=1&wait=25");
+    assert_eq!((&next["data"][0]["type"], &next["next_after"]), (&json!("page_published"), &json!(2)));
+    let page = site.get("/events?limit=1");
+    assert_eq!(
+        (&page["has_more"], &page["next_after"], &page["oldest_sequence"]),
+        (&json!(true), &json!(1), &json!(1))
+    );
+    assert_eq!(site.get("/events?type=page_published")["data"].as_array().unwrap().len(), 1);
+    let event = site.get(&format!("/events/{}", page["data"][0]["id"].as_str().unwrap()));
+    assert_eq!(event, page["data"][0]);
+}
+
+#[test]
+fn events_of_a_batch_are_one_signed_request() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"mode": "batch"}));
+    for _ in 0..3 {
+        site.visit(&site.link(0));
+    }
+    let account = site.account.to_string();
+    let webhooks = site.webhooks(&account);
+    until(|| site.get("/events")["data"].as_array().unwrap().len() == 3);
+    assert_eq!(site.deliveries(&hook)[0]["status"], "collecting");
+    assert_eq!(receiver.arrivals().len(), 0);
+    webhooks.sql("UPDATE delivery SET due = 1");
+    webhooks.run_alarm();
+    let arrivals = receiver.wait(1);
+    arrivals[0].verify(&hook.secret).unwrap();
+    let batch = arrivals[0].json();
+    assert_eq!((&batch["type"], batch["id"].as_str()), (&json!("batch"), arrivals[0].header("webhook-id")));
+    assert!(batch["id"].as_str().unwrap().starts_with("bat_"));
+    let kinds: Vec<_> =
+        batch["data"]["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+    assert_eq!(kinds, ["click", "click", "click"]);
+    site.call("POST", &format!("/pages/{}/unpublish", site.id()), &json!({}));
+    site.call("POST", &format!("/pages/{}/publish", site.id()), &json!({}));
+    let arrivals = receiver.wait(2);
+    assert_eq!(arrivals[1].json()["data"]["events"][0]["type"], "page_published", "it waits for nothing");
+}
+
+#[test]
+fn gone_receiver_is_disabled_until_its_owner_enables_it() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    receiver.respond("410 Gone");
+    site.visit(&site.link(0));
+    let path = format!("/webhooks/{}", hook.id);
+    until(|| site.get(&path)["disabled_reason"] == "gone");
+    site.wait_for_wanted(&json!([]));
+    site.visit(&site.link(0));
+    receiver.respond("204 No Content");
+    let enabled = site.call("PATCH", &path, &json!({"enabled": true})).json();
+    assert_eq!((&enabled["status"], &enabled["disabled_reason"]), (&json!("enabled"), &Value::Null));
+    site.wait_for_wanted(&json!(["click"]));
+    site.visit(&site.link(0));
+    let arrivals = receiver.wait(2);
+    arrivals[1].verify(&hook.secret).unwrap();
+    assert_eq!(site.get(&format!("{path}/stats"))["failed"], 1);
+}
+
+#[test]
+fn redirect_is_a_failure_and_not_followed() {
+    let (site, receiver, other) = (Site::start(), Receiver::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    receiver.set(ReceiverBehavior::Respond("302 Found", vec![format!("Location: {}", other.url("/"))]));
+    site.visit(&site.link(0));
+    receiver.wait(1);
+    until(|| site.deliveries(&hook)[0]["attempts"][0]["error"] == "redirect");
+    assert_eq!(site.deliveries(&hook)[0]["attempts"][0]["status"], 302);
+    assert_eq!(other.arrivals().len(), 0);
+}
+
+#[test]
+fn receiver_that_hangs_delays_no_other() {
+    let (site, hanging, healthy) = (Site::start(), Receiver::start(), Receiver::start());
+    hanging.set(ReceiverBehavior::Hang);
+    let slow = site.hook(&hanging, json!({"events": ["click"]}));
+    site.hook(&healthy, json!({"events": ["click"]}));
+    site.visit(&site.link(0));
+    hanging.wait(1);
+    for count in 1..4 {
+        healthy.wait(count);
+        assert_eq!(site.deliveries(&slow).last().unwrap()["attempts"], json!([]), "it still hangs");
+        site.visit(&site.link(0));
+    }
+}
+
+#[test]
+fn failed_deliveries_are_replayed_and_retried_by_hand() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    let path = format!("/webhooks/{}", hook.id);
+    site.visit(&site.link(0));
+    receiver.wait(1);
+    let account = site.account.to_string();
+    until(|| site.deliveries(&hook)[0]["status"] == "delivered");
+    site.webhooks(&account).sql("UPDATE delivery SET state = 3, j = json_set(j, '$.state', 'failed')");
+    let since = site.page["created_at"].clone();
+    let replayed = site.call("POST", &format!("{path}/replay"), &json!({"since": since}));
+    assert_eq!((replayed.status, &replayed.json()["deliveries"]), (202, &json!(1)), "{}", replayed.text());
+    let arrivals = receiver.wait(2);
+    assert_eq!(arrivals[0].header("webhook-id"), arrivals[1].header("webhook-id"));
+    let all = site.call("POST", &format!("{path}/replay"), &json!({"since": since, "status": "all"}));
+    assert_eq!(all.json()["deliveries"], 1);
+    let arrivals = receiver.wait(3);
+    assert_eq!(arrivals[2].header("webhook-id"), arrivals[0].header("webhook-id"));
+    let first = site.deliveries(&hook).last().unwrap()["id"].as_str().unwrap().to_owned();
+    assert_eq!(site.call("POST", &format!("{path}/deliveries/{first}/retry"), &json!({})).status, 202);
+    for arrival in receiver.wait(4) {
+        arrival.verify(&hook.secret).unwrap();
+    }
+    let found =
+        site.get(&format!("{path}/deliveries?event_id={}", arrivals[0].header("webhook-id").unwrap()));
+    assert_eq!(found["data"].as_array().unwrap().len(), 2);
+}
