@@ -24,5 +24,6 @@ mod surface;
 mod uploads;
 mod vectors;
 mod visitors;
+mod webhook_faults;
 mod webhooks;
 mod webhooks_api;

@@ -66,6 +66,8 @@ pub const CHANGES: &str = "/changes/fetch";
 pub const STATS: &str = "/stats/fetch";
 /// Messages to the object that draws salts.
 pub const SALT: &str = "/salt/fetch";
+/// Messages to the webhooks of an account.
+pub const WEBHOOKS: &str = "/webhooks/fetch";
 /// Messages to the queue of events.
 pub const EVENTS: &str = "/events/send";
 
