@@ -13,6 +13,7 @@ use tests::{
     http::Request,
     keys,
     objects::Object,
+    receiver::Receiver,
 };
 
 use super::{
@@ -114,7 +115,8 @@ fn visit_everything(site: &Site, address: &str) {
 
 #[test]
 fn visit_leaves_nothing_that_says_who_it_was() {
-    let site = Site::start_stored();
+    let (site, receiver) = (Site::start_stored(), Receiver::start());
+    site.hook(&receiver, json!({}));
     // So that the queue carries events too.
     site.faults.set(STATS, Fate::FailOnce);
     for address in [ADDRESS, ADDRESS_6] {
@@ -123,10 +125,16 @@ fn visit_leaves_nothing_that_says_who_it_was() {
     let events = site.events(14);
     assert_eq!(events.iter().filter(|event| event.visitor != 0).count(), 12);
     site.report("group_by=referrer");
+    let delivered = receiver.wait(10);
 
     let mut kept = files(site.edge.state());
     kept.extend(cells(&site.stats()));
     kept.extend(cells(&Object::salt(&site.edge)));
+    kept.extend(cells(&site.webhooks(&site.account.to_string())));
+    for arrival in delivered {
+        kept.push(("webhook".to_owned(), format!("{:?}", arrival.headers).into_bytes()));
+        kept.push(("webhook".to_owned(), arrival.body));
+    }
     kept.push(("log".to_owned(), site.edge.process.output().into_bytes()));
     for message in site.faults.messages() {
         let parsed: Value = serde_json::from_str(&message).unwrap();
@@ -142,7 +150,9 @@ fn visit_leaves_nothing_that_says_who_it_was() {
     };
     // The search finds what is there.
     let known = places(REFERRER_HOST.as_bytes());
-    assert!(known.contains(&"queue") && known.contains(&"segment"), "{known:?}");
+    for place in ["queue", "segment", "event", "webhook"] {
+        assert!(known.contains(&place), "{place}: {known:?}");
+    }
     assert!(known.iter().any(|place| place.contains(".sqlite")), "{known:?}");
 
     let network: [u8; 8] = [0x20, 0x01, 0x0d, 0xb8, 0x7a, 0x7e, 0x41, 0xf3];

@@ -202,7 +202,9 @@ impl Webhooks {
         let waiting = visits.saturating_add(publications);
         self.read(|state| {
             let endpoint = state.endpoints.find(id);
-            Ok(endpoint.map(|endpoint| Response::json(endpoint.describe_statistics(waiting).to_string())))
+            Ok(endpoint.map(|endpoint| {
+                Response::json(endpoint.describe_statistics(waiting, state.endpoints.lost()).to_string())
+            }))
         })
     }
 

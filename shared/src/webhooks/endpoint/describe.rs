@@ -72,9 +72,10 @@ impl Endpoint {
             "secret_expirations": self.secret_expirations(now) })
     }
 
-    /// Returns the statistics. `pending` deliveries wait.
+    /// Returns the statistics. `pending` deliveries wait, and `lost` events of the account never became
+    /// any, because stores had to drop them.
     #[must_use]
-    pub fn describe_statistics(&self, pending: u64) -> Value {
+    pub fn describe_statistics(&self, pending: u64, lost: u64) -> Value {
         let statistics = &self.statistics;
         let by_kind = |counts: &KindCounts| {
             json!({ "total": counts.total(), "page_view": counts.page_view, "click": counts.click,
@@ -87,6 +88,7 @@ impl Endpoint {
             "failed": statistics.failed,
             "pending": pending,
             "dropped": by_kind(&statistics.dropped),
+            "lost": lost,
             "attempts": { "successful": statistics.successful_attempts, "failed": statistics.failed_attempts },
             "latency_ms": { "p50": statistics.percentile_ms(50), "p95": statistics.percentile_ms(95) },
             "last_success_at": moment(self.health.last_success_at),

@@ -190,7 +190,7 @@ fn description_warns_and_has_no_secret() {
     let secret = WebhookSecret::generate([1; 24]);
     assert_eq!(endpoint.describe_created(&secret, NOW)["secret"], secret.reveal());
     assert_eq!(endpoint.describe_secret(&secret, NOW)["secret"], secret.reveal());
-    let statistics = endpoint.describe_statistics(3);
+    let statistics = endpoint.describe_statistics(3, 0);
     assert_eq!((&statistics["pending"], &statistics["attempts"]["failed"]), (&3.into(), &1.into()));
 }
 
