@@ -9,7 +9,7 @@ import addFormats from "ajv-formats";
 const { ADMIN_SECRET, GATEWAY_BOUNDARY, GATEWAY_URL } = process.env;
 
 /** What a document of OpenAPI has beside JSON Schema. */
-const ajv = new Ajv({ strict: true, allErrors: true, keywords: ["components", "example"], formats: { int64: true } });
+const ajv = new Ajv({ strict: true, allErrors: true, keywords: ["components", "example", "discriminator"], formats: { int64: true } });
 addFormats(ajv);
 let description;
 
@@ -31,6 +31,20 @@ async function issueKey() {
 
 const resolve = (value) =>
   value.$ref ? value.$ref.slice(2).split("/").reduce((found, name) => found[name], description) : value;
+
+/** Makes what the operations of webhooks name: a webhook, a delivery to it, and an event that it wants. */
+async function makeWebhook(key, { id, slug }, body) {
+  const webhook = await call("POST", "/webhooks", { key, body });
+  assert.equal(webhook.status, 201, webhook.text);
+  const { id: webhookId } = JSON.parse(webhook.text);
+  const tested = await call("POST", `/webhooks/${webhookId}/test`, { key, body: { type: "click" } });
+  assert.equal(tested.status, 202, tested.text);
+  const changed = await call("PATCH", `/pages/${id}`, { key, body: { title: `Ada of ${slug}`, status: "published" } });
+  assert.equal(changed.status, 200, changed.text);
+  const { data } = JSON.parse((await call("GET", "/events?wait=25", { key })).text);
+  assert.equal(data.length, 1, "the publication is not in the event log");
+  return { webhook_id: webhookId, delivery_id: JSON.parse(tested.text).id, event_id: data[0].id };
+}
 
 /** Replaces the ids and the slug of the examples by those of a page that exists, anywhere in a text. */
 function translator(example, real, account) {
@@ -60,6 +74,7 @@ if (GATEWAY_BOUNDARY === "edge") {
     );
     assert.ok(operations.length >= 17);
     const created = operations.find(({ operationId }) => operationId === "create_page");
+    const hook = operations.find(({ operationId }) => operationId === "create_webhook");
     const body = created.requestBody.content["application/json"].example;
     const exampled = description.components.examples.Page.value;
     for (const [at, operation] of operations.entries()) {
@@ -76,6 +91,15 @@ if (GATEWAY_BOUNDARY === "edge") {
           translate = translator(exampled, JSON.parse(page.text), account);
         }
         const parameters = (operation.parameters ?? []).map(resolve);
+        const named = parameters.filter((parameter) => ["webhook_id", "delivery_id", "event_id"].includes(parameter.name) && parameter.in === "path");
+        if (named.length > 0) {
+          const page = JSON.parse((await call("GET", `/pages?slug=${slug}`, { key })).text).data[0];
+          const made = await makeWebhook(key, page, hook.requestBody.content["application/json"].example);
+          const pairs = named.map((parameter) => [parameter.example, made[parameter.name]]);
+          // A replay reaches back 14 days.
+          pairs.push([/"since":"[^"]*"/, `"since":"${new Date(Date.now() - 3_600_000).toISOString()}"`]);
+          translate = (text) => pairs.reduce((translated, [from, to]) => translated.replace(from, to), text);
+        }
         const filled = parameters.filter((parameter) => parameter.required || (parameter.in === "query" && parameter.example !== undefined));
         const fill = (path, { in: place, name, example }) => {
           if (place === "path") return path.replace(`{${name}}`, translate(String(example)));
@@ -146,6 +170,8 @@ if (GATEWAY_BOUNDARY === "edge") {
       [404, "page-unknown", "GET", "/analytics?page_id=pg_00000000000000000", { key }],
       [404, "page-unknown", "GET", "/pages/pg_00000000000000000", { key }],
       [404, "link-unknown", "DELETE", `/pages/${id}/links/lnk_00000000000000000`, { key }],
+      [404, "webhook-unknown", "GET", "/webhooks/whe_00000000000000000", { key }],
+      [404, "event-unknown", "GET", "/events/evt_7zzzzzzzzzzzzzzzzzzzzz", { key }],
       [404, "revision-unknown", "GET", `/pages/${id}/revisions/9`, { key }],
       [405, "method-not-allowed", "POST", "/account", { key, body: {} }],
       [412, "revision-mismatch", "DELETE", `/pages/${id}`, { key, headers: { "if-match": '"v9"' } }],

@@ -41,6 +41,8 @@ fn compact_document() -> Value {
         "servers": [{ "url": server }],
         "tags": Tag::ALL.map(|tag| json!({ "name": tag.name(), "description": tag.about() })),
         "paths": paths(),
+        // `webhooks` of OpenAPI 3.1, under the name that tools for 3.0 know.
+        "x-webhooks": operation::deliveries(),
         "components": {
             "securitySchemes": {
                 "ApiKey": {

@@ -49,21 +49,26 @@ pub(super) enum Group {
 
 /// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 14] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 19] = [
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
     Code::PlanRequired,
     Code::PageLimitReached,
+    Code::WebhookLimitReached,
     Code::PageSuspended,
     Code::AnalyticsWindowExceeded,
     Code::PageUnknown,
     Code::LinkUnknown,
     Code::RevisionUnknown,
+    Code::WebhookUnknown,
+    Code::DeliveryUnknown,
+    Code::EventUnknown,
     Code::SlugTaken,
     Code::PageGone,
     Code::RevisionMismatch,
     Code::AnalyticsTooWide,
     Code::PagesUnavailable,
+    Code::WebhooksUnavailable,
 ];
 
 impl Group {

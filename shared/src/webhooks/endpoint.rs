@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use input::{EndpointInput, MAX_HEADERS, read_test};
+pub(crate) use input::{MAX_DESCRIPTION, MAX_HEADER_VALUE, MAX_PAGES, READ_ONLY};
+pub(crate) use rotation::{DEFAULT_GRACE_S, MAX_GRACE_S};
 pub use rotation::{LiveSecret, MAX_LIVE_SECRETS, RotationInput};
 pub use statistics::Statistics;
 

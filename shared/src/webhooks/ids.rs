@@ -25,6 +25,10 @@ id! {
     BatchId "bat_" 16
 }
 
+/// The largest number of an event or a delivery: the largest that JavaScript has exactly, so that a
+/// store can look for every number that an id has.
+pub const MAX_NUMBER: u64 = (1 << 53) - 1;
+
 macro_rules! numbered {
     ($($name:ident)*) => {$(
         impl $name {
@@ -38,10 +42,11 @@ macro_rules! numbered {
                 Self(bytes)
             }
 
-            /// Returns its number. A store must compare the whole id with the one that it has.
+            /// Returns its number, at most [`MAX_NUMBER`]. A store must compare the whole id with the
+            /// one that it has.
             #[must_use]
             pub fn number(&self) -> u64 {
-                self.0.first_chunk().copied().map_or(0, u64::from_be_bytes)
+                self.0.first_chunk().copied().map_or(0, u64::from_be_bytes).min(MAX_NUMBER)
             }
         }
     )*};
@@ -69,8 +74,15 @@ mod tests {
         assert_eq!(EventId::parse(&text).map(|id| id.number()), Some(4812));
         let later = EventId::numbered(4813, [0; 8]);
         assert!(id < later && text < later.to_string());
-        assert_eq!(DeliveryId::numbered(u64::MAX, [255; 8]).number(), u64::MAX);
         assert_ne!(id, EventId::numbered(4812, [8; 8]));
+    }
+
+    #[test]
+    fn number_of_a_drawn_id_is_one_that_stores_can_look_for() {
+        for number in [MAX_NUMBER + 1, u64::MAX] {
+            assert_eq!(DeliveryId::numbered(number, [255; 8]).number(), MAX_NUMBER);
+        }
+        assert_eq!(EventId::numbered(MAX_NUMBER, [0; 8]).number(), MAX_NUMBER);
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub fn describe_schema(kind: WebhookKind) -> String {
     )
 }
 
-fn schema(kind: WebhookKind) -> String {
+/// Returns the JSON Schema of a kind, as JSON.
+pub(crate) fn schema(kind: WebhookKind) -> String {
     SCHEMA.trim_end().replace("{kind}", kind.as_str())
 }
 

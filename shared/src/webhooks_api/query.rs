@@ -9,13 +9,15 @@ use crate::{
     page::PageId,
     problem::Problem,
     time::UnixMillis,
-    webhooks::{DeliveryId, EventId, WebhookKind},
+    webhooks::{DeliveryId, EventId, MAX_NUMBER, WebhookKind},
 };
 
-const MAX_LIMIT: u64 = 100;
-const DEFAULT_LIMIT: u64 = 25;
+/// Most deliveries or events of a response.
+pub(crate) const MAX_LIMIT: u64 = 100;
+/// Deliveries or events of a response, if the reader does not say.
+pub(crate) const DEFAULT_LIMIT: u64 = 25;
 /// The longest wait for an event, in seconds.
-const MAX_WAIT_S: u64 = 25;
+pub(crate) const MAX_WAIT_S: u64 = 25;
 /// Time that a replay reaches back, in milliseconds: 14 days.
 const REPLAY_MS: u64 = 14 * 86_400_000;
 
@@ -102,9 +104,9 @@ impl EventQuery {
         for (name, value) in parameters(query)? {
             match name {
                 "after" => {
-                    let after = value.parse();
+                    let after = value.parse().ok().filter(|after| *after <= MAX_NUMBER);
                     read.after =
-                        after.map_err(|_| invalid("after must be the sequence of an event, or 0"))?;
+                        after.ok_or_else(|| invalid("after must be the sequence of an event, or 0"))?;
                 }
                 "limit" => read.limit = read_limit(&value)?,
                 "type" => read.kind = Some(read_kind(&value)?),
@@ -201,6 +203,7 @@ mod tests {
             ("limit=0", "from 1 to 100"),
             ("wait=26", "from 0 to 25"),
             ("after=x", "sequence of an event"),
+            ("after=9007199254740992", "sequence of an event"),
             ("type=visit", "page_view, click"),
             ("page_id=7", "id of a page"),
             ("since=now", "other than"),

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The header with the number of the attempt, from 1. It is not signed.
-const HEADER_ATTEMPT: &str = "webhook-attempt";
+pub(crate) const HEADER_ATTEMPT: &str = "webhook-attempt";
 /// The name under which receivers see the gateway.
 const USER_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");
 

@@ -3,6 +3,8 @@
 - An account may make 1,000 calls an hour and have 25 pages, so each call has one that is not used up.
 - Most calls for a page name a page of that account, with a link and two revisions; the others one that was drawn.
 - Most calls have no `If-Match`: a drawn one is the ETag of no page.
+- Most calls for a webhook name one of that account, with a delivery.
+- No call waits for events: there are none.
 - Every second erasure is confirmed.
 - Each call with a valid `Idempotency-Key` has one of its own: with another body under the same one it is 422.
 - No undeclared header has an underscore in its name: the gateway refuses those as ambiguous.
@@ -49,9 +51,22 @@ class Account:
         added = session.post(f"{URL}/pages/{self.page}/links", json=link, headers=headers)
         added.raise_for_status()
         self.link = added.json()["links"][0]["id"]
+        hook = {"url": "https://hooks.example.com/", "events": ["page_published"]}
+        created = session.post(f"{URL}/webhooks", json=hook, headers=headers)
+        created.raise_for_status()
+        self.webhook = created.json()["id"]
+        tested = session.post(f"{URL}/webhooks/{self.webhook}/test", json={"type": "click"}, headers=headers)
+        tested.raise_for_status()
+        self.delivery = tested.json()["id"]
 
     def has_page(self):
-        return session.get(f"{URL}/pages/{self.page}", headers={"X-API-Key": self.key}).status_code == 200
+        return self.has(f"pages/{self.page}")
+
+    def has_webhook(self):
+        return self.has(f"webhooks/{self.webhook}")
+
+    def has(self, path):
+        return session.get(f"{URL}/{path}", headers={"X-API-Key": self.key}).status_code == 200
 
 
 account = Account()
@@ -67,8 +82,10 @@ def before_call(context, case, kwargs):
     case.headers["CF-Connecting-IP"] = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
     operation = case.operation.definition.raw["operationId"]
     names_page = number % 4 and drawn(case, "page_id").startswith("pg_")
+    names_webhook = number % 4 and drawn(case, "webhook_id").startswith("whe_")
     account.calls += 1
-    if account.calls > CALLS or (names_page and not account.has_page()):
+    is_gone = (names_page and not account.has_page()) or (names_webhook and not account.has_webhook())
+    if account.calls > CALLS or is_gone:
         account = Account()
     if case.headers.get("X-API-Key") == KEY:
         case.headers["X-API-Key"] = account.key
@@ -82,6 +99,12 @@ def before_call(context, case, kwargs):
             case.path_parameters["link_id"] = account.link
         if drawn(case, "revision").isdigit():
             case.path_parameters["revision"] = 1
+    if names_webhook:
+        case.path_parameters["webhook_id"] = account.webhook
+        if drawn(case, "delivery_id").startswith("dlv_"):
+            case.path_parameters["delivery_id"] = account.delivery
+    if operation == "list_events" and str(case.query.get("wait", "")).isdigit() and int(case.query["wait"]) <= 25:
+        case.query["wait"] = 0
     if number % 4:
         case.headers.pop("If-Match", None)
     if re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):

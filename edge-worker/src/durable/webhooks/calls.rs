@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use shared::{
     page::IdSource,
     pages_api::Reply,
@@ -13,7 +12,7 @@ use shared::{
     webhooks::{DeliveryId, EndpointId},
     webhooks_api::{
         Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
-        WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_of,
+        WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
     },
 };
 use worker::{Delay, Result};
@@ -91,19 +90,16 @@ impl Webhooks {
         if let Err(unknown) = self.read(|state| Ok(state.endpoints.find(id).map(|_| ())))? {
             return Ok(Err(unknown));
         }
-        let mut found = self.deliveries.list(id, query)?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(|last| last.id);
-        let data = found.iter().map(|delivery| self.describe(delivery)).collect::<Result<Vec<_>>>()?;
-        let body = json!({ "object": "list", "data": data, "has_more": has_more, "next_cursor": next });
-        Ok(Ok(Response::json(body.to_string())))
+        let found = self.deliveries.list(id, query)?;
+        Ok(Ok(query.render(found, |sequences| self.events.ids(sequences))?))
     }
 
     fn read_delivery(&self, id: &EndpointId, delivery: &DeliveryId) -> Result<Outcome> {
         Ok(match self.find_delivery(id, delivery)? {
-            Ok(found) => Ok(Response::json(self.describe(&found)?.to_string())),
+            Ok(found) => {
+                let ids = self.events.ids(&found.events)?;
+                Ok(Response::json(found.describe(&ids).to_string()))
+            }
             Err(unknown) => Err(unknown),
         })
     }
@@ -116,7 +112,7 @@ impl Webhooks {
         };
         delivery.restart(now);
         self.deliveries.store(&delivery)?;
-        Ok(Ok(accepted(&self.describe(&delivery)?)))
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
     }
 
     /// Sends a test.
@@ -142,7 +138,7 @@ impl Webhooks {
             Err(refused) => return Ok(Err(refused)),
         };
         self.deliveries.store(&delivery)?;
-        Ok(Ok(accepted(&self.describe(&delivery)?)))
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
     }
 
     /// Has events of a span of time sent again.
@@ -169,7 +165,7 @@ impl Webhooks {
             again.iter().try_for_each(|delivery| self.deliveries.store(delivery))?;
             Ok(Ok(again.len()))
         })?;
-        Ok(count.map(|count| accepted(&json!({ "object": "webhook_replay", "deliveries": count }))))
+        Ok(count.map(replay_accepted))
     }
 
     /// Returns failed deliveries, to be sent again.
@@ -228,19 +224,8 @@ impl Webhooks {
 
     fn list_events(&self, query: &EventQuery) -> Result<Outcome> {
         self.read(|_| Ok(()))?;
-        let mut found = self.events.list(query)?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        let after = found.last().map_or(query.after, |(sequence, _)| *sequence);
-        let bodies: Vec<String> = found.into_iter().map(|(_, body)| body).collect();
-        let oldest = json!(self.events.oldest()?);
-        // The events are JSON already.
-        let body = format!(
-            "{{\"object\":\"list\",\"data\":[{}],\"has_more\":{has_more},\"next_after\":{after},\"oldest_sequence\":{oldest}}}",
-            bodies.join(",")
-        );
-        Ok(Ok(Response::json(body)))
+        let found = self.events.list(query)?;
+        Ok(Ok(query.render(found, self.events.oldest()?)))
     }
 
     fn find_delivery(
@@ -255,10 +240,6 @@ impl Webhooks {
         Ok(found.ok_or_else(|| delivery_unknown(delivery)))
     }
 
-    fn describe(&self, delivery: &Delivery) -> Result<Value> {
-        Ok(delivery.describe(&self.events.ids(&delivery.events)?))
-    }
-
     /// Returns a line of the export for each endpoint, without its secrets.
     pub(super) fn export(&self) -> Result<String> {
         self.read(|state| {
@@ -270,8 +251,4 @@ impl Webhooks {
 
 fn id_source(request: &WebhooksRequest) -> IdSource {
     IdSource::new(request.seed.first_chunk().copied().unwrap_or_default())
-}
-
-fn accepted(body: &Value) -> Response {
-    Response { status: 202, ..Response::json(body.to_string()) }
 }

@@ -2,7 +2,7 @@
 
 use shared::{
     time::UnixMillis,
-    webhooks::{EndpointId, Excess, MAX_ATTEMPTS, WebhookKind},
+    webhooks::{EndpointId, Excess, MAX_ATTEMPTS, MAX_NUMBER, WebhookKind},
     webhooks_api::{Delivery, DeliveryQuery, DeliveryState},
 };
 use worker::{Result, SqlStorage, SqlStorageValue};
@@ -41,9 +41,6 @@ const BRING_FORWARD: &str =
 const DELETE: &str = "DELETE FROM delivery WHERE endpoint = ?";
 const EXPIRE: &str = "DELETE FROM delivery WHERE created < ?";
 const ERASE: &str = "DELETE FROM delivery";
-
-/// A number after that of every delivery: the largest that JavaScript has exactly.
-const AFTER_ALL: u64 = (1 << 53) - 1;
 
 /// The table of deliveries.
 pub(super) struct DeliveryTable(pub(super) SqlStorage);
@@ -139,7 +136,7 @@ impl DeliveryTable {
         let event = query.event.unwrap_or(0);
         let values = vec![
             endpoint.to_string().into(),
-            integer(query.before.unwrap_or(AFTER_ALL))?,
+            integer(query.before.unwrap_or(MAX_NUMBER))?,
             integer(from)?,
             integer(to)?,
             integer(query.since.unwrap_or_default().0)?,

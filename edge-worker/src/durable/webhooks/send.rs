@@ -242,7 +242,9 @@ impl Webhooks {
             let counters = &state.counters;
             Ok((state.endpoints.clone(), counters.expires_at, counters.unannounced))
         })?;
-        let mut next = (!endpoints.is_empty()).then_some(expires_at);
+        // Events outlive the endpoints that wanted them, and must be dropped in time even so.
+        let has_rows = !endpoints.is_empty() || self.events.oldest()?.is_some();
+        let mut next = has_rows.then_some(expires_at);
         let mut add = |at: UnixMillis| next = Some(next.map_or(at, |next| next.min(at)));
         for endpoint in endpoints.active() {
             if let Some(due) = self.deliveries.next_due(&endpoint.id)? {

@@ -2,6 +2,7 @@
 //! from what the service does.
 
 mod analytics;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,9 @@ use crate::{
     time::UnixMillis,
 };
 
+pub(super) use super::schema::event_schema;
 pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
+pub(super) use webhooks::{delivered, webhook_ids, webhooks};
 
 /// The slug of the page in the examples.
 pub(super) const SLUG: &str = "ada";

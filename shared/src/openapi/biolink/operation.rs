@@ -1,6 +1,10 @@
 //! The operations: for each route what it takes and what may come of it. All but the texts follows
 //! from the route's row.
 
+mod webhooks;
+
+pub(super) use webhooks::deliveries;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -33,7 +37,7 @@ pub(super) const HEADERS: [Header; 11] = [
     header("allow", "The methods that the path takes.", "GET, POST, OPTIONS"),
     header("accept", "The media types that the path takes.", "application/json"),
     header("etag", "The version, for If-Match and If-None-Match.", "\"v1\""),
-    header("location", "The path of the new page.", "/pages/pg_0123456789abcdefg"),
+    header("location", "The path of what was created.", "/pages/pg_0123456789abcdefg"),
     header("idempotency-replayed", "`true` if the response is the stored one of an earlier request.", "true"),
 ];
 
@@ -43,6 +47,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
     match endpoint {
         Endpoint::Pages(endpoint) => Some(pages(endpoint)),
         Endpoint::Admin(endpoint) => Some(admin(endpoint)),
+        Endpoint::Webhooks(endpoint) => Some(webhooks::describe(endpoint)),
         Endpoint::PagesOpenApi => Some(description()),
         Endpoint::CallTool(..)
         | Endpoint::IssueKey
@@ -62,7 +67,6 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::ProblemPage
         | Endpoint::Site(_)
         | Endpoint::Visit(_)
-        | Endpoint::Webhooks(_)
         | Endpoint::Preflight => None,
     }
 }

@@ -1,6 +1,9 @@
 //! The parameters of operations.
 
 mod analytics;
+mod webhooks;
+
+pub(super) use webhooks::{delivered_names, webhooks_names};
 
 use serde_json::{Value, json};
 
@@ -97,6 +100,7 @@ pub(super) fn components() -> Value {
     });
     if let Some(components) = components.as_object_mut() {
         components.extend(analytics::components(&ids.page));
+        components.extend(webhooks::components(&ids.page));
     }
     components
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::{problem_response, reference};
 use crate::{
     problem::Code,
-    route::{AdminEndpoint, PagesEndpoint},
+    route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint},
 };
 
 /// A response component: problems of one status.
@@ -59,6 +59,17 @@ const ATTEMPTS_EXCEEDED: Refusal =
 const PAGE_UNKNOWN: Refusal = refusal("PageUnknown", &[Code::PageUnknown, Code::RouteUnknown]);
 const LINK_UNKNOWN: Refusal =
     refusal("LinkUnknown", &[Code::LinkUnknown, Code::PageUnknown, Code::RouteUnknown]);
+const WEBHOOK_LIMIT_REACHED: Refusal = refusal(
+    "WebhookLimitReached",
+    &[Code::WebhookLimitReached, Code::PlanRequired, Code::HttpsRequired],
+);
+/// Of a repeated creation, if the webhook that the first one made was deleted.
+const WEBHOOK_DELETED: Refusal = refusal("WebhookDeleted", &[Code::WebhookUnknown]);
+const WEBHOOK_UNKNOWN: Refusal = refusal("WebhookUnknown", &[Code::WebhookUnknown, Code::RouteUnknown]);
+const DELIVERY_UNKNOWN: Refusal =
+    refusal("DeliveryUnknown", &[Code::DeliveryUnknown, Code::WebhookUnknown, Code::RouteUnknown]);
+const EVENT_UNKNOWN: Refusal = refusal("EventUnknown", &[Code::EventUnknown, Code::RouteUnknown]);
+const KIND_UNKNOWN: Refusal = refusal("KindUnknown", &[Code::RouteUnknown]);
 const REVISION_UNKNOWN: Refusal =
     refusal("RevisionUnknown", &[Code::RevisionUnknown, Code::PageUnknown, Code::RouteUnknown]);
 const METHOD_NOT_ALLOWED: Refusal = Refusal {
@@ -101,8 +112,23 @@ const UNAVAILABLE: Refusal = Refusal {
     codes: &[Code::PagesUnavailable, Code::KeyStoreUnavailable, Code::MeterUnavailable],
     headers: LATER,
 };
+const KEYS_UNAVAILABLE: Refusal = Refusal {
+    name: "KeysUnavailable",
+    codes: &[Code::KeyStoreUnavailable, Code::MeterUnavailable],
+    headers: LATER,
+};
+const WEBHOOKS_UNAVAILABLE: Refusal = Refusal {
+    name: "WebhooksUnavailable",
+    codes: &[
+        Code::WebhooksUnavailable,
+        Code::PagesUnavailable,
+        Code::KeyStoreUnavailable,
+        Code::MeterUnavailable,
+    ],
+    headers: LATER,
+};
 
-const ALL: [&Refusal; 32] = [
+const ALL: [&Refusal; 40] = [
     &MALFORMED,
     &MALFORMED_BODY,
     &KEY_REFUSED,
@@ -118,6 +144,12 @@ const ALL: [&Refusal; 32] = [
     &PAGE_UNKNOWN,
     &LINK_UNKNOWN,
     &REVISION_UNKNOWN,
+    &WEBHOOK_LIMIT_REACHED,
+    &WEBHOOK_DELETED,
+    &WEBHOOK_UNKNOWN,
+    &DELIVERY_UNKNOWN,
+    &EVENT_UNKNOWN,
+    &KIND_UNKNOWN,
     &METHOD_NOT_ALLOWED,
     &STALLED,
     &BUSY,
@@ -135,6 +167,8 @@ const ALL: [&Refusal; 32] = [
     &HEADERS_TOO_LARGE,
     &INTERNAL,
     &UNAVAILABLE,
+    &KEYS_UNAVAILABLE,
+    &WEBHOOKS_UNAVAILABLE,
 ];
 
 impl Refusal {
@@ -232,6 +266,38 @@ pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
     }
     if !is_free {
         refusals.push(&QUOTA_EXCEEDED);
+    }
+    refusals
+}
+
+/// Returns what a call of the webhooks API may be refused with: it follows from the row of its route.
+pub(super) fn of_webhooks(endpoint: WebhooksEndpoint) -> Vec<&'static Refusal> {
+    use WebhooksEndpoint as E;
+    let path = endpoint.path();
+    let mut refusals = vec![&KEY_REFUSED];
+    refusals.extend(anywhere());
+    refusals.extend(match endpoint {
+        E::Create => [&WEBHOOK_LIMIT_REACHED, &FIELDS_INVALID_OR_REUSED],
+        _ => [&PLAN_REQUIRED, &FIELDS_INVALID],
+    });
+    // A schema needs no account.
+    match endpoint {
+        E::Schema => refusals.extend([&KEYS_UNAVAILABLE, &KIND_UNKNOWN]),
+        _ => refusals.extend([&WEBHOOKS_UNAVAILABLE, &QUOTA_EXCEEDED]),
+    }
+    if endpoint.has_body() {
+        refusals.extend([&MALFORMED_BODY, &STALLED, &BODY_TOO_LARGE, &MEDIA_TYPE_UNSUPPORTED]);
+    } else {
+        refusals.push(&MALFORMED);
+    }
+    if endpoint == E::Create {
+        refusals.push(&WEBHOOK_DELETED);
+    } else if path.contains("{delivery_id}") {
+        refusals.push(&DELIVERY_UNKNOWN);
+    } else if path.contains("{webhook_id}") {
+        refusals.push(&WEBHOOK_UNKNOWN);
+    } else if path.contains("{event_id}") {
+        refusals.push(&EVENT_UNKNOWN);
     }
     refusals
 }

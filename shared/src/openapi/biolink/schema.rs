@@ -2,7 +2,11 @@
 //! compares the two.
 mod analytics;
 mod document;
+mod events;
 mod parts;
+mod webhooks;
+
+pub(super) use events::event_schema;
 
 use serde_json::{Value, json};
 
@@ -56,8 +60,8 @@ pub(super) fn all() -> Value {
         ]),
         "Account": account(),
         "ExportLine": json!({
-            "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked. `event` is what a visitor of the page before it did: `page_id`, `kind`, `at`, and each property that is known of it. `ignored` says why it is not counted.",
-            "properties": { "object": names_of(["account", "key", "page", "revision", "event", "end"]) },
+            "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked. `event` is what a visitor of the page before it did: `page_id`, `kind`, `at`, and each property that is known of it. `ignored` says why it is not counted. `webhook` has no secret.",
+            "properties": { "object": names_of(["account", "key", "page", "revision", "event", "webhook", "end"]) },
         }),
         "SuspensionInput": object(Use::Input, vec![member("reason", Defaulted, described(text(1, MAX_REASON), "Your note. Owners do not see it."))]),
         "InspectedPage": object(Use::Output, inspected_page()),
@@ -82,6 +86,8 @@ pub(super) fn all() -> Value {
     });
     if let Some(schemas) = schemas.as_object_mut() {
         schemas.extend(analytics::components());
+        schemas.extend(webhooks::components());
+        schemas.extend(events::components());
     }
     schemas
 }

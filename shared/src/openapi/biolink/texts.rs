@@ -1,5 +1,9 @@
 //! The texts of operations.
 
+mod webhooks;
+
+pub(super) use webhooks::{delivered_texts, webhooks_texts};
+
 use crate::route::{AdminEndpoint, PagesEndpoint};
 
 /// What operations are listed under.
@@ -9,17 +13,21 @@ pub(super) enum Tag {
     Links,
     Revisions,
     Analytics,
+    Webhooks,
+    Events,
     Account,
     Administration,
     Description,
 }
 
 impl Tag {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Pages,
         Self::Links,
         Self::Revisions,
         Self::Analytics,
+        Self::Webhooks,
+        Self::Events,
         Self::Account,
         Self::Administration,
         Self::Description,
@@ -31,6 +39,8 @@ impl Tag {
             Self::Links => "links",
             Self::Revisions => "revisions",
             Self::Analytics => "analytics",
+            Self::Webhooks => "webhooks",
+            Self::Events => "events",
             Self::Account => "account",
             Self::Administration => "administration",
             Self::Description => "description",
@@ -43,6 +53,8 @@ impl Tag {
             Self::Links => "Single links of a page. They share the page's ETag and revisions.",
             Self::Revisions => "The last 10 revisions of a page, and the live one.",
             Self::Analytics => "What visitors do, counted without cookies and without bots.",
+            Self::Webhooks => "Your addresses that get events, by Standard Webhooks, and the deliveries to them.",
+            Self::Events => "The log of events that webhooks want, for receivers behind firewalls and for recovery.",
             Self::Account => "The account: its plan, what it has used, and all that it has stored.",
             Self::Administration => "The operator's calls against abuse, with the admin secret.",
             Self::Description => "The API's own description.",

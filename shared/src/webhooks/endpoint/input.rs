@@ -16,10 +16,10 @@ use crate::{
 /// Most headers that an endpoint adds to its requests.
 pub const MAX_HEADERS: usize = 5;
 /// Most pages that an endpoint names: more than an account can have.
-const MAX_PAGES: usize = 100;
-const MAX_DESCRIPTION: usize = 200;
+pub(crate) const MAX_PAGES: usize = 100;
+pub(crate) const MAX_DESCRIPTION: usize = 200;
 const MAX_HEADER_NAME: usize = 64;
-const MAX_HEADER_VALUE: usize = 1_024;
+pub(crate) const MAX_HEADER_VALUE: usize = 1_024;
 
 /// Headers that describe the request itself, or one hop of it (RFC 9110, section 7.6.1).
 const RESERVED: [&str; 17] = [
@@ -44,7 +44,7 @@ const RESERVED: [&str; 17] = [
 const RESERVED_PREFIXES: [&str; 5] = ["webhook-", "content-", "cf-", "x-forwarded-", "sec-"];
 
 /// Members of an endpoint that a response has and a request may repeat.
-const READ_ONLY: &[&str] = &[
+pub(crate) const READ_ONLY: &[&str] = &[
     "id",
     "object",
     "status",

@@ -15,9 +15,9 @@ use crate::{
 /// Most secrets that sign at once.
 pub const MAX_LIVE_SECRETS: usize = 3;
 /// The usual grace period of a replaced secret, in seconds: a day.
-const DEFAULT_GRACE_S: u64 = 86_400;
+pub(crate) const DEFAULT_GRACE_S: u64 = 86_400;
 /// The longest grace period, in seconds: a week.
-const MAX_GRACE_S: u64 = 604_800;
+pub(crate) const MAX_GRACE_S: u64 = 604_800;
 
 /// A secret of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
