@@ -26,12 +26,12 @@ pub use attempt::{ATTEMPT_TIMEOUT_MS, AttemptResult, MAX_EXCERPT, retry_after_ms
 pub use backlog::{Excess, KindCounts, MAX_PENDING};
 pub use card::{Card, LinkCard, ProductCard};
 pub use encryption::{EncryptionKeys, Nonce, SealedSecret, UnsealError};
+pub(crate) use endpoint::{
+    DEFAULT_GRACE_S, MAX_DESCRIPTION, MAX_GRACE_S, MAX_HEADER_VALUE, MAX_PAGES, READ_ONLY,
+};
 pub use endpoint::{
     Endpoint, EndpointChange, EndpointInput, LiveSecret, MAX_ENDPOINTS, MAX_HEADERS, MAX_LIVE_SECRETS,
     RotationInput, Statistics, read_test,
-};
-pub(crate) use endpoint::{
-    DEFAULT_GRACE_S, MAX_DESCRIPTION, MAX_GRACE_S, MAX_HEADER_VALUE, MAX_PAGES, READ_ONLY,
 };
 pub use envelope::{API_VERSION, EventHead, MAX_ENVELOPE, render_batch};
 pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};
@@ -40,8 +40,8 @@ pub use kind::{KindSet, WebhookKind};
 pub use mode::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS, MAX_BATCH_WAIT_MS, Mode, RateMeter};
 pub use publication::{MAX_CHANGES, ProductRef, Publication, Trigger};
 pub use schedule::{FinishedAttempt, MAX_ATTEMPTS, NextStep, may_bring_forward};
-pub(crate) use schema::schema;
 pub use schema::describe_schema;
+pub(crate) use schema::schema;
 pub use signature::{
     HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignatureError, TOLERANCE_S, WebhookSecret,
     WebhookSecretError, sign, verify,

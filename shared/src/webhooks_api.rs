@@ -22,7 +22,7 @@ pub use listing::replay_accepted;
 pub use message::{WebhooksMessage, WebhooksRequest};
 pub use operation::WebhooksOperation;
 pub use problems::{delivery_unknown, event_unknown, webhooks_unavailable};
-pub use query::{DeliveryQuery, EventQuery, Replay};
 pub(crate) use query::{DEFAULT_LIMIT, MAX_LIMIT, MAX_WAIT_S};
+pub use query::{DeliveryQuery, EventQuery, Replay};
 pub(crate) use request::HEADER_ATTEMPT;
 pub use request::request_headers;

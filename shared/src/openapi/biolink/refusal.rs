@@ -59,10 +59,8 @@ const ATTEMPTS_EXCEEDED: Refusal =
 const PAGE_UNKNOWN: Refusal = refusal("PageUnknown", &[Code::PageUnknown, Code::RouteUnknown]);
 const LINK_UNKNOWN: Refusal =
     refusal("LinkUnknown", &[Code::LinkUnknown, Code::PageUnknown, Code::RouteUnknown]);
-const WEBHOOK_LIMIT_REACHED: Refusal = refusal(
-    "WebhookLimitReached",
-    &[Code::WebhookLimitReached, Code::PlanRequired, Code::HttpsRequired],
-);
+const WEBHOOK_LIMIT_REACHED: Refusal =
+    refusal("WebhookLimitReached", &[Code::WebhookLimitReached, Code::PlanRequired, Code::HttpsRequired]);
 /// Of a repeated creation, if the webhook that the first one made was deleted.
 const WEBHOOK_DELETED: Refusal = refusal("WebhookDeleted", &[Code::WebhookUnknown]);
 const WEBHOOK_UNKNOWN: Refusal = refusal("WebhookUnknown", &[Code::WebhookUnknown, Code::RouteUnknown]);

@@ -53,8 +53,12 @@ impl Tag {
             Self::Links => "Single links of a page. They share the page's ETag and revisions.",
             Self::Revisions => "The last 10 revisions of a page, and the live one.",
             Self::Analytics => "What visitors do, counted without cookies and without bots.",
-            Self::Webhooks => "Your addresses that get events, by Standard Webhooks, and the deliveries to them.",
-            Self::Events => "The log of events that webhooks want, for receivers behind firewalls and for recovery.",
+            Self::Webhooks => {
+                "Your addresses that get events, by Standard Webhooks, and the deliveries to them."
+            }
+            Self::Events => {
+                "The log of events that webhooks want, for receivers behind firewalls and for recovery."
+            }
             Self::Account => "The account: its plan, what it has used, and all that it has stored.",
             Self::Administration => "The operator's calls against abuse, with the admin secret.",
             Self::Description => "The API's own description.",

@@ -12,8 +12,8 @@ use crate::{
     response::Response,
     route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget},
     webhooks::{
-        AttemptResult, BatchId, EncryptionKeys, EndpointId, EventHead, EventId, FinishedAttempt,
-        NextStep, WebhookKind, describe_schema, render_batch,
+        AttemptResult, BatchId, EncryptionKeys, EndpointId, EventHead, EventId, FinishedAttempt, NextStep,
+        WebhookKind, describe_schema, render_batch,
     },
     webhooks_api::{
         Attempt, Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, Endpoints, EventQuery, LoggedEvent,
@@ -163,7 +163,9 @@ impl Hooks {
                 let ids = |_: &[u64]| Ok::<_, Problem>(vec![head().id.to_string()]);
                 DeliveryQuery::read(None).ok()?.render(found, ids).ok()?
             }
-            E::ReadDelivery => Response::json(self.delivery()?.describe(&[head().id.to_string()]).to_string()),
+            E::ReadDelivery => {
+                Response::json(self.delivery()?.describe(&[head().id.to_string()]).to_string())
+            }
             E::Retry => {
                 let mut delivery = self.delivery()?;
                 delivery.restart(NOW.plus(DELAY_MS));

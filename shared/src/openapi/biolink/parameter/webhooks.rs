@@ -142,11 +142,19 @@ fn headers() -> [(&'static str, Value); 4] {
     [
         (
             id,
-            header(HEADER_ID, &ids.event, "Names the message. It is the same on each attempt: drop what you have had."),
+            header(
+                HEADER_ID,
+                &ids.event,
+                "Names the message. It is the same on each attempt: drop what you have had.",
+            ),
         ),
         (
             timestamp,
-            header(HEADER_TIMESTAMP, "1767607260", "The moment of the attempt, in seconds. Refuse it if it is more than 5 minutes from now."),
+            header(
+                HEADER_TIMESTAMP,
+                "1767607260",
+                "The moment of the attempt, in seconds. Refuse it if it is more than 5 minutes from now.",
+            ),
         ),
         (
             signature,

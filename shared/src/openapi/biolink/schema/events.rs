@@ -157,7 +157,9 @@ fn event_list() -> Value {
             member(
                 "oldest_sequence",
                 Nullable,
-                integer("The first event that is kept. A reader that comes from further back has missed some."),
+                integer(
+                    "The first event that is kept. A reader that comes from further back has missed some.",
+                ),
             ),
         ],
     )

@@ -55,7 +55,8 @@ pub(super) fn components() -> Map<String, Value> {
 /// Returns what an owner writes of a webhook.
 fn writable() -> Vec<Member> {
     let modes = [Mode::Auto, Mode::Single, Mode::Batch].map(Mode::as_str);
-    let kinds = json!({ "type": "array", "minItems": 1, "items": kinds(), "description": "The kinds that it gets." });
+    let kinds =
+        json!({ "type": "array", "minItems": 1, "items": kinds(), "description": "The kinds that it gets." });
     vec![
         member(
             "url",
@@ -100,7 +101,11 @@ fn writable() -> Vec<Member> {
 fn input(of: Use) -> Value {
     let mut members = writable();
     if of == Use::Input {
-        members.push(member("secret", Defaulted, described(signing_secret(), "A secret of yours, in place of a random one.")));
+        members.push(member(
+            "secret",
+            Defaulted,
+            described(signing_secret(), "A secret of yours, in place of a random one."),
+        ));
     }
     let mut schema = object(of, members);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
@@ -182,10 +187,7 @@ fn created() -> Value {
 fn webhook_list() -> Value {
     object(
         Use::Output,
-        vec![
-            constant("object", "list"),
-            member("data", Required, limited(list("Webhook"), MAX_ENDPOINTS)),
-        ],
+        vec![constant("object", "list"), member("data", Required, limited(list("Webhook"), MAX_ENDPOINTS))],
     )
 }
 

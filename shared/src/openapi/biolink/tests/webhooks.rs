@@ -111,7 +111,9 @@ fn input_schema_of_webhooks_and_reader_agree() {
                 expect(member, Some(pages(max + 1).map(|id| id.to_string()).collect()), false);
             }
             if let Some(max) = own["maxProperties"].as_u64().filter(|_| member == "headers") {
-                let headers = |count: u64| Some((0..count).map(|at| (format!("x-{at}"), json!("1"))).collect::<Map<_, _>>().into());
+                let headers = |count: u64| {
+                    Some((0..count).map(|at| (format!("x-{at}"), json!("1"))).collect::<Map<_, _>>().into())
+                };
                 expect(member, headers(max), true);
                 expect(member, headers(max + 1), false);
             }

@@ -12,20 +12,18 @@ pub(in super::super) const fn webhooks_texts(endpoint: WebhooksEndpoint) -> Text
             "Create a webhook",
             "The response has the secret that signs deliveries. A dry run responds with 200 and without one.",
         ),
-        E::Read => ("read_webhook", "Read a webhook", "With its health and warnings, and without its secret."),
+        E::Read => {
+            ("read_webhook", "Read a webhook", "With its health and warnings, and without its secret.")
+        }
         E::Patch => (
             "patch_webhook",
             "Change a webhook",
             "A JSON Merge Patch (RFC 7396). Another address, or `enabled` after it was disabled, forgets its failures.",
         ),
-        E::Delete => (
-            "delete_webhook",
-            "Delete a webhook",
-            "With its deliveries. What waits to be sent is not sent.",
-        ),
-        E::ReadSecret => {
-            ("read_webhook_secret", "Read the secret of a webhook", "The one that is current.")
+        E::Delete => {
+            ("delete_webhook", "Delete a webhook", "With its deliveries. What waits to be sent is not sent.")
         }
+        E::ReadSecret => ("read_webhook_secret", "Read the secret of a webhook", "The one that is current."),
         E::RotateSecret => (
             "rotate_webhook_secret",
             "Rotate the secret of a webhook",
