@@ -35,6 +35,7 @@ pub enum Endpoint {
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
     PagesOpenApi,
+    PushProducts,
     Visit(VisitEndpoint),
     Preflight,
 }
@@ -65,6 +66,7 @@ impl Endpoint {
             Route::Webhooks(call) => Self::Webhooks(call.endpoint),
             Route::Admin(call) => Self::Admin(call.endpoint),
             Route::PagesOpenApi => Self::PagesOpenApi,
+            Route::PushProducts(_) => Self::PushProducts,
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
@@ -73,7 +75,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 16] = [
+        const OTHERS: [Endpoint; 17] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -90,6 +92,7 @@ impl Endpoint {
             Endpoint::Docs,
             Endpoint::ProblemPage,
             Endpoint::PagesOpenApi,
+            Endpoint::PushProducts,
         ];
         let calls = Tool::ALL
             .into_iter()
@@ -107,7 +110,9 @@ impl Endpoint {
     pub const fn method(self) -> Method {
         match self {
             Self::CallTool(_, method) => method.method(),
-            Self::IssueKey | Self::RotateOwnKey | Self::RevokeKey | Self::RotateKey => Method::Post,
+            Self::IssueKey | Self::RotateOwnKey | Self::RevokeKey | Self::RotateKey | Self::PushProducts => {
+                Method::Post
+            }
             Self::RevokeOwnKey => Method::Delete,
             Self::ChangeKey => Method::Patch,
             Self::Preflight => Method::Options,
@@ -148,6 +153,7 @@ impl Endpoint {
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",
             Self::PagesOpenApi => "/biolink/openapi.json",
+            Self::PushProducts => "/hooks/products/{source_id}",
             Self::Site(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Webhooks(endpoint) => endpoint.path(),
@@ -166,7 +172,7 @@ mod tests {
     use super::*;
     use crate::{
         key::KeyId,
-        page::{LinkId, PageId, ProductId},
+        page::{LinkId, PageId, ProductId, SourceId},
         webhooks::{DeliveryId, EndpointId, EventId},
     };
 
@@ -187,6 +193,7 @@ mod tests {
                 .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
                 .replace("{type}", "click")
                 .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
+                .replace("{source_id}", &SourceId::new([1; 12]).to_string())
                 .replace("{revision}", "7")
                 .replace("{slug}", "ada");
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();

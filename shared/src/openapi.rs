@@ -152,6 +152,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
         | Endpoint::PagesOpenApi
+        | Endpoint::PushProducts
         | Endpoint::Visit(_)
         | Endpoint::Preflight => None,
     }

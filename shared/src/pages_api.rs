@@ -17,12 +17,13 @@ mod reply;
 mod reports;
 mod slug;
 mod snapshot;
+mod source_products;
 mod suspension;
 mod visit;
 
 pub use account::{
-    Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, Step, StoredReply,
-    Task, Write, check_no_query,
+    Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, SourceCall, Step,
+    StoredReply, Task, Write, check_no_query,
 };
 pub use denied_hosts::DeniedHosts;
 pub use edit::PageEdit;
@@ -31,7 +32,7 @@ pub use page::{Content, PageMeta, PageStatus};
 pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
     account_unavailable, is_shown_as_page, page_gone, page_not_found, page_not_known, plan_required,
-    served_by_edge,
+    push_unknown, push_unsigned, refresh_too_early, served_by_edge,
 };
 pub use reply::Reply;
 pub use reports::{

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::{
     headers::{self, Header, tokens},
     method::Method,
+    time::UnixMillis,
 };
 
 const ETAG: &str = "etag";
@@ -96,6 +97,12 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
         Self::tagged(media_type, "public, max-age=300", body)
     }
 
+    /// Returns what programs fetch again and again, and may keep for a minute.
+    #[must_use]
+    pub(crate) fn feed(media_type: &'static str, body: B) -> Self {
+        Self::tagged(media_type, "public, max-age=60", body)
+    }
+
     /// Returns the response as one that is made anew for each visit, so that nothing can stand for it.
     #[must_use]
     pub(crate) fn unique(mut self) -> Self {
@@ -123,6 +130,20 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
         let own = self.header(ETAG).map(|tag| tag.strip_prefix("W/").unwrap_or(tag).as_bytes());
         let Some(own) = own.filter(|_| self.status == 200) else { return self };
         if !values.flat_map(tokens).any(|tag| tag == b"*" || opaque(tag) == own) {
+            return self;
+        }
+        let headers = self.headers.into_iter().filter(|(name, _)| *name != "content-type").collect();
+        Self { status: 304, headers, body: B::default() }
+    }
+
+    /// Returns 304 without a body if this text is not newer than the request's `If-Modified-Since`
+    /// (RFC 9110, section 13.1.3), and this text otherwise. Must not be called for a request with
+    /// `If-None-Match`, which counts instead.
+    #[must_use]
+    pub fn if_modified_since(self, value: &str) -> Self {
+        let own = self.header("last-modified").and_then(UnixMillis::from_http_date);
+        let is_newer = |since| own.is_none_or(|own| own > since);
+        if self.status != 200 || UnixMillis::from_http_date(value).is_none_or(is_newer) {
             return self;
         }
         let headers = self.headers.into_iter().filter(|(name, _)| *name != "content-type").collect();
@@ -178,6 +199,21 @@ mod tests {
         }
         assert_ne!(docs::problem_page(Code::KeyExpired).header("etag"), Some(tag.as_str()));
         assert_eq!(Response::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
+    }
+
+    #[test]
+    fn text_that_was_not_modified_is_304_without_a_body() {
+        let moment = UnixMillis(1_763_712_000_000);
+        let feed = || {
+            let feed: Response = Response::feed("text/plain", "a".to_owned());
+            feed.with_headers([("last-modified", moment.to_http_date())])
+        };
+        let status = |value: &str| feed().if_modified_since(value).status;
+        assert_eq!(status("Fri, 21 Nov 2025 08:00:00 GMT"), 304);
+        assert_eq!(status("Fri, 21 Nov 2025 08:00:01 GMT"), 304);
+        assert_eq!(status("Fri, 21 Nov 2025 07:59:59 GMT"), 200);
+        assert_eq!((status(""), status("yesterday")), (200, 200));
+        assert_eq!(Response::health().if_modified_since("Fri, 21 Nov 2025 08:00:00 GMT").status, 200);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::{
     action::Action,
     key::KeyId,
     method::{Method, allow},
+    page::SourceId,
     problem::{Code, Problem},
     tool::Tool,
 };
@@ -99,6 +100,8 @@ pub enum Route<'a> {
     Admin(AdminCall<'a>),
     /// `GET /biolink/openapi.json`
     PagesOpenApi,
+    /// `POST /hooks/products/{source_id}`: a shop pushes changes.
+    PushProducts(SourceId),
     /// A route of visitors: pages, links, codes, cards and reports.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
@@ -190,6 +193,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::Webhooks(place), method) => place.call(method).map(Route::Webhooks),
+        (Place::PushProducts(id), Method::Post) => Some(Route::PushProducts(id)),
         (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
         (Place::Admin(place), method) => place.call(method).map(Route::Admin),
@@ -340,6 +344,7 @@ mod tests {
         for endpoint in PagesEndpoint::ALL {
             let path = endpoint.path().replace("{page_id}", &page.to_string());
             let path = path.replace("{link_id}", &link.to_string()).replace("{revision}", "7");
+            let path = path.replace("{source_id}", &SourceId::new([3; 12]).to_string());
             let Ok(Route::Pages(call)) = Route::parse(endpoint.method().as_str(), &path) else {
                 panic!("{path}")
             };
@@ -368,6 +373,8 @@ mod tests {
             ("/Ada/card.vcf".to_owned(), VisitPart::Card),
             ("/ada/qr.svg".to_owned(), VisitPart::QrSvg),
             ("/ada/qr.png".to_owned(), VisitPart::QrPng),
+            ("/ada/products.xml".to_owned(), VisitPart::ProductsXml),
+            ("/ada/products.json".to_owned(), VisitPart::ProductsJson),
             ("/q/ADA".to_owned(), VisitPart::Code),
         ] {
             let Ok(Route::Visit(visit)) = Route::parse("GET", &path) else { panic!("{path}") };

@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn dates_of_http_are_written_and_read() {
+        let moment = UnixMillis(1_763_712_000_123);
+        assert_eq!(moment.to_http_date(), "Fri, 21 Nov 2025 08:00:00 GMT");
+        assert_eq!(UnixMillis::from_http_date("Fri, 21 Nov 2025 08:00:00 GMT"), Some(moment.minus(123)));
+        for text in ["", "120", "Fri, 21 Nov 1925 08:00:00 GMT", "Nov 21 08:00:00 2025"] {
+            assert_eq!(UnixMillis::from_http_date(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn day_ends_where_the_next_one_starts() {
         let day = UnixMillis(1_763_712_000_123).day();
         assert!(day.start() <= UnixMillis(1_763_712_000_123) && UnixMillis(1_763_712_000_123) < day.end());

@@ -82,7 +82,12 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
             Mode::Edge(_) => return Err(tools_only()),
             Mode::Direct(_) => site::respond(route, "", None, clock::now())?,
         },
-        Route::Pages(_) | Route::Webhooks(_) | Route::PagesOpenApi | Route::Admin(_) | Route::Visit(_) => {
+        Route::Pages(_)
+        | Route::Webhooks(_)
+        | Route::PagesOpenApi
+        | Route::PushProducts(_)
+        | Route::Admin(_)
+        | Route::Visit(_) => {
             return Err(no_pages(&state.mode));
         }
         Route::Preflight(methods) => Response::preflight(methods),

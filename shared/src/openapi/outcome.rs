@@ -49,7 +49,7 @@ pub(super) enum Group {
 
 /// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 19] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 23] = [
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
     Code::PlanRequired,
@@ -63,6 +63,10 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 19] = [
     Code::WebhookUnknown,
     Code::DeliveryUnknown,
     Code::EventUnknown,
+    Code::SourceUnknown,
+    Code::SourceLimitReached,
+    Code::RefreshTooEarly,
+    Code::SignatureInvalid,
     Code::SlugTaken,
     Code::PageGone,
     Code::RevisionMismatch,

@@ -16,6 +16,7 @@ mod export;
 mod message;
 mod outbox;
 mod pages;
+mod sources;
 mod step;
 mod webhooks;
 
@@ -25,6 +26,7 @@ use serde_json::json;
 pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
 use outbox::Outbox;
 pub use outbox::Task;
+pub use sources::SourceCall;
 use step::Unfinished;
 pub use step::{Loaded, Needs, Step, StoredReply, Write};
 
@@ -47,6 +49,7 @@ use crate::{
     page::{PageId, Slug},
     policy::{BIOLINK_CALLS_PER_HOUR, BIOLINK_PAGES},
     problem::{Code, Problem},
+    product_sync::Source,
     request_id::RequestId,
     response::Response,
     time::UnixMillis,
@@ -59,6 +62,9 @@ pub struct Account {
     /// In the order of the ids: the oldest first.
     #[serde(default)]
     pages: Vec<PageMeta>,
+    /// Product sources of the pages.
+    #[serde(default)]
+    sources: Vec<Source>,
     /// Slugs of deleted pages, while they are reserved.
     #[serde(default)]
     freed: Vec<FormerSlug>,
@@ -92,8 +98,13 @@ impl Account {
         let (page, other) = call.operation.reads();
         let meta = page.and_then(|id| self.find(&id));
         let changed = meta.filter(|_| matches!(call.operation, Operation::Edit(..)));
+        // A source changes what is live, which may be older than the content.
+        let is_sync = matches!(call.operation, Operation::Sources(..));
+        let synced = meta.filter(|meta| is_sync && meta.has_unpublished_changes());
         Needs {
-            live: changed.and_then(|meta| Some((meta.id, self.compared(meta)?))),
+            live: changed
+                .and_then(|meta| Some((meta.id, self.compared(meta)?)))
+                .or_else(|| synced.and_then(|meta| Some((meta.id, meta.live_revision()?)))),
             content: meta.map(|meta| (meta.id, meta.revision)),
             other: meta.zip(other).map(|(meta, number)| (meta.id, number)),
             reply: call.once.as_ref().map(|once| once.name.clone()),
@@ -307,6 +318,7 @@ impl Account {
             Operation::Create(body) => self.create(call, body, denied, now),
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),
+            Operation::Sources(page, called) => self.call_sources(call, (page, called), loaded, denied, now),
             Operation::Export => read(self.begin_export(call, now)),
             Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
             Operation::Inspect(page) => read(self.inspect(call, *page)?),

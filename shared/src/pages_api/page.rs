@@ -51,6 +51,9 @@ pub struct PageMeta {
     /// The revisions that are kept, rising, each with its moment.
     #[serde(default)]
     pub revisions: Vec<(u64, UnixMillis)>,
+    /// The revisions that the last edit by a product source made.
+    #[serde(default)]
+    pub synced: Vec<u64>,
     /// The moment of creation.
     pub created_at: UnixMillis,
     /// The moment of the last change.
@@ -132,6 +135,16 @@ impl PageMeta {
     pub(super) fn add_revision(&mut self, now: UnixMillis) {
         self.revision = self.revision.saturating_add(1);
         self.revisions.push((self.revision, now));
+    }
+
+    /// Notes the revisions that a product source has added to the page. If the last change before was
+    /// one too, its revisions are dropped, so that those of the owner are kept longer.
+    pub(super) fn forget_last_sync(&mut self, before: &Self) {
+        let live = self.published_revision;
+        if before.synced.last() == Some(&before.revision) {
+            self.revisions.retain(|(number, _)| !before.synced.contains(number) || Some(*number) == live);
+        }
+        self.synced = (before.revision.saturating_add(1)..=self.revision).collect();
     }
 
     /// Drops the revisions that are no longer kept: all but the last ten and the live one.

@@ -3,9 +3,10 @@
 use crate::{
     endpoint::Endpoint,
     key::BiolinkPlan,
-    page::{PageId, Slug},
+    page::{PageId, Slug, SourceId},
     policy::BIOLINK_PAGES,
     problem::{Code, Problem},
+    product_sync::MAX_SOURCES,
 };
 
 /// Checks that an account's plan includes the REST API.
@@ -84,6 +85,34 @@ pub(crate) fn idempotency_key_reused() -> Problem {
 
 pub(super) fn page_unknown(id: &PageId) -> Problem {
     Problem::new(Code::PageUnknown, format!("this account has no page {id}"))
+}
+
+pub(super) fn source_unknown(id: &SourceId) -> Problem {
+    Problem::new(Code::SourceUnknown, format!("this page has no product source {id}"))
+}
+
+pub(super) fn source_limit_reached() -> Problem {
+    let detail = format!("the page has {MAX_SOURCES} product sources, which is the limit; delete one first");
+    Problem::new(Code::SourceLimitReached, detail)
+}
+
+/// Returns the refusal of a refresh so soon after the last one.
+#[must_use]
+pub fn refresh_too_early(seconds: u64) -> Problem {
+    let detail = format!("the source was refreshed a moment ago; try again in {seconds} seconds");
+    Problem::new(Code::RefreshTooEarly, detail).retry_after(seconds)
+}
+
+/// Returns the refusal of a push to a source that is not there, or takes none.
+#[must_use]
+pub fn push_unknown() -> Problem {
+    Problem::new(Code::SourceUnknown, "no product source that takes pushes has this id")
+}
+
+/// Returns the refusal of a push that is not signed by the shop.
+#[must_use]
+pub fn push_unsigned(detail: String) -> Problem {
+    Problem::new(Code::SignatureInvalid, detail)
 }
 
 pub(super) fn page_limit_reached() -> Problem {

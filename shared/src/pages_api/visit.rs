@@ -12,6 +12,7 @@ use crate::{
         qr_png, qr_svg, render, report_form, report_received,
     },
     problem::Problem,
+    product_feed::{products_json, products_xml},
     response::Response,
     route::VisitPart,
     secret::MacKeys,
@@ -105,6 +106,9 @@ pub fn respond(
             };
             (image, None)
         }
+        VisitPart::ProductsXml | VisitPart::ProductsJson => {
+            (products(&document, opened, published_at).into_bytes(), None)
+        }
         VisitPart::Code => (scanned(slug), Some(scan(account, page, slug))),
         VisitPart::ReportForm => (report_form(slug).into_bytes(), None),
         VisitPart::Report => (report_received().into_bytes(), None),
@@ -123,7 +127,11 @@ impl Opened<'_> {
 /// Returns what a visitor has to confirm first.
 fn gate(document: &PageDocument, part: VisitPart) -> Option<Gate> {
     match part {
-        VisitPart::Page | VisitPart::Card | VisitPart::Product(_) => document.gate,
+        VisitPart::Page
+        | VisitPart::Card
+        | VisitPart::Product(_)
+        | VisitPart::ProductsXml
+        | VisitPart::ProductsJson => document.gate,
         VisitPart::Link(id) => document.link(&id).and_then(|link| link.gate).or(document.gate),
         // These show nothing of the page. Whoever sees the question only may report the page too.
         VisitPart::Ping(_)
@@ -144,6 +152,18 @@ fn scan(account: KeyId, page: PageId, code: &Slug) -> Occurrence {
 /// address does not.
 fn scanned(slug: &Slug) -> Response<Vec<u8>> {
     away(format!("/{slug}?via=qr"))
+}
+
+/// Returns the products as a feed. It is good for a minute, and says when the page was published.
+fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMillis) -> Response {
+    let (slug, base) = (opened.slug, opened.base);
+    let response = match opened.part {
+        VisitPart::ProductsXml => {
+            Response::feed("application/rss+xml; charset=utf-8", products_xml(document, slug, base))
+        }
+        _ => Response::feed("application/json", products_json(document, slug, base)),
+    };
+    response.with_headers([("last-modified", published_at.to_http_date())])
 }
 
 /// Returns the redirect of a link. The destination is checked again, because the rules may have
@@ -177,6 +197,8 @@ fn path(slug: &Slug, part: VisitPart) -> String {
         VisitPart::Card => format!("/{slug}/card.vcf"),
         VisitPart::QrSvg => format!("/{slug}/qr.svg"),
         VisitPart::QrPng => format!("/{slug}/qr.png"),
+        VisitPart::ProductsXml => format!("/{slug}/products.xml"),
+        VisitPart::ProductsJson => format!("/{slug}/products.json"),
         VisitPart::Code => format!("/q/{slug}"),
         VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
     }

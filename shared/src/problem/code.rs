@@ -18,6 +18,7 @@ pub enum Code {
     KeyRevoked,
     KeyDisabled,
     AdminRequired,
+    SignatureInvalid,
     GrantInvalid,
     OriginTokenInvalid,
     AdminSecretInvalid,
@@ -26,6 +27,7 @@ pub enum Code {
     PageLimitReached,
     WebhookLimitReached,
     PageSuspended,
+    SourceLimitReached,
     AnalyticsWindowExceeded,
     RouteUnknown,
     ToolUnknown,
@@ -36,6 +38,7 @@ pub enum Code {
     WebhookUnknown,
     DeliveryUnknown,
     EventUnknown,
+    SourceUnknown,
     MethodNotAllowed,
     RequestTimeout,
     KeyConflict,
@@ -52,6 +55,7 @@ pub enum Code {
     AnalyticsTooWide,
     QuotaExceeded,
     AttemptsExceeded,
+    RefreshTooEarly,
     TooManyRequests,
     HeadersTooLarge,
     Internal,
@@ -68,7 +72,7 @@ pub enum Code {
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 60] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -79,6 +83,7 @@ impl Code {
         Self::KeyRevoked,
         Self::KeyDisabled,
         Self::AdminRequired,
+        Self::SignatureInvalid,
         Self::GrantInvalid,
         Self::OriginTokenInvalid,
         Self::AdminSecretInvalid,
@@ -87,6 +92,7 @@ impl Code {
         Self::PageLimitReached,
         Self::WebhookLimitReached,
         Self::PageSuspended,
+        Self::SourceLimitReached,
         Self::AnalyticsWindowExceeded,
         Self::RouteUnknown,
         Self::ToolUnknown,
@@ -97,6 +103,7 @@ impl Code {
         Self::WebhookUnknown,
         Self::DeliveryUnknown,
         Self::EventUnknown,
+        Self::SourceUnknown,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::KeyConflict,
@@ -113,6 +120,7 @@ impl Code {
         Self::AnalyticsTooWide,
         Self::QuotaExceeded,
         Self::AttemptsExceeded,
+        Self::RefreshTooEarly,
         Self::TooManyRequests,
         Self::HeadersTooLarge,
         Self::Internal,
@@ -181,6 +189,7 @@ impl Code {
         match (self.status(), self) {
             (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.into()),
             (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.into()),
+            (401, Self::SignatureInvalid) => Some(r#"Signature realm="products""#.into()),
             (401, Self::OriginTokenInvalid) => Some(r#"Bearer realm="origins""#.into()),
             (401, other) => Some(
                 format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, other.as_str()).into(),

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::SourceSettings;
 use crate::{
+    fetch_url::{FetchPolicy, FetchUrl},
     fields::Fields,
     page::{PageId, SourceId},
     problem::{FieldError, Problem},
     time::UnixMillis,
-    webhooks::SealedSecret,
+    webhooks::{SealedSecret, WebhookSecret},
 };
 
 /// A source of products of a page.
@@ -120,6 +121,45 @@ impl SourceSettings {
 }
 
 impl SourceWrite {
+    /// The shortest and the longest secret that a client brings, in characters.
+    const SECRET: std::ops::RangeInclusive<usize> = 16..=128;
+
+    /// Prepares a body for its account: checks the URL under the policy, and takes the secret out.
+    /// `seal` encrypts a secret, and `drawn` is a new one. A body that is not a JSON object stays as
+    /// it is, for the account to refuse.
+    #[must_use]
+    pub fn prepare(
+        body: &str,
+        policy: &FetchPolicy,
+        drawn: &WebhookSecret,
+        seal: impl Fn(&[u8]) -> SealedSecret,
+    ) -> Self {
+        let mut write = Self {
+            body: body.to_owned(),
+            faults: Vec::new(),
+            given: None,
+            drawn: seal(drawn.reveal().as_bytes()),
+        };
+        let Ok(mut members) = Fields::read(body.as_bytes()).map(Fields::into_members) else { return write };
+        if let Some(Err(error)) =
+            members.get("url").and_then(Value::as_str).map(|url| FetchUrl::parse(url.trim(), policy))
+        {
+            write.faults.push(("#/url".to_owned(), error.to_string()));
+        }
+        let secret =
+            members.get_mut("push").and_then(Value::as_object_mut).and_then(|push| push.remove("secret"));
+        match secret {
+            None | Some(Value::Null) => {}
+            Some(Value::String(secret)) if is_secret(&secret) => write.given = Some(seal(secret.as_bytes())),
+            Some(_) => {
+                let detail = "must be `whsec_` and base64 of 24 to 64 bytes, or another text of 16 to 128 visible ASCII characters";
+                write.faults.push(("#/push/secret".to_owned(), detail.to_owned()));
+            }
+        }
+        write.body = Value::Object(members).to_string();
+        write
+    }
+
     const fn secret(&self) -> &SealedSecret {
         match &self.given {
             Some(given) => given,
@@ -141,6 +181,12 @@ fn read(members: Map<String, Value>, write: &SourceWrite) -> Result<SourceSettin
 
 /// Members of a source that a response has and a request may repeat.
 const READ_ONLY: &[&str] = &["id", "object", "page_id", "created_at", "updated_at", "sync"];
+
+fn is_secret(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_standard = !text.starts_with("whsec_") || WebhookSecret::parse(text).is_ok();
+    is_plain && is_standard && SourceWrite::SECRET.contains(&text.len())
+}
 
 /// Merges a patch into a JSON object (RFC 7396).
 fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {

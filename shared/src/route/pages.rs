@@ -2,7 +2,7 @@
 
 use crate::{
     method::Method,
-    page::{LinkId, PageId},
+    page::{LinkId, PageId, SourceId},
 };
 
 /// A call of the pages API.
@@ -25,6 +25,8 @@ pub enum PagesTarget {
     Revision(PageId, u64),
     /// A link of a page.
     Link(PageId, LinkId),
+    /// A product source of a page.
+    Source(PageId, SourceId),
 }
 
 /// One method on one path template of the pages API.
@@ -46,6 +48,13 @@ pub enum PagesEndpoint {
     PatchLink,
     DeleteLink,
     OrderLinks,
+    ListSources,
+    CreateSource,
+    ReadSource,
+    PatchSource,
+    DeleteSource,
+    RefreshSource,
+    SourceRuns,
     Analytics,
     LiveAnalytics,
     ResetAnalytics,
@@ -56,7 +65,7 @@ pub enum PagesEndpoint {
 
 impl PagesEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 28] = [
         Self::List,
         Self::Create,
         Self::Read,
@@ -72,6 +81,13 @@ impl PagesEndpoint {
         Self::PatchLink,
         Self::DeleteLink,
         Self::OrderLinks,
+        Self::ListSources,
+        Self::CreateSource,
+        Self::ReadSource,
+        Self::PatchSource,
+        Self::DeleteSource,
+        Self::RefreshSource,
+        Self::SourceRuns,
         Self::Analytics,
         Self::LiveAnalytics,
         Self::ResetAnalytics,
@@ -88,6 +104,9 @@ impl PagesEndpoint {
             | Self::Read
             | Self::Revisions
             | Self::ReadRevision
+            | Self::ListSources
+            | Self::ReadSource
+            | Self::SourceRuns
             | Self::Analytics
             | Self::LiveAnalytics
             | Self::Account
@@ -97,10 +116,12 @@ impl PagesEndpoint {
             | Self::Unpublish
             | Self::Restore
             | Self::AddLink
+            | Self::CreateSource
+            | Self::RefreshSource
             | Self::ResetAnalytics => Method::Post,
             Self::Replace | Self::OrderLinks => Method::Put,
-            Self::Patch | Self::PatchLink => Method::Patch,
-            Self::Delete | Self::DeleteLink | Self::Erase => Method::Delete,
+            Self::Patch | Self::PatchLink | Self::PatchSource => Method::Patch,
+            Self::Delete | Self::DeleteLink | Self::DeleteSource | Self::Erase => Method::Delete,
         }
     }
 
@@ -118,6 +139,12 @@ impl PagesEndpoint {
             Self::AddLink => "/pages/{page_id}/links",
             Self::PatchLink | Self::DeleteLink => "/pages/{page_id}/links/{link_id}",
             Self::OrderLinks => "/pages/{page_id}/links/order",
+            Self::ListSources | Self::CreateSource => "/pages/{page_id}/product-sources",
+            Self::ReadSource | Self::PatchSource | Self::DeleteSource => {
+                "/pages/{page_id}/product-sources/{source_id}"
+            }
+            Self::RefreshSource => "/pages/{page_id}/product-sources/{source_id}/refresh",
+            Self::SourceRuns => "/pages/{page_id}/product-sources/{source_id}/runs",
             Self::Analytics => "/analytics",
             Self::LiveAnalytics => "/analytics/live",
             Self::ResetAnalytics => "/pages/{page_id}/analytics/reset",
@@ -140,11 +167,26 @@ impl PagesEndpoint {
         !matches!(self.method(), Method::Get)
     }
 
-    /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset may be
-    /// repeated without one.
+    /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset and a
+    /// refresh may be repeated without one.
     #[must_use]
     pub const fn takes_idempotency_key(self) -> bool {
-        matches!(self.method(), Method::Post) && !matches!(self, Self::ResetAnalytics)
+        matches!(self.method(), Method::Post) && !matches!(self, Self::ResetAnalytics | Self::RefreshSource)
+    }
+
+    /// Returns true if it is about product sources, and not about the page itself.
+    #[must_use]
+    pub const fn is_of_sources(self) -> bool {
+        matches!(
+            self,
+            Self::ListSources
+                | Self::CreateSource
+                | Self::ReadSource
+                | Self::PatchSource
+                | Self::DeleteSource
+                | Self::RefreshSource
+                | Self::SourceRuns
+        )
     }
 
     /// Returns true if a call has a body.
@@ -152,7 +194,14 @@ impl PagesEndpoint {
     pub const fn has_body(self) -> bool {
         matches!(
             self,
-            Self::Create | Self::Replace | Self::Patch | Self::AddLink | Self::PatchLink | Self::OrderLinks
+            Self::Create
+                | Self::Replace
+                | Self::Patch
+                | Self::AddLink
+                | Self::PatchLink
+                | Self::OrderLinks
+                | Self::CreateSource
+                | Self::PatchSource
         )
     }
 }
@@ -210,6 +259,22 @@ impl PagesPlace {
                 }
             }
             [Some("analytics"), Some("reset"), None] => place(page, &[E::ResetAnalytics], &[Method::Post]),
+            [Some("product-sources"), None, _] => {
+                place(page, &[E::ListSources, E::CreateSource], &[Method::Get, Method::Post])
+            }
+            [Some("product-sources"), Some(source), last] => {
+                let source = PagesTarget::Source(id, SourceId::parse(source)?);
+                match last {
+                    None => place(
+                        source,
+                        &[E::ReadSource, E::PatchSource, E::DeleteSource],
+                        &[Method::Get, Method::Patch, Method::Delete],
+                    ),
+                    Some("refresh") => place(source, &[E::RefreshSource], &[Method::Post]),
+                    Some("runs") => place(source, &[E::SourceRuns], &[Method::Get]),
+                    Some(_) => None,
+                }
+            }
             [Some("links"), None, _] => place(page, &[E::AddLink], &[Method::Post]),
             [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks], &[Method::Put]),
             [Some("links"), Some(link), None] => place(

@@ -5,6 +5,7 @@ use crate::{
     action::Action,
     key::KeyId,
     method::Method,
+    page::SourceId,
     problem::{Code, Problem},
     tool::Tool,
 };
@@ -31,6 +32,7 @@ pub(super) enum Place<'a> {
     Webhooks(WebhooksPlace),
     Admin(AdminPlace<'a>),
     PagesOpenApi,
+    PushProducts(SourceId),
     Visit(Visit<'a>),
 }
 
@@ -73,6 +75,9 @@ impl<'a> Place<'a> {
             [Some("webhooks" | "events"), ..] => {
                 WebhooksPlace::parse(first).map(Self::Webhooks).ok_or_else(unknown_route)
             }
+            [Some("hooks"), Some("products"), Some(source), None, ..] => {
+                SourceId::parse(source).map(Self::PushProducts).ok_or_else(unknown_route)
+            }
             _ => match PagesPlace::parse(first) {
                 Some(place) => Ok(Self::Pages(place)),
                 None => Visit::parse(first).map(Self::Visit).ok_or_else(unknown_route),
@@ -109,7 +114,11 @@ impl<'a> Place<'a> {
             Self::Own => &[Method::Get, Method::Delete],
             Self::Key(_) => &[Method::Get, Method::Patch],
             Self::Keys | Self::KeyChanges => &[Method::Get],
-            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => &[Method::Post],
+            Self::PushProducts(_)
+            | Self::Issue
+            | Self::OwnRotate
+            | Self::KeyRevoke(_)
+            | Self::KeyRotate(_) => &[Method::Post],
             Self::Health
             | Self::Status
             | Self::OpenApi

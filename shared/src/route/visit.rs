@@ -34,6 +34,10 @@ pub enum VisitPart {
     QrSvg,
     /// `/{slug}/qr.png`
     QrPng,
+    /// `/{slug}/products.xml`: the products, for Google Merchant Center and others.
+    ProductsXml,
+    /// `/{slug}/products.json`
+    ProductsJson,
     /// `/q/{code}`: a page's QR code was scanned. Its slug does as a code too.
     Code,
     /// `GET /{slug}/report`
@@ -54,6 +58,8 @@ pub enum VisitEndpoint {
     Card,
     QrSvg,
     QrPng,
+    ProductsXml,
+    ProductsJson,
     Code,
     ReportForm,
     Report,
@@ -74,6 +80,8 @@ impl<'a> Visit<'a> {
             [_, Some("card.vcf"), None, ..] => VisitPart::Card,
             [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
             [_, Some("qr.png"), None, ..] => VisitPart::QrPng,
+            [_, Some("products.xml"), None, ..] => VisitPart::ProductsXml,
+            [_, Some("products.json"), None, ..] => VisitPart::ProductsJson,
             [_, Some("report"), None, ..] => VisitPart::ReportForm,
             _ => return None,
         };
@@ -99,6 +107,8 @@ impl<'a> Visit<'a> {
             | VisitPart::Card
             | VisitPart::QrSvg
             | VisitPart::QrPng
+            | VisitPart::ProductsXml
+            | VisitPart::ProductsJson
             | VisitPart::Code => &[Method::Get, Method::Head],
         }
     }
@@ -124,6 +134,8 @@ impl<'a> Visit<'a> {
             VisitPart::Card => VisitEndpoint::Card,
             VisitPart::QrSvg => VisitEndpoint::QrSvg,
             VisitPart::QrPng => VisitEndpoint::QrPng,
+            VisitPart::ProductsXml => VisitEndpoint::ProductsXml,
+            VisitPart::ProductsJson => VisitEndpoint::ProductsJson,
             VisitPart::Code => VisitEndpoint::Code,
             VisitPart::ReportForm => VisitEndpoint::ReportForm,
             VisitPart::Report => VisitEndpoint::Report,
@@ -133,7 +145,7 @@ impl<'a> Visit<'a> {
 
 impl VisitEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Page,
         Self::Link,
         Self::Product,
@@ -142,6 +154,8 @@ impl VisitEndpoint {
         Self::Card,
         Self::QrSvg,
         Self::QrPng,
+        Self::ProductsXml,
+        Self::ProductsJson,
         Self::Code,
         Self::ReportForm,
         Self::Report,
@@ -159,6 +173,8 @@ impl VisitEndpoint {
             | Self::Card
             | Self::QrSvg
             | Self::QrPng
+            | Self::ProductsXml
+            | Self::ProductsJson
             | Self::Code
             | Self::ReportForm => Method::Get,
         }
@@ -176,6 +192,8 @@ impl VisitEndpoint {
             Self::Card => "/{slug}/card.vcf",
             Self::QrSvg => "/{slug}/qr.svg",
             Self::QrPng => "/{slug}/qr.png",
+            Self::ProductsXml => "/{slug}/products.xml",
+            Self::ProductsJson => "/{slug}/products.json",
             Self::Code => "/q/{code}",
             Self::ReportForm | Self::Report => "/{slug}/report",
         }

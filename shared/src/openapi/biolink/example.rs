@@ -3,6 +3,7 @@
 
 mod analytics;
 mod webhooks;
+mod products;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ use crate::{
 pub(super) use super::schema::event_schema;
 pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
 pub(super) use webhooks::{delivered, webhook_ids, webhooks};
+pub(super) use products::{push, push_result};
 
 /// The slug of the page in the examples.
 pub(super) const SLUG: &str = "ada";
@@ -46,6 +48,7 @@ pub(super) struct Exchange {
 pub(super) struct Ids {
     pub(super) page: String,
     pub(super) link: String,
+    pub(super) source: String,
     pub(super) account: String,
 }
 
@@ -61,6 +64,7 @@ pub(super) fn exchange(endpoint: PagesEndpoint) -> Exchange {
     match endpoint {
         PagesEndpoint::Analytics => analytics::report(&store, page, &links),
         PagesEndpoint::LiveAnalytics => analytics::live(page, &links),
+        endpoint if endpoint.is_of_sources() => products::exchange(&mut store, endpoint, page),
         _ => store.call(endpoint, target(endpoint, page, &links), request),
     }
 }
@@ -72,9 +76,11 @@ pub(super) fn page_response() -> Value {
 
 /// Returns the ids of the page in the examples.
 pub(super) fn ids() -> Ids {
-    let (page, links) = Store::default().create();
+    let mut store = Store::default();
+    let (page, links) = store.create();
+    let source = products::create(&mut store, page).map(|id| id.to_string()).unwrap_or_default();
     let link = links.first().map(ToString::to_string).unwrap_or_default();
-    Ids { page: page.to_string(), link, account: KeyId::new(ACCOUNT).to_string() }
+    Ids { page: page.to_string(), link, source, account: KeyId::new(ACCOUNT).to_string() }
 }
 
 /// Returns the example of a call of the operator, about the same account.
@@ -173,6 +179,13 @@ fn request(endpoint: PagesEndpoint, links: &[LinkId]) -> Option<Value> {
         | E::ReadRevision
         | E::Restore
         | E::DeleteLink
+        | E::ListSources
+        | E::CreateSource
+        | E::ReadSource
+        | E::PatchSource
+        | E::DeleteSource
+        | E::RefreshSource
+        | E::SourceRuns
         | E::Analytics
         | E::LiveAnalytics
         | E::ResetAnalytics

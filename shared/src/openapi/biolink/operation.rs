@@ -1,6 +1,7 @@
 //! The operations: for each route what it takes and what may come of it. All but the texts follows
 //! from the route's row.
 
+mod push;
 mod webhooks;
 
 pub(super) use webhooks::deliveries;
@@ -49,6 +50,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         Endpoint::Admin(endpoint) => Some(admin(endpoint)),
         Endpoint::Webhooks(endpoint) => Some(webhooks::describe(endpoint)),
         Endpoint::PagesOpenApi => Some(description()),
+        Endpoint::PushProducts => Some(push::describe()),
         Endpoint::CallTool(..)
         | Endpoint::IssueKey
         | Endpoint::ReadOwnKey
@@ -79,6 +81,8 @@ const fn request_schema(endpoint: PagesEndpoint) -> &'static str {
         E::AddLink => "LinkInput",
         E::PatchLink => "LinkPatch",
         E::OrderLinks => "LinkOrder",
+        E::CreateSource => "ProductSourceInput",
+        E::PatchSource => "ProductSourcePatch",
         _ => "PageInput",
     }
 }
@@ -90,6 +94,9 @@ const fn response_schema(endpoint: PagesEndpoint) -> &'static str {
         E::List => "PageList",
         E::Revisions => "RevisionList",
         E::ReadRevision => "Revision",
+        E::ListSources => "ProductSourceList",
+        E::CreateSource | E::ReadSource | E::PatchSource | E::RefreshSource => "ProductSource",
+        E::SourceRuns => "ProductSourceRunList",
         E::Account => "Account",
         E::Export => "ExportLine",
         E::Analytics => "Analytics",
@@ -195,16 +202,23 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
     }
     let content = content(schema, body);
     let success = |description: &str, headers: &[&str]| json!({ "description": description, "headers": references(headers), "content": content });
-    if endpoint == PagesEndpoint::Create {
-        responses.insert("200".to_owned(), success("A dry run: the page as it would be.", &headers));
+    if matches!(endpoint, PagesEndpoint::Create | PagesEndpoint::CreateSource) {
+        responses.insert("200".to_owned(), success("A dry run: what it would be.", &headers));
         headers.push("location");
-        responses.insert("201".to_owned(), success("The page.", &headers));
+        responses.insert("201".to_owned(), success("It was created.", &headers));
+        return responses;
+    }
+    if endpoint == PagesEndpoint::RefreshSource {
+        responses.insert("202".to_owned(), success("The feed is being fetched.", &headers));
         return responses;
     }
     let description = match schema {
         "Page" => "The page as it is now.",
         "PageList" => "The pages.",
         "RevisionList" => "The revisions.",
+        "ProductSource" => "The product source as it is now.",
+        "ProductSourceList" => "The product sources.",
+        "ProductSourceRunList" => "The runs.",
         "Revision" => "The revision.",
         "ExportLine" => "Lines, each a JSON object.",
         "Analytics" => "The report.",

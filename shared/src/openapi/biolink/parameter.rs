@@ -18,12 +18,20 @@ pub(super) fn names(endpoint: PagesEndpoint) -> impl Iterator<Item = &'static st
     [
         ("page_id", has("{page_id}")),
         ("link_id", has("{link_id}")),
+        ("source_id", has("{source_id}")),
         ("revision", has("{revision}")),
         ("dry_run", endpoint.is_write()),
-        ("if_match", endpoint.is_write() && has("{page_id}") && endpoint != E::ResetAnalytics),
+        (
+            "if_match",
+            endpoint.is_write()
+                && has("{page_id}")
+                && endpoint != E::ResetAnalytics
+                && !endpoint.is_of_sources(),
+        ),
         ("if_none_match", endpoint == E::Read),
         ("idempotency_key", endpoint.takes_idempotency_key()),
         ("confirm", endpoint == E::Erase),
+        ("keep_products", endpoint == E::DeleteSource),
     ]
     .into_iter()
     .chain(of_list.map(|name| (name, endpoint == E::List)))
@@ -48,6 +56,12 @@ pub(super) fn components() -> Value {
     let mut components = json!({
         "page_id": id("page_id", "pg", &ids.page, "The page's `id`."),
         "link_id": id("link_id", "lnk", &ids.link, "The link's `id`."),
+        "source_id": id("source_id", "src", &ids.source, "The product source's `id`."),
+        "keep_products": query(
+            "keep_products",
+            "Whether the products stay on the page.",
+            json!({ "type": "boolean", "default": false }),
+        ),
         "revision": {
             "name": "revision", "in": "path", "required": true, "description": "The number of a revision.", "example": 1,
             "schema": { "type": "integer", "format": "int64", "minimum": 1 },

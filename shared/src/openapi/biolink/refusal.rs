@@ -70,6 +70,20 @@ const EVENT_UNKNOWN: Refusal = refusal("EventUnknown", &[Code::EventUnknown, Cod
 const KIND_UNKNOWN: Refusal = refusal("KindUnknown", &[Code::RouteUnknown]);
 const REVISION_UNKNOWN: Refusal =
     refusal("RevisionUnknown", &[Code::RevisionUnknown, Code::PageUnknown, Code::RouteUnknown]);
+const SOURCE_UNKNOWN: Refusal =
+    refusal("SourceUnknown", &[Code::SourceUnknown, Code::PageUnknown, Code::RouteUnknown]);
+const SOURCE_LIMIT_REACHED: Refusal =
+    refusal("SourceLimitReached", &[Code::SourceLimitReached, Code::PlanRequired, Code::HttpsRequired]);
+const PUSH_UNSIGNED: Refusal = Refusal {
+    name: "PushUnsigned",
+    codes: &[Code::SignatureInvalid],
+    headers: &["x-request-id", "x-gateway-problem", "www-authenticate"],
+};
+const REFRESH_LIMITED: Refusal = Refusal {
+    name: "RefreshLimited",
+    codes: &[Code::RefreshTooEarly, Code::QuotaExceeded],
+    headers: &["x-request-id", "x-gateway-problem", "retry-after", "ratelimit", "ratelimit-policy"],
+};
 const METHOD_NOT_ALLOWED: Refusal = Refusal {
     name: "MethodNotAllowed",
     codes: &[Code::MethodNotAllowed],
@@ -126,7 +140,11 @@ const WEBHOOKS_UNAVAILABLE: Refusal = Refusal {
     headers: LATER,
 };
 
-const ALL: [&Refusal; 40] = [
+const ALL: [&Refusal; 44] = [
+    &SOURCE_UNKNOWN,
+    &SOURCE_LIMIT_REACHED,
+    &PUSH_UNSIGNED,
+    &REFRESH_LIMITED,
     &MALFORMED,
     &MALFORMED_BODY,
     &KEY_REFUSED,
@@ -200,6 +218,13 @@ pub(super) fn of_open() -> Vec<&'static Refusal> {
     [&MALFORMED].into_iter().chain(anywhere()).collect()
 }
 
+/// Returns what a push of a shop may be refused with.
+pub(super) fn of_push() -> Vec<&'static Refusal> {
+    let own =
+        [&MALFORMED_BODY, &PUSH_UNSIGNED, &SOURCE_UNKNOWN, &STALLED, &BODY_TOO_LARGE, &ATTEMPTS_EXCEEDED];
+    own.into_iter().chain([&PLAN_REQUIRED, &UNAVAILABLE]).chain(anywhere()).collect()
+}
+
 /// Returns what a call of the operator may be refused with.
 pub(super) fn of_admin(endpoint: AdminEndpoint) -> Vec<&'static Refusal> {
     let mut refusals =
@@ -236,6 +261,7 @@ pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
         PagesEndpoint::Analytics => &WINDOW_EXCEEDED,
         _ if !endpoint.needs_plan() => &HTTPS_REQUIRED,
         PagesEndpoint::Create => &PAGE_LIMIT_REACHED,
+        PagesEndpoint::CreateSource => &SOURCE_LIMIT_REACHED,
         PagesEndpoint::Replace | PagesEndpoint::Patch | PagesEndpoint::Publish | PagesEndpoint::Delete => {
             &PAGE_SUSPENDED
         }
@@ -254,15 +280,23 @@ pub(super) fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static Refusal> {
     }
     if path.contains("{link_id}") {
         refusals.push(&LINK_UNKNOWN);
+    } else if path.contains("{source_id}") {
+        refusals.push(&SOURCE_UNKNOWN);
     } else if path.contains("{revision}") {
         refusals.push(&REVISION_UNKNOWN);
     } else if path.contains("{page_id}") || is_report {
         refusals.push(&PAGE_UNKNOWN);
     }
-    if endpoint.is_write() && path.contains("{page_id}") && endpoint != PagesEndpoint::ResetAnalytics {
+    if endpoint.is_write()
+        && path.contains("{page_id}")
+        && endpoint != PagesEndpoint::ResetAnalytics
+        && !endpoint.is_of_sources()
+    {
         refusals.push(&REVISION_MISMATCH);
     }
-    if !is_free {
+    if endpoint == PagesEndpoint::RefreshSource {
+        refusals.push(&REFRESH_LIMITED);
+    } else if !is_free {
         refusals.push(&QUOTA_EXCEEDED);
     }
     refusals

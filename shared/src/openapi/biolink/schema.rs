@@ -4,6 +4,7 @@ mod analytics;
 mod document;
 mod events;
 mod parts;
+mod products;
 mod webhooks;
 
 pub(super) use events::event_schema;
@@ -61,7 +62,7 @@ pub(super) fn all() -> Value {
         "Account": account(),
         "ExportLine": json!({
             "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked. `event` is what a visitor of the page before it did: `page_id`, `kind`, `at`, and each property that is known of it. `ignored` says why it is not counted. `webhook` has no secret.",
-            "properties": { "object": names_of(["account", "key", "page", "revision", "event", "webhook", "end"]) },
+            "properties": { "object": names_of(["account", "key", "page", "revision", "event", "webhook", "product_source", "end"]) },
         }),
         "SuspensionInput": object(Use::Input, vec![member("reason", Defaulted, described(text(1, MAX_REASON), "Your note. Owners do not see it."))]),
         "InspectedPage": object(Use::Output, inspected_page()),
@@ -88,6 +89,7 @@ pub(super) fn all() -> Value {
         schemas.extend(analytics::components());
         schemas.extend(webhooks::components());
         schemas.extend(events::components());
+        schemas.extend(products::components());
     }
     schemas
 }

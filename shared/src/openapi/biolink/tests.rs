@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     key::KeyId,
     openapi,
-    page::{IdSource, LinkId, PageId, Reader},
+    page::{IdSource, LinkId, PageId, Reader, SourceId},
     problem::Code,
     request_id::RequestId,
     route::{AdminEndpoint, PagesEndpoint, Route, WebhooksEndpoint},
@@ -59,6 +59,7 @@ fn document_and_router_have_the_same_operations() {
         let concrete = concrete.replace("{delivery_id}", &DeliveryId::numbered(1, [1; 8]).to_string());
         let concrete = concrete.replace("{event_id}", &EventId::numbered(1, [1; 8]).to_string());
         let concrete = concrete.replace("{type}", WebhookKind::Click.as_str());
+        let concrete = concrete.replace("{source_id}", &SourceId::new([1; 12]).to_string());
         let route = Route::parse(&method.to_uppercase(), &concrete).unwrap();
         let endpoint = Endpoint::of(&route);
         assert_eq!((endpoint.path(), endpoint.method().as_str().to_lowercase()), (path, method));

@@ -12,6 +12,7 @@ pub(super) enum Tag {
     Pages,
     Links,
     Revisions,
+    Products,
     Analytics,
     Webhooks,
     Events,
@@ -21,10 +22,11 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Pages,
         Self::Links,
         Self::Revisions,
+        Self::Products,
         Self::Analytics,
         Self::Webhooks,
         Self::Events,
@@ -38,6 +40,7 @@ impl Tag {
             Self::Pages => "pages",
             Self::Links => "links",
             Self::Revisions => "revisions",
+            Self::Products => "products",
             Self::Analytics => "analytics",
             Self::Webhooks => "webhooks",
             Self::Events => "events",
@@ -52,6 +55,7 @@ impl Tag {
             Self::Pages => "Pages: drafts, and what visitors see.",
             Self::Links => "Single links of a page. They share the page's ETag and revisions.",
             Self::Revisions => "The last 10 revisions of a page, and the live one.",
+            Self::Products => "Product sources: shops whose products appear on a page and stay up to date.",
             Self::Analytics => "What visitors do, counted without cookies and without bots.",
             Self::Webhooks => {
                 "Your addresses that get events, by Standard Webhooks, and the deliveries to them."
@@ -154,6 +158,48 @@ pub(super) const fn texts(endpoint: PagesEndpoint) -> Texts {
             "order_links",
             "Order the links",
             "Takes the id of every link of the page once.",
+        ),
+        E::ListSources => Texts(
+            Tag::Products,
+            "list_product_sources",
+            "List the product sources of a page",
+            "A page has at most 3.",
+        ),
+        E::CreateSource => Texts(
+            Tag::Products,
+            "create_product_source",
+            "Add a product source",
+            "The feed is fetched at once, and then every 6 hours. Its products appear on the page, and a live page is published again. With `push`, the response shows the secret, once. A dry run responds with 200.",
+        ),
+        E::ReadSource => Texts(
+            Tag::Products,
+            "read_product_source",
+            "Read a product source",
+            "Its settings, and in `sync` how it is.",
+        ),
+        E::PatchSource => Texts(
+            Tag::Products,
+            "patch_product_source",
+            "Change a product source",
+            "A JSON Merge Patch (RFC 7396). The feed is fetched at once unless only `push` changed. A new secret is shown once.",
+        ),
+        E::DeleteSource => Texts(
+            Tag::Products,
+            "delete_product_source",
+            "Delete a product source",
+            "Its products leave the page, which is published again if it is live. With `keep_products` they stay, as if they were made by hand.",
+        ),
+        E::RefreshSource => Texts(
+            Tag::Products,
+            "refresh_product_source",
+            "Fetch a feed now",
+            "At most once in 15 minutes, and once a minute for a source with push. Applies a feed that was held, and restores products that were removed by hand.",
+        ),
+        E::SourceRuns => Texts(
+            Tag::Products,
+            "list_product_source_runs",
+            "List the runs of a product source",
+            "The last 50, the newest first: what the feed had, what could not be read, and what changed on the page.",
         ),
         E::Analytics => Texts(
             Tag::Analytics,

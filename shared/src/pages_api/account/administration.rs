@@ -113,7 +113,7 @@ impl Account {
             if self.suspended.is_none() {
                 self.suspended.clone_from(&meta.suspended);
             }
-            self.remove(call.account, meta, now);
+            self.remove(call, meta, now);
         }
         // Nothing is known of these slugs any more, so their snapshots are removed.
         self.freed.clear();

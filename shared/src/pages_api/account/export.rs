@@ -59,6 +59,7 @@ impl Account {
                 add(line);
             }
         }
+        self.sources_of(meta.id).for_each(|source| add(source.describe(None)));
         Ok(Some((meta.id, lines)))
     }
 }

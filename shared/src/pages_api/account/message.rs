@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     analytics::{AnalyticsRequest, LiveRequest},
+    json,
     key::{BiolinkPlan, KeyId},
     keys_api::{invalid_query, parameters},
     page::{PageId, Slug},
-    pages_api::{edit::PageEdit, list::ListQuery, suspension::read_reason},
+    pages_api::{account::SourceCall, edit::PageEdit, list::ListQuery, suspension::read_reason},
     problem::{Code, Problem},
+    product_sync::SourceWrite,
     route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget},
     secret::sha256,
     time::UnixMillis,
@@ -117,6 +119,8 @@ pub enum Operation {
     ResetAnalytics(PageId),
     /// A call of the webhooks API. The webhooks handle it.
     Webhooks,
+    /// A call about the product sources of a page.
+    Sources(PageId, SourceCall),
     /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
@@ -179,8 +183,10 @@ impl Operation {
         body: Vec<u8>,
         plan: BiolinkPlan,
     ) -> Result<(Self, bool), Problem> {
-        let (dry_run, confirmation) = match call.endpoint {
-            PagesEndpoint::List | PagesEndpoint::Analytics | PagesEndpoint::LiveAnalytics => (false, None),
+        let WriteQuery { dry_run, confirmation, keep_products } = match call.endpoint {
+            PagesEndpoint::List | PagesEndpoint::Analytics | PagesEndpoint::LiveAnalytics => {
+                WriteQuery::default()
+            }
             endpoint => read_query(query, endpoint)?,
         };
         let body = String::from_utf8(body)
@@ -195,6 +201,17 @@ impl Operation {
             (PagesEndpoint::LiveAnalytics, _) => Self::Analytics(LiveRequest::parse(query)?.pages().to_vec()),
             (PagesEndpoint::Export, _) => Self::Export,
             (PagesEndpoint::Erase, _) => Self::Erase(confirmation),
+            (PagesEndpoint::ListSources, PagesTarget::Page(page)) => Self::Sources(page, SourceCall::List),
+            (PagesEndpoint::CreateSource, PagesTarget::Page(page)) => {
+                Self::Sources(page, SourceCall::Create(read_source(&body)?))
+            }
+            (PagesEndpoint::PatchSource, PagesTarget::Source(page, id)) => {
+                Self::Sources(page, SourceCall::Patch(id, read_source(&body)?))
+            }
+            (PagesEndpoint::DeleteSource, PagesTarget::Source(page, id)) => {
+                Self::Sources(page, SourceCall::Delete { id, keep_products })
+            }
+            (_, PagesTarget::Source(page, id)) => Self::Sources(page, SourceCall::Read(id)),
             (endpoint, PagesTarget::Page(id)) => Self::of_page(endpoint, id, body),
             (PagesEndpoint::Restore, PagesTarget::Revision(id, number)) => {
                 Self::Edit(id, PageEdit::Restore(number))
@@ -253,6 +270,13 @@ impl Operation {
             | PagesEndpoint::Restore
             | PagesEndpoint::PatchLink
             | PagesEndpoint::DeleteLink
+            | PagesEndpoint::ListSources
+            | PagesEndpoint::CreateSource
+            | PagesEndpoint::ReadSource
+            | PagesEndpoint::PatchSource
+            | PagesEndpoint::DeleteSource
+            | PagesEndpoint::RefreshSource
+            | PagesEndpoint::SourceRuns
             | PagesEndpoint::Analytics
             | PagesEndpoint::LiveAnalytics
             | PagesEndpoint::Account
@@ -267,6 +291,7 @@ impl Operation {
             Self::Read(id) => (Some(*id), None),
             Self::Edit(id, edit) => (Some(*id), edit.restores()),
             Self::ReadRevision(id, number) => (Some(*id), Some(*number)),
+            Self::Sources(id, call) => (call.has_content().then_some(*id), None),
             Self::List(_)
             | Self::Create(_)
             | Self::Delete(_)
@@ -286,7 +311,7 @@ impl Operation {
     /// Returns true if it brings content, which must not lead to denied hosts.
     #[must_use]
     pub const fn has_content(&self) -> bool {
-        matches!(self, Self::Create(_) | Self::Edit(..))
+        matches!(self, Self::Create(_) | Self::Edit(..) | Self::Sources(_, SourceCall::Sync(..)))
     }
 
     /// Returns true if the call counts against the hour. Erasure is a right, and the operator's calls
@@ -295,6 +320,7 @@ impl Operation {
         !matches!(
             self,
             Self::ReadAccount { .. }
+                | Self::Sources(_, SourceCall::Sync(..))
                 | Self::Erase(_)
                 | Self::Inspect(_)
                 | Self::Suspend(..)
@@ -324,22 +350,40 @@ pub fn check_no_query(query: Option<&str>) -> Result<(), Problem> {
     if parameters(query)?.is_empty() { Ok(()) } else { Err(invalid_query("the path takes no query")) }
 }
 
-/// Reads the query of an endpoint that takes `dry_run` and, for an erasure, `confirm`.
-fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<(bool, Option<String>), Problem> {
+/// The query of an endpoint that changes something.
+#[derive(Default)]
+struct WriteQuery {
+    dry_run: bool,
+    confirmation: Option<String>,
+    keep_products: bool,
+}
+
+/// Reads the query of an endpoint that takes `dry_run`, for an erasure `confirm`, and for a product
+/// source `keep_products`.
+fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<WriteQuery, Problem> {
     if !endpoint.is_write() {
-        return check_no_query(query).map(|()| (false, None));
+        return check_no_query(query).map(|()| WriteQuery::default());
     }
-    let (mut dry_run, mut confirmation) = (false, None);
+    let mut read = WriteQuery::default();
     for (name, value) in parameters(query)? {
-        match (name, &*value) {
-            ("dry_run", "true") => dry_run = true,
-            ("dry_run", "false") => dry_run = false,
-            ("dry_run", _) => return Err(invalid_query("dry_run must be true or false")),
-            ("confirm", _) if endpoint == PagesEndpoint::Erase => confirmation = Some(value.into_owned()),
+        let switch = || match &*value {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(invalid_query("dry_run and keep_products must be true or false")),
+        };
+        match name {
+            "dry_run" => read.dry_run = switch()?,
+            "keep_products" if endpoint == PagesEndpoint::DeleteSource => read.keep_products = switch()?,
+            "confirm" if endpoint == PagesEndpoint::Erase => read.confirmation = Some(value.into_owned()),
             _ => return Err(invalid_query("the query has a parameter other than dry_run")),
         }
     }
-    Ok((dry_run, confirmation))
+    Ok(read)
+}
+
+/// Reads what [`SourceWrite::prepare`](crate::product_sync::SourceWrite::prepare) made of a body.
+fn read_source(body: &str) -> Result<SourceWrite, Problem> {
+    json::from_str(body).map_err(|_| Problem::new(Code::Internal, "the body was not prepared"))
 }
 
 fn hex(digest: &[u8]) -> String {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     key::KeyId,
-    page::{PageId, Slug},
+    page::{PageId, Slug, SourceId},
     pages_api::slug::{Owner, SlugMessage},
     time::UnixMillis,
     webhooks::Publication,
@@ -65,6 +65,13 @@ pub enum Task {
     },
     /// Have the webhooks of an erased account dropped.
     EraseWebhooks(KeyId),
+    /// Have the object of a product source take its settings, or end if it has none any more.
+    ConfigureSource {
+        /// The account.
+        account: KeyId,
+        /// The source.
+        source: SourceId,
+    },
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
 }
@@ -135,6 +142,11 @@ impl Outbox {
     /// Has the webhooks dropped.
     pub(super) fn erase_webhooks(&mut self, account: KeyId, now: UnixMillis) {
         self.add(Task::EraseWebhooks(account), now);
+    }
+
+    /// Has the object of a product source take its settings.
+    pub(super) fn configure_source(&mut self, account: KeyId, source: SourceId, now: UnixMillis) {
+        self.add(Task::ConfigureSource { account, source }, now);
     }
 
     /// Has a slug claimed that is never freed.

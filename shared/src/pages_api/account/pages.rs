@@ -2,7 +2,6 @@
 
 use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Unfinished, Write};
 use crate::{
-    key::KeyId,
     page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
     pages_api::{
         edit::{PageEdit, members},
@@ -67,6 +66,7 @@ impl Account {
             revision: 0,
             published_revision: None,
             revisions: Vec::new(),
+            synced: Vec::new(),
             created_at: now,
             updated_at: now,
             published_at: None,
@@ -136,8 +136,7 @@ impl Account {
             let others = meta.former_slugs.iter().map(|former| &former.slug).chain(&meta.code);
             others.for_each(|slug| self.outbox.publish(call.account, slug, now));
         }
-        let before = self.find(id).and_then(|page| page.live_revision());
-        if slug.is_some() || before != meta.live_revision() {
+        if slug.is_some() {
             self.outbox.publish(call.account, &meta.slug, now);
         }
         if let Some(before) = self.find(id).cloned() {
@@ -148,8 +147,17 @@ impl Account {
             };
             self.announce(call, Some((&before, live)), (&meta, &next), Trigger::Api, now);
         }
-        self.pages.iter_mut().filter(|page| page.id == *id).for_each(|page| *page = meta.clone());
+        self.replace_page(call, meta, now);
         Ok((response, writes))
+    }
+
+    /// Stores a page after a change. Has it published if another revision is live now.
+    pub(super) fn replace_page(&mut self, call: &Call, meta: PageMeta, now: UnixMillis) {
+        let before = self.find(&meta.id).and_then(|page| page.live_revision());
+        if before != meta.live_revision() {
+            self.outbox.publish(call.account, &meta.slug, now);
+        }
+        self.pages.iter_mut().filter(|page| page.id == meta.id).for_each(|page| *page = meta.clone());
     }
 
     pub(super) fn delete(
@@ -168,12 +176,14 @@ impl Account {
             return Ok((response, Vec::new()));
         }
         let meta = meta.clone();
-        self.remove(call.account, meta, now);
+        self.remove(call, meta, now);
         Ok((response, vec![Write::KeepRevisions(*id, Vec::new())]))
     }
 
     /// Takes a page out of the account, and queues what follows from it elsewhere.
-    pub(super) fn remove(&mut self, account: KeyId, meta: PageMeta, now: UnixMillis) {
+    pub(super) fn remove(&mut self, call: &Call, meta: PageMeta, now: UnixMillis) {
+        let account = call.account;
+        self.drop_sources(call, |source| source.page == meta.id, now);
         let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
@@ -242,7 +252,7 @@ fn check_renames(meta: &PageMeta) -> Result<(), Problem> {
 
 /// Returns a page after a change, its content, and what is to be stored. A change that changes
 /// nothing leaves the version as it is.
-fn changed(
+pub(super) fn changed(
     before: &PageMeta,
     content: Option<&Content>,
     input: PageInput,

@@ -157,6 +157,30 @@ impl Code {
                 "There is no page with this id",
                 "The account has no page with this id. It may have been deleted, or belong to another account.",
             ),
+            Self::SignatureInvalid => entry(
+                "signature-invalid",
+                401,
+                "The signature of the push is not valid",
+                "A push of a shop is signed with the secret of its product source, over the bytes of the body. The detail says which header was read and what is wrong with it.",
+            ),
+            Self::SourceLimitReached => entry(
+                "source-limit-reached",
+                403,
+                "The page has as many product sources as it may have",
+                "A page may have 3 product sources. Delete one first.",
+            ),
+            Self::SourceUnknown => entry(
+                "source-unknown",
+                404,
+                "There is no product source with this id",
+                "The page has no product source with this id. GET /pages/{id}/product-sources lists them. A push meets it too if the source does not take pushes.",
+            ),
+            Self::RefreshTooEarly => entry(
+                "refresh-too-early",
+                429,
+                "The product source was refreshed a moment ago",
+                "A product source can be refreshed every 15 minutes, and every minute if it takes pushes. Retry-After says when the next refresh is taken.",
+            ),
             Self::LinkUnknown => entry(
                 "link-unknown",
                 404,
