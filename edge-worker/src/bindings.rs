@@ -50,9 +50,13 @@ pub(crate) struct Bindings {
     pub(crate) stats: ObjectNamespace,
     /// Durable Object `SALT`, one for all pages: the salt of visitors' numbers.
     pub(crate) salt: ObjectNamespace,
+    /// Durable Objects `PRODUCT_SOURCE`, one per product source, named by its id.
+    pub(crate) product_sources: ObjectNamespace,
     /// Durable Objects `WEBHOOKS`, one per bio-link account, named by its id: endpoints, events and
     /// deliveries.
     pub(crate) webhooks: ObjectNamespace,
+    /// Secret `WEBHOOK_ENCRYPTION_SECRET`: encrypts the secrets of customers.
+    pub(crate) webhook_encryption: EncryptionKeys,
     /// Queue `EVENTS`: batches of events.
     pub(crate) events: Queue,
     /// Secret `KEY_SIGNING_SECRET`: signs keys.
@@ -97,6 +101,7 @@ const REPORTS: &str = "REPORTS";
 const STATS: &str = "STATS";
 const SALT: &str = "SALT";
 const ENCRYPTION: &str = "WEBHOOK_ENCRYPTION_SECRET";
+const PRODUCT_SOURCE: &str = "PRODUCT_SOURCE";
 const WEBHOOKS: &str = "WEBHOOKS";
 const EVENTS: &str = "EVENTS";
 const PUBLIC_URL: &str = "PUBLIC_URL";
@@ -159,6 +164,14 @@ pub(crate) fn accounts(env: &Env) -> worker::Result<ObjectNamespace> {
 pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
     let text = env.secret(ENCRYPTION)?.to_string();
     EncryptionKeys::parse(&text).map_err(|reason| format!("{ENCRYPTION} {reason}").into())
+}
+
+/// Returns the product sources alone, for the Durable Objects.
+///
+/// # Errors
+/// If they are not bound.
+pub(crate) fn product_sources(env: &Env) -> worker::Result<ObjectNamespace> {
+    env.durable_object(PRODUCT_SOURCE)
 }
 
 /// Returns the webhooks alone, for the Durable Objects.
@@ -231,7 +244,9 @@ impl Bindings {
         let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
         let stats = reader.binding(STATS, stats);
         let salt = reader.binding(SALT, |env| env.durable_object(SALT));
+        let product_sources = reader.binding(PRODUCT_SOURCE, product_sources);
         let webhooks = reader.binding(WEBHOOKS, webhooks);
+        let webhook_encryption = reader.secret(ENCRYPTION, EncryptionKeys::parse);
         let events = reader.binding(EVENTS, |env| env.queue(EVENTS));
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
@@ -262,7 +277,9 @@ impl Bindings {
             reports: reports?,
             stats: stats?,
             salt: salt?,
+            product_sources: product_sources?,
             webhooks: webhooks?,
+            webhook_encryption: webhook_encryption?,
             events: events?,
             signing: signing?,
             grants: grants?,

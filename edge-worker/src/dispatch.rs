@@ -19,7 +19,7 @@ use crate::{
     context::RequestContext,
     handlers::{
         administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api,
-        read_own_key, status, visit, webhooks,
+        push_products, read_own_key, status, visit, webhooks,
     },
     respond::ClientResponse,
 };
@@ -67,6 +67,7 @@ pub(crate) async fn dispatch(
         Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
         Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
         Route::Admin(call) => administer_pages::handle(&context, &call, query, access).await,
+        Route::PushProducts(id) => push_products::handle(&context, &id).await,
         Route::PagesOpenApi => Ok(pages::biolink_openapi(&context)),
         Route::Pages(call) => match pages_api::handle(&context, &call, query, access).await? {
             ClientResponse::Own(response) => return Ok(conditional(request, response)),
@@ -82,12 +83,15 @@ pub(crate) async fn dispatch(
     response.map(|response| conditional(request, response.into_bytes()))
 }
 
-/// Returns a response with regard to `If-None-Match`. For other methods than these, it is a
+/// Returns a response with regard to `If-None-Match` and `If-Modified-Since`. For other methods than these, it is a
 /// condition of the change (RFC 9110, section 13.1.2).
 fn conditional(request: &ClientRequest, response: Response<Vec<u8>>) -> ClientResponse {
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
-    let etags = request.header("if-none-match").filter(|_| is_read).map(str::as_bytes);
-    ClientResponse::Own(response.if_none_match(etags.into_iter()))
+    let header = |name| request.header(name).filter(|_| is_read);
+    ClientResponse::Own(match (header("if-none-match"), header("if-modified-since")) {
+        (None, Some(moment)) => response.if_modified_since(moment),
+        (etags, _) => response.if_none_match(etags.map(str::as_bytes).into_iter()),
+    })
 }
 
 fn malformed_url() -> Problem {

@@ -4,6 +4,7 @@ mod account;
 mod key_changes;
 mod message;
 mod meter;
+mod product_source;
 mod reports;
 mod salt;
 mod slug;

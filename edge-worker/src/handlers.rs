@@ -10,6 +10,8 @@ pub(crate) mod key_changes;
 pub(crate) mod list_keys;
 pub(crate) mod pages;
 pub(crate) mod pages_api;
+pub(crate) mod product_sources;
+pub(crate) mod push_products;
 pub(crate) mod read_own_key;
 pub(crate) mod status;
 pub(crate) mod visit;

@@ -34,6 +34,7 @@ mod meter_client;
 mod origin;
 mod page_store;
 mod pages_client;
+mod product_sources;
 mod promise;
 mod reports;
 mod respond;

@@ -66,7 +66,8 @@ export default (env) => new WorkerQueue(env);
  * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
  * own pass by the faults:
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
- *   POST /test/OBJECT/NAME              a message to an object, STATS, SALT or WEBHOOKS
+ *   POST /test/OBJECT/NAME              a message to an object, STATS, SALT, WEBHOOKS or PRODUCT_SOURCE
+ *   GET /test/OBJECT/NAME/restart       restarts it from what it has stored
  *   POST /test/OBJECT/NAME/sql          a statement in its store; shows the rows, with blobs in base64
  *   GET or PUT /test/OBJECT/NAME/alarm  the moment of its alarm, or null
  *   POST /test/OBJECT/NAME/alarm        runs the alarm now
@@ -97,6 +98,7 @@ export const Meter = restartable(built.Meter);
 export const Stats = restartable(built.Stats);
 export const Salt = restartable(built.Salt);
 export const Webhooks = restartable(built.Webhooks);
+export const ProductSource = restartable(built.ProductSource);
 export const Account = restartable(built.Account);
 
 export default class extends WorkerEntrypoint {
@@ -130,7 +132,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
       {
         ...restartable(edge),
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
-        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS },
+        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
         serviceBindings: { ...edge.serviceBindings, TEST_EDGE: "edge" },
         queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
         wrappedBindings: {

@@ -17,6 +17,8 @@ mod migrations;
 mod origins;
 mod pages;
 mod privacy;
+mod product_push;
+mod product_sync;
 mod readme;
 mod retention;
 mod site;

@@ -26,6 +26,7 @@ pub mod process;
 pub mod proxy;
 pub mod receiver;
 mod runtime;
+pub mod shop;
 pub mod sim;
 pub mod stack;
 pub mod tls;

@@ -40,6 +40,17 @@ impl<'a> Object<'a> {
         Self { edge, binding: "WEBHOOKS", name: account }
     }
 
+    /// Returns the object of a product source.
+    pub const fn product_source(edge: &'a Edge, source: &'a str) -> Self {
+        Self { edge, binding: "PRODUCT_SOURCE", name: source }
+    }
+
+    /// Restarts it from what it has stored.
+    pub fn restart(&self) {
+        // The request ends with the object that it reached.
+        self.request("GET", "/restart", String::new());
+    }
+
     /// Sends a message. Returns the response.
     pub fn send(&self, message: &Value) -> Response {
         self.request("POST", "", message.to_string())

@@ -17,6 +17,7 @@ use shared::{
         Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Owner,
         Reply, SlugMessage, SlugReply, Step, StoredReply, Task, Write, account_unavailable, suggestions,
     },
+    product_sync::SourceMessage,
     request_id::RequestId,
     stats::StatsMessage,
     time::UnixMillis,
@@ -34,7 +35,7 @@ use super::{
 };
 use crate::{
     bindings, clock, denied_hosts, durable_rpc::RpcError, log, page_store, pages_client::slug_call,
-    stats_client, webhooks_client,
+    product_sources, stats_client, webhooks_client,
 };
 
 /// The steps that lead from an empty store to the one of this version. A step is never changed once
@@ -267,6 +268,15 @@ impl Account {
         match task {
             Task::Slug(slug, message) => {
                 slug_call(&bindings::slugs(&self.env)?, slug, *message).await?;
+                Ok(())
+            }
+            Task::ConfigureSource { account, source } => {
+                let found = self.state.borrow().as_ref().and_then(|state| state.source(source).cloned());
+                let message = match found {
+                    Some(source) => SourceMessage::Configure { account: *account, source },
+                    None => SourceMessage::Delete,
+                };
+                product_sources::call(&bindings::product_sources(&self.env)?, source, &message).await?;
                 Ok(())
             }
             Task::PurgeEvents(page) => {

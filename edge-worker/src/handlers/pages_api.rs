@@ -10,7 +10,7 @@ use shared::{
     route::{PagesCall, PagesEndpoint, PagesTarget},
 };
 
-use super::{analytics, export};
+use super::{analytics, export, product_sources};
 use crate::{
     access_log::AccessRecord, authenticate::authenticate, body, context::RequestContext, entropy, key_store,
     meter_client, pages_client, respond::ClientResponse,
@@ -37,9 +37,15 @@ pub(crate) async fn handle(
         true => once(context, &body)?,
         false => None,
     };
+    let account = record.account();
+    let body = match called.endpoint {
+        PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
+            product_sources::prepare(context, account, body)?
+        }
+        _ => body,
+    };
     let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
-    let account = record.account();
     let if_match = context.request.header("if-match").map(str::to_owned);
     let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
     let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
@@ -53,6 +59,9 @@ pub(crate) async fn handle(
         (PagesEndpoint::LiveAnalytics, _) => analytics::live(context, &response).await?,
         (PagesEndpoint::ResetAnalytics, PagesTarget::Page(page)) if !dry_run => {
             analytics::reset(context, &page, response).await?
+        }
+        (endpoint, _) if endpoint.is_of_sources() => {
+            product_sources::finish(context, called, account, dry_run, response).await?
         }
         _ => response,
     };

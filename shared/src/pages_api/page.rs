@@ -13,7 +13,7 @@ use crate::{
 /// Time for which a page's former slugs lead to it, in milliseconds: 90 days.
 pub(super) const REDIRECT_MS: u64 = 90 * 86_400_000;
 /// Revisions that can be restored.
-pub(super) const MAX_REVISIONS: u64 = 10;
+pub(super) const MAX_REVISIONS: usize = 10;
 
 /// A page without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,7 +149,11 @@ impl PageMeta {
 
     /// Drops the revisions that are no longer kept: all but the last ten and the live one.
     pub(super) fn trim_revisions(&mut self) {
-        let (first, live) = (self.revision.saturating_sub(MAX_REVISIONS - 1), self.published_revision);
-        self.revisions.retain(|(number, _)| *number >= first || Some(*number) == live);
+        let (surplus, live) = (self.revisions.len().saturating_sub(MAX_REVISIONS), self.published_revision);
+        let mut place = 0;
+        self.revisions.retain(|(number, _)| {
+            place += 1;
+            place > surplus || Some(*number) == live
+        });
     }
 }

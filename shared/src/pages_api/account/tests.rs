@@ -1,6 +1,7 @@
 mod administration;
 mod calls;
 mod claims;
+mod sources;
 mod webhooks;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +12,7 @@ use super::*;
 use crate::{
     json,
     key::BiolinkPlan,
-    page::LinkId,
+    page::{LinkId, SourceId},
     pages_api::{
         PageEdit, SuspendedPages,
         list::ListQuery,
@@ -36,6 +37,8 @@ struct World {
     index: HashMap<PageId, KeyId>,
     /// Pages whose events were dropped.
     purged: Vec<PageId>,
+    /// Sources whose objects were sent their settings.
+    sources: Vec<SourceId>,
     /// Tasks about webhooks that were done.
     webhooks: Vec<Task>,
     denied: DeniedHosts,
@@ -168,6 +171,7 @@ impl World {
                     }
                 }
                 Task::PurgeEvents(page) => self.purged.push(*page),
+                Task::ConfigureSource { source, .. } => self.sources.push(*source),
                 Task::Subscribe { .. }
                 | Task::Published { .. }
                 | Task::PurgeWebhooks { .. }

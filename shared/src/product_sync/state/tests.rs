@@ -43,7 +43,7 @@ impl World {
     fn new() -> Self {
         let now = UnixMillis(1_795_000_000_000);
         let mut state = SyncState::default();
-        state.configure(crate::key::KeyId::new([1; 12]), source(50, false), now);
+        state.configure(KeyId::new([1; 12]), source(50, false), now);
         Self { state, catalogue: Catalogue::default(), now }
     }
 
