@@ -95,8 +95,10 @@ fn push_that_comes_again_is_taken_once() {
 fn shopify_and_woocommerce_push_with_their_own_signatures() {
     let store = Store::start();
     let shop_secret = "the-secret-that-the-shop-shows";
-    let (id, shown) =
-        with_push(&store, json!({"currency": "EUR", "push": {"enabled": true, "secret": shop_secret}}));
+    let (id, shown) = with_push(
+        &store,
+        json!({"currency": "EUR", "store_url": "https://shop.example", "push": {"enabled": true, "secret": shop_secret}}),
+    );
     assert_eq!(shown, shop_secret);
     let shopify = json!({"id": 7, "title": "Shopify mug", "handle": "mug", "status": "active", "variants": [{"price": "9.00"}]}).to_string();
     let headers = |signature: &str| {

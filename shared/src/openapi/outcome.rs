@@ -50,12 +50,14 @@ pub(super) enum Group {
 /// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
 #[cfg(test)]
 pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 23] = [
+    Code::SignatureInvalid,
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
     Code::PlanRequired,
     Code::PageLimitReached,
     Code::WebhookLimitReached,
     Code::PageSuspended,
+    Code::SourceLimitReached,
     Code::AnalyticsWindowExceeded,
     Code::PageUnknown,
     Code::LinkUnknown,
@@ -64,13 +66,11 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 23] = [
     Code::DeliveryUnknown,
     Code::EventUnknown,
     Code::SourceUnknown,
-    Code::SourceLimitReached,
-    Code::RefreshTooEarly,
-    Code::SignatureInvalid,
     Code::SlugTaken,
     Code::PageGone,
     Code::RevisionMismatch,
     Code::AnalyticsTooWide,
+    Code::RefreshTooEarly,
     Code::PagesUnavailable,
     Code::WebhooksUnavailable,
 ];

@@ -18,6 +18,7 @@ pub struct Download {
     paging: Option<Paging>,
     page: usize,
     choice: FormatChoice,
+    base: Option<String>,
     currency: Option<String>,
     feed: Option<Feed>,
 }
@@ -38,9 +39,10 @@ pub enum DownloadStep {
 }
 
 impl Download {
-    /// Begins the download of the feed at `url`. `currency` is that of prices without one.
+    /// Begins the download of the feed at `url`. `base` is where the shop is, if it is elsewhere, and
+    /// `currency` that of prices without one.
     #[must_use]
-    pub fn new(url: &str, choice: FormatChoice, currency: Option<&str>) -> Self {
+    pub fn new(url: &str, choice: FormatChoice, base: Option<&str>, currency: Option<&str>) -> Self {
         let path = url.split(['?', '#']).next().unwrap_or_default();
         let is_bare = path.splitn(4, '/').nth(3).is_none_or(str::is_empty);
         let store = path.trim_end_matches('/');
@@ -55,7 +57,8 @@ impl Download {
             _ if path.contains("/wp-json/wc/store/") => (url.to_owned(), Some(Paging::WooCommerce)),
             _ => (url.to_owned(), None),
         };
-        Self { url, paging, page: 1, choice, currency: currency.map(str::to_owned), feed: None }
+        let (base, currency) = (base.map(str::to_owned), currency.map(str::to_owned));
+        Self { url, paging, page: 1, choice, base, currency, feed: None }
     }
 
     /// Returns the URL of the next response.
@@ -85,7 +88,8 @@ impl Download {
     pub fn step(mut self, body: &[u8]) -> Result<DownloadStep, FeedError> {
         let url = self.url();
         let is_shopify = self.paging == Some(Paging::Shopify);
-        let part = Feed::parse(body, self.choice, &url, self.currency.as_deref());
+        let base = self.base.as_deref().unwrap_or(&url);
+        let part = Feed::parse(body, self.choice, base, self.currency.as_deref());
         let part = part.map_err(|error| match error {
             FeedError::WebPage if is_shopify => FeedError::NotShopify,
             error => error,
@@ -138,6 +142,7 @@ mod tests {
         let mut download = Download::new(
             "https://shop.example/products.json?limit=5&page=9&x=y",
             FormatChoice::Auto,
+            None,
             Some("EUR"),
         );
         for number in 1..=2 {
@@ -154,8 +159,12 @@ mod tests {
 
     #[test]
     fn shopify_that_never_ends_is_cut() {
-        let mut download =
-            Download::new("https://shop.example/", FormatChoice::Only(FeedFormat::Shopify), Some("EUR"));
+        let mut download = Download::new(
+            "https://shop.example/",
+            FormatChoice::Only(FeedFormat::Shopify),
+            None,
+            Some("EUR"),
+        );
         assert_eq!(download.url(), "https://shop.example/products.json?limit=250&page=1");
         let feed = loop {
             match download.step(&page(0, 250)).unwrap() {
@@ -168,11 +177,13 @@ mod tests {
 
     #[test]
     fn web_page_in_place_of_a_store_is_refused() {
-        let download = Download::new("https://shop.example/products.json", FormatChoice::Auto, Some("EUR"));
+        let download =
+            Download::new("https://shop.example/products.json", FormatChoice::Auto, None, Some("EUR"));
         assert_eq!(download.step(b"<!doctype html><title>Shop</title>"), Err(FeedError::NotShopify));
-        let store = Download::new("https://shop.example", FormatChoice::Only(FeedFormat::Woocommerce), None);
+        let store =
+            Download::new("https://shop.example", FormatChoice::Only(FeedFormat::Woocommerce), None, None);
         assert_eq!(store.url(), "https://shop.example/wp-json/wc/store/v1/products?per_page=100&page=1");
-        let plain = Download::new("https://shop.example/feed.xml?a=b", FormatChoice::Auto, None);
+        let plain = Download::new("https://shop.example/feed.xml?a=b", FormatChoice::Auto, None, None);
         assert_eq!((plain.url().as_str(), plain.is_single()), ("https://shop.example/feed.xml?a=b", true));
     }
 }

@@ -178,7 +178,7 @@ fn shopify(
 ) -> Result<Pushed, PushError> {
     let topic = request.header(SHOPIFY_TOPIC).unwrap_or_default();
     let currency = currency.ok_or(PushError::NoCurrency { shop: "Shopify" })?;
-    Ok(changes(shopify_event(topic, &parse(&request.body)?, &settings.url, currency)))
+    Ok(changes(shopify_event(topic, &parse(&request.body)?, settings.base(), currency)))
 }
 
 fn woocommerce(request: &PushRequest, currency: Option<&str>) -> Result<Pushed, PushError> {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::{
     fields::{Fields, TypeError, text},
     json,
-    page::document::Availability,
+    page::{UrlError, WebUrl, document::Availability},
     product_feed::{FeedFormat, FormatChoice, Order, ProductFilter, Selection, amount_of},
 };
 
@@ -27,6 +27,9 @@ pub struct SourceSettings {
     /// The currency of prices without one.
     #[serde(default)]
     pub currency: Option<String>,
+    /// Where the shop is, if its feed lies elsewhere: Shopify's products are linked to below it.
+    #[serde(default)]
+    pub store_url: Option<WebUrl>,
     /// What it takes of the feed.
     pub selection: Selection,
     /// Whether the shop may push changes.
@@ -38,6 +41,8 @@ pub struct SourceSettings {
 enum SettingError {
     #[error(transparent)]
     Type(#[from] TypeError),
+    #[error(transparent)]
+    Url(#[from] UrlError),
     #[error("must be three capital letters such as EUR (ISO 4217)")]
     Currency,
     #[error("must be a whole number from 1 to {MAX_ITEMS}")]
@@ -58,6 +63,8 @@ impl SourceSettings {
         let url = fields.required("url", |value| Ok::<_, TypeError>(text(value)?.trim().to_owned()));
         let format = fields.nullable("format", parse_format).flatten();
         let currency = fields.nullable("currency", parse_currency);
+        let store_url =
+            fields.nullable("store_url", |value| Ok::<_, SettingError>(WebUrl::parse(text(value)?)?));
         let filter = fields.nullable_object("filter", read_filter).unwrap_or_default();
         let order = fields.nullable("sort", parse_order).unwrap_or_default();
         let max_items = fields.nullable("max_items", parse_count).unwrap_or(MAX_ITEMS);
@@ -78,7 +85,20 @@ impl SourceSettings {
             );
         }
         let selection = Selection { filter, order, max_items };
-        Some(Self { url: url?, format, currency, selection, push: push.flatten().unwrap_or_default() })
+        Some(Self {
+            url: url?,
+            format,
+            currency,
+            store_url,
+            selection,
+            push: push.flatten().unwrap_or_default(),
+        })
+    }
+
+    /// Returns the URL below which products without one are.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        self.store_url.as_ref().map_or(&self.url, WebUrl::as_str)
     }
 
     /// Returns the format that is expected.

@@ -106,6 +106,7 @@ impl SourceSettings {
             "url": self.url,
             "format": self.format.map_or("auto", |format| format.as_str()),
             "currency": self.currency,
+            "store_url": self.store_url,
             "max_items": self.selection.max_items,
             "filter": {
                 "tags": filter.tags,

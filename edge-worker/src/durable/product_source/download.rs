@@ -24,7 +24,9 @@ const AGENT: &str = "UnifiedToolGateway-ProductSync/1.0";
 pub(super) async fn fetch(attempt: &Attempt, policy: &FetchPolicy) -> Result<Fetched, FetchError> {
     let settings = &attempt.settings;
     let deadline = clock::now().plus(DOWNLOAD_TIMEOUT_MS);
-    let mut download = Download::new(&settings.url, settings.choice(), settings.currency.as_deref());
+    let (base, currency) =
+        (settings.store_url.as_ref().map(|url| url.as_str()), settings.currency.as_deref());
+    let mut download = Download::new(&settings.url, settings.choice(), base, currency);
     let is_single = download.is_single();
     loop {
         let url = FetchUrl::parse(&download.url(), policy)?;

@@ -9,7 +9,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 fn settings() -> SourceSettings {
     let selection = Selection { filter: Default::default(), order: Default::default(), max_items: 50 };
     let url = "https://store.example/products.json".to_owned();
-    SourceSettings { url, format: None, currency: None, selection, push: true }
+    SourceSettings { url, format: None, currency: None, store_url: None, selection, push: true }
 }
 
 fn request(headers: &[(&str, &str)], body: &str) -> PushRequest {

@@ -15,7 +15,7 @@ fn source(max_items: usize, push: bool) -> Source {
     Source {
         id: SourceId::new([3; 12]),
         page: PageId::new([2; 12]),
-        settings: SourceSettings { url, format: None, currency: None, selection, push },
+        settings: SourceSettings { url, format: None, currency: None, store_url: None, selection, push },
         secret: None,
         version: 1,
         created_at: UnixMillis(0),

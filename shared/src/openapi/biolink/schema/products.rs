@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::parts::Presence::{Defaulted, Nullable, Optional, Required};
 use super::parts::{
     Member, Use, boolean, constant, described, limited, list, member, names, names_of, object, text, time,
+    url,
 };
 use crate::fetch_url::FetchUrl;
 use crate::page::document::Availability;
@@ -64,7 +65,7 @@ fn source(of: Use) -> Value {
     let string = |about: &str| json!({ "type": "string", "description": about });
     let amount = |about: &str| json!({ "type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,3})?$", "description": about });
     let formats = ["auto"].into_iter().chain(FeedFormat::ALL.map(FeedFormat::as_str));
-    let url = json!({ "type": "string", "format": "uri", "maxLength": FetchUrl::MAX_LEN, "description": "The feed: https, port 443 or 8443, a public host." });
+    let feed_url = json!({ "type": "string", "format": "uri", "maxLength": FetchUrl::MAX_LEN, "description": "The feed: https, port 443 or 8443, a public host." });
     let filter = object(
         of,
         vec![
@@ -95,12 +96,20 @@ fn source(of: Use) -> Value {
         Use::Input | Use::Patch => push.push(member("secret", Defaulted, described(text(16, 128), secret))),
     }
     let mut members = vec![
-        member("url", Required, url),
+        member("url", Required, feed_url),
         member("format", Defaulted, names_of(formats)),
         member(
             "currency",
             if of == Use::Output { Nullable } else { Defaulted },
             json!({ "type": "string", "pattern": "^[A-Z]{3}$", "description": "That of prices without one (ISO 4217). Required for Shopify." }),
+        ),
+        member(
+            "store_url",
+            if of == Use::Output { Nullable } else { Defaulted },
+            described(
+                url(),
+                "Where the shop is, if its feed lies elsewhere. Shopify's products are linked to below it.",
+            ),
         ),
         member(
             "max_items",
