@@ -2,8 +2,8 @@
 //! from what the service does.
 
 mod analytics;
-mod webhooks;
 mod products;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ use crate::{
 
 pub(super) use super::schema::event_schema;
 pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
-pub(super) use webhooks::{delivered, webhook_ids, webhooks};
 pub(super) use products::{push, push_result};
+pub(super) use webhooks::{delivered, webhook_ids, webhooks};
 
 /// The slug of the page in the examples.
 pub(super) const SLUG: &str = "ada";
