@@ -2,6 +2,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use serde_json::Value;
+use shared::{openapi::biolink, webhooks::WebhookKind};
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Returns the text of all source files of the edge, without the white space around line breaks.
@@ -50,5 +53,19 @@ fn log_event_in_the_guide_is_logged_by_the_edge() {
     let source = source_of_the_edge();
     for event in explained_events() {
         assert!(source.contains(&format!("\"{event}\"")), "the edge does not log `{event}`");
+    }
+}
+
+/// The examples of the guide are those of the description, which the code made.
+#[test]
+fn webhooks_guide_has_the_example_of_each_kind() {
+    let guide = fs::read_to_string(Path::new(ROOT).join("docs/webhooks.md")).unwrap();
+    let description = biolink::document("https://server.invalid");
+    for kind in WebhookKind::ALL.map(WebhookKind::as_str) {
+        let (_, section) = guide.split_once(&format!("### {kind}\n")).unwrap();
+        let (_, example) = section.split_once("```json\n").unwrap();
+        let (example, _) = example.split_once("```\n").unwrap();
+        let body = &description["x-webhooks"][kind]["post"]["requestBody"]["content"]["application/json"];
+        assert_eq!(serde_json::from_str::<Value>(example).unwrap(), body["example"], "{kind}");
     }
 }

@@ -32,7 +32,7 @@ pub(in super::super) const fn webhooks_texts(endpoint: WebhooksEndpoint) -> Text
         E::Test => (
             "test_webhook",
             "Send a test event",
-            "A sample with `test` true, sent once and at once. It is neither counted nor in the event log.",
+            "A sample with `test` true, sent once and at once. It is not in the event log, and a failure of it does not count.",
         ),
         E::Deliveries => (
             "list_deliveries",
