@@ -4,6 +4,7 @@
 mod deployment;
 mod guide;
 mod layers;
+mod recipes;
 
 use shared::{
     headers::{self, Header},

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
+    keys,
     objects::Object,
     receiver::Receiver,
 };
@@ -70,5 +71,26 @@ impl Site {
     pub(crate) fn deliveries(&self, hook: &Hook) -> Vec<Value> {
         let list = self.get(&format!("/webhooks/{}/deliveries?limit=100", hook.id));
         list["data"].as_array().unwrap().clone()
+    }
+
+    /// Returns the account's log of events.
+    pub(crate) fn logged(&self) -> Vec<Value> {
+        let (mut events, mut after) = (Vec::new(), json!(0));
+        loop {
+            let page = self.get(&format!("/events?limit=100&after={after}"));
+            events.extend(page["data"].as_array().unwrap().iter().cloned());
+            if page["has_more"] == false {
+                return events;
+            }
+            after = page["next_after"].clone();
+        }
+    }
+
+    /// Has everything that waits, batches too, sent now.
+    pub(crate) fn send_all_now(&self) {
+        let account = self.account.to_string();
+        let webhooks = self.webhooks(&account);
+        webhooks.sql("UPDATE delivery SET due = 0 WHERE state < 2");
+        webhooks.set_alarm(keys::now());
     }
 }

@@ -20,6 +20,7 @@ mod privacy;
 mod product_push;
 mod product_sync;
 mod readme;
+mod recipes;
 mod retention;
 mod site;
 mod surface;

@@ -25,6 +25,7 @@ pub mod origin;
 pub mod process;
 pub mod proxy;
 pub mod receiver;
+pub mod recipe;
 mod runtime;
 pub mod shop;
 pub mod sim;
