@@ -93,4 +93,68 @@ impl Site {
         webhooks.sql("UPDATE delivery SET due = 0 WHERE state < 2");
         webhooks.set_alarm(keys::now());
     }
+
+    /// Lets time pass for the webhooks: what they have stored becomes older, and their object reads it
+    /// again. Nothing may be in flight.
+    pub(crate) fn pass_time(&self, ms: u64) {
+        let account = self.account.to_string();
+        let webhooks = self.webhooks(&account);
+        webhooks.sql(&format!(
+            "UPDATE delivery SET due = MAX(0, due - {ms}),
+            j = json_set(j, '$.first_at', MAX(0, json_extract(j, '$.first_at') - {ms})) WHERE state < 2"
+        ));
+        self.change_endpoints(|endpoint| {
+            let health = &mut endpoint["health"];
+            for moment in ["/failing_since", "/last_failure_at", "/last_success_at", "/probe/at"] {
+                if let Some(at) = health.pointer_mut(moment).filter(|at| at.is_u64()) {
+                    *at = json!(at.as_u64().unwrap() - ms);
+                }
+            }
+        });
+    }
+
+    /// Changes each endpoint as it is stored. The object reads them again, and sends what is due.
+    pub(crate) fn change_endpoints(&self, change: impl FnMut(&mut Value)) {
+        let account = self.account.to_string();
+        let webhooks = self.webhooks(&account);
+        let stored = webhooks.sql("SELECT j FROM state WHERE k = 'endpoints'");
+        let mut endpoints: Value = serde_json::from_str(stored[0][0].as_str().unwrap()).unwrap();
+        endpoints["list"].as_array_mut().unwrap().iter_mut().for_each(change);
+        let text = endpoints.to_string().replace('\'', "''");
+        webhooks.sql(&format!("UPDATE state SET j = '{text}' WHERE k = 'endpoints'"));
+        webhooks.restart();
+        webhooks.set_alarm(keys::now());
+    }
+
+    /// Returns each endpoint as it is stored.
+    pub(crate) fn stored_endpoints(&self) -> Vec<Value> {
+        let stored =
+            self.webhooks(&self.account.to_string()).sql("SELECT j FROM state WHERE k = 'endpoints'");
+        let mut endpoints: Value = serde_json::from_str(stored[0][0].as_str().unwrap()).unwrap();
+        serde_json::from_value(endpoints["list"].take()).unwrap()
+    }
+
+    /// Returns all deliveries as they are stored.
+    pub(crate) fn stored_deliveries(&self) -> Vec<Value> {
+        let rows = self.webhooks(&self.account.to_string()).sql("SELECT j FROM delivery ORDER BY number");
+        rows.iter().map(|row| serde_json::from_str(row[0].as_str().unwrap()).unwrap()).collect()
+    }
+
+    /// Waits until nothing is due: all has been attempted that may be attempted now.
+    pub(crate) fn settle(&self) {
+        let account = self.account.to_string();
+        super::pages::until(|| {
+            let open = |endpoint: &Value| endpoint["health"]["probe"]["at"].as_u64() > Some(keys::now().0);
+            let is_due = |id: &str| {
+                let due = format!(
+                    "SELECT COUNT(*) FROM delivery WHERE endpoint = '{id}' AND state < 2 AND due <= {}",
+                    keys::now().0
+                );
+                self.webhooks(&account).sql(&due)[0][0] != 0
+            };
+            self.stored_endpoints()
+                .iter()
+                .all(|endpoint| open(endpoint) || !is_due(endpoint["id"].as_str().unwrap()))
+        });
+    }
 }

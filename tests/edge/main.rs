@@ -28,5 +28,8 @@ mod uploads;
 mod vectors;
 mod visitors;
 mod webhook_faults;
+mod webhook_outage;
+mod webhook_rotation;
+mod webhook_soak;
 mod webhooks;
 mod webhooks_api;

@@ -53,6 +53,12 @@ impl Site {
         Self::publish(Edge::start_stored_with_faults(NOWHERE, &faults), faults)
     }
 
+    /// Stops the worker and starts it again with the same state on disk.
+    pub(crate) fn restart(self) -> Self {
+        let edge = self.edge.restart_with_faults(NOWHERE, &self.faults);
+        Self { edge, ..self }
+    }
+
     fn publish(edge: Edge, faults: Faults) -> Self {
         let (key, account) = issue(&edge, None);
         let account = serde_json::from_value(json!(account)).unwrap();

@@ -5,10 +5,11 @@ use std::{
     io::Write,
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
-    thread,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::{
     time::UnixMillis,
@@ -26,6 +27,9 @@ use crate::{
 pub enum ReceiverBehavior {
     /// Responds with this status line and these header lines.
     Respond(&'static str, Vec<String>),
+    /// Responds with 204 if the official library verifies the request with this secret, and with 400
+    /// otherwise.
+    Verify(String),
     /// Never responds.
     Hang,
     /// Closes the connection without a response.
@@ -36,6 +40,7 @@ pub enum ReceiverBehavior {
 pub struct Receiver {
     pub addr: SocketAddr,
     state: Arc<Mutex<State>>,
+    listener: Option<JoinHandle<()>>,
 }
 
 struct State {
@@ -49,13 +54,18 @@ struct State {
 impl Receiver {
     /// Starts a receiver that responds with 204.
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1:0".parse().unwrap())
+    }
+
+    /// Starts a receiver at this address.
+    pub fn start_at(addr: SocketAddr) -> Self {
+        let listener = TcpListener::bind(addr).unwrap();
         let addr = listener.local_addr().unwrap();
         let behavior = ReceiverBehavior::Respond("204 No Content", Vec::new());
         let state = State { behavior, next: Vec::new(), arrivals: Vec::new(), stopped: false };
         let state = Arc::new(Mutex::new(state));
-        let receiver = Self { addr, state: Arc::clone(&state) };
-        thread::spawn(move || {
+        let shared = Arc::clone(&state);
+        let listener = thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if state.lock().unwrap().stopped {
                     return;
@@ -64,7 +74,7 @@ impl Receiver {
                 thread::spawn(move || serve(stream, &state));
             }
         });
-        receiver
+        Self { addr, state: shared, listener: Some(listener) }
     }
 
     /// Returns its URL with this path.
@@ -87,6 +97,11 @@ impl Receiver {
         self.state.lock().unwrap().next.extend(behaviors);
     }
 
+    /// Returns the number of requests so far.
+    pub fn count(&self) -> usize {
+        self.state.lock().unwrap().arrivals.len()
+    }
+
     /// Returns all requests so far.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.state.lock().unwrap().arrivals.clone()
@@ -94,8 +109,7 @@ impl Receiver {
 
     /// Waits for this many requests. Returns them.
     pub fn wait(&self, count: usize) -> Vec<Arrival> {
-        let arrived = || Some(self.arrivals()).filter(|arrivals| arrivals.len() >= count);
-        wait_for(Duration::from_secs(40), arrived)
+        wait_for(Duration::from_secs(40), || (self.count() >= count).then(|| self.arrivals()))
     }
 }
 
@@ -103,6 +117,7 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.state.lock().unwrap().stopped = true;
         TcpStream::connect(self.addr).ok();
+        self.listener.take().map(JoinHandle::join);
     }
 }
 
@@ -118,6 +133,15 @@ impl Arrival {
     /// As [`verify`].
     pub fn verify(&self, secret: &str) -> Result<(), SignatureError> {
         self.verify_at(secret, keys::now())
+    }
+
+    /// Returns true if the official library of Standard Webhooks verifies it.
+    pub fn is_genuine(&self, secret: &str) -> bool {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
+        }
+        standardwebhooks::Webhook::new(secret).unwrap().verify(&self.body, &headers).is_ok()
     }
 
     /// Verifies the signature at this moment.
@@ -139,15 +163,13 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
             if state.stopped {
                 return;
             }
-            state.arrivals.push(arrival);
+            state.arrivals.push(arrival.clone());
             if state.next.is_empty() { state.behavior.clone() } else { state.next.remove(0) }
         };
-        match behavior {
-            ReceiverBehavior::Respond(status, headers) => {
-                let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-                if stream.write_all(&http_response(status, &headers, "")).is_err() {
-                    return;
-                }
+        let (status, headers) = match behavior {
+            ReceiverBehavior::Respond(status, headers) => (status, headers),
+            ReceiverBehavior::Verify(secret) => {
+                (if arrival.is_genuine(&secret) { "204 No Content" } else { "400 Bad Request" }, Vec::new())
             }
             ReceiverBehavior::Hang => {
                 let mut rest = Vec::new();
@@ -155,6 +177,10 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
                 return;
             }
             ReceiverBehavior::HangUp => return,
+        };
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        if stream.write_all(&http_response(status, &headers, "")).is_err() {
+            return;
         }
     }
 }

@@ -114,6 +114,14 @@ impl Edge {
         Self::run(origins, state, &[])
     }
 
+    /// Does the same with fault injection.
+    pub fn restart_with_faults(self, origins: &str, faults: &Faults) -> Self {
+        let Self { mut process, state, .. } = self;
+        process.signal("TERM");
+        process.wait_for_exit();
+        Self::launch(origins, state, &["--faults", &faults.url()])
+    }
+
     fn run(origins: &str, state: Option<TempDir>, variables: &[&str]) -> Self {
         let options: Vec<&str> = variables.iter().flat_map(|variable| ["--var", variable]).collect();
         Self::launch(origins, state, &options)
