@@ -76,12 +76,6 @@ impl<'a> Object<'a> {
         self.step("POST", "/alarm", String::new());
     }
 
-    /// Restarts it from what it has stored.
-    pub fn restart(&self) {
-        // The object is gone before it responds.
-        self.request("GET", "/restart", String::new());
-    }
-
     fn step(&self, method: &str, step: &str, body: String) -> Response {
         let response = self.request(method, step, body);
         assert_eq!(response.status, 200, "{}", response.text());
