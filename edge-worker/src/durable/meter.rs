@@ -143,15 +143,18 @@ impl Meter {
     }
 
     /// Handles a message in one synchronous step, so that no other message sees the state in
-    /// between. Returns the reply as JSON.
+    /// between. A message that changes nothing writes no row. Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {
             Some(state) => state,
             None => self.load()?,
         };
-        let reply = serde_json::to_string(&next.handle(message, clock::now()))?;
-        self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
+        let (reply, is_changed) = next.step(message, clock::now());
+        let reply = serde_json::to_string(&reply)?;
+        if is_changed {
+            self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
+        }
         *place = Some(next);
         Ok(reply)
     }

@@ -54,6 +54,17 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// Returns true for a message that may leave the meter as it was.
+    pub(super) const fn may_only_read(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Show { .. } => true,
+            Self::Ask(request) => !request.want && request.rate == 0,
+            Self::Change { .. } | Self::Stored { .. } | Self::Attempt(_) | Self::Issue(_) => false,
+        }
+    }
+}
+
 /// A meter's reply, by the same name as its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

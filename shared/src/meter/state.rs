@@ -67,6 +67,20 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// Handles a message. Returns the reply, and whether the new state must be stored before the
+    /// reply leaves: a message that only reads changes nothing but what time changes by itself.
+    pub fn step(&mut self, message: Message, now: UnixMillis) -> (Reply, bool) {
+        let before = message.may_only_read().then(|| self.clone());
+        let reply = self.handle(message, now);
+        let is_changed = before.is_none_or(|mut before| {
+            let now = before.usage.read_clock(now);
+            before.roll(now);
+            before.responses.expire(now);
+            before != *self
+        });
+        (reply, is_changed)
+    }
+
     /// Handles a message and returns the reply. The caller must store the new state before the
     /// reply leaves.
     pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {

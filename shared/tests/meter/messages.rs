@@ -9,7 +9,7 @@ use shared::{
     time::UtcDay,
 };
 
-use crate::{NOON, batch, record, request, send, snapshot};
+use crate::{NOON, batch, record, request, restarted, send, snapshot};
 
 /// Adds a field that this version does not know to every object in `value`.
 fn with_unknown_fields(value: &mut Value) {
@@ -100,4 +100,27 @@ fn state_of_the_busiest_key_takes_a_few_kilobytes() {
     }
     let size = serde_json::to_string(&meter).unwrap().len();
     assert!(size < 20_000, "{size} bytes");
+}
+
+#[test]
+fn message_that_only_reads_changes_nothing_that_is_stored() {
+    let mut meter = Meter::default();
+    let (_, is_changed) = meter.step(Message::Ask(request(Tier::Free, 1, 1)), NOON);
+    assert!(is_changed, "a call is counted");
+    for (passes, seq) in [(0, 2), (400, 3), (6_000, 4), (61_000, 5), (90_000_000, 6)] {
+        let (mut stored, now) = (restarted(&meter), NOON.plus(passes));
+        let read = Message::Read(request(Tier::Free, 1, seq));
+        let (reply, is_changed) = meter.step(read.clone(), now);
+        assert!(!is_changed, "{passes}");
+        assert_eq!(stored.handle(read, now), reply, "the state before gives the same reply");
+        assert!(!meter.step(Message::Show { record: None }, now).1);
+    }
+    let now = NOON.plus(90_000_000);
+    let ended = MeterRequest { batch: Some(crate::batch(1, 1)), ..request(Tier::Free, 1, 7) };
+    assert!(meter.step(Message::Read(ended.clone()), now).1, "a report is counted");
+    assert!(!meter.step(Message::Read(ended), now).1, "once");
+    assert!(
+        meter.step(Message::Show { record: Some(record(Tier::Pro, 9)) }, now).1,
+        "a newer record is kept"
+    );
 }
