@@ -76,6 +76,7 @@ function miniflareOptions() {
       ORIGIN_URLS: options.origin,
       // Webhooks and feeds of this machine, which a deployed worker never calls.
       ALLOW_PRIVATE_FETCH: "1",
+      ACCESS_LOG_SAMPLE: "1",
       ...Object.fromEntries(options.var.map(pair)),
     },
     serviceBindings: { ...workerOptions.serviceBindings, ...originCert() },

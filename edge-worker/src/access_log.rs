@@ -2,7 +2,10 @@
 //! address or a user agent. Field names are those of the proxy's access log.
 
 use serde_json::{Map, Value, json};
-use shared::{endpoint::Endpoint, key::KeyId, method::Method, tier::Tier, time::UnixMillis, trace::trace_id};
+use shared::{
+    endpoint::Endpoint, key::KeyId, method::Method, sampling::Sampling, tier::Tier, time::UnixMillis,
+    trace::trace_id,
+};
 use worker::console_log;
 
 use crate::client_request::ClientRequest;
@@ -35,8 +38,11 @@ impl AccessRecord {
         (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.body_wait_ms), origin)
     }
 
-    /// Writes the line.
-    pub(crate) fn write(&self, request: &ClientRequest, now: UnixMillis) {
+    /// Writes the line, unless the sampling leaves it out.
+    pub(crate) fn write(&self, request: &ClientRequest, sampling: Sampling, now: UnixMillis) {
+        if !self.degraded && !sampling.keeps(&request.id, self.status) {
+            return;
+        }
         let (overhead_ms, origin_ms) = self.durations(request, now);
         let mut line = Map::new();
         let mut add = |name: &str, value: Value| {
@@ -64,6 +70,9 @@ impl AccessRecord {
         add("origin_ms", json!(origin_ms));
         if self.degraded {
             add("degraded", json!(true));
+        }
+        if sampling != Sampling::ALL && self.status < 400 && !self.degraded {
+            add("sample", json!(sampling.share()));
         }
         console_log!("{}", Value::from(line));
     }

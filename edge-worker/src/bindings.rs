@@ -7,6 +7,7 @@ use shared::{
     problem::{Code, Problem},
     request::MAX_BODY_BYTES,
     route::PagesHost,
+    sampling::Sampling,
     secret::{AdminSecret, MacKeys, SecretError},
     site::SecurityContact,
     webhooks::EncryptionKeys,
@@ -92,6 +93,7 @@ pub(crate) struct Bindings {
 
 const KEYS: &str = "KEYS";
 const METER: &str = "METER";
+const SAMPLE: &str = "ACCESS_LOG_SAMPLE";
 const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
 const PAGES: &str = "PAGES";
@@ -182,6 +184,13 @@ pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(WEBHOOKS)
 }
 
+/// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
+/// every line.
+pub(crate) fn sampling(env: &Env) -> Sampling {
+    let text = env.var(SAMPLE).ok().map(|value| value.to_string());
+    text.and_then(|text| Sampling::parse(&text)).unwrap_or(Sampling::ALL)
+}
+
 /// Returns the body limit alone, for requests that are refused before the other bindings are read.
 pub(crate) fn max_body(env: &Env) -> u64 {
     let text = env.var(MAX_BODY).ok().map(|value| value.to_string());
@@ -259,6 +268,7 @@ impl Bindings {
             _ => None,
         });
         let max_body = reader.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
+        reader.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
         let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", read_switch);
         reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
         let public_url = reader.text(PUBLIC_URL).map(|url| url.trim_end_matches('/').to_owned());

@@ -55,7 +55,7 @@ async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Res
     let outcome = dispatch::dispatch(&request, &env, &ctx, &mut access).await;
     body::drain(&request, || bindings::max_body(&env)).await;
     let response = respond::render(outcome, &request, &mut access)?;
-    access.write(&request, clock::now());
+    access.write(&request, bindings::sampling(&env), clock::now());
     Ok(response)
 }
 

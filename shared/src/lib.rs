@@ -45,6 +45,7 @@ pub mod request;
 pub mod request_id;
 pub mod response;
 pub mod route;
+pub mod sampling;
 pub mod secret;
 pub mod site;
 pub mod stats;
