@@ -55,6 +55,8 @@ pub struct Webhooks {
     deliveries: DeliveryTable,
     pages: PageTable,
     in_flight: RefCell<InFlight>,
+    /// Whether a run of the alarm has not ended.
+    is_running: Cell<bool>,
     /// The sequence of the last event, for readers that wait.
     last_sequence: Cell<u64>,
     /// `None` until the first message and after a failure: the store is then read again.
@@ -94,6 +96,7 @@ impl DurableObject for Webhooks {
             deliveries: DeliveryTable(storage.sql()),
             pages: PageTable::new(storage.sql()),
             in_flight: RefCell::default(),
+            is_running: Cell::new(false),
             last_sequence: Cell::new(0),
             state: RefCell::new(None),
             object,
@@ -127,7 +130,13 @@ impl DurableObject for Webhooks {
     /// Never returns an error: the platform gives up on an alarm that fails, and deliveries would
     /// stay.
     async fn alarm(&self) -> Result<Response> {
-        let next = match self.run().await {
+        if self.is_running.replace(true) {
+            // The other run looks for what is due until nothing is.
+            return Response::empty();
+        }
+        let ran = self.run().await;
+        self.is_running.set(false);
+        let next = match ran {
             Ok(next) => next,
             Err(error) => {
                 self.state.replace(None);

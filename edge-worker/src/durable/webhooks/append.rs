@@ -29,6 +29,8 @@ impl Webhooks {
     ) -> Result<String> {
         let taken = self.pages_row(&page)?.taken;
         if rows.iter().all(|row| row.number <= taken) {
+            // The alarm may not have been set when they were taken.
+            self.wake(clock::now()).await?;
             return Ok(DONE.to_owned());
         }
         let Some(card) = self.card(account, page).await? else {
