@@ -7,6 +7,7 @@ use tests::{
     http::Request,
     keys::ADMIN_SECRET,
     process::root,
+    recipe::Recipe,
     stack::Edge,
     wait::{PATIENCE, wait_for},
 };
@@ -14,11 +15,11 @@ use tests::{
 const NOWHERE: &str = "http://127.0.0.1:9";
 const SERVER: &str = "http://127.0.0.1:8787";
 
-/// Returns the first two blocks of code after a heading.
-fn blocks(heading: &str) -> [String; 2] {
+/// Returns the first four blocks of code after a heading.
+fn blocks(heading: &str) -> [String; 4] {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let (_, section) = readme.split_once(heading).unwrap();
-    let blocks: Vec<_> = section.split("```\n").skip(1).step_by(2).take(2).map(str::to_owned).collect();
+    let blocks: Vec<_> = section.split("```\n").skip(1).step_by(2).take(4).map(str::to_owned).collect();
     blocks.try_into().unwrap()
 }
 
@@ -55,14 +56,14 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
         "admin_secret": ADMIN_SECRET,
     });
     let key = Request::post("/v1/keys/issue", &body).send(edge.addr).json()["key"].clone();
-    let [commands, report] = blocks("## Make a bio-link page");
+    let [commands, report, webhook, click] = blocks("## Make a bio-link page");
     assert!(commands.lines().count() + report.lines().count() <= 10, "at most ten lines");
     let placeholder = "KEY=…";
     assert!(commands.contains(placeholder) && commands.contains(SERVER));
     let commands = commands
         .replace(placeholder, &format!("KEY={}", key.as_str().unwrap()))
         .replace(SERVER, &format!("http://{}", edge.addr));
-    let variables = commands.lines().next().unwrap();
+    let [variables, agent] = [0, 1].map(|line| commands.lines().nth(line).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let output = run(&commands, folder.path());
     assert!(output.contains("\"status\":\"published\""), "{output}");
@@ -72,6 +73,13 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
     );
     assert!(fs::read_to_string(folder.path().join("ada.html")).unwrap().contains("<h1>Ada"));
     assert_counts(&format!("{variables}\n{report}"), folder.path());
+    run(&format!("{variables}\n{}", started(&webhook)), folder.path());
+    assert_click_arrives(
+        &edge,
+        key.as_str().unwrap(),
+        &format!("{variables}\n{agent}\n{click}"),
+        folder.path(),
+    );
 
     let code = decode(&fs::read(folder.path().join("ada.png")).unwrap());
     let path = code.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or_else(|| panic!("{code}"));
@@ -80,6 +88,35 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
     let page = scanned.header("location").unwrap();
     let page = page.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or(page);
     assert_eq!(Request::get(page).send(edge.addr).status, 200, "{page}");
+}
+
+/// Returns the commands with a receiver on a free port, whose output goes to files.
+fn started(webhook: &str) -> String {
+    const RECEIVER: &str = "node tests/clients/webhooks/javascript/receiver.mjs &";
+    const ADDRESS: &str = "http://127.0.0.1:8790";
+    assert!(webhook.contains(RECEIVER) && webhook.contains(ADDRESS), "{webhook}");
+    let program = root().join(Recipe::JavaScript.path());
+    let receiver = format!(
+        "PORT=0 timeout 120 node {} > events 2> address &\nuntil grep -q http address; do sleep 0.02; done",
+        program.display(),
+    );
+    webhook.replace(RECEIVER, &receiver).replace(ADDRESS, "'$(grep -o 'http://.*' address)'")
+}
+
+/// Follows the link as the README does, until the receiver has printed a click. The page's store may
+/// know of the webhook a moment after the response.
+fn assert_click_arrives(edge: &Edge, key: &str, click: &str, folder: &Path) {
+    let is_logged = || {
+        assert!(run(click, folder).contains("HTTP/1.1 302"));
+        let events = Request::get("/events?wait=5").key(key).send(edge.addr).json();
+        !events["data"].as_array().unwrap().is_empty()
+    };
+    assert!((0..5).any(|_| is_logged()), "a click is an event");
+    let printed = || {
+        fs::read_to_string(folder.join("events")).unwrap().split_once('\n').map(|(line, _)| line.to_owned())
+    };
+    let event: Value = serde_json::from_str(&wait_for(PATIENCE, printed)).unwrap();
+    assert_eq!((&event["type"], &event["data"]["page"]["slug"]), (&json!("click"), &json!("ada")));
 }
 
 /// Reads the report as the README does, until it has what the walk-through did: that and no more.
