@@ -85,7 +85,6 @@ pub(crate) struct Bindings {
     pub(crate) http_allowed: bool,
     /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
     /// customers may be called. `1` allows loopback, for development.
-    #[allow(dead_code, reason = "webhooks and product sync read it")]
     pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,

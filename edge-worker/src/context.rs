@@ -34,7 +34,6 @@ impl RequestContext<'_> {
 
     /// Returns which URLs of customers may be called: none that leads to this gateway, under the
     /// host of this request either.
-    #[allow(dead_code, reason = "webhooks and product sync call it")]
     pub(crate) fn fetch_policy(&self) -> FetchPolicy {
         self.bindings.fetch_policy.clone().with_host(self.address.base)
     }

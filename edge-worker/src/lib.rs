@@ -23,7 +23,6 @@ mod entropy;
 mod event_delivery;
 mod event_queue;
 mod events;
-#[allow(dead_code, reason = "webhooks and product sync call it")]
 mod guarded_fetch;
 mod handlers;
 mod key_change_feed;

@@ -32,7 +32,7 @@ pub use page::{Content, PageMeta, PageStatus};
 pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
     account_unavailable, is_shown_as_page, page_gone, page_not_found, page_not_known, plan_required,
-    push_unknown, push_unsigned, refresh_too_early, served_by_edge,
+    push_limited, push_unknown, push_unsigned, refresh_too_early, served_by_edge,
 };
 pub use reply::Reply;
 pub use reports::{

@@ -1,6 +1,7 @@
 // Every example of the bio-link description, sent to the running service: the response has the status and the schema that
 // the description says (scripts/clients.sh).
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import Ajv from "ajv";
@@ -44,6 +45,31 @@ async function makeWebhook(key, { id, slug }, body) {
   const { data } = JSON.parse((await call("GET", "/events?wait=25", { key })).text);
   assert.equal(data.length, 1, "the publication is not in the event log");
   return { webhook_id: webhookId, delivery_id: JSON.parse(tested.text).id, event_id: data[0].id };
+}
+
+/** Creates a product source of a page, as the example does. */
+async function makeSource(key, page, operations) {
+  const { requestBody } = operations.find(({ operationId }) => operationId === "create_product_source");
+  const body = requestBody.content["application/json"].example;
+  const made = await call("POST", `/pages/${page.id}/product-sources`, { key, body });
+  assert.equal(made.status, 201, made.text);
+  const source = JSON.parse(made.text);
+  // Its object learns of it a moment later.
+  const deadline = Date.now() + 60_000;
+  while (JSON.parse((await call("GET", `/pages/${page.id}/product-sources/${source.id}/runs`, { key })).text).data.length === 0) {
+    assert.ok(Date.now() < deadline, "the source does not run");
+    await pause(200);
+  }
+  return source;
+}
+
+/** The headers of Standard Webhooks for the example of a push. */
+function signature(secret, requestBody) {
+  const body = JSON.stringify(requestBody.content["application/json"].example);
+  const at = Math.floor(Date.now() / 1000);
+  const bytes = Buffer.from(secret.replace("whsec_", ""), "base64");
+  const mac = createHmac("sha256", bytes).update(`msg_1.${at}.${body}`).digest("base64");
+  return { "webhook-id": "msg_1", "webhook-timestamp": String(at), "webhook-signature": `v1,${mac}` };
 }
 
 /** Replaces the ids and the slug of the examples by those of a page that exists, anywhere in a text. */
@@ -100,6 +126,15 @@ if (GATEWAY_BOUNDARY === "edge") {
           pairs.push([/"since":"[^"]*"/, `"since":"${new Date(Date.now() - 3_600_000).toISOString()}"`]);
           translate = (text) => pairs.reduce((translated, [from, to]) => translated.replace(from, to), text);
         }
+        const ofSource = parameters.find(({ name }) => name === "source_id");
+        let signed = {};
+        if (ofSource) {
+          const page = JSON.parse((await call("GET", `/pages?slug=${slug}`, { key })).text).data[0];
+          const source = await makeSource(key, page, operations);
+          const others = translate;
+          translate = (text) => others(text).replaceAll(ofSource.example, source.id);
+          if (operation.operationId === "push_products") signed = signature(source.push.secret, operation.requestBody);
+        }
         const filled = parameters.filter((parameter) => parameter.required || (parameter.in === "query" && parameter.example !== undefined));
         const fill = (path, { in: place, name, example }) => {
           if (place === "path") return path.replace(`{${name}}`, translate(String(example)));
@@ -112,12 +147,13 @@ if (GATEWAY_BOUNDARY === "edge") {
         const isAdministrative = operation.security.some((scheme) => scheme.AdminSecret);
         const response = await call(operation.method.toUpperCase(), path, {
           key: isAdministrative ? undefined : key,
-          headers: isAdministrative ? { authorization: `Bearer ${ADMIN_SECRET}` } : {},
+          headers: isAdministrative ? { authorization: `Bearer ${ADMIN_SECRET}` } : signed,
           body: request && JSON.parse(translate(JSON.stringify(request))),
         });
         const expected = Object.keys(operation.responses).filter((status) => status.startsWith("2"));
-        // A 200 of what creates something is for dry runs.
-        assert.equal(String(response.status), expected.at(-1), response.text);
+        // A 200 of what creates something is for dry runs. A push that only asks for a fetch is 202.
+        const last = operation.operationId === "push_products" ? "200" : expected.at(-1);
+        assert.equal(String(response.status), last, response.text);
         const described = operation.responses[response.status];
         for (const name of Object.keys(described.headers)) {
           if (name !== "Idempotency-Replayed") assert.ok(response.headers.has(name), name);
@@ -172,6 +208,8 @@ if (GATEWAY_BOUNDARY === "edge") {
       [404, "link-unknown", "DELETE", `/pages/${id}/links/lnk_00000000000000000`, { key }],
       [404, "webhook-unknown", "GET", "/webhooks/whe_00000000000000000", { key }],
       [404, "event-unknown", "GET", "/events/evt_7zzzzzzzzzzzzzzzzzzzzz", { key }],
+      [404, "source-unknown", "GET", `/pages/${id}/product-sources/src_00000000000000000`, { key }],
+      [404, "source-unknown", "POST", "/hooks/products/src_00000000000000000", { body: {} }],
       [404, "revision-unknown", "GET", `/pages/${id}/revisions/9`, { key }],
       [405, "method-not-allowed", "POST", "/account", { key, body: {} }],
       [412, "revision-mismatch", "DELETE", `/pages/${id}`, { key, headers: { "if-match": '"v9"' } }],

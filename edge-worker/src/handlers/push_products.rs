@@ -7,7 +7,7 @@ use shared::{
     caller::{MinuteCounters, bucket},
     json,
     page::SourceId,
-    pages_api::{account_unavailable, push_unknown, push_unsigned},
+    pages_api::{account_unavailable, push_limited, push_unknown, push_unsigned},
     problem::{Code, Problem},
     product_sync::{MAX_PUSH_BYTES, PUSH_HEADERS, PushReply, PushRequest, SourceMessage},
     response::Response,
@@ -25,7 +25,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
     let address = request.header(CLIENT_ADDRESS);
     let bucket = address.map(|address| bucket(Some(address), "pushes", &context.bindings.signing));
     if let Some(bucket) = bucket {
-        REFUSED.with_borrow(|counters| counters.check(bucket, clock::now()))?;
+        REFUSED.with_borrow(|counters| counters.check(bucket, clock::now())).map_err(|_| push_limited())?;
     }
     // Shops send bodies of many types, and some send none.
     let types = ["text/plain".to_owned(), "application/x-www-form-urlencoded".to_owned()];

@@ -109,6 +109,13 @@ pub fn push_unknown() -> Problem {
     Problem::new(Code::SourceUnknown, "no product source that takes pushes has this id")
 }
 
+/// Returns the refusal of an address that keeps sending pushes which are not signed.
+#[must_use]
+pub fn push_limited() -> Problem {
+    let detail = "this address sends too many pushes that are not signed by a shop";
+    Problem::new(Code::TooManyRequests, detail).retry_after(60)
+}
+
 /// Returns the refusal of a push that is not signed by the shop.
 #[must_use]
 pub fn push_unsigned(detail: String) -> Problem {

@@ -1,7 +1,5 @@
 //! The products of a page as feeds for others: Google Merchant RSS 2.0, and JSON.
 
-use std::fmt::Write as _;
-
 use serde_json::json;
 
 use crate::page::{
@@ -82,8 +80,10 @@ const fn availability(availability: Availability) -> &'static str {
 }
 
 fn element(xml: &mut String, name: &str, text: &str) {
-    // Writing to a String does not fail.
-    let _ = writeln!(xml, "<{name}>{}</{name}>", quick_xml::escape::escape(text));
+    let text = quick_xml::escape::escape(text);
+    for part in ["<", name, ">", &*text, "</", name, ">\n"] {
+        xml.push_str(part);
+    }
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub fn shopify_event(
 fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
     let variants = product.get("variants").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     // The one that a visitor would be shown first.
-    let shown = variants.iter().find(|variant| is_available(variant)).or(variants.first());
+    let shown = variants.iter().find(|variant| is_available(variant)).or_else(|| variants.first());
     let amount = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
     let (price, before) = (amount("price"), amount("compare_at_price"));
     let (price, sale_price) = if is_more(&before, &price) {

@@ -41,6 +41,7 @@ pub(super) fn names(endpoint: PagesEndpoint) -> impl Iterator<Item = &'static st
 }
 
 /// Returns every parameter component by name.
+#[allow(clippy::too_many_lines, reason = "a table with a row for each parameter")]
 pub(super) fn components() -> Value {
     let ids = example::ids();
     let id = |name: &str, prefix: &str, example: &str, about: &str| {

@@ -79,6 +79,8 @@ const PUSH_UNSIGNED: Refusal = Refusal {
     codes: &[Code::SignatureInvalid],
     headers: &["x-request-id", "x-gateway-problem", "www-authenticate"],
 };
+const PUSH_LIMITED: Refusal =
+    Refusal { name: "PushLimited", codes: &[Code::TooManyRequests], headers: LATER };
 const REFRESH_LIMITED: Refusal = Refusal {
     name: "RefreshLimited",
     codes: &[Code::RefreshTooEarly, Code::QuotaExceeded],
@@ -140,7 +142,8 @@ const WEBHOOKS_UNAVAILABLE: Refusal = Refusal {
     headers: LATER,
 };
 
-const ALL: [&Refusal; 44] = [
+const ALL: [&Refusal; 45] = [
+    &PUSH_LIMITED,
     &SOURCE_UNKNOWN,
     &SOURCE_LIMIT_REACHED,
     &PUSH_UNSIGNED,
@@ -220,9 +223,8 @@ pub(super) fn of_open() -> Vec<&'static Refusal> {
 
 /// Returns what a push of a shop may be refused with.
 pub(super) fn of_push() -> Vec<&'static Refusal> {
-    let own =
-        [&MALFORMED_BODY, &PUSH_UNSIGNED, &SOURCE_UNKNOWN, &STALLED, &BODY_TOO_LARGE, &ATTEMPTS_EXCEEDED];
-    own.into_iter().chain([&PLAN_REQUIRED, &UNAVAILABLE]).chain(anywhere()).collect()
+    let own = [&MALFORMED_BODY, &PUSH_UNSIGNED, &SOURCE_UNKNOWN, &STALLED, &BODY_TOO_LARGE, &PUSH_LIMITED];
+    own.into_iter().chain([&MEDIA_TYPE_UNSUPPORTED, &UNAVAILABLE]).chain(anywhere()).collect()
 }
 
 /// Returns what a call of the operator may be refused with.
