@@ -3,11 +3,14 @@
 //! The format is found from the content. An item that cannot be shown is a [`ProductError`] of its
 //! own and leaves the rest of the feed as it is.
 
+mod content;
 mod download;
 mod feed;
+mod feed_error;
 mod format;
 mod items;
 mod json;
+mod parse;
 mod price;
 mod product;
 mod publish;
@@ -20,7 +23,8 @@ mod woocommerce;
 mod xml;
 
 pub use download::{Download, DownloadStep};
-pub use feed::{Feed, FeedError, FeedFault, MAX_FEED_PRODUCTS};
+pub use feed::{Feed, FeedFault, MAX_FEED_PRODUCTS};
+pub use feed_error::FeedError;
 pub use format::{FeedFormat, FormatChoice};
 pub use product::{FeedProduct, ProductError};
 pub use publish::{products_json, products_xml};

@@ -16,6 +16,7 @@ mod export;
 mod message;
 mod outbox;
 mod pages;
+mod source_call;
 mod sources;
 mod step;
 mod webhooks;
@@ -26,7 +27,7 @@ use serde_json::json;
 pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
 use outbox::Outbox;
 pub use outbox::Task;
-pub use sources::SourceCall;
+pub use source_call::SourceCall;
 use step::Unfinished;
 pub use step::{Loaded, Needs, Step, StoredReply, Write};
 

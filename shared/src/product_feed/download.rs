@@ -2,7 +2,8 @@
 
 use super::{
     FormatChoice,
-    feed::{Feed, FeedError, MAX_FEED_PRODUCTS},
+    feed::{Feed, MAX_FEED_PRODUCTS},
+    feed_error::FeedError,
     format::FeedFormat,
 };
 

@@ -2,13 +2,9 @@
 
 use std::collections::HashSet;
 
-use thiserror::Error;
-
 use super::{
-    format::{FeedFormat, FormatChoice},
-    items,
+    format::FeedFormat,
     product::{Draft, FeedProduct, ProductError},
-    shopify, table, woocommerce, xml,
 };
 
 /// Products of a feed that are read. Further ones are left out.
@@ -46,71 +42,6 @@ pub struct FeedFault {
     pub error: ProductError,
 }
 
-/// A response that is no feed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FeedError {
-    /// It is not in UTF-8.
-    #[error("the feed is not UTF-8")]
-    Encoding,
-    /// It is a web page.
-    #[error("the response is a web page (HTML) and no product feed")]
-    WebPage,
-    /// It is a web page where a Shopify store has its products.
-    #[error("this is not a Shopify store: /products.json is a web page")]
-    NotShopify,
-    /// Nothing in it says what it is.
-    #[error(
-        "the response is no product feed: expected Google Merchant RSS, Atom, TSV or CSV, Shopify's products.json, WooCommerce's Store API, or JSON with `items`"
-    )]
-    Unknown,
-    /// It is another format than the one that was chosen.
-    #[error("the response is {found}, and the source expects {expected}")]
-    OtherFormat {
-        /// The format of the response.
-        found: FeedFormat,
-        /// The format that was chosen.
-        expected: FeedFormat,
-    },
-    /// Its XML is not well-formed.
-    #[error("the XML is not well-formed near byte {at}: {reason}")]
-    Xml {
-        /// The place.
-        at: u64,
-        /// The reason, as the parser says it.
-        reason: String,
-    },
-    /// It has a document type, which could define entities.
-    #[error("the XML has a DOCTYPE, which is not accepted")]
-    DocumentType,
-    /// It uses an entity other than those of XML itself.
-    #[error("the XML has the entity `&{name};`; only &amp; &lt; &gt; &quot; &apos; and numbers are accepted")]
-    Entity {
-        /// The name of the entity.
-        name: String,
-    },
-    /// Its elements lie too deep in each other.
-    #[error("the XML has elements more than {max} deep")]
-    TooDeep {
-        /// The limit.
-        max: usize,
-    },
-    /// It is not JSON.
-    #[error("the response is not JSON, near line {line}")]
-    Json {
-        /// The line.
-        line: usize,
-    },
-    /// A table lacks a column.
-    #[error("the table has no column `{name}`")]
-    Column {
-        /// The column.
-        name: &'static str,
-    },
-    /// Its prices have no currency.
-    #[error("Shopify's products.json has prices without a currency; set `currency` of the source")]
-    NoCurrency,
-}
-
 impl Feed {
     pub(super) fn new(format: FeedFormat) -> Self {
         Self {
@@ -122,39 +53,6 @@ impl Feed {
             truncated: false,
             groups: HashSet::new(),
             ids: HashSet::new(),
-        }
-    }
-
-    /// Reads a response. `base` is its URL, and `currency` that of prices without one.
-    ///
-    /// # Errors
-    /// Returns an error if it is no feed, or not in the chosen format.
-    pub fn parse(
-        body: &[u8],
-        choice: FormatChoice,
-        base: &str,
-        currency: Option<&str>,
-    ) -> Result<Self, FeedError> {
-        let text = std::str::from_utf8(body).map_err(|_| FeedError::Encoding)?;
-        let text = text.trim_start_matches('\u{feff}').trim();
-        let is_shopify = matches!(choice, FormatChoice::Only(FeedFormat::Shopify));
-        let content = match FeedFormat::detect(text) {
-            Err(FeedError::WebPage) if is_shopify => Err(FeedError::NotShopify),
-            detected => detected,
-        }?;
-        let format = content.format();
-        if let FormatChoice::Only(expected) = choice
-            && expected != format
-            && !content.is_empty_list()
-        {
-            return Err(FeedError::OtherFormat { found: format, expected });
-        }
-        match content {
-            super::format::Content::Xml(text) => xml::read(text, currency),
-            super::format::Content::Table(text) => table::read(text, currency),
-            super::format::Content::Shopify(products) => shopify::read(&products, base, currency),
-            super::format::Content::WooCommerce(products) => Ok(woocommerce::read(&products)),
-            super::format::Content::Items(list) => Ok(items::read(&list, currency)),
         }
     }
 
@@ -213,6 +111,3 @@ impl Feed {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

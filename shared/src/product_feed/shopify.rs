@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{
     FeedFormat, ProductError, ShopEvent,
-    feed::{Feed, FeedError},
+    feed::Feed,
+    feed_error::FeedError,
     json::{each, text, words},
     product::{Cost, Draft},
 };

@@ -4,7 +4,8 @@ use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use super::{
     FeedFormat,
-    feed::{Feed, FeedError},
+    feed::Feed,
+    feed_error::FeedError,
     product::{Cost, Draft, availability},
 };
 

@@ -10,7 +10,8 @@ use quick_xml::{
 
 use super::{
     FeedFormat,
-    feed::{Feed, FeedError},
+    feed::Feed,
+    feed_error::FeedError,
     product::{Cost, Draft, availability},
 };
 

@@ -1,9 +1,8 @@
 //! Product sources of an account's pages.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Account, Call, DeniedHosts, Loaded, Unfinished, Write, pages::changed};
+use super::{Account, Call, DeniedHosts, Loaded, SourceCall, Unfinished, Write, pages::changed};
 use crate::{
     page::{IdSource, PageDocument, PageId, PageInput, SourceId, StatusChange},
     pages_api::{
@@ -12,36 +11,11 @@ use crate::{
         source_products::{SourceChange, merged},
     },
     problem::Problem,
-    product_feed::FeedProduct,
     product_sync::{Applied, MAX_SOURCES, Source, SourceWrite},
     response::Response,
     time::UnixMillis,
     webhooks::Trigger,
 };
-
-/// A call about the product sources of a page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "a call lives for one request and is never kept in bulk")]
-pub enum SourceCall {
-    /// `GET /pages/{id}/product-sources`
-    List,
-    /// `POST /pages/{id}/product-sources`
-    Create(SourceWrite),
-    /// `GET …/{source_id}`, and what its object is asked for: `…/runs` and `…/refresh`.
-    Read(SourceId),
-    /// `PATCH …/{source_id}`
-    Patch(SourceId, SourceWrite),
-    /// `DELETE …/{source_id}`
-    Delete {
-        /// The source.
-        id: SourceId,
-        /// Whether its products stay on the page.
-        keep_products: bool,
-    },
-    /// The source's object has these products.
-    Sync(SourceId, Vec<FeedProduct>),
-}
 
 /// A page after a change of a source.
 struct Synced {
@@ -53,13 +27,6 @@ struct Synced {
 }
 
 type Outcome = Result<(Response, Vec<Write>), Unfinished>;
-
-impl SourceCall {
-    /// Returns true if it changes the products of the page.
-    pub(super) const fn has_content(&self) -> bool {
-        matches!(self, Self::Delete { .. } | Self::Sync(..))
-    }
-}
 
 impl Account {
     /// Returns a source, for its object.

@@ -1,7 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::page::document::Availability;
+use crate::{
+    page::document::Availability,
+    product_feed::{FeedFault, FeedProduct, ProductError},
+};
 
 const URL: &str = "https://shop.example/feed";
 
