@@ -116,7 +116,7 @@ fn message_that_only_reads_changes_nothing_that_is_stored() {
         assert!(!meter.step(Message::Show { record: None }, now).1);
     }
     let now = NOON.plus(90_000_000);
-    let ended = MeterRequest { batch: Some(crate::batch(1, 1)), ..request(Tier::Free, 1, 7) };
+    let ended = MeterRequest { batch: Some(batch(1, 1)), ..request(Tier::Free, 1, 7) };
     assert!(meter.step(Message::Read(ended.clone()), now).1, "a report is counted");
     assert!(!meter.step(Message::Read(ended), now).1, "once");
     assert!(
