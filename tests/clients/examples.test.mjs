@@ -207,7 +207,7 @@ if (GATEWAY_BOUNDARY === "edge") {
       [404, "page-unknown", "GET", "/pages/pg_00000000000000000", { key }],
       [404, "link-unknown", "DELETE", `/pages/${id}/links/lnk_00000000000000000`, { key }],
       [404, "webhook-unknown", "GET", "/webhooks/whe_00000000000000000", { key }],
-      [404, "event-unknown", "GET", "/events/evt_7zzzzzzzzzzzzzzzzzzzzz", { key }],
+      [404, "event-unknown", "GET", "/events/evt_0000000000000000000000", { key }],
       [404, "source-unknown", "GET", `/pages/${id}/product-sources/src_00000000000000000`, { key }],
       [404, "source-unknown", "POST", "/hooks/products/src_00000000000000000", { body: {} }],
       [404, "revision-unknown", "GET", `/pages/${id}/revisions/9`, { key }],

@@ -60,7 +60,7 @@ fn plan_without_the_api_has_no_webhooks() {
     let (key, _) = issue_with(&edge, "standard", None);
     let refused = create(&edge, &key, &json!({"url": URL, "events": ["click"]}));
     assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("plan-required")));
-    let schema = Request::get("/webhooks/schemas/click").key(&key).send(edge.addr);
+    let schema = Request::get("/events/schemas/click").key(&key).send(edge.addr);
     assert_eq!(schema.status, 403);
 }
 
@@ -180,10 +180,10 @@ fn test_event_is_marked_logged_and_not_counted() {
 fn schema_of_each_kind_has_an_example() {
     let site = Site::start();
     for kind in ["click", "page_view", "qr_scan", "page_published"] {
-        let schema = site.get(&format!("/webhooks/schemas/{kind}"));
+        let schema = site.get(&format!("/events/schemas/{kind}"));
         assert_eq!((&schema["type"], &schema["example"]["type"]), (&json!(kind), &json!(kind)));
     }
-    assert_eq!(site.call("GET", "/webhooks/schemas/visit", &Value::Null).status, 404);
+    assert_eq!(site.call("GET", "/events/schemas/visit", &Value::Null).status, 404);
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl WebhooksEndpoint {
             Self::Retry => "/webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
             Self::Replay => "/webhooks/{webhook_id}/replay",
             Self::Stats => "/webhooks/{webhook_id}/stats",
-            Self::Schema => "/webhooks/schemas/{type}",
+            Self::Schema => "/events/schemas/{type}",
             Self::Events => "/events",
             Self::ReadEvent => "/events/{event_id}",
         }
@@ -147,13 +147,13 @@ impl WebhooksPlace {
                 endpoints: &[WebhooksEndpoint::List, WebhooksEndpoint::Create],
                 methods: &[Method::Get, Method::Post],
             }),
-            [Some("webhooks"), Some("schemas"), Some(kind), None, _] => {
-                let target = WebhooksTarget::Kind(WebhookKind::parse(kind)?);
-                Some(Self::get(target, &[WebhooksEndpoint::Schema]))
-            }
             [Some("webhooks"), Some(id), rest @ ..] => Self::parse_endpoint(EndpointId::parse(id)?, rest),
             [Some("events"), None, ..] => {
                 Some(Self::get(WebhooksTarget::Account, &[WebhooksEndpoint::Events]))
+            }
+            [Some("events"), Some("schemas"), Some(kind), None, _] => {
+                let target = WebhooksTarget::Kind(WebhookKind::parse(kind)?);
+                Some(Self::get(target, &[WebhooksEndpoint::Schema]))
             }
             [Some("events"), Some(id), None, ..] => {
                 Some(Self::get(WebhooksTarget::Event(EventId::parse(id)?), &[WebhooksEndpoint::ReadEvent]))

