@@ -184,3 +184,25 @@ fn failed_deliveries_are_replayed_and_retried_by_hand() {
         site.get(&format!("{path}/deliveries?event_id={}", arrivals[0].header("webhook-id").unwrap()));
     assert_eq!(found["data"].as_array().unwrap().len(), 2);
 }
+
+/// Events may be kept for 30 days and no longer, also without a webhook that wants them.
+#[test]
+fn event_log_still_expires_after_the_last_webhook_is_deleted() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    site.visit(&site.link(0));
+    receiver.wait(1);
+    until(|| site.deliveries(&hook)[0]["status"] == "delivered");
+    assert_eq!(site.call("DELETE", &format!("/webhooks/{}", hook.id), &Value::Null).status, 204);
+    let account = site.account.to_string();
+    let webhooks = site.webhooks(&account);
+    webhooks.run_alarm();
+    assert_eq!(webhooks.sql("SELECT COUNT(*) FROM event")[0][0], 1);
+    assert!(webhooks.alarm().is_some(), "nothing will drop the event");
+    // A month later.
+    webhooks.sql("UPDATE event SET stored = 0");
+    webhooks.sql("UPDATE state SET j = json_set(j, '$.expires_at', 0) WHERE k = 'counters'");
+    webhooks.restart();
+    webhooks.run_alarm();
+    assert_eq!(webhooks.sql("SELECT COUNT(*) FROM event")[0][0], 0);
+}
