@@ -116,7 +116,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
     head.push_str(&format!("{length}\r\n"));
     let mut stream = stream;
     // A client that has read enough closes the connection.
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+    // The worker may have hung up.
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).ok();
 }
 
 fn is_same(lines: &[String], visit: &Visit) -> bool {
