@@ -206,3 +206,20 @@ fn event_log_still_expires_after_the_last_webhook_is_deleted() {
     webhooks.run_alarm();
     assert_eq!(webhooks.sql("SELECT COUNT(*) FROM event")[0][0], 0);
 }
+
+#[test]
+fn webhook_without_an_address_only_logs() {
+    let (site, receiver) = (Site::start(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"url": null, "events": ["click"]}));
+    site.visit(&site.link(0));
+    let read = site.get("/events?wait=25");
+    assert_eq!(read["data"][0]["type"], "click");
+    assert_eq!(site.deliveries(&hook), [Value::Null; 0]);
+    let path = format!("/webhooks/{}", hook.id);
+    let moved = site.call("PATCH", &path, &json!({"url": receiver.url("/hook")}));
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    let since = site.page["created_at"].clone();
+    let replayed = site.call("POST", &format!("{path}/replay"), &json!({"since": since, "status": "all"}));
+    assert_eq!(replayed.json()["deliveries"], 1, "what was logged before can be sent");
+    receiver.wait(1)[0].verify(&hook.secret).unwrap();
+}

@@ -19,7 +19,7 @@ use super::{
     AttemptResult, DisabledReason, EndpointId, Health, KindSet, Mode, RateMeter, Recovery, SealedSecret,
     Subscription, WebhookKind,
 };
-use crate::{page::PageId, time::UnixMillis};
+use crate::{fetch_url::FetchUrl, page::PageId, time::UnixMillis};
 
 /// Most endpoints of an account.
 pub const MAX_ENDPOINTS: usize = 10;
@@ -29,8 +29,10 @@ pub const MAX_ENDPOINTS: usize = 10;
 pub struct Endpoint {
     /// Its name.
     pub id: EndpointId,
-    /// Its address. It must be parsed again as a `FetchUrl` before each request.
-    pub url: String,
+    /// Its address; `None` for one that only has events logged, for readers of `GET /events`. It must
+    /// be parsed again as a `FetchUrl` before each request.
+    #[serde(default)]
+    pub url: Option<String>,
     /// The owner's note; empty for none.
     #[serde(default)]
     pub description: String,
@@ -74,7 +76,7 @@ pub enum EndpointChange {
     None,
     /// It has recovered: deliveries that wait are due now.
     Recovered,
-    /// It is disabled. Its deliveries have failed.
+    /// It is disabled. What waits is sent when its owner enables it again.
     Disabled(DisabledReason),
 }
 
@@ -85,7 +87,7 @@ impl Endpoint {
         let EndpointInput { url, description, kinds, pages, enabled, mode, headers, metadata, .. } = input;
         Self {
             id,
-            url: url.as_str().to_owned(),
+            url: url.map(|url| url.as_str().to_owned()),
             description,
             kinds,
             pages,
@@ -105,13 +107,13 @@ impl Endpoint {
     /// Changes it to what its owner wrote. If it is enabled again or gets another address, its
     /// failures are forgotten.
     pub fn update(&mut self, input: EndpointInput, now: UnixMillis) {
-        let is_moved = self.url != input.url.as_str();
+        let is_moved = self.url.as_deref() != input.url.as_ref().map(FetchUrl::as_str);
         let is_enabled_again = input.enabled && !self.is_active();
         if is_moved || is_enabled_again {
             self.health.reset();
         }
         let EndpointInput { url, description, kinds, pages, enabled, mode, headers, metadata, .. } = input;
-        url.as_str().clone_into(&mut self.url);
+        self.url = url.map(|url| url.as_str().to_owned());
         (self.description, self.kinds, self.pages) = (description, kinds, pages);
         (self.enabled, self.mode, self.headers, self.metadata) = (enabled, mode, headers, metadata);
         self.updated_at = now;
@@ -121,6 +123,12 @@ impl Endpoint {
     #[must_use]
     pub const fn is_active(&self) -> bool {
         self.enabled && self.health.disabled.is_none()
+    }
+
+    /// Returns true if it gets requests.
+    #[must_use]
+    pub const fn is_receiver(&self) -> bool {
+        self.is_active() && self.url.is_some()
     }
 
     /// Returns true if it gets events of this kind and page.

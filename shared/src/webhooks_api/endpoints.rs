@@ -109,9 +109,9 @@ impl Endpoints {
         self.list.iter_mut().find(|endpoint| endpoint.id == *id)
     }
 
-    /// Returns those that get events.
-    pub fn active(&self) -> impl Iterator<Item = &Endpoint> {
-        self.list.iter().filter(|endpoint| endpoint.is_active())
+    /// Returns those that get requests.
+    pub fn receivers(&self) -> impl Iterator<Item = &Endpoint> {
+        self.list.iter().filter(|endpoint| endpoint.is_receiver())
     }
 
     /// Returns those that get events, to change them.

@@ -2,7 +2,7 @@
 
 use super::{
     delivery::{Delivery, DeliveryState},
-    problems::webhook_disabled,
+    problems::{webhook_disabled, webhook_without_url},
 };
 use crate::{
     page::PageId,
@@ -55,7 +55,7 @@ pub fn fan_out<E: FnMut() -> [u8; 8]>(
     now: UnixMillis,
 ) -> Vec<Delivery> {
     let wanted: Vec<_> = events.iter().filter(|event| endpoint.wants(event.kind, &event.page)).collect();
-    if wanted.is_empty() {
+    if wanted.is_empty() || !endpoint.is_receiver() {
         return Vec::new();
     }
     endpoint.rate.record(now, wanted.len() as u64);
@@ -120,6 +120,9 @@ pub fn new_test<E: FnMut() -> [u8; 8]>(
     let kind = read_test(body.as_bytes())?;
     if !endpoint.is_active() {
         return Err(webhook_disabled());
+    }
+    if !endpoint.is_receiver() {
+        return Err(webhook_without_url());
     }
     let (id, event) = (numbers.next_id(), EventId::numbered(0, (numbers.draw)()));
     let head = EventHead { id: event, at: now, is_test: true, sequence: 0, page_sequence: 0 };
@@ -265,11 +268,15 @@ mod tests {
     }
 
     #[test]
-    fn disabled_endpoint_takes_no_test() {
+    fn endpoint_that_gets_no_requests_takes_no_test() {
         let (mut last, mut endpoint) = (0, endpoint("single"));
         let mut numbers = DeliveryNumbers { last: &mut last, draw: || [9; 8] };
         let test = new_test(&endpoint, r#"{"type":"click"}"#, &mut numbers, NOW).unwrap();
         assert!(test.is_test() && test.events.is_empty() && test.kind == "test");
+        endpoint.url = None;
+        assert!(fan_out(&mut endpoint, &events(&[(Click, 1)]), None, 0, &mut numbers, NOW).is_empty());
+        let refused = new_test(&endpoint, r#"{"type":"click"}"#, &mut numbers, NOW).unwrap_err();
+        assert!(refused.detail().contains("no url"), "{}", refused.detail());
         endpoint.enabled = false;
         let refused = new_test(&endpoint, r#"{"type":"click"}"#, &mut numbers, NOW).unwrap_err();
         assert!(refused.detail().contains("disabled"), "{}", refused.detail());

@@ -32,6 +32,12 @@ pub(super) fn webhook_disabled() -> Problem {
     Problem::new(Code::FieldsInvalid, detail)
 }
 
+/// Returns the refusal of a test of an endpoint without an address.
+pub(super) fn webhook_without_url() -> Problem {
+    let detail = "the webhook has no url, so nothing is sent; read its events with GET /events";
+    Problem::new(Code::FieldsInvalid, detail)
+}
+
 pub(super) fn secret_unreadable() -> Problem {
     let detail = "the secret cannot be decrypted; rotate it, or ask the operator whether WEBHOOK_ENCRYPTION_SECRET was changed";
     Problem::new(Code::Internal, detail)

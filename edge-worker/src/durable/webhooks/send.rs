@@ -61,9 +61,9 @@ impl Webhooks {
     /// Returns deliveries that may be sent now, each with its endpoint.
     fn take(&self, now: UnixMillis) -> Result<Vec<(Endpoint, Delivery)>> {
         let endpoints = self.read(|state| Ok(state.endpoints.clone()))?;
-        let share = (MAX_REQUESTS / endpoints.active().count().max(1)).max(1);
+        let share = (MAX_REQUESTS / endpoints.receivers().count().max(1)).max(1);
         let mut taken = Vec::new();
-        for endpoint in endpoints.active() {
+        for endpoint in endpoints.receivers() {
             let mut in_flight = self.in_flight.borrow_mut();
             // Those in flight are still in the table.
             let limit = share.saturating_add(in_flight.of(&endpoint.id));
@@ -129,9 +129,8 @@ impl Webhooks {
         body: &str,
         at: UnixMillis,
     ) -> (AttemptResult, Option<String>) {
-        let Ok(url) = FetchUrl::parse(&endpoint.url, &self.policy()) else {
-            return (AttemptResult::AddressRefused, None);
-        };
+        let url = endpoint.url.as_deref().map(|url| FetchUrl::parse(url, &self.policy()));
+        let Some(Ok(url)) = url else { return (AttemptResult::AddressRefused, None) };
         let secrets = match self.secrets(endpoint, at) {
             Ok(secrets) => secrets,
             Err(error) => {
@@ -246,7 +245,7 @@ impl Webhooks {
         let has_rows = !endpoints.is_empty() || self.events.oldest()?.is_some();
         let mut next = has_rows.then_some(expires_at);
         let mut add = |at: UnixMillis| next = Some(next.map_or(at, |next| next.min(at)));
-        for endpoint in endpoints.active() {
+        for endpoint in endpoints.receivers() {
             if let Some(due) = self.deliveries.next_due(&endpoint.id)? {
                 add(endpoint.health.next_probe().map_or(due, |probe| due.max(probe)));
             }

@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn writable(endpoint: &Endpoint) -> Map<String, Value> {
     let mut members = Map::new();
     let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
-    add("url", endpoint.url.as_str().into());
+    add("url", endpoint.url.as_deref().into());
     add("description", endpoint.description.as_str().into());
     add("events", endpoint.kinds.iter().map(|kind| kind.as_str()).collect());
     let pages = endpoint.pages.as_ref();

@@ -69,6 +69,7 @@ const HINTS: Hints = &[
     ("page_id", "write `page_ids`: an array of ids, or null for all pages"),
     ("active", "write `enabled`"),
     ("disabled", "write `enabled`: false"),
+    ("pull", "write `url`: null"),
     ("batch", "write `mode`: \"batch\""),
     ("throttle_rate", "there is no limit on the rate; `mode`: \"batch\" sends fewer requests"),
     ("signing_secret", "write `secret`: \"whsec_…\", or leave it out for a new one"),
@@ -77,8 +78,8 @@ const HINTS: Hints = &[
 /// What an owner writes of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointInput {
-    /// The address.
-    pub url: FetchUrl,
+    /// The address; `None` if events are only to be logged.
+    pub url: Option<FetchUrl>,
     /// A note; empty for none.
     pub description: String,
     /// The kinds, at least one.
@@ -113,8 +114,13 @@ impl EndpointInput {
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
     pub fn patch(endpoint: &Endpoint, body: &[u8], policy: &FetchPolicy) -> Result<Self, Problem> {
-        let mut merged = describe::writable(endpoint);
-        merge(&mut merged, Fields::read(body)?.into_members());
+        let (mut merged, patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
+        let is_url_null = patch.get("url").is_some_and(Value::is_null);
+        merge(&mut merged, patch);
+        if is_url_null {
+            // A merge patch removes what is null, but no address is a wish.
+            merged.insert("url".to_owned(), Value::Null);
+        }
         Self::read(Fields::of(merged), policy, None)
     }
 
@@ -125,8 +131,11 @@ impl EndpointInput {
     ) -> Result<Self, Problem> {
         fields.hint(HINTS);
         fields.ignore(READ_ONLY);
-        let url = fields.required("url", |value| {
-            FetchUrl::parse(text(value)?, policy).map_err(|error| InvalidValue::from(error.to_string()))
+        let url = fields.required("url", |value| match value.is_null() {
+            true => Ok(None),
+            false => FetchUrl::parse(text(value)?, policy)
+                .map(Some)
+                .map_err(|error| InvalidValue::from(error.to_string())),
         });
         let kinds = fields.required("events", parse_kinds);
         let description = fields.nullable("description", |value| plain_text(value, 0, MAX_DESCRIPTION));

@@ -14,7 +14,7 @@ const BOUNDS_MS: [u64; 15] =
 pub struct Statistics {
     /// Events that were delivered.
     pub delivered: u64,
-    /// Events whose attempts are used up, or whose endpoint was disabled.
+    /// Events whose attempts are used up, or which the endpoint has refused with 410.
     pub failed: u64,
     /// Events that were dropped because too many waited.
     pub dropped: KindCounts,

@@ -46,7 +46,7 @@ const fn response(status: u16) -> AttemptResult {
 #[test]
 fn new_endpoint_has_defaults_and_is_read_as_it_was_stored() {
     let endpoint = endpoint();
-    assert_eq!(endpoint.url, "https://shop.example/hook");
+    assert_eq!(endpoint.url.as_deref(), Some("https://shop.example/hook"));
     assert_eq!((endpoint.enabled, endpoint.mode, &endpoint.pages), (true, Mode::Auto, &None));
     let text = serde_json::to_string(&endpoint).unwrap();
     assert_eq!(json::from_str(&text), Ok(endpoint));
@@ -113,7 +113,19 @@ fn patch_changes_what_it_names() {
     assert_eq!(input.description, "");
     let error = rendered(patch(&changed, r#"{"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}"#));
     assert!(error.contains("#/secret"), "{error}");
-    assert!(rendered(patch(&changed, r#"{"url":null}"#)).contains("#/url"));
+    changed.update(patch(&changed, r#"{"url":"https://b.example/"}"#).unwrap(), NOW);
+    assert_eq!(changed.url.as_deref(), Some("https://b.example/"));
+}
+
+#[test]
+fn endpoint_without_an_address_has_events_logged_and_gets_no_request() {
+    let mut endpoint = endpoint();
+    endpoint.update(patch(&endpoint, r#"{"url":null}"#).unwrap(), NOW);
+    assert!(endpoint.is_active() && !endpoint.is_receiver() && endpoint.subscription().is_some());
+    assert_eq!(endpoint.describe(NOW)["url"], serde_json::Value::Null);
+    assert!(create(r#"{"url":null,"events":["click"]}"#).is_ok());
+    let error = rendered(create(r#"{"events":["click"]}"#));
+    assert!(error.contains("#/url"), "an address that was forgotten is no wish: {error}");
 }
 
 #[test]

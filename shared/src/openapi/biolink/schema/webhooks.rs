@@ -66,8 +66,8 @@ fn writable() -> Vec<Member> {
             "url",
             Required,
             described(
-                url(),
-                "A public https address. Without user info, IP address or redirects, on port 443 or 8443.",
+                nullable(url()),
+                "A public https address. Without user info, IP address or redirects, on port 443 or 8443. `null` if events are only to be logged, for GET /events.",
             ),
         ),
         member("description", Defaulted, described(text(0, MAX_DESCRIPTION), "Your note.")),
