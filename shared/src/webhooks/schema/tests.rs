@@ -51,7 +51,7 @@ fn example_and_sample_match_the_schema() {
         );
         assert_eq!(check(kind, &described["example"].to_string()), Ok(()));
         assert_eq!(check(kind, &head(0).render_sample(kind)), Ok(()));
-        assert!(described["schema"]["$defs"][kind.as_str()].is_object());
+        assert!(described["json_schema"]["$defs"][kind.as_str()].is_object());
     }
 }
 

@@ -66,7 +66,7 @@ pub(in super::super) fn webhooks(endpoint: WebhooksEndpoint) -> Exchange {
 /// Leaves the members of the schema that name no other schema: linters take a reference in an example
 /// for one of the description.
 fn shorten(body: &mut Value) {
-    if let Some(schema) = body.get_mut("schema").and_then(Value::as_object_mut) {
+    if let Some(schema) = body.get_mut("json_schema").and_then(Value::as_object_mut) {
         schema.retain(|name, member| name != "$schema" && !member.is_object());
     }
 }

@@ -45,12 +45,12 @@ pub(super) fn components() -> Map<String, Value> {
 /// with the name `type` for a schema with an example, so it is left to `additionalProperties`.
 fn described_kind() -> Value {
     json!({
-        "type": "object", "required": ["object", "type", "schema"],
+        "type": "object", "required": ["object", "type", "json_schema"],
         "description": "`schema` is JSON Schema (2020-12), and `example` an event.",
         "properties": {
             "object": { "type": "string", "enum": ["webhook_schema"] },
             "type": kinds(),
-            "schema": { "type": "object", "additionalProperties": true },
+            "json_schema": { "type": "object", "additionalProperties": true },
         },
         "additionalProperties": reference("schemas", "Event"),
     })
