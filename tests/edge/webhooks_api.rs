@@ -181,7 +181,7 @@ fn schema_of_each_kind_has_an_example() {
     let site = Site::start();
     for kind in ["click", "page_view", "qr_scan", "page_published"] {
         let schema = site.get(&format!("/events/schemas/{kind}"));
-        assert_eq!((&schema["type"], &schema["example"]["type"]), (&json!(kind), &json!(kind)));
+        assert_eq!((&schema["type"], &schema["example_event"]["type"]), (&json!(kind), &json!(kind)));
     }
     assert_eq!(site.call("GET", "/events/schemas/visit", &Value::Null).status, 404);
 }

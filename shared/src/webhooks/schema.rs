@@ -19,7 +19,7 @@ pub fn describe_schema(kind: WebhookKind) -> String {
         page_sequence: 311,
     };
     format!(
-        r#"{{"object":"webhook_schema","type":"{}","json_schema":{},"example":{}}}"#,
+        r#"{{"object":"webhook_schema","type":"{}","json_schema":{},"example_event":{}}}"#,
         kind.as_str(),
         schema(kind),
         head.render_sample(kind)

@@ -46,10 +46,10 @@ fn example_and_sample_match_the_schema() {
     for kind in WebhookKind::ALL {
         let described: Value = serde_json::from_str(&describe_schema(kind)).unwrap();
         assert_eq!(
-            (&described["type"], &described["example"]["type"]),
+            (&described["type"], &described["example_event"]["type"]),
             (&kind.as_str().into(), &kind.as_str().into())
         );
-        assert_eq!(check(kind, &described["example"].to_string()), Ok(()));
+        assert_eq!(check(kind, &described["example_event"].to_string()), Ok(()));
         assert_eq!(check(kind, &head(0).render_sample(kind)), Ok(()));
         assert!(described["json_schema"]["$defs"][kind.as_str()].is_object());
     }

@@ -41,18 +41,19 @@ pub(super) fn components() -> Map<String, Value> {
     components.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
-/// Returns the schema of the response with a kind's schema. Linters take a member `example` beside one
-/// with the name `type` for a schema with an example, so it is left to `additionalProperties`.
+/// Returns the schema of the response with a kind's schema. Its members are not called `schema` and
+/// `example`, because linters take those beside a `type` for a schema of the document.
 fn described_kind() -> Value {
     json!({
-        "type": "object", "required": ["object", "type", "json_schema"],
-        "description": "`schema` is JSON Schema (2020-12), and `example` an event.",
+        "type": "object", "required": ["object", "type", "json_schema", "example_event"],
+        "description": "`json_schema` is JSON Schema (2020-12).",
         "properties": {
             "object": { "type": "string", "enum": ["webhook_schema"] },
             "type": kinds(),
             "json_schema": { "type": "object", "additionalProperties": true },
+            "example_event": reference("schemas", "Event"),
         },
-        "additionalProperties": reference("schemas", "Event"),
+        "additionalProperties": false,
     })
 }
 
