@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::{
         key::KeyId,
-        page::{LinkId, PageId, ProductId, SourceId},
+        page::{LinkId, PageId, ProductId, Slug, SourceId},
         webhooks::{DeliveryId, EndpointId, EventId},
     };
 
@@ -205,6 +205,19 @@ mod tests {
             let taken: HashSet<_> = taken.iter().copied().filter(|method| *method != Method::Head).collect();
             let listed: HashSet<_> = methods.iter().filter(|(p, _)| p == path).map(|(_, m)| *m).collect();
             assert_eq!(taken, listed, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_page_can_have_the_path_of_an_endpoint() {
+        for path in Endpoint::all().map(Endpoint::path) {
+            let first = path.split('/').nth(1).unwrap();
+            assert!(first == "{slug}" || Slug::parse(first).is_err(), "{path}: {first} must be reserved");
+        }
+        for first in
+            ["llms.txt", "mcp", "console", "admin", "biolink", "docs", "q", ".well-known", "internal"]
+        {
+            assert!(Slug::parse(first).is_err(), "{first} must be reserved");
         }
     }
 }

@@ -66,6 +66,6 @@ fn webhooks_guide_has_the_example_of_each_kind() {
         let (_, example) = section.split_once("```json\n").unwrap();
         let (example, _) = example.split_once("```\n").unwrap();
         let body = &description["x-webhooks"][kind]["post"]["requestBody"]["content"]["application/json"];
-        assert_eq!(serde_json::from_str::<Value>(example).unwrap(), body["example_event"], "{kind}");
+        assert_eq!(serde_json::from_str::<Value>(example).unwrap(), body["example"], "{kind}");
     }
 }
