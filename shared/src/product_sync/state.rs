@@ -5,11 +5,15 @@
 //! is `paused`: it runs again when its owner asks for it.
 
 mod fetch;
+mod status;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use self::fetch::{FetchError, Fetched};
+pub use self::{
+    fetch::{FetchError, Fetched},
+    status::SyncStatus,
+};
 use super::{
     Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
     catalogue::digest,
@@ -35,23 +39,6 @@ const PUSHED_REFRESH_MS: u64 = 60_000;
 const EDIT_MS: u64 = 2_000;
 /// The first wait after an edit that the account did not take, in milliseconds.
 const EDIT_RETRY_MS: u64 = 5_000;
-
-/// How a source is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncStatus {
-    /// It has not run yet.
-    #[default]
-    Pending,
-    /// The last run succeeded.
-    Ok,
-    /// The last run failed.
-    Stale,
-    /// The last three runs failed, or more.
-    Failing,
-    /// All runs of seven days failed, and there are no more.
-    Paused,
-}
 
 /// The state of a source's object, stored as one JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -368,23 +355,6 @@ impl SyncState {
         self.runs.push(run);
         let surplus = self.runs.len().saturating_sub(MAX_RUNS);
         self.runs.drain(..surplus);
-    }
-}
-
-impl SyncStatus {
-    /// Every status once.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Ok, Self::Stale, Self::Failing, Self::Paused];
-
-    /// Returns its name in the API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Ok => "ok",
-            Self::Stale => "stale",
-            Self::Failing => "failing",
-            Self::Paused => "paused",
-        }
     }
 }
 
