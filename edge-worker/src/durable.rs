@@ -1,6 +1,7 @@
 //! The Durable Objects: state with a single owner.
 
 mod account;
+mod alarm;
 mod key_changes;
 mod message;
 mod meter;

@@ -17,6 +17,7 @@ use worker::{
 };
 
 use super::{
+    alarm,
     message::parse,
     sql::{integer, rows, text},
 };
@@ -37,7 +38,7 @@ const DONE: &str = "true";
 /// two.
 const KEEP_PUSHES_MS: u64 = 3 * 86_400_000;
 /// Time from an alarm that failed to the next, in milliseconds.
-const RETRY_MS: i64 = 60_000;
+const RETRY_MS: u64 = 60_000;
 
 /// One product source.
 #[durable_object(alarm)]
@@ -76,14 +77,12 @@ impl DurableObject for ProductSource {
     /// Never returns an error: the platform gives up on an alarm that fails, and the source would
     /// never run again.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(error) = self.run().await {
+        let ran = self.run().await.map(|()| None);
+        if ran.is_err() {
             self.parts.replace(None);
-            log::error("product source alarm failed", None, &[("error", &error)]);
-            if let Err(error) = self.object.storage().set_alarm(RETRY_MS).await {
-                log::error("product source alarm not set", None, &[("error", &error)]);
-            }
         }
-        Response::empty()
+        let events = ["product source alarm failed", "product source alarm not set"];
+        alarm::end(&self.object, ran, RETRY_MS, events).await
     }
 }
 

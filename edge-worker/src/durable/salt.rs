@@ -9,6 +9,7 @@ use worker::{
 };
 
 use super::{
+    alarm,
     message::parse,
     sql::{integer, rows, text},
 };
@@ -20,7 +21,7 @@ const STORE: &str = "INSERT INTO salt (day, salt) VALUES (?, ?)";
 const DAYS: &str = "SELECT day FROM salt ORDER BY day";
 const DESTROY: &str = "DELETE FROM salt WHERE day = ?";
 /// Time from an alarm that failed to the next, in milliseconds.
-const RETRY_MS: i64 = 600_000;
+const RETRY_MS: u64 = 600_000;
 
 /// The salts of today, and of yesterday for an hour.
 #[durable_object(alarm)]
@@ -47,13 +48,8 @@ impl DurableObject for Salt {
 
     /// Never returns an error: the platform gives up on an alarm that fails, and a salt would stay.
     async fn alarm(&self) -> Result<Response> {
-        if let Err(error) = self.destroy().await {
-            log::error("salt alarm failed", None, &[("error", &error)]);
-            if let Err(error) = self.object.storage().set_alarm(RETRY_MS).await {
-                log::error("salt alarm not set", None, &[("error", &error)]);
-            }
-        }
-        Response::empty()
+        let ran = self.destroy().await.map(|()| None);
+        alarm::end(&self.object, ran, RETRY_MS, ["salt alarm failed", "salt alarm not set"]).await
     }
 }
 

@@ -29,6 +29,7 @@ use worker::{
 
 use self::{outbox::OutboxTable, table::SegmentTable};
 use super::{
+    alarm,
     message::parse,
     sql::{rows, text},
 };
@@ -100,20 +101,11 @@ impl DurableObject for Stats {
 
     /// Never returns an error: the platform gives up on an alarm that fails, and events would stay.
     async fn alarm(&self) -> Result<Response> {
-        let next = match self.run_alarm().await {
-            Ok(next) => next,
-            Err(error) => {
-                self.state.replace(None);
-                log::error("stats alarm failed", None, &[("error", &error)]);
-                Some(clock::now().plus(RETRY_MS))
-            }
-        };
-        if let Some(next) = next
-            && let Err(error) = self.wake(next).await
-        {
-            log::error("stats alarm not set", None, &[("error", &error)]);
+        let ran = self.run_alarm().await;
+        if ran.is_err() {
+            self.state.replace(None);
         }
-        Response::empty()
+        alarm::end(&self.object, ran, RETRY_MS, ["stats alarm failed", "stats alarm not set"]).await
     }
 }
 
@@ -127,7 +119,7 @@ impl Stats {
         if settings.expires_at.is_none() {
             // Before the first row, so that none is left without an alarm.
             let expires_at = next_expiry(clock::now());
-            self.wake(if self.outbox.is_empty()? { expires_at } else { clock::now() }).await?;
+            alarm::set(&self.object, if self.outbox.is_empty()? { expires_at } else { clock::now() }).await?;
             let owner = Some((account, page));
             self.settle(|settings| (settings.owner, settings.expires_at) = (owner, Some(expires_at)))?;
         }
@@ -147,7 +139,7 @@ impl Stats {
             self.settle(|settings| settings.unsent = settings.unsent.saturating_add(dropped))?;
         }
         if is_outbox_new && self.refused.get() == 0 {
-            self.wake(clock::now()).await?;
+            alarm::set(&self.object, clock::now()).await?;
         }
         Ok(DONE.to_owned())
     }
@@ -199,11 +191,6 @@ impl Stats {
                 self.settle(|settings| settings.unsent = settings.unsent.saturating_sub(dropped))?;
             }
         }
-    }
-
-    async fn wake(&self, at: UnixMillis) -> Result<()> {
-        let wait = i64::try_from(at.since(clock::now())).unwrap_or(i64::MAX);
-        self.object.storage().set_alarm(wait).await
     }
 
     /// Adds events to the last row of their day, or begins a new one.

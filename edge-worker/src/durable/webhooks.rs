@@ -30,6 +30,7 @@ use worker::{
 
 use self::{deliveries::DeliveryTable, events::EventTable, in_flight::InFlight, pages::PageTable};
 use super::{
+    alarm,
     message::parse,
     sql::{rows, text},
 };
@@ -136,20 +137,10 @@ impl DurableObject for Webhooks {
         }
         let ran = self.run().await;
         self.is_running.set(false);
-        let next = match ran {
-            Ok(next) => next,
-            Err(error) => {
-                self.state.replace(None);
-                log::error("webhooks alarm failed", None, &[("error", &error)]);
-                Some(clock::now().plus(RETRY_MS))
-            }
-        };
-        if let Some(next) = next
-            && let Err(error) = self.wake(next).await
-        {
-            log::error("webhooks alarm not set", None, &[("error", &error)]);
+        if ran.is_err() {
+            self.state.replace(None);
         }
-        Response::empty()
+        alarm::end(&self.object, ran, RETRY_MS, ["webhooks alarm failed", "webhooks alarm not set"]).await
     }
 }
 
@@ -161,7 +152,7 @@ impl Webhooks {
         if set.is_some_and(|set| set <= at.0 && clock::now().0 <= set) {
             return Ok(());
         }
-        storage.set_alarm(i64::try_from(at.since(clock::now())).unwrap_or(i64::MAX)).await
+        alarm::set(&self.object, at).await
     }
 
     /// Drops the events of a deleted page.
