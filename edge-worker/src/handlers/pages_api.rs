@@ -1,7 +1,7 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
 use shared::{
-    key::KeyId,
+    key::{KeyId, KeyRecord},
     keys_api::{IDEMPOTENCY_KEY, IdempotencyKey},
     method::Method,
     pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
@@ -22,10 +22,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let key = authenticate(context)?;
-    access.key_id = Some(key.id);
-    let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
-    access.tier = Some(record.tier);
+    let record = key_record(context, access).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
@@ -66,6 +63,21 @@ pub(crate) async fn handle(
         _ => response,
     };
     Ok(ClientResponse::Own(response.into_bytes()))
+}
+
+/// Authenticates the request. Returns the record of its key, which the access log gets to know.
+///
+/// # Errors
+/// Those of the key, `meter-unavailable`, or `key-store-unavailable`.
+pub(super) async fn key_record(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<KeyRecord, Problem> {
+    let key = authenticate(context)?;
+    access.key_id = Some(key.id);
+    let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
+    access.tier = Some(record.tier);
+    Ok(record)
 }
 
 /// Returns a call without conditions.

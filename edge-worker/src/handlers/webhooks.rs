@@ -11,11 +11,10 @@ use shared::{
 
 use super::{
     analytics::with_quota,
-    pages_api::{call, once, response},
+    pages_api::{call, key_record, once, response},
 };
 use crate::{
-    access_log::AccessRecord, authenticate::authenticate, body, context::RequestContext, entropy, key_store,
-    meter_client, pages_client, webhooks_client,
+    access_log::AccessRecord, body, context::RequestContext, entropy, pages_client, webhooks_client,
 };
 
 pub(crate) async fn handle(
@@ -24,10 +23,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = authenticate(context)?;
-    access.key_id = Some(key.id);
-    let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
-    access.tier = Some(record.tier);
+    let record = key_record(context, access).await?;
     plan_required(record.biolink_plan)?;
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;
