@@ -61,7 +61,7 @@ impl From<JsValue> for GuardedFetchError {
     }
 }
 
-/// Sends a request. What is under way after its time is aborted.
+/// Sends a request. One that is in flight after its time is aborted.
 ///
 /// # Errors
 /// If no response arrives in time, or its body breaks off or is too long.

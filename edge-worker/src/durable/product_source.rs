@@ -50,7 +50,7 @@ pub struct ProductSource {
     parts: RefCell<Option<Parts>>,
 }
 
-/// What is stored.
+/// The stored state.
 #[derive(Clone, Default)]
 struct Parts {
     state: SyncState,

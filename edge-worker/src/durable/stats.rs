@@ -1,8 +1,8 @@
 //! The object of one page's events. Its rows have the events of a day in columns, so that a reader
 //! gets only the columns it needs.
 //!
-//! What the account's webhooks want is written to an outbox in the same commit. The alarm sends it to
-//! them, and drops events that are too old.
+//! Events that the account's webhooks want are written to an outbox in the same commit. The alarm
+//! sends them, and drops events that are too old.
 
 mod outbox;
 mod table;

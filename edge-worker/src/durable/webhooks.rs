@@ -71,7 +71,7 @@ struct State {
     endpoints: Endpoints,
 }
 
-/// What the object counts, and what it knows of the account.
+/// The object's counters, and its knowledge of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Counters {

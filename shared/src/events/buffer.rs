@@ -178,7 +178,7 @@ mod tests {
         parts.map(|part| part.rows.segment().unwrap().rows()).sum()
     }
 
-    /// What a visit does within a second: the page is opened, and its image is fetched.
+    /// Opens the page and fetches its image, as a visit does within a second.
     #[test]
     fn events_wait_and_become_one_batch() {
         let mut buffer = buffer();

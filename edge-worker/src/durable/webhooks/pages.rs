@@ -28,7 +28,7 @@ pub(super) struct PageTable {
     cards: RefCell<BTreeMap<PageId, (UnixMillis, Card)>>,
 }
 
-/// What arrived of a page.
+/// The progress of a page's events and publications.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PageRow {

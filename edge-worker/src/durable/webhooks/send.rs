@@ -270,7 +270,7 @@ impl Webhooks {
         })
     }
 
-    /// Tells the account which events are wanted, if it does not know yet. A failure is tried again.
+    /// Sends the account which events are wanted, if it does not know yet. A failure is tried again.
     pub(super) async fn announce(&self) -> Result<()> {
         let (wanted, account) = self.read(|state| {
             let wanted = state.counters.unannounced.then(|| state.endpoints.subscriptions());

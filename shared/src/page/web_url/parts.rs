@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{UrlError, WebUrl};
 
-/// What browsers percent-encode in a path, a query or a fragment.
+/// The characters that browsers percent-encode in a path, a query or a fragment.
 const ENCODED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'|').add(b'^');
 
