@@ -2,6 +2,7 @@
 //   --port N         0 takes a free one; default EDGE_PORT or 8787
 //   --host H         default 127.0.0.1
 //   --state DIR      where KV, Durable Objects and queues live; `memory` keeps nothing; default .data/edge
+//   --env NAME       the bindings and variables of [env.NAME], as a deployment has them; default the top level
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
     port: { type: "string", default: process.env.EDGE_PORT || "8787" },
     host: { type: "string", default: "127.0.0.1" },
     state: { type: "string", default: path.join(ROOT, ".data/edge") },
+    env: { type: "string" },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
     "origin-cert": { type: "string" },
@@ -62,7 +64,7 @@ function originCert() {
 }
 
 function miniflareOptions() {
-  const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"));
+  const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env);
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
   return {
     ...workerOptions,
@@ -74,7 +76,7 @@ function miniflareOptions() {
       ...workerOptions.bindings,
       ...secrets(),
       ORIGIN_URLS: options.origin,
-      // Webhooks and feeds of this machine, which a deployed worker never calls.
+      // Origins, webhooks and feeds of this machine, which a deployed worker never calls.
       ALLOW_PRIVATE_FETCH: "1",
       ACCESS_LOG_SAMPLE: "1",
       ...Object.fromEntries(options.var.map(pair)),

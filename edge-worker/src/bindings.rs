@@ -84,7 +84,7 @@ pub(crate) struct Bindings {
     /// name.
     pub(crate) http_allowed: bool,
     /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
-    /// customers may be called. `1` allows loopback, for development.
+    /// customers may be called. `1` allows loopback for them and for origins, for development.
     pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
@@ -200,8 +200,11 @@ pub(crate) fn max_body(env: &Env) -> u64 {
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
     let text = |name| variable(env, name);
     let own = [text(PUBLIC_URL), text(PAGES_HOST)];
-    let allowed = text(ALLOW_PRIVATE_FETCH).is_some_and(|value| value.trim() == "1");
-    FetchPolicy::new(own.iter().flatten().map(|host| host.trim()), allowed)
+    FetchPolicy::new(own.iter().flatten().map(|host| host.trim()), is_private_fetch_allowed(env))
+}
+
+fn is_private_fetch_allowed(env: &Env) -> bool {
+    variable(env, ALLOW_PRIVATE_FETCH).is_some_and(|value| value.trim() == "1")
 }
 
 /// Returns a variable or secret, or `None` if it is empty or absent.
@@ -347,7 +350,8 @@ impl Reader<'_> {
     }
 
     fn origins(&mut self, name: &'static str) -> Option<Origins> {
-        let parsed = Origins::parse(&self.text(name).unwrap_or_default());
+        let text = self.text(name).unwrap_or_default();
+        let parsed = Origins::parse(&text, is_private_fetch_allowed(self.env));
         self.keep(parsed.map_err(|reason| BindingError::Origins { name, reason }))
     }
 

@@ -49,6 +49,12 @@ impl<'a> Address<'a> {
         }
     }
 
+    /// Returns true if the host is the loopback interface.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(self.host())
+    }
+
     /// Returns true if the request came over TLS.
     #[must_use]
     pub const fn is_secure(&self) -> bool {
@@ -61,7 +67,7 @@ impl<'a> Address<'a> {
     /// choose it freely; [`is_confidential`] goes by the peer's address.
     #[must_use]
     pub fn is_confidential(&self, http_allowed: bool) -> bool {
-        self.secure || http_allowed || is_loopback(self.authority)
+        self.secure || http_allowed || self.is_loopback()
     }
 
     /// Refuses a request whose secret must not be taken: see [`Address::is_confidential`].
@@ -96,13 +102,10 @@ pub fn check_confidential(confidential: bool) -> Result<(), Problem> {
     ))
 }
 
-fn is_loopback(authority: &str) -> bool {
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-        _ => authority,
-    };
+fn is_loopback(host: &str) -> bool {
     let in_127 = host.parse::<core::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
-    in_127 || matches!(host, "localhost" | "[::1]") || host.ends_with(".localhost")
+    let name = host.to_ascii_lowercase();
+    in_127 || matches!(name.as_str(), "localhost" | "[::1]") || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ async function start(folder) {
     modules: true,
     scriptPath: main,
     modulesRoot: path.dirname(main),
-    bindings: { ...workerOptions.bindings, ...SECRETS, ORIGIN_URLS: "http://127.0.0.1:9" },
+    bindings: { ...workerOptions.bindings, ...SECRETS, ORIGIN_URLS: "http://127.0.0.1:9", ALLOW_PRIVATE_FETCH: "1" },
     port: 0,
     cf: false,
     log: new Log(LogLevel.ERROR),

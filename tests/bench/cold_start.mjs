@@ -39,7 +39,7 @@ function configure({ name, folder }) {
   const { kvNamespaces, durableObjects, queueProducers = {}, bindings, compatibilityDate, compatibilityFlags } = workerOptions;
   for (const file of ["index.js", "index_bg.wasm"]) copyFileSync(path.join(path.dirname(main), file), path.join(temporary, `${name}-${file}`));
   const secrets = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
-  const texts = { ...bindings, ...Object.fromEntries(secrets.map((secret) => [secret, `${secret}-of-a-measurement-0123456789`])) };
+  const texts = { ORIGIN_URLS: "https://origin.example", ...bindings, ...Object.fromEntries(secrets.map((secret) => [secret, `${secret}-of-a-measurement-0123456789`])) };
   const classes = [...new Set(Object.values(durableObjects).map(({ className }) => className))];
   const file = path.join(temporary, `${name}.capnp`);
   writeFileSync(file, `using Workerd = import "/workerd/workerd.capnp";

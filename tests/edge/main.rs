@@ -6,6 +6,7 @@ mod administration;
 mod analytics;
 mod counting;
 mod delivery;
+mod deployment;
 mod direct_delivery;
 mod faults;
 mod hooks;

@@ -102,7 +102,8 @@ fn dry_run_stores_nothing() {
 
 #[test]
 fn private_and_own_addresses_are_refused() {
-    let edge = Edge::start_with(NOWHERE, &["ALLOW_PRIVATE_FETCH=0", "PUBLIC_URL=https://api.example.com"]);
+    let variables = ["ALLOW_PRIVATE_FETCH=0", "PUBLIC_URL=https://api.example.com"];
+    let edge = Edge::start_with("https://origin.invalid", &variables);
     let (key, _) = issue(&edge, None);
     for url in [
         "http://crm.example/hook",

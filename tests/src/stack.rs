@@ -89,6 +89,13 @@ impl Edge {
         Self::run(origins, None, variables)
     }
 
+    /// Starts the worker with the bindings and variables of an environment of `wrangler.toml`, and
+    /// with variables of a test.
+    pub fn start_in(environment: &str, origins: &str, variables: &[&str]) -> Self {
+        let variables = variables.iter().flat_map(|variable| ["--var", variable]);
+        Self::launch(origins, None, &["--env", environment].into_iter().chain(variables).collect::<Vec<_>>())
+    }
+
     /// Starts the worker with a client certificate for origins. It trusts origins with a
     /// certificate of `authority`. All three are PEM files.
     pub fn start_with_certificate(origins: &str, certificate: &str, key: &str, authority: &str) -> Self {
@@ -99,6 +106,11 @@ impl Edge {
     /// Starts the worker with an account's store as an earlier version left it: SQL in a file.
     pub fn start_with_account_store(origins: &str, store: &Path) -> Self {
         Self::launch(origins, None, &["--account-store", &store.display().to_string()])
+    }
+
+    /// Starts the worker with its state in a folder of the test's own.
+    pub fn start_at(origins: &str, state: TempDir) -> Self {
+        Self::run(origins, Some(state), &[])
     }
 
     /// Starts the worker with its state on disk, so that a test can read it or restart the worker.

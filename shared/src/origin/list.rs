@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::transport::Address;
+
 const MAX_ORIGINS: usize = 8;
 
 /// One data centre's proxy.
@@ -32,17 +34,28 @@ pub enum OriginsError {
     /// The entry is not `name=url` or `url`, where a URL is scheme, host and port only.
     #[error("has `{0}`; expected https://host:port or name=https://host:port")]
     BadEntry(String),
+    /// The entry leads to the loopback interface, which a deployed worker cannot reach.
+    #[error(
+        "has `{0}`, which only a worker on the same machine reaches; expected the proxy's public address, \
+         such as https://host:port, or ALLOW_PRIVATE_FETCH=1 for development"
+    )]
+    Loopback(String),
 }
 
 impl Origins {
     /// Reads `url,url` or `name=url,name=url`, best first. A URL without a name belongs to data
-    /// centre `default`.
+    /// centre `default`. `loopback_allowed` is for development, where the proxy runs on the machine
+    /// of the worker.
     ///
     /// # Errors
-    /// Returns an error if the list is empty or too long, or an entry is not one.
-    pub fn parse(text: &str) -> Result<Self, OriginsError> {
+    /// Returns an error if the list is empty or too long, an entry is not one, or an entry leads to
+    /// the loopback interface and must not.
+    pub fn parse(text: &str, loopback_allowed: bool) -> Result<Self, OriginsError> {
         let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let origins = entries.map(Origin::parse).collect::<Result<Vec<_>, _>>()?;
+        if let Some(origin) = origins.iter().find(|origin| !loopback_allowed && origin.is_loopback()) {
+            return Err(OriginsError::Loopback(origin.base.clone()));
+        }
         match origins.len() {
             0 => Err(OriginsError::Empty),
             1..=MAX_ORIGINS => Ok(Self(origins)),
@@ -73,6 +86,10 @@ impl Origin {
             Err(OriginsError::BadEntry(entry.to_owned()))
         }
     }
+
+    fn is_loopback(&self) -> bool {
+        Address::parse(&self.base).is_some_and(|address| address.is_loopback())
+    }
 }
 
 #[cfg(test)]
@@ -81,15 +98,16 @@ mod tests {
 
     #[test]
     fn origins_keep_their_order_with_or_without_names() {
-        let origins = Origins::parse("fra=https://fra.example.com:8443/, http://127.0.0.1:8080").unwrap();
+        let origins =
+            Origins::parse("fra=https://fra.example.com:8443/, http://10.0.0.1:8080", false).unwrap();
         let pairs: Vec<_> = origins.all().iter().map(|o| (o.name.as_str(), o.base.as_str())).collect();
-        assert_eq!(pairs, [("fra", "https://fra.example.com:8443"), ("default", "http://127.0.0.1:8080")]);
+        assert_eq!(pairs, [("fra", "https://fra.example.com:8443"), ("default", "http://10.0.0.1:8080")]);
     }
 
     #[test]
     fn malformed_list_is_refused_with_its_entry() {
-        assert_eq!(Origins::parse(" , "), Err(OriginsError::Empty));
-        assert_eq!(Origins::parse(&"http://a,".repeat(9)), Err(OriginsError::TooMany { count: 9 }));
+        assert_eq!(Origins::parse(" , ", false), Err(OriginsError::Empty));
+        assert_eq!(Origins::parse(&"http://a,".repeat(9), false), Err(OriginsError::TooMany { count: 9 }));
         for entry in [
             "fra.example.com",
             "=http://a",
@@ -99,7 +117,21 @@ mod tests {
             "ftp://a",
             "http://",
         ] {
-            assert_eq!(Origins::parse(entry), Err(OriginsError::BadEntry(entry.to_owned())), "{entry}");
+            assert_eq!(
+                Origins::parse(entry, false),
+                Err(OriginsError::BadEntry(entry.to_owned())),
+                "{entry}"
+            );
         }
+    }
+    #[test]
+    fn loopback_origin_is_refused_outside_development() {
+        for base in ["http://127.0.0.1:8080", "https://localhost", "http://[::1]:8080", "http://LocalHost:1"]
+        {
+            let list = format!("https://fra.example.com,near={base}/");
+            assert_eq!(Origins::parse(&list, false), Err(OriginsError::Loopback(base.to_owned())), "{base}");
+            assert!(Origins::parse(&list, true).is_ok(), "{base}");
+        }
+        assert!(Origins::parse("https://localhost.example.com,http://128.0.0.1", false).is_ok());
     }
 }

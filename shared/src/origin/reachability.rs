@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn unreachable_origin_is_tried_last_for_a_while() {
-        let origins = Origins::parse("http://a,http://b,http://c").unwrap();
+        let origins = Origins::parse("http://a,http://b,http://c", false).unwrap();
         let mut seen = Reachability::default();
         seen.record_failure(0, OriginError::Refused, UnixMillis(1_000));
         assert_eq!(seen.order(&origins, UnixMillis(1_000 + AVOID_MS - 1)), [1, 2, 0]);
@@ -77,7 +77,7 @@ mod tests {
         seen.record_failure(0, OriginError::TimedOut, UnixMillis(9_000));
         seen.record_reached(0, UnixMillis(9_000));
         assert_eq!(seen.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
-        let single = Origins::parse("http://a").unwrap();
+        let single = Origins::parse("http://a", false).unwrap();
         assert_eq!(seen.order(&single, UnixMillis(9_001)), [0, 0]);
     }
 
