@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes .dev.vars (mode 0600), the secrets of a local installation: adds those that are missing, never changes one that is there.
+# `scripts/secrets.sh FILE` makes another file, for a deployment.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 umask 077
 
-readonly FILE=$ROOT/.dev.vars
+readonly FILE=${1:-$ROOT/.dev.vars}
 readonly NAMES=(ADMIN_SECRET KEY_SIGNING_SECRET GRANT_SECRET WEBHOOK_ENCRYPTION_SECRET)
 
 # 256 random bits as 43 characters of base64url.
@@ -24,4 +25,4 @@ for name in "${NAMES[@]}"; do
 done
 if ((${#added[@]})); then mv "$next" "$FILE"; fi
 chmod 600 "$FILE"
-ok "secrets in .dev.vars${added[*]:+ (made: ${added[*]})}"
+ok "secrets in ${FILE#"$ROOT/"}${added[*]:+ (made: ${added[*]})}"

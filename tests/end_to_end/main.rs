@@ -7,3 +7,4 @@ mod mtls;
 mod passage;
 mod qr;
 mod secrecy;
+mod smoke;
