@@ -29,7 +29,9 @@ bench: ## micro-benchmarks of keys and quotas
 bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
 	@scripts/bench-proxy.sh
 
-bench-edge: build ## what a call and a report cost the worker in workerd (BENCH="other=<checkout>" compares builds)
+bench-edge: ## what calls and reports cost the worker, next to JavaScript workers (BENCH="other=<checkout>" compares builds)
+	@scripts/build-edge.sh
+	@scripts/build-edge.sh tests/bench/floor
 	node tests/bench/edge.mjs $(BENCH)
 	node tests/bench/analytics.mjs
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Builds the worker: edge-worker/build/index.js and index_bg.wasm. wrangler calls this too (wrangler.toml, [build]).
+# The folder of another worker can be given: scripts/build-edge.sh tests/bench/floor
 # cargo decides whether anything has changed; wasm-bindgen, wasm-opt, esbuild and wasm-names.mjs run only if its product has.
 set -euo pipefail
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 readonly PROFILE=edge
-readonly OUT=$ROOT/edge-worker/build
-readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/edge_worker.wasm
+readonly CRATE=${1:-edge-worker}
+readonly OUT=$ROOT/$CRATE/build
+name=$(basename "$CRATE")
+readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/${name//-/_}.wasm
 
 # wrangler may be the first to ask.
 if [[ ! -s $TOOLS/wasm-rust || ! -x $TOOLS/bin/worker-build || ! -x $TOOLS/bin/wasm-bindgen ]]; then "$here/setup.sh"; fi
@@ -46,13 +49,13 @@ package() {
 fingerprint() { sha256sum "$LIBRARY" Cargo.toml "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
 
 here=$(cd "$here" && pwd)
-cd "$ROOT/edge-worker"
+cd "$ROOT/$CRATE"
 discard_what_another_std_built
 compile
 if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$OUT/fingerprint" 2>/dev/null)" ]]; then
   ok "worker: nothing has changed"
 else
-  step "packaging the worker: wasm-bindgen, wasm-opt, esbuild" package
+  step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
   fingerprint >"$OUT/fingerprint"
 fi
-"$here/wasm-size.sh"
+if [[ $CRATE == edge-worker ]]; then "$here/wasm-size.sh"; fi

@@ -1,178 +1,132 @@
-// Measures the CPU time of workerd for one call. Several builds of the worker are measured in one run, in turns, each
-// alone on core 0, with the client and the origin on the others.
-//   node tests/bench/edge.mjs [--rounds 9] [--calls 1500] before=FOLDER after=FOLDER
-// A folder is a checkout with a built worker in edge-worker/build. Without any, this checkout is measured.
-import { spawn } from "node:child_process";
-import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import http from "node:http";
+// Measures what calls cost our worker beside workers written by hand: CPU time of workerd, starts, memory, and dollars.
+//   node tests/bench/edge.mjs [--rounds 7] [--calls 800] [--only cpu,start,costs] [NAME=FOLDER …]
+// A folder is a checkout with a built worker in edge-worker/build: several builds are compared. Without any, this checkout
+// is measured. Every worker has a workerd of its own on core 0. The client and the origin are on core 1.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { SECRETS, cpuMicros } from "./worker.mjs";
+import { measureCosts, printCosts } from "./costs.mjs";
+import { median, printRatios } from "./figures.mjs";
+import { startOrigin } from "./origin.mjs";
+import { prepare } from "./scenarios.mjs";
+import { Client, Workerd, gateway, javascript, wasm } from "./workerd.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
-/** Bytes of a grant before its MAC (shared/src/grant.rs). */
-const SIGNED_PART_OF_GRANT = 56;
-/** Visitors of the page. One sends at most 60 events a minute that count. */
-const VISITORS = 5000;
+const FLOOR = path.join(import.meta.dirname, "floor/build");
+const CONNECTIONS = 16;
 /** Calls before the first round: V8 has compiled what is hot. */
-const WARM_UP = 2000;
+const WARM_UP = 3000;
+/** Calls of a new isolate that are measured together, and starts. */
+const FIRST_CALLS = 200;
+const STARTS = 9;
+const HEALTH = { expected: 200, path: "/healthz" };
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "9" }, calls: { type: "string", default: "1500" } },
+  options: {
+    rounds: { type: "string", default: "7" },
+    calls: { type: "string", default: "800" },
+    only: { type: "string", default: "cpu,start,costs" },
+  },
 });
-const rounds = Number(options.rounds);
-const calls = Number(options.calls);
-const builds = (positionals.length ? positionals : [`this=${ROOT}`]).map((text) => {
+const [rounds, calls] = [Number(options.rounds), Number(options.calls)];
+const parts = options.only.split(",");
+const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) => {
   const [name, folder] = text.split("=");
-  if (!folder || !(rounds >= 1) || !(calls >= 1)) {
-    throw new Error("usage: edge.mjs [--rounds N] [--calls N] NAME=FOLDER NAME=FOLDER");
-  }
-  return { name, folder: path.resolve(folder), micros: {} };
+  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: edge.mjs [--rounds N] [--calls N] [--only cpu,start,costs] [NAME=FOLDER …]");
+  return gateway(name, path.resolve(folder));
 });
+const workers = [
+  ...builds,
+  javascript("lease.js", "lease.js"),
+  javascript("object.js", "object.js"),
+  javascript("forward.js", "forward.js", {}),
+  ...(existsSync(path.join(FLOOR, "index_bg.wasm")) ? [wasm("forward.wasm", FLOOR)] : []),
+];
 
-/** One connection to one worker: its calls follow each other, and what they cost is not hidden by waiting. */
-class Client {
-  constructor(port) {
-    this.port = port;
-    this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-  }
-
-  async send({ method = "GET", path, headers = {}, visitors = 0, body }) {
-    const address = visitors ? { "cf-connecting-ip": this.nextAddress(visitors) } : {};
-    const options = { host: "127.0.0.1", port: this.port, agent: this.agent, method, path };
-    const request = http.request({ ...options, headers: { ...headers, ...address } });
-    request.end(body);
-    const [response] = await once(request, "response");
-    const parts = [];
-    for await (const part of response) parts.push(part);
-    return { status: response.statusCode, body: Buffer.concat(parts).toString() };
-  }
-
-  /** An address of so many visitors in turns, so that none sends too many events to be counted. */
-  nextAddress(visitors) {
-    this.visitor = ((this.visitor ?? 0) + 1) % visitors;
-    return `10.0.${this.visitor >> 8}.${this.visitor & 255}`;
-  }
-
-  async json(method, path, headers, body) {
-    const sent = { method, path, headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) };
-    const response = await this.send(sent);
-    if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.body}`);
-    return JSON.parse(response.body);
-  }
-}
-
-/** The proof that a proxy which holds the secret sends with a response (shared/src/proof.rs). */
-function proofFor(grant) {
-  const signed = Buffer.from(grant, "base64url").subarray(0, SIGNED_PART_OF_GRANT);
-  const mac = createHmac("sha256", SECRETS.GRANT_SECRET).update("utg.grant.v1").update(signed).update("default").digest();
-  return mac.subarray(16).toString("base64url");
-}
-
-/** Starts an origin that responds to each call of a tool at once, as a proxy does. */
-async function startOrigin() {
-  const server = http.createServer((request, response) => {
-    request.resume();
-    const proof = proofFor(request.headers["x-gateway-grant"]);
-    response.writeHead(200, { "content-type": "application/json", "x-gateway-proof": proof });
-    response.end('{"ok":true}');
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return server;
-}
-
-/** Starts a build of the worker, keeps its workerd on core 0, and makes the calls that are measured there. */
-async function start(build, origin) {
-  const program = path.join(build.folder, "scripts/edge.mjs");
-  const args = [program, "--port", "0", "--state", "memory", "--origin", `http://127.0.0.1:${origin.address().port}`];
-  build.node = spawn("node", args, { env: { ...process.env, ...SECRETS }, stdio: ["ignore", "pipe", "inherit"] });
-  const client = new Client(await listening(build.node));
-  build.workerd = await childOf(build.node.pid);
-  spawn("taskset", ["-a", "-c", "-p", "0", String(build.workerd)], { stdio: "ignore" });
-  build.client = client;
-  build.works = await prepare(client);
-}
-
-async function listening(child) {
-  for await (const line of createInterface({ input: child.stdout })) {
-    const found = /edge listening on http:\/\/\S+:(\d+)/.exec(line);
-    if (found) return Number(found[1]);
-  }
-  throw new Error("the worker ended before it listened");
-}
-
-function childOf(pid) {
-  const child = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ")[0];
-  if (!child) throw new Error("no workerd was started");
-  return Number(child);
-}
-
-/** The calls that are measured, by name. */
-async function prepare(client) {
-  const holder = { email: "bench@example.com", name: "Bench", admin_secret: SECRETS.ADMIN_SECRET };
-  const issued = await client.json("POST", "/v1/keys/issue", {}, { ...holder, tier: "enterprise", limits: { minute: 1e9 }, biolink_plan: "business" });
-  const free = await client.json("POST", "/v1/keys/issue", {}, { ...holder, tier: "free", limits: { day: 1 } });
-  const headers = { "x-api-key": issued.key };
-  const links = [{ title: "Shop", url: "https://example.com/shop" }];
-  const page = await client.json("POST", "/pages", headers, { title: "Bench", slug: "bench", status: "published", links });
-  for (let call = 0; call < 2; call += 1) await client.send({ path: "/v1/qr/x", headers: { "x-api-key": free.key } });
-  const post = { ...headers, "content-type": "application/json" };
-  const person = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36" };
-  return {
-    "tool GET": { expected: 200, path: "/v1/qr/x", headers },
-    "tool POST 1 KiB": { expected: 200, method: "POST", path: "/v1/qr/x", headers: post, body: JSON.stringify({ text: "x".repeat(1000) }) },
-    "401": { expected: 401, path: "/v1/qr/x", headers: { "x-api-key": "nonsense" } },
-    "429": { expected: 429, path: "/v1/qr/x", headers: { "x-api-key": free.key } },
-    "page": { expected: 200, path: "/bench", headers: person, visitors: VISITORS },
-    "redirect": { expected: 302, path: `/bench/l/${page.links[0].id}`, headers: person, visitors: VISITORS },
+/** Sends so many calls, of which some are always in flight. */
+async function repeat(client, work, times, inFlight = CONNECTIONS) {
+  let left = times;
+  const next = async () => {
+    while (left-- > 0) {
+      const { status, body } = await client.send(work.visit?.() ?? work);
+      if (status !== work.expected) throw new Error(`${work.path}: ${status} instead of ${work.expected}: ${body}`);
+    }
   };
+  await Promise.all(Array.from({ length: inFlight }, next));
 }
 
-async function repeat(client, work, times) {
-  for (let call = 0; call < times; call += 1) {
-    const { status } = await client.send(work);
-    if (status !== work.expected) throw new Error(`${work.path}: ${status} instead of ${work.expected}`);
+/** Returns the CPU time of workerd for each of so many calls, in microseconds. */
+async function cpuOf(peer, work, times, inFlight) {
+  const before = peer.workerd.cpuMicros();
+  await repeat(peer.client, work, times, inFlight);
+  return (peer.workerd.cpuMicros() - before) / times;
+}
+
+/** Starts a worker on core 0, and makes the calls that are measured there. */
+async function start(worker, origin) {
+  const workerd = await new Workerd(worker, origin).start();
+  workerd.pin(0);
+  const client = new Client(workerd.port, CONNECTIONS);
+  return { name: worker.name, workerd, client, works: await prepare(worker.name, client), micros: {} };
+}
+
+/** Measures every kind of call of every worker, in turns. */
+async function measureCpu(origin) {
+  const peers = [];
+  for (const worker of workers) peers.push(await start(worker, origin));
+  const names = Object.keys(peers[0].works);
+  const each = async (name, round, step) => {
+    for (const peer of round % 2 ? [...peers].reverse() : peers) if (peer.works[name]) await step(peer, peer.works[name]);
+  };
+  for (const name of names) await each(name, 0, (peer, work) => repeat(peer.client, work, WARM_UP / 2));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) {
+      await each(name, round, async (peer, work) => (peer.micros[name] ??= []).push(await cpuOf(peer, work, calls)));
+    }
   }
+  console.log(`\nCPU time of workerd for each call in µs: median of ${rounds} rounds of ${calls} calls, in brackets ours ÷ theirs`);
+  printRatios(names, peers, (peer, name) => peer.micros[name]);
+  for (const { workerd } of peers) await workerd.remove();
+  return Object.fromEntries(names.map((name) => [name, median(peers[0].micros[name])]));
 }
 
-/** Measures one kind of call once, and keeps what it took. */
-async function measure(build, name, counted) {
-  const before = cpuMicros(build.workerd);
-  await repeat(build.client, build.works[name], calls);
-  const each = (cpuMicros(build.workerd) - before) / calls;
-  if (counted) (build.micros[name] ??= []).push(each);
-}
-
-function median(values) {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
-function row(build, name) {
-  const values = build.micros[name];
-  const ratio = median(values) / median(builds[0].micros[name]);
-  return { median: median(values).toFixed(0), least: Math.min(...values).toFixed(0), most: Math.max(...values).toFixed(0), [`ratio to ${builds[0].name}`]: ratio.toFixed(3) };
+/** Measures new processes: to their first response, over the first calls, and their memory. */
+async function measureStarts(origin) {
+  const peers = workers.map((worker) => ({ name: worker.name, worker, starts: {} }));
+  const add = (peer, name, value) => (peer.starts[name] ??= []).push(value);
+  for (let round = -1; round < STARTS; round += 1) {
+    for (const peer of round % 2 ? [...peers].reverse() : peers) {
+      const workerd = new Workerd(peer.worker, origin);
+      const started = performance.now();
+      await workerd.start();
+      const client = new Client(workerd.port);
+      await repeat(client, HEALTH, 1, 1);
+      const elapsed = performance.now() - started;
+      const cpu = workerd.cpuMicros();
+      const { GET: get } = await prepare(peer.name, client);
+      const each = await cpuOf({ workerd, client }, get, FIRST_CALLS, 1);
+      if (round >= 0) {
+        add(peer, "start to first response, ms", elapsed);
+        add(peer, "CPU of it, ms", cpu / 1000);
+        add(peer, `first ${FIRST_CALLS} calls, µs CPU each`, each);
+        add(peer, "memory after them, MiB", workerd.residentMiB());
+      }
+      await workerd.remove();
+    }
+  }
+  console.log(`\nNew processes: median of ${STARTS}, in brackets ours ÷ theirs`);
+  printRatios(Object.keys(peers[0].starts), peers, (peer, name) => peer.starts[name]);
 }
 
 const origin = await startOrigin();
-try {
-  for (const build of builds) await start(build, origin);
-  spawn("taskset", ["-a", "-c", "-p", "1", String(process.pid)], { stdio: "ignore" });
-  const names = Object.keys(builds[0].works);
-  for (const build of builds) for (const name of names) await repeat(build.client, build.works[name], Math.min(WARM_UP, calls));
-  for (let round = 0; round < rounds; round += 1) {
-    for (const name of names) {
-      // Each goes first in every second round.
-      for (const build of round % 2 ? [...builds].reverse() : builds) await measure(build, name, true);
-    }
-  }
-  console.log(`CPU time of workerd for each call, in microseconds: ${rounds} rounds of ${calls} calls.`);
-  for (const name of names) console.table(Object.fromEntries(builds.map((build) => [`${name}: ${build.name}`, row(build, name)])));
-} finally {
-  for (const build of builds) build.node?.kill("SIGTERM");
-  origin.close();
-}
+const originUrl = `http://127.0.0.1:${origin.address().port}`;
+spawnSync("taskset", ["-a", "-c", "-p", "1", String(process.pid)], { stdio: "ignore" });
+// The costs are counted in real time, with a few calls a second: they run beside the rest.
+const counting = parts.includes("costs") ? measureCosts(builds[0], originUrl) : undefined;
+const cpu = parts.includes("cpu") ? await measureCpu(originUrl) : {};
+if (parts.includes("start")) await measureStarts(originUrl);
+if (counting) printCosts(await counting, cpu);
+origin.close();
+process.exit(0);

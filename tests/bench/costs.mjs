@@ -1,0 +1,76 @@
+// The cost of a million calls at list prices, from the operations that calls cause: one key each, whose calls come at fixed
+// gaps in real time. Everything that follows from a call within half a minute counts.
+import { setTimeout as delay } from "node:timers/promises";
+import { issue } from "./scenarios.mjs";
+import { Client, Workerd, counting } from "./workerd.mjs";
+
+/** How long the calls come, and how long the reports of the last ones may take, in milliseconds. */
+const CALLING_MS = 120_000;
+const SETTLING_MS = 32_000;
+const TOOL = "/v1/qr/x";
+
+/** Dollars for a million (developers.cloudflare.com, 2026-11-22). The duration of an object is 16 ms of 128 MB. */
+const PRICE = { request: 0.3, cpuMs: 0.02, read: 0.5, object: 0.15, row: 1.0, duration: 12.5 * 0.016 * 0.128 };
+
+const SCENARIOS = [
+  { name: "Free, every 7 s", gap: 7000, goal: 1.7, cpu: "GET that asks the object", tier: "free" },
+  { name: "Pro, every 12 s", gap: 12_000, cpu: "GET that asks the object", tier: "pro" },
+  { name: "Pro, every 2 s", gap: 2000, goal: 0.6, cpu: "GET", tier: "pro" },
+  { name: "Pro, every 0.7 s", gap: 700, goal: 0.6, cpu: "GET", tier: "pro" },
+  { name: "Enterprise, every 1 s", gap: 1000, goal: 0.4, cpu: "GET", tier: "enterprise" },
+  { name: "Enterprise, every 0.15 s", gap: 150, goal: 0.4, cpu: "GET", tier: "enterprise" },
+  { name: "Enterprise, every 0.02 s", gap: 20, goal: 0.4, cpu: "GET", tier: "enterprise", limits: { minute: 6000 } },
+];
+/** One KV read and one call of an object with a row for each request; and the same with the record kept in the isolate. */
+const USUAL = [
+  { name: "KV read and object call each", calls: 1, requests: 1, rows: 1, reads: 1, cpuMicros: 500 },
+  { name: "the same, record in the isolate", calls: 1, requests: 1, rows: 1, reads: 0, cpuMicros: 500 },
+];
+
+/** Calls at a fixed gap. Returns how many succeeded. */
+async function callAtGaps(client, headers, gap) {
+  const end = Date.now() + CALLING_MS;
+  const sent = [];
+  for (let at = Date.now(); at < end; at += gap) {
+    await delay(Math.max(at - Date.now(), 0));
+    sent.push(client.send({ path: TOOL, headers }));
+  }
+  const responses = await Promise.all(sent);
+  const failed = responses.find(({ status }) => status !== 200);
+  if (failed) throw new Error(`a call was answered ${failed.status}: ${failed.body}`);
+  return sent.length;
+}
+
+/** Counts the operations of each scenario, all at the same time. */
+export async function measureCosts(worker, origin) {
+  const workerd = await new Workerd(counting(worker), origin).start();
+  workerd.pin(1);
+  const client = new Client(workerd.port, 8);
+  const measured = SCENARIOS.map(async (scenario) => {
+    const { tier, limits = {} } = scenario;
+    const { id, headers } = await issue(client, { tier, limits });
+    return { ...scenario, id, calls: await callAtGaps(client, headers, scenario.gap) };
+  });
+  const called = await Promise.all(measured);
+  await delay(SETTLING_MS);
+  const { objects, reads } = await client.json("GET", "/bench/operations");
+  await workerd.remove();
+  return called.map((scenario) => ({ ...scenario, ...objects[scenario.id], reads: reads[`key:${scenario.id}`] ?? 0 }));
+}
+
+function dollars({ requests, rows, reads, cpuMicros }, calls) {
+  const perCall = requests * (PRICE.object + PRICE.duration) + rows * PRICE.row + reads * PRICE.read;
+  return PRICE.request + PRICE.cpuMs * (cpuMicros / 1000) + perCall / calls;
+}
+
+/** Prints the table. `cpu` has the microseconds of each kind of call. */
+export function printCosts(counted, cpu) {
+  console.log("\nDollars for a million calls at list prices, without logs (operations for each call)");
+  console.log("| | object requests | rows | KV reads | CPU, µs | $ | goal |\n|---|---|---|---|---|---|---|");
+  const rows = [...counted.map((scenario) => ({ ...scenario, cpuMicros: cpu[scenario.cpu] ?? 500 })), ...USUAL];
+  for (const row of rows) {
+    const each = (count) => (count / row.calls).toFixed(2);
+    const cells = [row.name, each(row.requests), each(row.rows), each(row.reads), row.cpuMicros.toFixed(0), dollars(row, row.calls).toFixed(2), row.goal ? `≤ ${row.goal.toFixed(2)}` : "–"];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}
