@@ -1,9 +1,11 @@
 //! The environments of `wrangler.toml` in workerd, and what a worker says that was deployed without
 //! an origin.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command, time::Duration};
 
-use tests::{http::Request, stack::Edge, wait::wait_for};
+use tests::{http::Request, process::root, stack::Edge, wait::wait_for};
+
+const NOWHERE: &str = "http://127.0.0.1:9";
 
 const ENVIRONMENTS: [(&str, &str); 2] = [("staging", "utg_test_"), ("production", "utg_live_")];
 
@@ -43,4 +45,45 @@ fn environment_with_an_origin_issues_its_kind_of_keys() {
         let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr);
         assert_eq!(usage.status, 200, "{environment}: {}", usage.text());
     }
+}
+
+/// Runs a program of the checkout, and returns what it prints.
+fn run(program: &str, arguments: &[&str]) -> String {
+    let ran = Command::new(program).args(arguments).current_dir(root()).output().unwrap();
+    let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{program} {arguments:?}: {output}{errors}");
+    output.into_owned()
+}
+
+/// Returns the folder in which wrangler finds a worker's state: it looks below `v3`.
+fn persisted(state: &Path) -> String {
+    symlink(".", state.join("v3")).unwrap();
+    state.display().to_string()
+}
+
+fn local(state: &str) -> [&str; 5] {
+    ["--env", "", "--local", "--persist-to", state]
+}
+
+/// The records of a lost account, put into an empty one with the same secrets.
+#[test]
+fn restored_records_make_keys_of_a_backup_valid() {
+    let edge = Edge::start_stored(NOWHERE);
+    let (key, _) = edge.issue("pro");
+    let (_, second) = edge.issue("free");
+    let (backup, fresh) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = backup.path().join("keys.json").display().to_string();
+    let said = run(
+        "node",
+        &[&["scripts/backup-keys.mjs", &file], local(&persisted(edge.state())).as_slice()].concat(),
+    );
+    assert!(said.contains("2 keys in"), "{said}");
+    let stored = fs::read_to_string(&file).unwrap();
+    assert!(stored.contains(&second) && !stored.contains(&key), "records, and no key");
+
+    let put = ["node_modules/.bin/wrangler", "kv", "bulk", "put", &file, "--binding", "KEYS"];
+    run("node", &[put.as_slice(), local(&persisted(fresh.path())).as_slice()].concat());
+    let restored = Edge::start_at(NOWHERE, fresh);
+    let usage = Request::get("/v1/keys/me").key(&key).send(restored.addr);
+    assert_eq!((usage.status, &usage.json()["tier"]), (200, &"pro".into()), "{}", usage.text());
 }
