@@ -101,13 +101,13 @@ fn lease_cache(c: &mut Criterion) {
     let key = key();
     let mut cache = LeaseCache::new(1);
     cache.learn(record(u32::MAX));
-    let Step::Ask(request) = cache.call(&key, NOON) else { panic!("decided without the meter") };
+    let Step::Ask(request) = cache.call(&key, Tool::Qr, NOON) else { panic!("decided without the meter") };
     // A lease of tens of millions of calls, more than a run spends.
     let response = send(&mut Meter::default(), MeterRequest { rate: u32::MAX, ..request.clone() }, NOON);
     cache.handle_response(&request, NOON, &response, NOON);
     let later = NOON.plus(1_000);
     c.bench_function(LEASE, |b| {
-        b.iter(|| match cache.call(black_box(&key), later) {
+        b.iter(|| match cache.call(black_box(&key), Tool::Qr, later) {
             Step::Decided(..) => {}
             Step::Ask(_) => panic!("the lease is used up"),
         });
@@ -123,6 +123,7 @@ fn meter_with(calls: u32) -> (Meter, String) {
         seq: 0,
         key: key(),
         want: true,
+        tool: None,
         rate: 1_000,
         record: Some(record(1_000)),
         version: 1,

@@ -64,6 +64,7 @@ const MAX_STEP_BACK_MS: u64 = 200;
 ///     secret::MacKeys,
 ///     tier::Tier,
 ///     time::UnixMillis,
+///     tool::Tool,
 /// };
 ///
 /// # let now = UnixMillis(1_763_712_000_000);
@@ -72,15 +73,18 @@ const MAX_STEP_BACK_MS: u64 = 200;
 /// let mut cache = LeaseCache::new(1);
 /// cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
 ///
-/// // The first call needs the meter, which admits it and lends calls for the next ones.
-/// let Step::Ask(request) = cache.call(&key, now) else { unreachable!() };
+/// // Calls need the meter until it lends some, which it does for the second of two that come soon.
 /// let mut meter = Meter::default();
-/// let Reply::Ask(response) = meter.handle(Message::Ask(request.clone()), now) else { unreachable!() };
-/// let admission = cache.handle_response(&request, now, &response, now);
-/// assert!(matches!(admission, Some(Admission::Allow { degraded: false, .. })));
+/// for at in [now, now.plus(5)] {
+///     let Step::Ask(request) = cache.call(&key, Tool::Qr, at) else { unreachable!() };
+///     let Reply::Ask(response) = meter.handle(Message::Ask(request.clone()), at) else { unreachable!() };
+///     let admission = cache.handle_response(&request, at, &response, at);
+///     assert!(matches!(admission, Some(Admission::Allow { degraded: false, .. })));
+/// }
 ///
 /// // The next call is admitted without the meter.
-/// assert!(matches!(cache.call(&key, now.plus(10)), Step::Decided(Admission::Allow { .. }, _)));
+/// let step = cache.call(&key, Tool::Qr, now.plus(10));
+/// assert!(matches!(step, Step::Decided(Admission::Allow { .. }, _)));
 /// ```
 #[derive(Debug)]
 pub struct LeaseCache {
@@ -140,24 +144,24 @@ impl LeaseCache {
         }
     }
 
-    /// Decides on one call, here if possible. `now` is read at this moment.
-    pub fn call(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
+    /// Decides on one call of `tool`, here if possible. `now` is read at this moment.
+    pub fn call(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Step {
         let now = self.observe(now);
         self.rate.count(now);
         if let Some(error) = self.refused.find(&key.secret, now) {
             return Step::Decided(Admission::Refuse(error), None);
         }
         if !self.is_usable(key, now) {
-            return self.ask_meter(key, now);
+            return self.ask_meter(key, tool, now);
         }
-        if let Some(admission) = self.spend(key, now) {
-            let renewal = self.is_renewal_due(now).then(|| self.request(key, false, now));
+        if let Some(admission) = self.spend(key, Some(tool), now) {
+            let renewal = self.is_renewal_due(now).then(|| self.request(key, None, now));
             return Step::Decided(admission, renewal);
         }
         if let Some(denial) = self.denied.get(now) {
             return Step::Decided(Admission::Deny(denial, self.quota(key, now)), None);
         }
-        self.ask_meter(key, now)
+        self.ask_meter(key, tool, now)
     }
 
     /// Applies the meter's response to `request`, which was sent at `sent` (a retry: when it was
@@ -175,11 +179,14 @@ impl LeaseCache {
         match response.verdict {
             Verdict::Allow => {
                 self.denied.clear();
+                if !response.tallied {
+                    self.assume_success(request.tool, now);
+                }
                 Some(self.allow(&request.key, response.day, now))
             }
             Verdict::Deny(denial) => {
                 self.denied.store(denial, response.recheck_ms, now);
-                let lent = self.spend_if_usable(&request.key, now);
+                let lent = self.spend_if_usable(request, now);
                 Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.quota(&request.key, now))))
             }
             Verdict::Refuse(error) => {
@@ -195,43 +202,51 @@ impl LeaseCache {
     pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
         self.backoff.record_failure(now);
-        let spent = || self.spend_if_usable(&request.key, now);
+        let spent = || self.spend_if_usable(request, now);
         request.want.then(spent)?.or_else(|| Some(self.decide_without_meter(&request.key, now)))
     }
 
     /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not
     /// available, or the gateway refused the call after it was counted.
-    pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: bool, charge: Charge) {
-        self.pending.record_end(tool, status);
+    pub fn record_outcome(
+        &mut self,
+        tool: Tool,
+        status: u16,
+        uncharged: bool,
+        charge: Charge,
+        now: UnixMillis,
+    ) {
+        let now = self.observe(now);
+        self.pending.record_outcome(tool, status, charge, now);
         if uncharged {
-            self.pending.refund(charge);
+            self.pending.refund(charge, now);
         }
     }
 
-    /// Returns the moment at which the next lease ends. [`LeaseCache::flush`] is due then.
+    /// Returns the moment at which [`LeaseCache::flush`] is due: the end of the next lease, which
+    /// carries everything, or the moment to which outcomes can wait, and not before the meter is
+    /// asked again after a failure. `None` if nothing is pending.
     #[must_use]
     pub fn flush_at(&self) -> Option<UnixMillis> {
-        self.leases.first_end()
+        let due = self.leases.first_end().or_else(|| self.pending.due())?;
+        Some(due.max(self.backoff.until()))
     }
 
-    /// Returns the report to send to the meter in the background, or `None` if there is nothing to
-    /// report. A report is due once a lease has ended, or once calls have ended while no lease is
-    /// held. With `renew`, it also requests the next lease of a key that is in use.
+    /// Returns the report to send to the meter in the background, or `None` if none is due. With
+    /// `renew`, it also requests the next lease of a key that is in use.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
-        let ended = self.leases.first_end().is_some_and(|end| end <= now);
-        let only_pending = self.leases.is_empty() && !self.pending.is_empty();
-        if self.backoff.is_active(now) || !(ended || only_pending) {
+        if self.flush_at().is_none_or(|due| now < due) {
             return None;
         }
         let rate = if renew && self.leases.ended_in_use(now) { self.rate.per_1000_seconds(now) } else { 0 };
-        Some(MeterRequest { rate, ..self.request(key, false, now) })
+        Some(MeterRequest { rate, ..self.request(key, None, now) })
     }
 
     /// Returns a request for no call, to read the meter's state with everything reported.
     pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> MeterRequest {
         let now = self.observe(now);
-        MeterRequest { rate: 0, ..self.request(key, false, now) }
+        MeterRequest { rate: 0, ..self.request(key, None, now) }
     }
 
     /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
@@ -250,6 +265,7 @@ impl LeaseCache {
             self.denied.clear();
             self.refused.clear();
             self.backoff.reset();
+            self.pending.expedite(now);
             self.latest = now;
         }
         self.latest = self.latest.max(now);
@@ -279,21 +295,30 @@ impl LeaseCache {
         self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
     }
 
-    fn ask_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Step {
+    fn ask_meter(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Step {
         if self.backoff.is_active(now) {
             return Step::Decided(self.decide_without_meter(key, now), None);
         }
-        Step::Ask(self.request(key, true, now))
+        Step::Ask(self.request(key, Some(tool), now))
     }
 
-    fn spend(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
+    fn spend(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> Option<Admission> {
         let day = self.leases.spend(now)?;
+        self.assume_success(tool, now);
         Some(self.allow(key, day, now))
     }
 
+    /// Tallies an admitted call that the meter has not tallied.
+    fn assume_success(&mut self, tool: Option<Tool>, now: UnixMillis) {
+        if let Some(tool) = tool {
+            self.pending.assume_success(tool, now);
+        }
+    }
+
     /// Spends what another request has brought while this one was in flight.
-    fn spend_if_usable(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<Admission> {
-        self.is_usable(key, now).then(|| self.spend(key, now)).flatten()
+    fn spend_if_usable(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
+        let key = &request.key;
+        self.is_usable(key, now).then(|| self.spend(key, request.tool, now)).flatten()
     }
 
     fn allow(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
@@ -321,21 +346,24 @@ impl LeaseCache {
         (low || ending) && !recently && !self.backoff.is_active(now)
     }
 
-    fn request(&mut self, key: &VerifiedKey, want: bool, now: UnixMillis) -> MeterRequest {
+    /// Returns a request for a call of `tool`, or for no call.
+    fn request(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
         let is_news = self.meter_version.is_none_or(|known| known < version);
+        let want = tool.is_some();
         MeterRequest {
             holder: self.id,
             seq: self.seq,
             key: *key,
             want,
-            rate: self.rate.per_1000_seconds(now),
+            tool,
+            rate: if want && self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) },
             record: self.record.clone().filter(|_| is_news),
             version,
             reports: self.leases.report(now),
-            batch: self.pending.batch(),
+            batch: self.pending.batch(now),
         }
     }
 
@@ -355,7 +383,7 @@ impl LeaseCache {
     fn decide_on_local_budget(&mut self, policy: &Policy, now: UnixMillis) -> Admission {
         match self.local_budget.admit(policy, now) {
             Decision::Allow(quota) => {
-                let charge = self.pending.add_debt();
+                let charge = self.pending.add_debt(now);
                 Admission::Allow { quota, degraded: true, charge }
             }
             Decision::Deny(denial, quota) => Admission::Deny(denial, quota),

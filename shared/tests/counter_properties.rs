@@ -83,6 +83,7 @@ impl Pair {
             seq: self.seq,
             key: self.key,
             want,
+            tool: None,
             rate: 0,
             record,
             version,
@@ -116,7 +117,14 @@ impl Pair {
         let Some(day) = self.in_flight.pop() else { return };
         self.batches += 1;
         let refunds = u32::from(uncharged);
-        let batch = Batch { number: self.batches, day, refunds, debts: 0, ended: vec![(tool, status, 1)] };
+        let batch = Batch {
+            number: self.batches,
+            day,
+            refunds,
+            debts: 0,
+            ended: vec![(tool, status, 1)],
+            corrected: Vec::new(),
+        };
         let request = self.request(false, Some(batch));
         self.meter.handle(Message::Ask(request), UnixMillis(self.machine));
         let now = self.now();

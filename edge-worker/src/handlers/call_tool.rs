@@ -31,7 +31,7 @@ pub(crate) async fn handle(
     let key = authenticate(context)?;
     access.key_id = Some(key.id);
     context.head.check_length(context.bindings.max_body)?;
-    let CallDecision { admission, tier } = meter_client::admit(context, &key).await?;
+    let CallDecision { admission, tier } = meter_client::admit(context, &key, call.tool).await?;
     access.tier = Some(tier);
     let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {

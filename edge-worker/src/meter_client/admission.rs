@@ -7,6 +7,7 @@ use shared::{
     problem::Problem,
     tier::Tier,
     time::UnixMillis,
+    tool::Tool,
 };
 
 use super::{report, rpc, stored_record};
@@ -24,12 +25,16 @@ enum Local {
     Ask(MeterRequest),
 }
 
-/// Decides on one call.
+/// Decides on one call of a tool.
 ///
 /// # Errors
 /// `key-store-unavailable` if neither KV nor the meter knows the key.
-pub(crate) async fn admit(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<CallDecision, Problem> {
-    let local = lease_caches::with(key, |cache, now| match cache.call(key, now) {
+pub(crate) async fn admit(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    tool: Tool,
+) -> Result<CallDecision, Problem> {
+    let local = lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
         Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
         Step::Ask(request) => Local::Ask(request),
     })?;

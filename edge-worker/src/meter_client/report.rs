@@ -6,6 +6,7 @@ use shared::{
     key::VerifiedKey,
     lease_cache::Charge,
     meter::{Message, MeterRequest, Reply, TTL_MS},
+    time::UnixMillis,
     tool::Tool,
 };
 use worker::{Delay, ObjectNamespace};
@@ -18,14 +19,14 @@ use crate::{
     lease_caches, log,
 };
 
-/// Time after a call until its outcome is reported, in milliseconds, unless another request carries
-/// it before.
-const REPORT_AFTER_MS: u64 = 1_000;
 /// Timeout of a report, in milliseconds.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
-/// Time for which a request renews leases in the background, in milliseconds. The platform ends it
-/// 30 seconds after its response, and it must still report the last lease before that.
-const RENEW_FOR_MS: u64 = 30_000 - TTL_MS - 1_000;
+/// Time for which a request may work in the background, in milliseconds. The platform ends it 30
+/// seconds after its response.
+const BACKGROUND_MS: u64 = 29_000;
+/// Time for which a request renews leases in the background, in milliseconds. It must still report
+/// the last lease.
+const RENEW_FOR_MS: u64 = BACKGROUND_MS - TTL_MS;
 
 /// The outcome of a call.
 pub(crate) struct CallOutcome {
@@ -43,8 +44,8 @@ pub(crate) fn record_outcome(
     outcome: &CallOutcome,
     charge: Charge,
 ) {
-    let recorded = lease_caches::with(key, |cache, _| {
-        cache.record_outcome(tool, outcome.status, outcome.uncharged, charge);
+    let recorded = lease_caches::with(key, |cache, now| {
+        cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
     });
     if recorded.is_ok() {
         schedule(context, key);
@@ -54,7 +55,7 @@ pub(crate) fn record_outcome(
 /// Starts a background report of everything pending, unless one is in flight.
 pub(super) fn schedule(context: &RequestContext<'_>, key: &VerifiedKey) {
     let reporter = Reporter::new(context, key);
-    if let Some(wait_ms) = reporter.claim() {
+    if let Some(wait_ms) = reporter.claim(clock::now().plus(BACKGROUND_MS)) {
         context.execution.wait_until(async move { reporter.run(wait_ms).await });
     }
 }
@@ -77,14 +78,11 @@ impl Reporter {
     }
 
     /// Claims the next report. Returns the milliseconds to wait before it, or `None` if nothing is
-    /// pending or another task will report it.
-    fn claim(&self) -> Option<u64> {
+    /// pending, another task will report it, or this one ends before it is due.
+    fn claim(&self, end: UnixMillis) -> Option<u64> {
         let now = clock::now();
-        let due = lease_caches::with(&self.key, |cache, now| match cache.flush_at() {
-            Some(until) => Some(until),
-            None => (!cache.is_idle()).then(|| now.plus(REPORT_AFTER_MS)),
-        });
-        let due = due.ok().flatten()?;
+        let due = lease_caches::with(&self.key, |cache, _| cache.flush_at());
+        let due = due.ok().flatten().filter(|due| *due <= end)?;
         lease_caches::claim_report(&self.key.id, due, now).then(|| due.since(now))
     }
 
@@ -96,9 +94,11 @@ impl Reporter {
             Delay::from(Duration::from_millis(wait_ms)).await;
             let renew = clock::now().since(started) < RENEW_FOR_MS;
             let request = lease_caches::with(&self.key, |cache, now| cache.flush(&self.key, renew, now));
-            let Ok(Some(request)) = request else { return };
-            self.send(request).await;
-            match self.claim() {
+            // Another request may have carried everything, and brought a lease that ends later.
+            if let Ok(Some(request)) = request {
+                self.send(request).await;
+            }
+            match self.claim(started.plus(BACKGROUND_MS)) {
                 Some(next) => wait_ms = next,
                 None => return,
             }

@@ -71,6 +71,7 @@ mod tests {
             seq: 0,
             key,
             want: true,
+            tool: None,
             rate: 0,
             record: None,
             version: 0,

@@ -32,6 +32,11 @@ impl Backoff {
         now < self.until
     }
 
+    /// Returns the moment at which the pause ends, or ended.
+    pub(super) const fn until(&self) -> UnixMillis {
+        self.until
+    }
+
     /// Returns the milliseconds until the meter is asked again.
     pub(super) const fn remaining_ms(&self, now: UnixMillis) -> u64 {
         self.until.since(now)

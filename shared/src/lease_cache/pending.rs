@@ -1,6 +1,25 @@
-//! The outcomes of calls, kept until the meter has acknowledged them.
+//! What the meter has yet to learn of calls, kept until it has acknowledged it.
+//!
+//! An admitted call is tallied as ended with 200: by the meter if it was asked, and by the next
+//! batch if the call came from a lease. Only another outcome is reported after the call.
 
-use crate::{meter::Batch, time::UtcDay, tool::Tool};
+use crate::{
+    meter::{Batch, Tally},
+    time::{UnixMillis, UtcDay},
+    tool::Tool,
+};
+
+/// Time after which outcomes are reported unless another request carries them before, in
+/// milliseconds. The platform ends background work 30 seconds after its response.
+const REPORT_AFTER_MS: u64 = 25_000;
+/// The same for a refund, which another isolate may wait for.
+const REFUND_AFTER_MS: u64 = 5_000;
+/// The same for a debt, because the limit is exceeded until it is counted.
+const DEBT_AFTER_MS: u64 = 1_000;
+/// Time after which a batch without an acknowledgment is sent again, in milliseconds.
+const RESEND_AFTER_MS: u64 = 5_000;
+
+const ASSUMED: u16 = Tally::ASSUMED;
 
 /// A record of where an admitted call is counted, to pass to
 /// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).
@@ -18,7 +37,7 @@ enum Place {
 /// The batch in flight and the one being gathered behind it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    sending: Option<Batch>,
+    sending: Option<(Batch, UnixMillis)>,
     gathering: Gathering,
     number: u32,
 }
@@ -29,6 +48,8 @@ struct Gathering {
     refunds: u32,
     debts: u32,
     ended: Vec<(Tool, u16, u32)>,
+    corrected: Vec<(Tool, u16, u32)>,
+    due: Option<UnixMillis>,
 }
 
 impl Charge {
@@ -38,28 +59,50 @@ impl Charge {
 }
 
 impl Pending {
-    pub(super) fn record_end(&mut self, tool: Tool, status: u16) {
-        match self.gathering.ended.iter_mut().find(|(t, s, _)| (*t, *s) == (tool, status)) {
-            Some((_, _, calls)) => *calls = calls.saturating_add(1),
-            None => self.gathering.ended.push((tool, status, 1)),
-        }
+    /// Tallies an admitted call that the meter has not tallied.
+    pub(super) fn assume_success(&mut self, tool: Tool, now: UnixMillis) {
+        count(&mut self.gathering.ended, tool, ASSUMED);
+        self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
     }
 
     /// Counts a call on the local budget, which the meter has yet to count.
-    pub(super) fn add_debt(&mut self) -> Charge {
+    pub(super) fn add_debt(&mut self, now: UnixMillis) -> Charge {
         self.gathering.debts = self.gathering.debts.saturating_add(1);
+        self.gathering.expect_report(now.plus(DEBT_AFTER_MS));
         Charge(Place::Debt)
     }
 
-    /// Refunds a call to the day it was counted on. A batch holds the refunds of one day, and a day
-    /// that is over takes none. A debt that is in flight already stays.
-    pub(super) fn refund(&mut self, charge: Charge) {
+    /// Records the outcome of an admitted call. Nothing is assumed of a call on the local budget.
+    pub(super) fn record_outcome(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
+        let gathered = &mut self.gathering;
+        match charge.0 {
+            Place::Debt => {
+                count(&mut gathered.ended, tool, status);
+                gathered.expect_report(now.plus(DEBT_AFTER_MS));
+            }
+            Place::Day(_) if status == ASSUMED => {}
+            Place::Day(_) if take(&mut gathered.ended, tool, ASSUMED) => {
+                count(&mut gathered.ended, tool, status);
+            }
+            Place::Day(day) if gathered.begin(day) => {
+                count(&mut gathered.corrected, tool, status);
+                gathered.expect_report(now.plus(REPORT_AFTER_MS));
+            }
+            Place::Day(_) => {}
+        }
+    }
+
+    /// Refunds a call to the day it was counted on. A day that is over takes no refund. A debt that
+    /// is in flight already stays.
+    pub(super) fn refund(&mut self, charge: Charge, now: UnixMillis) {
         let gathered = &mut self.gathering;
         match charge.0 {
             Place::Debt => gathered.debts = gathered.debts.saturating_sub(1),
-            Place::Day(day) if day < gathered.day => {}
-            Place::Day(day) if day == gathered.day => gathered.refunds = gathered.refunds.saturating_add(1),
-            Place::Day(day) => (gathered.day, gathered.refunds) = (day, 1),
+            Place::Day(day) if gathered.begin(day) => {
+                gathered.refunds = gathered.refunds.saturating_add(1);
+                gathered.expect_report(now.plus(REFUND_AFTER_MS));
+            }
+            Place::Day(_) => {}
         }
     }
 
@@ -67,25 +110,80 @@ impl Pending {
         self.sending.is_none() && self.gathering.is_empty()
     }
 
+    /// Returns the moment at which a batch must be sent if no other request has carried it, or
+    /// `None` if there is none.
+    pub(super) fn due(&self) -> Option<UnixMillis> {
+        let resend = self.sending.as_ref().map(|(_, at)| at.plus(RESEND_AFTER_MS));
+        resend.into_iter().chain(self.gathering.due.filter(|_| !self.gathering.is_empty())).min()
+    }
+
     /// Returns the batch to send now: the same one until it is acknowledged.
-    pub(super) fn batch(&mut self) -> Option<Batch> {
-        if self.sending.is_none() && !self.gathering.is_empty() {
-            let Gathering { day, refunds, debts, ended } = std::mem::take(&mut self.gathering);
-            self.number = self.number.saturating_add(1);
-            self.sending = Some(Batch { number: self.number, day, refunds, debts, ended });
-        }
-        self.sending.clone()
+    pub(super) fn batch(&mut self, now: UnixMillis) -> Option<Batch> {
+        let batch = match self.sending.take() {
+            Some((batch, _)) => batch,
+            None if self.gathering.is_empty() => return None,
+            None => self.seal(),
+        };
+        self.sending = Some((batch.clone(), now));
+        Some(batch)
     }
 
     pub(super) fn acknowledge(&mut self, number: u32) {
-        if self.sending.as_ref().is_some_and(|batch| batch.number <= number) {
+        if self.sending.as_ref().is_some_and(|(batch, _)| batch.number <= number) {
             self.sending = None;
         }
+    }
+
+    /// Makes everything due, because no moment before this one means anything once the clock went
+    /// back.
+    pub(super) fn expedite(&mut self, now: UnixMillis) {
+        self.gathering.due = Some(now);
+        if let Some((_, sent)) = &mut self.sending {
+            *sent = now;
+        }
+    }
+
+    fn seal(&mut self) -> Batch {
+        let Gathering { day, refunds, debts, ended, corrected, due: _ } = std::mem::take(&mut self.gathering);
+        self.number = self.number.saturating_add(1);
+        Batch { number: self.number, day, refunds, debts, ended, corrected }
     }
 }
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        self.refunds == 0 && self.debts == 0 && self.ended.is_empty()
+        self.refunds == 0 && self.debts == 0 && self.ended.is_empty() && self.corrected.is_empty()
     }
+
+    /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if
+    /// the day is over.
+    fn begin(&mut self, day: UtcDay) -> bool {
+        if day > self.day {
+            self.day = day;
+            self.refunds = 0;
+            self.corrected.clear();
+        }
+        day == self.day
+    }
+
+    fn expect_report(&mut self, at: UnixMillis) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+}
+
+fn count(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) {
+    match calls.iter_mut().find(|(t, s, _)| (*t, *s) == (tool, status)) {
+        Some((_, _, calls)) => *calls = calls.saturating_add(1),
+        None => calls.push((tool, status, 1)),
+    }
+}
+
+/// Takes a call out. Returns false if there is none.
+fn take(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) -> bool {
+    let Some(place) = calls.iter().position(|&(t, s, _)| (t, s) == (tool, status)) else { return false };
+    if let Some((_, _, left)) = calls.get_mut(place) {
+        *left = left.saturating_sub(1);
+    }
+    calls.retain(|&(_, _, left)| left > 0);
+    true
 }

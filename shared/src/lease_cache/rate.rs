@@ -8,14 +8,32 @@ pub(super) struct Rate {
     interval: u64,
     current: u32,
     previous: u32,
+    /// The moments of the last calls, the latest first.
+    last: [Option<UnixMillis>; 4],
 }
 
 const INTERVAL_MS: u64 = 5_000;
+
+/// The gap between two calls up to which a lease pays, in milliseconds. A lease costs the report of
+/// its end, and has to save more calls than one.
+const MAX_GAP_MS: u64 = 6_000;
 
 impl Rate {
     pub(super) fn count(&mut self, now: UnixMillis) {
         self.roll(now);
         self.current = self.current.saturating_add(1);
+        let [latest, second, third, _] = self.last;
+        self.last = [Some(now), latest, second, third];
+    }
+
+    /// Returns true if calls are so rare that a lease would cost more than it saves: over none of the
+    /// last gaps, their mean is small. A first call may be the only one.
+    pub(super) fn is_sparse(&self) -> bool {
+        let [Some(latest), earlier @ ..] = self.last else { return true };
+        let pays = |(at, gaps): (Option<UnixMillis>, u64)| {
+            at.is_some_and(|at| latest.since(at) <= MAX_GAP_MS.saturating_mul(gaps))
+        };
+        !earlier.into_iter().zip(1..).any(pays)
     }
 
     /// Returns the calls per 1,000 seconds over this interval and the one before; a burst counts

@@ -97,6 +97,9 @@ pub struct MeterRequest {
     pub key: VerifiedKey,
     /// Whether a call waits for the response.
     pub want: bool,
+    /// The tool of the call that waits. An admitted call is tallied as ended with 200.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
+    pub tool: Option<Tool>,
     /// Calls per 1,000 seconds that the cache sees; 0 requests no lease.
     #[serde(default)]
     pub rate: u32,
@@ -128,9 +131,12 @@ pub struct Batch {
     /// Calls that passed on the local budget while the meter was out of reach.
     #[serde(default)]
     pub debts: u32,
-    /// Ended calls: tool, status, how many. A tool that is not known here is left out.
+    /// Calls to tally: tool, status, how many. A tool that is not known here is left out.
     #[serde(default, deserialize_with = "known_tools")]
     pub ended: Vec<(Tool, u16, u32)>,
+    /// Calls that were tallied as ended with 200, now or before, and ended with another status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_tools")]
+    pub corrected: Vec<(Tool, u16, u32)>,
 }
 
 /// A meter's response to a [`MeterRequest`].
@@ -156,6 +162,9 @@ pub struct MeterResponse {
     /// The meter's day, on which this call and the calls of this lease are counted.
     #[serde(default)]
     pub day: UtcDay,
+    /// Whether the admitted call is tallied as ended with 200.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tallied: bool,
     /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may
     /// come back then. A call is sure to pass only after [`Denial::retry_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,6 +182,7 @@ impl MeterResponse {
             version,
             batch: 0,
             day,
+            tallied: false,
             recheck_ms: None,
         }
     }
@@ -296,6 +306,15 @@ pub enum Attempt {
     Wrong,
     /// It is right.
     Right,
+}
+
+fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<Tool>, D::Error> {
+    Ok(Option::<String>::deserialize(tool)?.and_then(|name| Tool::parse(&name)))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u32)>, D::Error> {

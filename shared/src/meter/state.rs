@@ -122,6 +122,7 @@ impl Meter {
         // A provisional record has version 0, and so has a cache without any.
         let is_news = |record: &&KeyRecord| record.version > request.version || record.version == 0;
         response.record = self.record.as_ref().filter(is_news).cloned();
+        response.tallied = request.tool.is_some() && response.verdict == Verdict::Allow;
         response
     }
 
@@ -172,6 +173,11 @@ impl Meter {
         for &(tool, status, calls) in &batch.ended {
             self.tally.add(tool, status, calls);
         }
+        if batch.day == self.usage.day() {
+            for &(_, status, calls) in &batch.corrected {
+                self.tally.correct(status, calls);
+            }
+        }
         if !batch.ended.is_empty() {
             self.last_used = Some(now);
         }
@@ -204,6 +210,9 @@ impl Meter {
         } else {
             self.usage.spend(now, 1);
             self.last_used = Some(now);
+            if let Some(tool) = request.tool {
+                self.tally.add(tool, Tally::ASSUMED, 1);
+            }
             Verdict::Allow
         };
         let lease = self.lend(request, policy, tier, now);

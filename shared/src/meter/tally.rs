@@ -21,6 +21,9 @@ impl Tally {
     /// Maximum number of distinct statuses: tools choose their statuses, and state is bounded.
     const MAX_STATUSES: usize = 64;
 
+    /// The status that an admitted call is counted with until another one is reported.
+    pub(crate) const ASSUMED: u16 = 200;
+
     /// Resets the counts if the day has changed.
     pub fn roll(&mut self, day: UtcDay) {
         if self.day != day {
@@ -32,6 +35,19 @@ impl Tally {
     pub fn add(&mut self, tool: Tool, status: u16, n: u32) {
         let calls = self.by_tool.entry(tool).or_insert(0);
         *calls = calls.saturating_add(n);
+        self.add_status(status, n);
+    }
+
+    /// Counts `n` calls with `status` that were counted with [`Tally::ASSUMED`].
+    pub(super) fn correct(&mut self, status: u16, n: u32) {
+        if let Some(calls) = self.by_status.get_mut(&Self::ASSUMED) {
+            *calls = calls.saturating_sub(n);
+        }
+        self.by_status.retain(|_, calls| *calls > 0);
+        self.add_status(status, n);
+    }
+
+    fn add_status(&mut self, status: u16, n: u32) {
         if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
             let calls = self.by_status.entry(status).or_insert(0);
             *calls = calls.saturating_add(n);

@@ -5,6 +5,7 @@ use shared::{
     lease_cache::{Admission, Step},
     meter::{Change, MeterRequest},
     tier::Tier,
+    tool::Tool,
 };
 
 use crate::{NOON, Pair, allowed};
@@ -59,7 +60,7 @@ fn refusal_is_cached_for_five_seconds_per_secret() {
     assert_eq!(pair.admit(200), Admission::Refuse(KeyError::Revoked));
     assert_eq!(pair.expect_decision(5_219), Admission::Refuse(KeyError::Revoked));
     let other = pair.other_secret();
-    assert!(matches!(pair.cache.call(&other, NOON.plus(5_219)), Step::Ask(_)));
+    assert!(matches!(pair.cache.call(&other, Tool::Qr, NOON.plus(5_219)), Step::Ask(_)));
     pair.expect_request(5_220);
 }
 

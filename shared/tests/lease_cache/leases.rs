@@ -91,6 +91,7 @@ fn lease_is_renewed_after_the_clock_went_back() {
 #[test]
 fn lease_requested_before_the_clock_went_back_is_not_spent() {
     let mut pair = Pair::new(Tier::Pro);
+    pair.expect_request(59_000);
     let before = pair.expect_request(60_000);
     let response = pair.meter(&before, 60_010);
     assert!(response.lease.is_some());

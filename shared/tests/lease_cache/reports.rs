@@ -1,6 +1,6 @@
 //! What a cache reports to the meter.
 
-use shared::{lease_cache::LeaseCache, tier::Tier, tool::Tool};
+use shared::{lease_cache::LeaseCache, meter::MeterResponse, tier::Tier, tool::Tool};
 
 use crate::{NOON, Pair, allowed, charge};
 
@@ -30,19 +30,19 @@ fn call_with_503_is_refunded_to_the_day_it_was_counted_on() {
     let before = pair.admit(midnight - 1_000);
     // It ends on the next day, by the isolate's clock and by the meter's.
     pair.admit(midnight + 1_000);
-    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&before));
-    let request = pair.flush(false, midnight + 2_000).unwrap();
-    pair.exchange(&request, midnight + 2_000);
-    let snapshot = pair.snapshot(midnight + 2_100);
+    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&before), NOON.plus(midnight + 1_000));
+    let request = pair.flush(false, midnight + 6_100).unwrap();
+    pair.exchange(&request, midnight + 6_100);
+    let snapshot = pair.snapshot(midnight + 6_200);
     assert_eq!(snapshot.day_used, 1, "today's call stays counted");
 
-    let today = pair.admit(midnight + 3_000);
-    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&today));
-    let request = pair.flush(false, midnight + 4_000).unwrap();
-    pair.exchange(&request, midnight + 4_000);
-    let snapshot = pair.snapshot(midnight + 4_100);
+    let today = pair.admit(midnight + 7_000);
+    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&today), NOON.plus(midnight + 7_000));
+    let request = pair.flush(false, midnight + 12_100).unwrap();
+    pair.exchange(&request, midnight + 12_100);
+    let snapshot = pair.snapshot(midnight + 12_200);
     assert_eq!((snapshot.minute_used, snapshot.day_used), (3, 1));
-    assert_eq!(snapshot.tally.by_status.get(&503), Some(&2));
+    assert_eq!(snapshot.tally.by_status.get(&503), Some(&1), "the other one is of yesterday");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn call_with_503_on_the_local_budget_is_no_debt() {
     let mut pair = Pair::new(Tier::Pro);
     let request = pair.expect_request(0);
     let admission = pair.cache.handle_failure(&request, NOON.plus(300)).unwrap();
-    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&admission));
+    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&admission), NOON.plus(400));
     let batch = pair.expect_request(1_300).batch.unwrap();
     assert_eq!((batch.debts, batch.refunds), (0, 0));
 }
@@ -58,11 +58,84 @@ fn call_with_503_on_the_local_budget_is_no_debt() {
 #[test]
 fn outcomes_are_reported_at_the_end_of_a_lease() {
     let mut pair = Pair::new(Tier::Pro);
-    let admission = pair.admit(0);
-    pair.cache.record_outcome(Tool::Pdf, 200, false, charge(&admission));
+    let asked = pair.admit(0);
+    let [lent, other] = [50, 60].map(|at| pair.expect_decision(at));
+    pair.cache.record_outcome(Tool::Qr, 200, false, charge(&lent), NOON.plus(100));
+    for admission in [asked, other] {
+        pair.cache.record_outcome(Tool::Qr, 500, false, charge(&admission), NOON.plus(200));
+    }
     assert_eq!(pair.flush(false, 500), None, "the lease's end will carry it");
     let request = pair.flush(false, 9_500).unwrap();
-    assert_eq!(request.batch.unwrap().ended, [(Tool::Pdf, 200, 1)]);
+    assert_eq!(request.batch.as_ref().unwrap().ended.iter().map(|(.., calls)| calls).sum::<u32>(), 2);
+    pair.exchange(&request, 9_500);
+    let tally = pair.snapshot(9_600).tally;
+    assert_eq!(tally.by_tool, [(Tool::Qr, 3)].into());
+    assert_eq!(tally.by_status, [(200, 1), (500, 2)].into());
+    assert_eq!(pair.cache.flush_at(), None);
+}
+
+#[test]
+fn sparse_call_that_succeeds_is_one_message() {
+    for tier in Tier::ALL {
+        let mut pair = Pair::new(tier);
+        for call in 1..6 {
+            let at = call * 12_000;
+            let request = pair.expect_request(at);
+            assert_eq!((request.rate, &request.batch), (0, &None));
+            let admission = pair.exchange(&request, at).unwrap();
+            pair.cache.record_outcome(Tool::Qr, 200, false, charge(&admission), NOON.plus(at + 50));
+            assert_eq!(pair.cache.flush_at(), None);
+        }
+        assert_eq!(pair.snapshot(60_100).tally.by_status, [(200, 5)].into());
+    }
+}
+
+#[test]
+fn other_outcomes_are_reported_late_and_together() {
+    let mut pair = Pair::new(Tier::Free);
+    let ended = [0, 50, 100].map(|at| charge(&pair.admit(at)));
+    for (charge, at) in ended.into_iter().zip([1_000, 2_000, 3_000]) {
+        pair.cache.record_outcome(Tool::Qr, 404, false, charge, NOON.plus(at));
+    }
+    assert_eq!(pair.cache.flush_at(), Some(NOON.plus(26_000)));
+    assert_eq!(pair.flush(false, 25_999), None);
+    let request = pair.flush(false, 26_000).unwrap();
+    pair.exchange(&request, 26_000);
+    assert_eq!(pair.cache.flush_at(), None);
+    assert_eq!(pair.snapshot(26_100).tally.by_status, [(404, 3)].into());
+}
+
+#[test]
+fn refund_is_reported_within_seconds_or_with_the_next_call() {
+    let mut pair = Pair::new(Tier::Free);
+    let first = pair.admit(0);
+    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&first), NOON.plus(100));
+    assert_eq!(pair.cache.flush_at(), Some(NOON.plus(5_100)));
+    pair.admit(200);
+    assert_eq!(pair.cache.flush_at(), None, "the call has carried it");
+    let snapshot = pair.snapshot(300);
+    assert_eq!((snapshot.day_used, snapshot.tally.by_status), (1, [(200, 1), (503, 1)].into()));
+}
+
+#[test]
+fn batch_without_acknowledgment_is_due_again() {
+    let mut pair = Pair::new(Tier::Free);
+    let first = pair.admit(0);
+    pair.cache.record_outcome(Tool::Qr, 503, true, charge(&first), NOON.plus(100));
+    let lost = pair.flush(false, 5_100).unwrap();
+    pair.cache.handle_failure(&lost, NOON.plus(5_400));
+    assert_eq!(pair.cache.flush_at(), Some(NOON.plus(10_100)));
+    assert_eq!(pair.flush(false, 10_100).unwrap().batch, lost.batch);
+}
+
+#[test]
+fn response_of_an_older_meter_leaves_the_tally_to_the_cache() {
+    let mut pair = Pair::new(Tier::Free);
+    let request = pair.expect_request(0);
+    let response = MeterResponse { tallied: false, ..pair.meter(&request, 10) };
+    pair.cache.handle_response(&request, NOON, &response, NOON.plus(20));
+    let batch = pair.cache.read(&pair.key, NOON.plus(30)).batch.unwrap();
+    assert_eq!((batch.ended, batch.refunds), (vec![(Tool::Qr, 200, 1)], 0));
 }
 
 #[test]
@@ -70,5 +143,6 @@ fn young_paid_key_without_a_stored_record_spends_its_lease() {
     let mut pair = Pair::new(Tier::Pro);
     pair.cache = LeaseCache::new(1);
     pair.admit(0);
+    pair.admit(50);
     assert!(allowed(&pair.expect_decision(100)));
 }

@@ -90,7 +90,14 @@ impl Caches {
         (refunds + step.debts > 0).then(|| {
             self.batches[place] += 1;
             *net -= i64::from(refunds);
-            Batch { number: self.batches[place], day, refunds, debts: step.debts, ended: vec![] }
+            Batch {
+                number: self.batches[place],
+                day,
+                refunds,
+                debts: step.debts,
+                ended: vec![],
+                corrected: Vec::new(),
+            }
         })
     }
 

@@ -43,6 +43,7 @@ fn request(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
         seq,
         key: key(tier),
         want: true,
+        tool: None,
         rate: 0,
         record: None,
         version: 0,
@@ -53,7 +54,14 @@ fn request(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
 
 /// Returns the report of a batch that ended today.
 fn batch(number: u32, refunds: u32) -> Batch {
-    Batch { number, day: NOON.day(), refunds, debts: 0, ended: vec![(Tool::Qr, 503, refunds)] }
+    Batch {
+        number,
+        day: NOON.day(),
+        refunds,
+        debts: 0,
+        ended: vec![(Tool::Qr, 503, refunds)],
+        corrected: Vec::new(),
+    }
 }
 
 fn send(meter: &mut Meter, request: &MeterRequest, now: UnixMillis) -> MeterResponse {

@@ -38,6 +38,8 @@ pub struct Scenario {
 pub enum Demand {
     /// At random, so many times a minute.
     Random(f64),
+    /// Regularly, with a gap of so many milliseconds.
+    Regular(u64),
     /// In bursts of so many calls at once, so many times a minute.
     Bursts(u64, f64),
     /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a
@@ -89,6 +91,10 @@ impl Scenario {
 
     fn with_day(self, day: u32) -> Self {
         Self { limits: LimitOverrides { day: day.try_into().ok(), ..self.limits }, ..self }
+    }
+
+    fn every(self, gap_ms: u64) -> Self {
+        Self { demand: Demand::Regular(gap_ms), ..self }
     }
 
     fn lasting(self, length: u64) -> Self {
@@ -160,5 +166,9 @@ pub fn named() -> Vec<Scenario> {
             .with(Faults { tool_failed: 200, ..Faults::default() }),
         Scenario::new("Pro, meter out of reach for 20 s", Tier::Pro, 0.6, 2, far)
             .with(Faults { outage: Some((300_000, 320_000)), ..Faults::default() }),
+        Scenario::new("Free, a call every 12 s", Tier::Free, 0.5, 1, far).with_day(1_000).every(12_000),
+        Scenario::new("Pro, a call every 12 s", Tier::Pro, 0.05, 1, far).every(12_000),
+        Scenario::new("Pro, a call every 5 s", Tier::Pro, 0.12, 1, far).every(5_000),
+        Scenario::new("Pro, 5 calls a minute at random", Tier::Pro, 0.05, 1, far),
     ]
 }

@@ -90,16 +90,17 @@ impl<'a> World<'a> {
         let start = self.scenario.start;
         let mut at = start;
         loop {
-            let (calls, per_minute) = match self.scenario.demand {
-                Demand::Random(per_minute) => (1, per_minute),
-                Demand::Bursts(calls, per_minute) => (calls, per_minute),
+            let (calls, gap_ms) = match self.scenario.demand {
+                Demand::Random(per_minute) => (1, self.rng.gap_ms(per_minute)),
+                Demand::Regular(gap_ms) => (1, gap_ms),
+                Demand::Bursts(calls, per_minute) => (calls, self.rng.gap_ms(per_minute)),
                 Demand::Waves(quiet, busy) if ((at - start) / WAVE_MS).is_multiple_of(2) => {
-                    (1, quiet.min(busy))
+                    (1, self.rng.gap_ms(quiet.min(busy)))
                 }
-                Demand::Waves(_, busy) => (1, busy),
+                Demand::Waves(_, busy) => (1, self.rng.gap_ms(busy)),
                 Demand::Client(_) => return self.call_at(start),
             };
-            at += self.rng.gap_ms(per_minute);
+            at += gap_ms;
             if at >= start + self.scenario.length {
                 return;
             }
@@ -158,10 +159,13 @@ impl<'a> World<'a> {
         here.look_up(&self.key, self.scenario);
         let now = here.now(self.now);
         let step = match self.limiter {
-            Limiter::Lease => here.holder.call(&self.key, now),
-            Limiter::CallPerRequest => {
-                Step::Ask(MeterRequest { want: true, rate: 0, ..here.holder.read(&self.key, now) })
-            }
+            Limiter::Lease => here.holder.call(&self.key, Tool::Qr, now),
+            Limiter::CallPerRequest => Step::Ask(MeterRequest {
+                want: true,
+                tool: Some(Tool::Qr),
+                rate: 0,
+                ..here.holder.read(&self.key, now)
+            }),
         };
         let background = Background { born: self.now, renewals: 0 };
         let waiting = Waiting { fails };
@@ -206,14 +210,9 @@ impl<'a> World<'a> {
         if here.life != life {
             return;
         }
-        here.holder.record_outcome(Tool::Qr, if fails { 503 } else { 200 }, fails, charge);
-        // A report that no lease's end carries soon is sent at once.
-        if fails && here.holder.flush_at().is_none() {
-            let now = here.now(self.now);
-            if let Some(ask) = here.holder.flush(&self.key, false, now) {
-                self.ask(isolate, ask, Background { born: self.now, renewals: 0 }, None);
-            }
-        }
+        let now = here.now(self.now);
+        here.holder.record_outcome(Tool::Qr, if fails { 503 } else { 200 }, fails, charge, now);
+        self.keep(isolate, Background { born: self.now, renewals: 0 });
     }
 
     /// Makes a change of the record, and retries until it is stored.

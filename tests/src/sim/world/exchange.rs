@@ -126,9 +126,7 @@ impl World<'_> {
         if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
             self.served(isolate, waiting, admission, decided);
         }
-        if response.lease.is_some() || self.exchanges[exchange].waiting.is_none() {
-            self.keep(isolate, background);
-        }
+        self.keep(isolate, background);
     }
 
     pub(super) fn deadline(&mut self, exchange: usize) {
@@ -139,19 +137,23 @@ impl World<'_> {
         }
         let now = here.now(self.now);
         let admission = here.holder.handle_failure(&asked.ask, now);
-        let (isolate, waiting) = (asked.isolate, asked.waiting);
+        let (isolate, waiting, background) = (asked.isolate, asked.waiting, asked.background);
         if let (Some(waiting), Some(admission)) = (waiting, admission) {
             self.served(isolate, waiting, admission, self.now);
         }
+        if waiting.is_none() {
+            self.keep(isolate, background);
+        }
     }
 
-    /// Sets a timer for the end of the next lease, if the request may run until then.
-    fn keep(&mut self, isolate: usize, background: Background) {
+    /// Sets a timer for the next report, if the request may run until then and no other one will
+    /// send it.
+    pub(super) fn keep(&mut self, isolate: usize, background: Background) {
         let here = &mut self.isolates[isolate];
         let (now, life) = (here.now(self.now), here.life);
         if let Some(at) = here.holder.flush_at() {
             let due = self.now + at.since(now);
-            if due <= background.born + BACKGROUND_MS {
+            if due <= background.born + BACKGROUND_MS && here.claim_report(due, self.now) {
                 let late = self.rng.range(0, 4);
                 self.schedule.push(due + late, Event::Timer { isolate, life, background });
             }
