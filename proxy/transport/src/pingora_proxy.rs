@@ -67,7 +67,7 @@ impl<P: Phases> PingoraProxy<P> {
         let mut process = self.proxy.process_new_http(session, &self.shutdown);
         let stalled = poll_fn(|context| {
             shared.with(Exchange::begin_poll);
-            match process.as_mut().poll(context) {
+            match shared.enter(|| process.as_mut().poll(context)) {
                 Poll::Ready(_reused) => Poll::Ready(None),
                 Poll::Pending => shared
                     .with(|exchange| exchange.poll_unwatched(context))

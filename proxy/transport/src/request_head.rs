@@ -1,7 +1,7 @@
 //! The parser of HTTP/1 request heads. Pingora's parser repairs some errors and drops
 //! contradictions. This one refuses everything that parsers can read differently.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use shared::problem::{Code, Problem};
 
 /// The head of a request, split into its parts as sent.
@@ -101,12 +101,16 @@ fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
 fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
     let shape = || malformed("the request line is not method, target and version");
     let text = std::str::from_utf8(line).map_err(|_| shape())?;
-    let mut words = text.split(' ');
-    match (words.next(), words.next(), words.next(), words.next()) {
-        (Some(method), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0")), None) => {
+    let mut spaces = memchr_iter(b' ', line);
+    let (Some(first), Some(second), None) = (spaces.next(), spaces.next(), spaces.next()) else {
+        return Err(shape());
+    };
+    let parts = (text.get(..first), text.get(first + 1..second), text.get(second + 1..));
+    match parts {
+        (Some(method), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0"))) => {
             Ok((method, target, version))
         }
-        (Some(_), Some(_), Some(_), None) => Err(malformed("the version is neither HTTP/1.1 nor HTTP/1.0")),
+        (Some(_), Some(_), Some(_)) => Err(malformed("the version is neither HTTP/1.1 nor HTTP/1.0")),
         _ => Err(shape()),
     }
 }

@@ -26,8 +26,7 @@ use crate::hooks::Phases;
 /// The client's side of an exchange.
 pub(super) struct ClientSession<P: Phases> {
     shared: Shared<P>,
-    /// The head of the request to the upstream, once `request_filter` has written it. Until then it
-    /// carries the exchange.
+    /// The method of the request, for Pingora's own decisions.
     header: RequestHeader,
 }
 
@@ -35,7 +34,6 @@ impl<P: Phases> ClientSession<P> {
     pub(super) fn new(shared: Shared<P>) -> Self {
         let mut header = RequestHeader::from(http::Request::new(()).into_parts().0);
         header.set_method(Method::GET);
-        header.extensions_mut().insert(shared.clone());
         Self { shared, header }
     }
 

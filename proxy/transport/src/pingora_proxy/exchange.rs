@@ -7,6 +7,7 @@ mod timeouts;
 mod upload;
 
 use std::{
+    any::Any,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 use shared::problem::{Code, Problem};
 
 use self::{download::Download, upload::Upload};
+use super::head::RequestHead;
 use crate::{
     client::ClientStream,
     drain::InFlightGuard,
@@ -32,6 +34,12 @@ use crate::{
     response_deadline::{ResponseDeadline, ResponseTimeout},
 };
 
+tokio::task_local! {
+    /// The exchange, of any product, whose request Pingora is polled for. Pingora asks for the
+    /// context of a request without saying which one it is.
+    static CURRENT: Arc<dyn Any + Send + Sync>;
+}
+
 /// A shared exchange. It is empty while a phase that waits has taken the exchange.
 pub(super) struct Shared<P: Phases>(Arc<Mutex<Option<Box<Exchange<P>>>>>);
 
@@ -44,6 +52,17 @@ impl<P: Phases> Clone for Shared<P> {
 impl<P: Phases> Shared<P> {
     pub(super) fn new(exchange: Exchange<P>) -> Self {
         Self(Arc::new(Mutex::new(Some(Box::new(exchange)))))
+    }
+
+    /// Returns the exchange that was entered.
+    pub(super) fn current() -> Option<Self> {
+        let entered: Arc<dyn Any + Send + Sync> = CURRENT.try_with(Arc::clone).ok()?;
+        entered.downcast().ok().map(Self)
+    }
+
+    /// Calls `f`, in which [`Shared::current`] is this exchange.
+    pub(super) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        CURRENT.sync_scope(self.clone().0, f)
     }
 
     /// Calls `f` with the exchange. Returns `None` if a phase has taken it.
@@ -91,6 +110,8 @@ pub(super) struct Exchange<P: Phases> {
 /// The state of a call that is forwarded.
 pub(super) struct Forward {
     pub(super) request: RequestFraming,
+    /// The head of the request to the upstream, unless it could not be written.
+    pub(super) head: Option<RequestHead>,
     /// The current or the next attempt.
     pub(super) attempt: Option<Attempt>,
     /// Whether the attempt is the next one.
@@ -114,9 +135,10 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    pub(super) fn new(request: RequestFraming) -> Self {
+    pub(super) fn new(request: RequestFraming, head: Option<RequestHead>) -> Self {
         Self {
             request,
+            head,
             attempt: None,
             is_chosen: false,
             is_http2: false,

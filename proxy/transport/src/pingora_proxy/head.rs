@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Method, Uri, Version, uri::Scheme};
+use http::{HeaderValue, Method, Uri, Version, header::TRANSFER_ENCODING, uri::Scheme};
 use pingora_core::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 
@@ -18,10 +18,52 @@ use crate::{
 /// Length of the headers that the product usually writes.
 const COPIES: usize = 256;
 
+/// The head of a request to an upstream, but for its `Host`. The first attempt takes it, because
+/// Pingora would copy it otherwise, and other attempts write it again.
+pub(super) struct RequestHead {
+    header: Option<RequestHeader>,
+    /// The head that the client has sent.
+    bytes: Bytes,
+    body: Framing,
+}
+
+impl RequestHead {
+    /// Writes the head. `bytes` is what `raw` was read from.
+    pub(super) fn write<P: Phases>(
+        phases: &P,
+        call: &P::Call,
+        record: &Record<P::Log>,
+        (raw, bytes): (&RawHead<'_>, &Bytes),
+        body: Framing,
+    ) -> Result<Self> {
+        let header = write_request(phases, call, record, (raw, bytes), body)?;
+        Ok(Self { header: Some(header), bytes: bytes.clone(), body })
+    }
+
+    /// Returns the method, until an attempt has taken the head.
+    pub(super) fn method(&self) -> Option<Method> {
+        self.header.as_ref().map(|header| header.method.clone())
+    }
+
+    /// Returns the head for an attempt.
+    pub(super) fn take<P: Phases>(
+        &mut self,
+        phases: &P,
+        call: &P::Call,
+        record: &Record<P::Log>,
+    ) -> Result<RequestHeader> {
+        if let Some(header) = self.header.take() {
+            return Ok(header);
+        }
+        let raw = RawHead::parse(&self.bytes).map_err(|_| Error::new(ErrorType::InvalidHTTPHeader))?;
+        write_request(phases, call, record, (&raw, &self.bytes), self.body)
+    }
+}
+
 /// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client
 /// nominated in `Connection` is passed on, and nothing that the product writes can be nominated.
 /// `bytes` is what `raw` was read from.
-pub(super) fn begin_request<P: Phases>(
+fn write_request<P: Phases>(
     phases: &P,
     call: &P::Call,
     record: &Record<P::Log>,
@@ -43,10 +85,18 @@ pub(super) fn begin_request<P: Phases>(
 }
 
 /// Writes the server that a request is sent to.
-pub(super) fn address_request(header: &mut RequestHeader, authority: &str, is_tls: bool) -> Result<()> {
-    if header.version != Version::HTTP_2 {
+pub(super) fn address_request(
+    header: &mut RequestHeader,
+    version: Version,
+    authority: &str,
+    is_tls: bool,
+) -> Result<()> {
+    if version != Version::HTTP_2 {
         return header.append_header(Bytes::from_static(b"host"), authority).map(drop);
     }
+    header.set_version(version);
+    // A stream has its own framing (RFC 9113, section 8.2.2).
+    header.remove_header(&TRANSFER_ENCODING);
     let scheme = if is_tls { Scheme::HTTPS } else { Scheme::HTTP };
     let mut parts = header.uri.clone().into_parts();
     parts.scheme = Some(scheme);

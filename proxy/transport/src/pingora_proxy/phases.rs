@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::Method;
 use pingora_core::{
     Error, ErrorType, Result, modules::http::HttpModules, protocols::Digest, upstreams::peer::HttpPeer,
 };
@@ -12,7 +13,8 @@ use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 
 use super::{
     exchange::{Exchange, Forward, Shared},
-    failure, head,
+    failure,
+    head::{self, RequestHead},
     peer::{Peers, is_other_version},
 };
 use crate::{
@@ -41,7 +43,7 @@ fn aborted() -> Box<Error> {
     Error::new_in(ErrorType::InternalError)
 }
 
-/// The exchange of a request, once `request_filter` knows it.
+/// The exchange of a request.
 pub(super) struct Context<P: Phases>(Option<Shared<P>>);
 
 impl<P: Phases> Context<P> {
@@ -61,7 +63,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     type CTX = Context<P>;
 
     fn new_ctx(&self) -> Context<P> {
-        Context(None)
+        Context(Shared::current())
     }
 
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
@@ -69,17 +71,12 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     /// Decides what becomes of the request, and responds unless it is forwarded. The beginning of a
     /// body is waited for here, before an upstream is chosen.
     async fn request_filter(&self, session: &mut Session, context: &mut Context<P>) -> Result<bool> {
-        context.0 = std::mem::take(session.req_header_mut().extensions_mut()).remove();
         let (shared, mut exchange) = context.take()?;
-        let header = filter_request(&mut exchange).await;
+        let method = filter_request(&mut exchange).await;
         shared.put(exchange);
-        Ok(match header {
-            Some(header) => {
-                *session.req_header_mut() = header;
-                false
-            }
-            None => true,
-        })
+        // Pingora looks at the method only: it gets the rest when it sends the request.
+        let is_forwarded = method.map(|method| session.req_header_mut().set_method(method));
+        Ok(is_forwarded.is_none())
     }
 
     async fn upstream_peer(&self, _session: &mut Session, context: &mut Context<P>) -> Result<Box<HttpPeer>> {
@@ -156,7 +153,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     }
 
     /// The product has written the head when the request came, because it is the same for all
-    /// upstreams. This adds which one it is sent to.
+    /// upstreams. This gives it to Pingora, and adds which upstream it is sent to.
     async fn upstream_request_filter(
         &self,
         _session: &mut Session,
@@ -164,9 +161,12 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         context: &mut Context<P>,
     ) -> Result<()> {
         let expects_continue = context.with(|exchange| {
-            let forward = exchange.forward.as_mut()?;
+            let Exchange { phases, record, call, forward, .. } = exchange;
+            let forward = forward.as_mut()?;
+            let version = request.version;
+            *request = forward.head.as_mut()?.take(phases, call.as_ref()?, record).ok()?;
             let target = &forward.attempt.as_ref()?.target;
-            head::address_request(request, &target.authority, target.connector.is_some()).ok()?;
+            head::address_request(request, version, &target.authority, target.connector.is_some()).ok()?;
             let expects = std::mem::take(&mut forward.request.expects_continue);
             Some(expects && !forward.request.is_http10)
         })?;
@@ -261,13 +261,13 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     }
 }
 
-/// Reads the head of the request and the beginning of its body. Returns the head of the request to
+/// Reads the head of the request and the beginning of its body. Returns the method of the request to
 /// the upstream, or `None` if the request has its response.
-async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<RequestHeader> {
+async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method> {
     let Exchange { phases, client, record, is_last, .. } = exchange;
     let bytes = Bytes::from(client.take_head());
     let decision = decide(phases, client, &bytes, record, *is_last, |call, record, raw, body| {
-        head::begin_request(phases, call, record, (raw, &bytes), body)
+        RequestHead::write(phases, call, record, (raw, &bytes), body)
     })
     .await;
     drop(bytes);
@@ -280,26 +280,28 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Request
     };
     client.accept_request();
     client.release_head();
-    exchange.forward = Some(Forward::new(request));
-    let header = match head {
-        Ok(header) => header,
+    let (method, head) = match head {
+        Ok(head) => (head.method(), head),
         Err(error) => {
             log::error!("request refused by pingora: error={error}");
+            exchange.forward = Some(Forward::new(request, None));
             exchange.call = Some(call);
             exchange.conclude().await;
             return None;
         }
     };
+    let mut request = request;
     if !is_complete {
         // In a box of its own: calls whose body came with its head keep no room for it.
         if let Err(outcome) = Box::pin(await_body(phases, client, &call, record, request)).await {
             (exchange.call, exchange.outcome) = (Some(call), Some(outcome));
             return None;
         }
-        exchange.forward = Some(Forward::new(request.continued()));
+        request = request.continued();
     }
+    exchange.forward = Some(Forward::new(request, Some(head)));
     exchange.call = Some(call);
-    Some(header)
+    method
 }
 
 async fn respond<P: Phases>(exchange: &mut Exchange<P>, settlement: Settlement<P::Call>) {
