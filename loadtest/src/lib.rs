@@ -1,12 +1,27 @@
 //! Simulated tools to run behind the gateway, and a load driver to run in front of it.
 //!
-//! The binary is a thin shell over this library. Tests start the same parts in their own process.
+//! The binary is a thin shell over this library. Tests start the same tools in their own process.
 #![warn(missing_docs)]
 
-pub mod driver;
-pub mod report;
+mod books;
+mod clock;
+mod driver;
+mod duration;
+mod events;
+mod http;
+mod keys;
+mod page;
+mod plan;
+mod random;
+mod record;
+mod report;
 pub mod run;
+pub mod saved;
 pub mod scenario;
-pub mod schedule;
-pub mod target;
+mod schedule;
+mod simulator;
+mod summary;
+mod target;
+mod timeline;
 pub mod tools;
+mod verdict;

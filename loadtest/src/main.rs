@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loadtest::run;
 use loadtest::tools::{self, BindAddress};
+use loadtest::{run, saved, scenario};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -34,17 +34,36 @@ enum Command {
         #[arg(long, default_value_t = 9100, value_parser = clap::value_parser!(u16).range(0..=tools::MAX_FIRST_PORT))]
         port: u16,
     },
-    /// Call the gateway at a fixed rate and report the results.
+    /// Run a scenario against the gateway and report the results.
     ///
     /// Exit code 0: all checks of the scenario passed. 3: a check failed. 1: the run could not
     /// start or failed.
     Run(Box<run::Arguments>),
+    /// List the built-in scenarios, or print the file of one.
+    Scenarios {
+        /// Name of a scenario.
+        name: Option<String>,
+    },
+    /// Make an HTML page of a saved run.
+    ///
+    /// Exit code 0: all checks of the run passed. 3: a check failed.
+    Report(saved::ReportArguments),
+    /// Compare two saved runs.
+    ///
+    /// Exit code 3: the second run is worse by more than noise.
+    Compare(saved::CompareArguments),
+    /// Put the raw logs of several drivers together.
+    Merge(saved::MergeArguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Tools { host, port } => block_on(run_tools(BindAddress { host, port })),
-        Command::Run(arguments) => block_on(async { Ok(run::run(*arguments).await?) }),
+        Command::Run(arguments) => block_on(run::run(*arguments)),
+        Command::Scenarios { name } => scenario::list(name.as_deref()),
+        Command::Report(arguments) => saved::report(&arguments),
+        Command::Compare(arguments) => saved::compare(&arguments),
+        Command::Merge(arguments) => saved::merge(&arguments),
     };
     result.unwrap_or_else(|error| {
         let written = writeln!(io::stderr(), "loadtest: {error}");

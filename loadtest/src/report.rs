@@ -1,209 +1,276 @@
-//! The report of a run: counts, latencies and checks, computed from the log alone.
+//! The report of a run: counts, latencies and checks.
 
-mod check;
-mod group;
-mod quantiles;
+mod csv;
 mod row;
 mod table;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use check::Check;
-pub use quantiles::Quantiles;
-pub use row::Row;
+pub(crate) use row::Row;
 
-use crate::driver::{CallError, CallOutcome, CallRecord, RunLog};
-use crate::scenario::{Scenario, ScenarioEvent};
-use crate::schedule::Schedule;
+pub(crate) use csv::to_csv;
 
-/// The report of a run.
-#[derive(Debug, Serialize)]
-pub struct Report {
+use crate::books::Books;
+use crate::record::CallError;
+use crate::summary::{HISTOGRAM_DIGITS, OutcomeKey, Quantiles, Second, Summary};
+use crate::timeline::Timeline;
+use crate::verdict::{Check, CriteriaText};
+
+/// What is known of a run before it starts. It is the header of the raw log.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RunInfo {
+    /// The version of this program.
+    pub(crate) version: String,
     /// The name of the scenario.
-    pub scenario: &'static str,
-    /// The method and URL of the calls.
-    pub call: String,
-    /// The requested load.
-    pub load: Load,
-    /// The calls by outcome.
-    pub calls: CallCounts,
-    /// Completed calls per second, over the requested duration or, if it was later, until the last
-    /// response.
-    pub achieved_rate: f64,
-    /// The total size of all response bodies in bytes.
-    pub bytes_received: u64,
-    /// The delay between a call's due time and the time at which a connection took it.
-    ///
-    /// It is the driver's own share of every latency. Large values mean too few connections.
-    pub send_lag_ms: Quantiles,
-    /// The calls by group, status and problem code.
-    pub rows: Vec<Row>,
-    /// The checks of the scenario.
-    pub checks: Vec<Check>,
-    /// Whether the run was stopped early.
-    pub interrupted: bool,
+    pub(crate) scenario: String,
+    /// The load and the events in a sentence.
+    pub(crate) about: String,
+    /// The expectation that a passing run proves.
+    pub(crate) proves: String,
+    /// The URL of the gateway.
+    pub(crate) target: String,
+    /// The names of the requests by index.
+    pub(crate) requests: Vec<String>,
+    /// The stages of the load.
+    pub(crate) stages: Vec<String>,
+    /// The number of connections.
+    pub(crate) connections: u16,
+    /// The calls at once on each connection.
+    pub(crate) streams: u16,
+    /// The protocol, such as `HTTP/1.1`.
+    pub(crate) protocol: String,
+    /// The part of several drivers, such as `2/5`.
+    pub(crate) shard: String,
+    /// The time during which calls become due, in seconds.
+    pub(crate) seconds: f64,
+    /// The number of scheduled calls of this part.
+    pub(crate) scheduled: u64,
+    /// The timeout of a call in seconds.
+    pub(crate) timeout_s: f64,
+    /// The beginning, in milliseconds since 1970.
+    pub(crate) started_unix_ms: u64,
+    /// Whether other drivers of the same run have the same keys.
+    pub(crate) shared_keys: bool,
+    /// What the run is judged by.
+    pub(crate) criteria: CriteriaText,
 }
 
-/// The requested load.
-#[derive(Debug, Serialize)]
-pub struct Load {
-    /// Calls per second.
-    pub rate: u32,
-    /// The duration in seconds.
-    pub seconds: u64,
-    /// The number of connections.
-    pub connections: usize,
+/// What is known of a run at its end, beside its calls. It is the trailer of the raw log.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RunOutcome {
+    pub(crate) timeline: Timeline,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) books: Option<Books>,
+    pub(crate) interrupted: bool,
+}
+
+/// The report of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// What was run.
+    pub(crate) run: RunInfo,
+    /// Whether all checks passed.
+    pub(crate) passed: bool,
+    /// The checks.
+    pub(crate) checks: Vec<Check>,
+    /// The calls by outcome.
+    pub(crate) calls: CallCounts,
+    /// Completed calls per second, over the requested duration or, if it was later, until the last
+    /// response.
+    pub(crate) achieved_rate: f64,
+    /// The total size of all response bodies in bytes.
+    pub(crate) bytes_received: u64,
+    /// The latencies of all calls, counted from the due time of each.
+    pub(crate) latency_ms: Quantiles,
+    /// The delay between a call's due time and the time at which a connection took it.
+    ///
+    /// It is the driver's own share of every latency.
+    pub(crate) send_lag_ms: Quantiles,
+    /// The maximum error of quantiles: 0 up to a million calls, then that of the histograms.
+    pub(crate) quantile_error: f64,
+    /// The calls by request, phase, status and problem code.
+    pub(crate) rows: Vec<Row>,
+    /// The events.
+    pub(crate) events: Vec<Event>,
+    /// The limit certificate.
+    pub(crate) limits: Limits,
+    /// The books, if the gateway or the tools were asked.
+    pub(crate) books: Option<Books>,
+    /// The run second by second.
+    pub(crate) series: Vec<Second>,
+    /// Whether the run was stopped early.
+    pub(crate) interrupted: bool,
 }
 
 /// The number of calls by outcome. `due` is the sum of the others.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CallCounts {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CallCounts {
     /// Calls that became due.
-    pub due: usize,
+    pub(crate) due: u64,
+    /// Calls with a 2xx or 3xx.
+    pub(crate) success: u64,
     /// Calls with a complete response of any status.
-    pub completed: usize,
+    pub(crate) completed: u64,
     /// Calls that were sent and have no complete response.
-    pub failed: usize,
+    pub(crate) failed: u64,
     /// Calls that were never sent, because all connections were busy until the run was over.
-    pub not_sent: usize,
+    pub(crate) not_sent: u64,
 }
 
-/// The facts about a run that are not in its log.
-#[derive(Debug)]
-pub struct RunInfo {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The method and URL of the calls.
-    pub call: String,
-    /// The schedule.
-    pub schedule: Schedule,
-    /// The number of connections.
-    pub connections: usize,
-    /// The event caused by the scenario's script.
-    pub event: ScenarioEvent,
-    /// Whether the run was stopped early.
-    pub interrupted: bool,
+/// An event and how requests recovered from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Event {
+    /// The name of the phase that followed.
+    pub(crate) phase: String,
+    /// The time in seconds.
+    pub(crate) at_s: f64,
+    /// How each request recovered.
+    pub(crate) recoveries: Vec<EventRecovery>,
+}
+
+/// How a request recovered from an event. Times are in seconds since the event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EventRecovery {
+    /// The request.
+    pub(crate) request: String,
+    /// The first failure.
+    pub(crate) first_failure_s: Option<f64>,
+    /// The last failure.
+    pub(crate) last_failure_s: Option<f64>,
+    /// The first good response.
+    pub(crate) first_good_s: Option<f64>,
+}
+
+/// The limit certificate of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    /// The keys with an announced limit.
+    pub(crate) keys: usize,
+    /// The keys that reached their limit.
+    pub(crate) limited_keys: usize,
+    /// The keys that were admitted more often than their limit in 60 seconds.
+    pub(crate) violations: usize,
+    /// The smallest share of its limit that a limited key could use.
+    pub(crate) usable: Option<f64>,
+    /// The fullest window in a sentence.
+    pub(crate) fullest: Option<String>,
 }
 
 impl Report {
     /// Computes the report of a run.
-    #[must_use]
-    pub fn new(run: RunInfo, log: &RunLog) -> Self {
-        let records = &log.records;
-        let duration = if run.interrupted { Duration::ZERO } else { run.schedule.duration() };
-        let send_lags = records.iter().map(|record| record.sent.saturating_sub(record.due));
+    pub(crate) fn new(run: RunInfo, outcome: RunOutcome, summary: &Summary) -> Self {
+        let duration =
+            if outcome.interrupted { Duration::ZERO } else { Duration::from_secs_f64(run.seconds) };
         Self {
-            scenario: run.scenario.as_str(),
-            load: Load {
-                rate: run.schedule.rate(),
-                seconds: run.schedule.duration().as_secs(),
-                connections: run.connections,
+            passed: outcome.checks.iter().all(|check| check.passed),
+            checks: outcome.checks,
+            calls: CallCounts::new(summary),
+            achieved_rate: summary.achieved_rate(duration),
+            bytes_received: summary.bytes,
+            latency_ms: summary.latencies(|_| true).quantiles(),
+            send_lag_ms: summary.send_lag.quantiles(),
+            quantile_error: if summary.is_compressed() {
+                10_f64.powi(-i32::from(HISTOGRAM_DIGITS))
+            } else {
+                0.0
             },
-            calls: CallCounts::new(records),
-            achieved_rate: achieved_rate(records, duration),
-            bytes_received: records.iter().map(body_bytes).sum(),
-            send_lag_ms: Quantiles::new(send_lags),
-            rows: row::rows(records, &run.event),
-            checks: check::evaluate(run.scenario, &run.event, log),
-            call: run.call,
-            interrupted: run.interrupted,
+            rows: row::rows(summary, &outcome.timeline, &run.requests),
+            events: events(summary, &outcome.timeline, &run.requests),
+            limits: Limits::new(summary),
+            books: outcome.books,
+            series: summary.series.clone(),
+            interrupted: outcome.interrupted,
+            run,
         }
-    }
-
-    /// Returns true if all checks passed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.checks.iter().all(|check| check.passed)
     }
 }
 
 impl CallCounts {
-    fn new(records: &[CallRecord]) -> Self {
-        let mut counts = Self { due: records.len(), ..Self::default() };
-        for record in records {
-            match record.outcome {
-                CallOutcome::Completed { .. } => counts.completed += 1,
-                CallOutcome::Failed(CallError::NotSent) => counts.not_sent += 1,
-                CallOutcome::Failed(
-                    CallError::Connect | CallError::NoResponse | CallError::Truncated | CallError::TimedOut,
-                ) => counts.failed += 1,
-            }
+    fn new(summary: &Summary) -> Self {
+        let completed = summary.count(|key| key.outcome.status().is_some());
+        let not_sent = summary.not_sent();
+        Self {
+            due: summary.calls,
+            success: summary.count(|key| key.outcome.is_success()),
+            completed,
+            failed: summary
+                .count(|key| matches!(key.outcome, OutcomeKey::Failed(error) if error != CallError::NotSent)),
+            not_sent,
         }
-        counts
     }
 }
 
-/// Returns completed calls per second, over `duration` or until the last response if that was
-/// later.
-fn achieved_rate(records: &[CallRecord], duration: Duration) -> f64 {
-    let completed = records.iter().filter(|record| matches!(record.outcome, CallOutcome::Completed { .. }));
-    let (calls, end) =
-        completed.fold((0_u64, duration), |(calls, end), record| (calls + 1, end.max(record.done)));
-    if end.is_zero() { 0.0 } else { calls as f64 / end.as_secs_f64() }
+impl Limits {
+    fn new(summary: &Summary) -> Self {
+        let certificate = &summary.certificate;
+        let fullest = certificate.fullest.map(|window| {
+            let (pool, number) = (window.key >> 22, window.key & ((1 << 22) - 1));
+            format!(
+                "{} calls in 60 s from {:.1} s, limit {} (key {number} of pool {pool})",
+                window.calls, window.from_s, window.limit
+            )
+        });
+        Self {
+            keys: certificate.keys,
+            limited_keys: certificate.limited_keys,
+            violations: certificate.violations,
+            usable: certificate.usable,
+            fullest,
+        }
+    }
 }
 
-const fn body_bytes(record: &CallRecord) -> u64 {
-    match record.outcome {
-        CallOutcome::Completed { bytes, .. } => bytes,
-        CallOutcome::Failed(_) => 0,
-    }
+fn events(summary: &Summary, timeline: &Timeline, requests: &[String]) -> Vec<Event> {
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    let recoveries = |event| {
+        let of_event = summary.recoveries.iter().filter(move |recovery| recovery.event == event);
+        of_event.map(|recovery| EventRecovery {
+            request: requests.get(usize::from(recovery.request)).cloned().unwrap_or_default(),
+            first_failure_s: seconds(recovery.first_bad),
+            last_failure_s: seconds(recovery.last_bad),
+            first_good_s: seconds(recovery.first_good),
+        })
+    };
+    let marks = timeline.marks.iter().enumerate();
+    marks
+        .map(|(number, mark)| Event {
+            phase: mark.phase.clone(),
+            at_s: mark.at.as_secs_f64(),
+            recoveries: recoveries(number).collect(),
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::CallKind;
-    use shared::problem::Code;
-
-    fn record(due_ms: u64, waited_ms: u64, took_ms: u64, outcome: CallOutcome) -> CallRecord {
-        let millis = Duration::from_millis;
-        CallRecord {
-            kind: CallKind::Main,
-            due: millis(due_ms),
-            sent: millis(due_ms + waited_ms),
-            done: millis(due_ms + waited_ms + took_ms),
-            outcome,
-        }
-    }
-
-    const OK: CallOutcome = CallOutcome::Completed { status: 200, code: None, retry_after: false, bytes: 10 };
-    const DENIED: CallOutcome =
-        CallOutcome::Completed { status: 429, code: Some(Code::QuotaExceeded), retry_after: true, bytes: 5 };
-
-    #[test]
-    fn latency_is_counted_from_due_time() {
-        let rows = row::rows(&[record(100, 50, 1, OK)], &ScenarioEvent::None);
-        assert!((rows[0].latency_ms.max - 51.0).abs() < 1e-9);
-    }
+    use crate::record::CallOutcome;
+    use crate::summary::tests::{call, status, summary};
 
     #[test]
     fn calls_are_grouped_by_status_and_code() {
         let failed = CallOutcome::Failed(CallError::TimedOut);
         let unsent = CallOutcome::Failed(CallError::NotSent);
-        let records = [OK, DENIED, OK, failed, DENIED, OK, unsent].map(|outcome| record(0, 0, 1000, outcome));
-        let rows = row::rows(&records, &ScenarioEvent::None);
-        let counts: Vec<_> = rows.iter().map(|row| (row.status, row.code.as_deref(), row.calls)).collect();
-        assert_eq!(
-            counts,
-            [
-                (None, Some("not sent"), 1),
-                (None, Some("timed out"), 1),
-                (Some(200), None, 3),
-                (Some(429), Some("quota-exceeded"), 2),
-            ]
-        );
-        let expected = CallCounts { due: 7, completed: 5, failed: 1, not_sent: 1 };
-        assert_eq!(CallCounts::new(&records), expected);
-    }
-
-    #[test]
-    fn achieved_rate_falls_with_late_responses() {
-        let burst = [record(0, 0, 100, OK), record(0, 0, 100, OK)];
-        assert!((achieved_rate(&burst, Duration::from_secs(1)) - 2.0).abs() < 1e-9);
-        let late = [record(0, 0, 100, OK), record(0, 0, 4000, OK)];
-        assert!((achieved_rate(&late, Duration::from_secs(1)) - 0.5).abs() < 1e-9);
-        assert!(achieved_rate(&[], Duration::ZERO).abs() < 1e-9);
+        let outcomes = [status(200), status(429), status(200), failed, status(429), status(200), unsent];
+        let summary = summary(outcomes.map(|outcome| call(0, outcome)), &Timeline::default());
+        let info = RunInfo { requests: vec!["main".to_owned()], seconds: 1.0, ..RunInfo::default() };
+        let report = Report::new(info, RunOutcome::default(), &summary);
+        let rows: Vec<_> =
+            report.rows.iter().map(|row| (row.status, row.code.as_deref(), row.calls)).collect();
+        let expected = [
+            (None, Some("not sent"), 1),
+            (None, Some("timed out"), 1),
+            (Some(200), None, 3),
+            (Some(429), None, 2),
+        ];
+        assert_eq!(rows, expected);
+        let counts = CallCounts { due: 7, success: 3, completed: 5, failed: 1, not_sent: 1 };
+        assert_eq!(report.calls, counts);
+        assert_eq!(report.bytes_received, 50);
+        let csv = to_csv(&report);
+        assert!(csv.starts_with("second,due,success,"), "{csv}");
+        assert_eq!(csv.lines().count(), 2, "{csv}");
     }
 }

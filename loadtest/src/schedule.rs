@@ -1,109 +1,126 @@
 //! The schedule of a run: how many calls it has and when each is due.
 
+mod stage;
+
 use std::time::Duration;
 
 use thiserror::Error;
+
+pub(crate) use stage::Stage;
 
 /// An open-loop schedule: due times do not depend on earlier responses.
 ///
 /// A slow server therefore receives the same load as a fast one, and the latencies show the full
 /// delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    rate: u32,
-    seconds: u32,
-    bursts: bool,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Schedule {
+    segments: Vec<Segment>,
+    shard: Shard,
 }
 
-/// The limits of a schedule.
-#[derive(Clone, Copy, Debug)]
-pub struct RunLimits {
-    /// The maximum duration in seconds.
-    pub seconds: u32,
-    /// The maximum number of calls.
-    pub calls: u64,
+/// A stage at its place in the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Segment {
+    stage: Stage,
+    start: Duration,
+    first_call: u64,
 }
+
+/// The part of a run that one of several drivers makes: every `of`th call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// The number of the driver, from 1.
+    pub(crate) number: u32,
+    /// The number of drivers.
+    pub(crate) of: u32,
+}
+
+impl Shard {
+    /// The only driver.
+    pub(crate) const ALL: Self = Self { number: 1, of: 1 };
+
+    /// Parses `2/5`.
+    pub(crate) fn parse(text: &str) -> Result<Self, ScheduleError> {
+        let parsed = text
+            .split_once('/')
+            .and_then(|(number, of)| Some(Self { number: number.parse().ok()?, of: of.parse().ok()? }));
+        let valid = parsed.filter(|shard| shard.number >= 1 && shard.number <= shard.of);
+        valid.ok_or_else(|| ScheduleError::Shard(text.to_owned()))
+    }
+}
+
+/// The bounds of a run that was not asked to be longer.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(3600);
+/// The calls that an hour of 5,000 calls a second has, and some more.
+pub(crate) const MAX_CALLS: u64 = 20_000_000;
 
 /// The reason why a schedule is invalid. The text names the option to change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ScheduleError {
-    /// There are no calls.
-    #[error("--rate {rate} for --seconds {seconds} makes no calls: both must be at least 1")]
-    Empty {
-        /// The requested calls per second.
-        rate: u32,
-        /// The requested duration in seconds.
-        seconds: u32,
-    },
-    /// The duration exceeds its limit.
-    #[error("--seconds {seconds} exceeds the limit: expected at most --max-seconds {limit}")]
-    TooLong {
-        /// The requested duration in seconds.
-        seconds: u32,
-        /// The limit in seconds.
-        limit: u32,
-    },
-    /// The number of calls exceeds its limit.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ScheduleError {
+    /// A stage is invalid.
     #[error(
-        "--rate {rate} for --seconds {seconds} makes {calls} calls: expected at most --max-calls {limit}"
+        "invalid stage `{0}`: expected a duration and calls per second, for example 10s:100, 1m:100..2000 or 10s:100 burst"
     )]
-    TooManyCalls {
-        /// The requested calls per second.
-        rate: u32,
-        /// The requested duration in seconds.
-        seconds: u32,
-        /// The requested number of calls.
+    Stage(String),
+    /// A shard is invalid.
+    #[error("invalid shard `{0}`: expected a number and how many there are, for example 2/5")]
+    Shard(String),
+    /// There are no calls.
+    #[error("the stages make no calls: expected a rate and a duration above 0")]
+    Empty,
+    /// The run is too long.
+    #[error("the run takes {seconds} s and makes {calls} calls: expected at most {} s and {MAX_CALLS} calls, or --unbounded", MAX_DURATION.as_secs())]
+    TooLong {
+        /// The duration in seconds.
+        seconds: u64,
+        /// The number of calls.
         calls: u64,
-        /// The limit.
-        limit: u64,
     },
 }
 
 impl Schedule {
-    /// Returns a schedule of `rate` calls per second for `seconds`.
-    ///
-    /// The calls are evenly spaced or, with `bursts`, all due at the beginning of each second.
+    /// Returns the schedule of these stages.
     ///
     /// # Errors
-    /// Returns an error if there are no calls or a limit is exceeded.
-    pub fn new(rate: u32, seconds: u32, bursts: bool, limits: RunLimits) -> Result<Self, ScheduleError> {
-        let calls = u64::from(rate) * u64::from(seconds);
-        if calls == 0 {
-            return Err(ScheduleError::Empty { rate, seconds });
+    /// Returns an error if there are no calls or, unless it is unbounded, if there are too many.
+    pub(crate) fn new(stages: &[Stage], shard: Shard, unbounded: bool) -> Result<Self, ScheduleError> {
+        let mut segments = Vec::with_capacity(stages.len());
+        let (mut start, mut first_call) = (Duration::ZERO, 0);
+        for &stage in stages {
+            segments.push(Segment { stage, start, first_call });
+            start += stage.duration;
+            first_call += stage.calls();
         }
-        if seconds > limits.seconds {
-            return Err(ScheduleError::TooLong { seconds, limit: limits.seconds });
+        if first_call == 0 {
+            return Err(ScheduleError::Empty);
         }
-        if calls > limits.calls {
-            return Err(ScheduleError::TooManyCalls { rate, seconds, calls, limit: limits.calls });
+        if !unbounded && (start > MAX_DURATION || first_call > MAX_CALLS) {
+            return Err(ScheduleError::TooLong { seconds: start.as_secs(), calls: first_call });
         }
-        Ok(Self { rate, seconds, bursts })
-    }
-
-    /// Returns the number of calls.
-    #[must_use]
-    pub fn calls(&self) -> u64 {
-        u64::from(self.rate) * u64::from(self.seconds)
-    }
-
-    /// Returns the number of calls per second.
-    #[must_use]
-    pub const fn rate(&self) -> u32 {
-        self.rate
+        Ok(Self { segments, shard })
     }
 
     /// Returns the time during which calls become due.
-    #[must_use]
-    pub const fn duration(&self) -> Duration {
-        Duration::from_secs(self.seconds as u64)
+    pub(crate) fn duration(&self) -> Duration {
+        self.segments.iter().map(|segment| segment.stage.duration).sum()
     }
 
-    /// Returns the due time of call number `nth`, counted from the start.
-    #[must_use]
-    pub fn due(&self, nth: u64) -> Duration {
-        let rate = u64::from(self.rate);
-        let within = if self.bursts { 0 } else { nth % rate * 1_000_000_000 / rate };
-        Duration::from_secs(nth / rate) + Duration::from_nanos(within)
+    /// Returns the number of calls of all shards.
+    pub(crate) fn calls(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.stage.calls()).sum()
+    }
+
+    /// Returns the number and the due time of each call of this shard.
+    pub(crate) fn due_calls(&self) -> impl Iterator<Item = (u64, Duration)> {
+        let (number, of) = (u64::from(self.shard.number) - 1, u64::from(self.shard.of));
+        self.segments.iter().flat_map(move |segment| {
+            let end = segment.first_call + segment.stage.calls();
+            let skip = (number + of - segment.first_call % of) % of;
+            let first = segment.first_call + skip;
+            (first..end)
+                .step_by(usize::try_from(of).unwrap_or(usize::MAX))
+                .map(|nth| (nth, segment.start + segment.stage.due(nth - segment.first_call)))
+        })
     }
 }
 
@@ -111,34 +128,54 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const LIMITS: RunLimits = RunLimits { seconds: 60, calls: 1000 };
+    fn schedule(stages: &[&str]) -> Schedule {
+        let stages: Vec<Stage> = stages.iter().map(|text| Stage::parse(text).unwrap()).collect();
+        Schedule::new(&stages, Shard::ALL, false).unwrap()
+    }
 
-    #[test]
-    fn steady_schedule_is_evenly_spaced() {
-        let schedule = Schedule::new(4, 10, false, LIMITS).unwrap();
-        let due: Vec<u128> = (0..6).map(|nth| schedule.due(nth).as_millis()).collect();
-        assert_eq!(due, [0, 250, 500, 750, 1000, 1250]);
-        assert!(schedule.due(schedule.calls() - 1) < schedule.duration());
-        assert_eq!(schedule.due(schedule.calls()), schedule.duration());
+    fn due_ms(stages: &[&str]) -> Vec<u128> {
+        schedule(stages).due_calls().map(|(_, due)| due.as_millis()).collect()
     }
 
     #[test]
-    fn burst_schedule_is_due_at_beginning_of_each_second() {
-        let schedule = Schedule::new(3, 2, true, LIMITS).unwrap();
-        let due: Vec<u128> = (0..schedule.calls()).map(|nth| schedule.due(nth).as_millis()).collect();
-        assert_eq!(due, [0, 0, 0, 1000, 1000, 1000]);
+    fn stages_follow_each_other() {
+        assert_eq!(due_ms(&["1s:4", "1s:2"]), [0, 250, 500, 750, 1000, 1500]);
+        assert_eq!(due_ms(&["2s:3 burst"]), [0, 0, 0, 1000, 1000, 1000]);
+        assert_eq!(schedule(&["10s:100", "1m:50"]).duration(), Duration::from_secs(70));
     }
 
     #[test]
-    fn schedule_over_limit_is_error_that_names_the_option() {
-        let error = |rate, seconds| Schedule::new(rate, seconds, false, LIMITS).unwrap_err();
-        assert_eq!(error(1, 61), ScheduleError::TooLong { seconds: 61, limit: 60 });
-        assert!(error(1, 61).to_string().contains("--max-seconds 60"));
-        let too_many = ScheduleError::TooManyCalls { rate: 101, seconds: 10, calls: 1010, limit: 1000 };
-        assert_eq!(error(101, 10), too_many);
-        assert!(too_many.to_string().contains("--max-calls 1000"));
-        assert!(matches!(error(u32::MAX, 60), ScheduleError::TooManyCalls { .. }));
-        assert_eq!(error(0, 10), ScheduleError::Empty { rate: 0, seconds: 10 });
-        assert!(Schedule::new(100, 10, false, LIMITS).is_ok());
+    fn shards_together_are_the_whole_schedule() {
+        let stages = ["1s:7", "3s:10..50", "1s:3"].map(|text| Stage::parse(text).unwrap());
+        let whole: Vec<_> = Schedule::new(&stages, Shard::ALL, false).unwrap().due_calls().collect();
+        let mut together: Vec<_> = (1..=3)
+            .flat_map(|number| {
+                let shard = Schedule::new(&stages, Shard { number, of: 3 }, false).unwrap();
+                shard.due_calls().collect::<Vec<_>>()
+            })
+            .collect();
+        together.sort_unstable();
+        assert_eq!(together, whole);
+        assert_eq!(whole.len(), 7 + 90 + 3);
+    }
+
+    #[test]
+    fn run_beyond_the_bounds_is_error_that_names_the_one_option() {
+        let error =
+            |text: &str| Schedule::new(&[Stage::parse(text).unwrap()], Shard::ALL, false).unwrap_err();
+        assert!(matches!(error("2h:1"), ScheduleError::TooLong { seconds: 7200, .. }));
+        assert!(matches!(error("10s:3000000"), ScheduleError::TooLong { .. }));
+        assert!(error("2h:1").to_string().contains("--unbounded"));
+        assert_eq!(error("10s:0"), ScheduleError::Empty);
+        assert!(Schedule::new(&[Stage::parse("2h:1").unwrap()], Shard::ALL, true).is_ok());
+        assert!(Schedule::new(&[Stage::parse("1h:5000").unwrap()], Shard::ALL, false).is_ok());
+    }
+
+    #[test]
+    fn shard_is_parsed() {
+        assert_eq!(Shard::parse("2/5"), Ok(Shard { number: 2, of: 5 }));
+        for text in ["0/5", "6/5", "2", "a/b", "2/"] {
+            assert_eq!(Shard::parse(text), Err(ScheduleError::Shard(text.to_owned())));
+        }
     }
 }

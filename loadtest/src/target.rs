@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A server to call.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     base: String,
     host: String,
     /// The address of all connections. Resolving only once ensures that it cannot change to another
@@ -22,7 +22,7 @@ pub struct Target {
 /// The reason why a URL is not a usable target.
 #[derive(Debug, Error)]
 #[error("invalid target `{url}`: {reason}")]
-pub struct TargetError {
+pub(crate) struct TargetError {
     url: String,
     #[source]
     reason: TargetErrorReason,
@@ -50,7 +50,7 @@ impl Target {
     /// # Errors
     /// Returns an error if the URL is invalid or does not resolve, or if `allow_remote` is false
     /// and one of its addresses is not loopback.
-    pub async fn resolve(url: &str, allow_remote: bool) -> Result<Self, TargetError> {
+    pub(crate) async fn resolve(url: &str, allow_remote: bool) -> Result<Self, TargetError> {
         Self::try_resolve(url, allow_remote)
             .await
             .map_err(|reason| TargetError { url: url.to_owned(), reason })

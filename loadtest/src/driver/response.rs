@@ -6,18 +6,19 @@ use hyper::{Response, StatusCode};
 use serde_json::Value;
 use shared::problem::Code;
 
-use super::record::{CallError, CallOutcome};
 use http_body_util::BodyExt;
+
+use crate::record::{CallError, CallOutcome};
 
 /// A complete response: head, body size and, if it was kept, the body.
 #[derive(Debug)]
-pub struct CallResponse {
+pub(crate) struct CallResponse {
     /// The status.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// The headers.
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// The beginning of the body, if it was kept.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// The size of the whole body in bytes.
     bytes: u64,
 }
@@ -45,7 +46,8 @@ impl CallResponse {
             status: self.status.as_u16(),
             code: self.problem_code(),
             retry_after: self.headers.contains_key(RETRY_AFTER),
-            bytes: self.bytes,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+            minute_quota: self.minute_quota().unwrap_or(0),
         }
     }
 
@@ -55,7 +57,7 @@ impl CallResponse {
     }
 
     /// Returns the number of calls per 60 seconds that `RateLimit-Policy` allows.
-    pub(super) fn minute_quota(&self) -> Option<u32> {
+    fn minute_quota(&self) -> Option<u32> {
         let policy = self.headers.get("ratelimit-policy")?.to_str().ok()?;
         let minute = policy.split(',').find(|item| item.split(';').any(|part| part.trim() == "w=60"))?;
         minute.split(';').find_map(|part| part.trim().strip_prefix("q="))?.parse().ok()

@@ -1,5 +1,7 @@
-//! A worker: one connection that sends due calls in sequence.
+//! A worker: one connection or stream that sends due calls in sequence.
 
+use std::sync::Arc;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
@@ -8,7 +10,8 @@ use http_body_util::Full;
 use hyper::Request;
 
 use super::connection::Connection;
-use super::{CallError, CallOutcome, CallRecord, CallTemplate, CallTemplates, DriverOptions, RunLog};
+use crate::plan::CallPlan;
+use crate::record::{CallError, CallOutcome, CallRecord};
 
 /// A call that has become due.
 #[derive(Clone, Copy)]
@@ -19,51 +22,74 @@ pub(super) struct DueCall {
     pub(super) due: Duration,
 }
 
+/// The records that are sent to the collector at once.
+const BATCH: usize = 64;
+/// The time after which records are sent even if they are few, for the display of progress.
+const BATCH_AGE: Duration = Duration::from_millis(250);
+
 /// One connection and the records of its calls.
 pub(super) struct Worker {
-    pub(super) connection: Connection,
-    pub(super) options: DriverOptions,
-    pub(super) templates: CallTemplates,
-    pub(super) start: Instant,
+    connection: Connection,
+    timeout: Duration,
+    plan: Arc<CallPlan>,
+    start: Instant,
     /// The time, counted from `start`, after which due calls are no longer sent.
-    pub(super) send_deadline: Duration,
-    pub(super) log: RunLog,
+    send_deadline: Duration,
+    batch: Vec<CallRecord>,
+    batch_since: Duration,
 }
 
 impl Worker {
-    /// Sends calls until the channel is closed. Returns the worker's part of the log.
-    pub(super) async fn run(mut self, due_calls: Receiver<DueCall>) -> RunLog {
+    pub(super) fn new(
+        connection: Connection,
+        timeout: Duration,
+        plan: Arc<CallPlan>,
+        start: Instant,
+        send_deadline: Duration,
+    ) -> Self {
+        let batch_since = Duration::ZERO;
+        Self {
+            connection,
+            timeout,
+            plan,
+            start,
+            send_deadline,
+            batch: Vec::with_capacity(BATCH),
+            batch_since,
+        }
+    }
+
+    /// Sends calls until the channel is closed.
+    pub(super) async fn run(mut self, due_calls: Receiver<DueCall>, records: mpsc::Sender<Vec<CallRecord>>) {
         while let Ok(DueCall { nth, due }) = due_calls.recv().await {
-            let Some(template) = self.template(nth) else { break };
             let sent = self.start.elapsed();
+            let Some(call) = self.plan.call(nth) else { break };
             let outcome = if sent > self.send_deadline {
                 CallOutcome::Failed(CallError::NotSent)
             } else {
-                self.call(template.request).await
+                self.call(call.request).await
             };
             let done = self.start.elapsed();
-            self.log.records.push(CallRecord { kind: template.kind, due, sent, done, outcome });
+            self.batch.push(CallRecord { request: call.index, key: call.key, due, sent, done, outcome });
+            if self.batch.len() >= BATCH || done > self.batch_since + BATCH_AGE {
+                self.batch_since = done;
+                if records.send(std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH))).is_err() {
+                    return;
+                }
+            }
         }
-        self.log
-    }
-
-    fn template(&self, nth: u64) -> Option<CallTemplate> {
-        let templates = self.templates.borrow();
-        let turn = usize::try_from(nth).unwrap_or(0) % templates.len().max(1);
-        templates.get(turn).cloned()
+        if records.send(self.batch).is_err() {
+            // The collector has failed, which ends the run with its error.
+        }
     }
 
     async fn call(&mut self, request: Request<Full<Bytes>>) -> CallOutcome {
-        let call = self.connection.call(&self.options.target, request);
-        match tokio::time::timeout(self.options.timeout, call).await {
-            Ok(Ok(response)) => {
-                self.log.minute_quota = self.log.minute_quota.or_else(|| response.minute_quota());
-                response.outcome()
-            }
+        match tokio::time::timeout(self.timeout, self.connection.call(request)).await {
+            Ok(Ok(response)) => response.outcome(),
             Ok(Err(error)) => CallOutcome::Failed(error),
             Err(_elapsed) => {
                 // A late response must not be mistaken for that of the next call.
-                self.connection.close();
+                self.connection.abandon();
                 CallOutcome::Failed(CallError::TimedOut)
             }
         }

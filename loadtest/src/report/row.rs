@@ -1,78 +1,51 @@
-//! The rows of a report: calls with the same outcome.
+//! The rows of a report: calls with the same request, phase and outcome.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
-use shared::problem::Code;
+use crate::summary::{Quantiles, Summary};
+use crate::timeline::Timeline;
 
-use super::Quantiles;
-use super::group::CallGroup;
-use crate::driver::{CallError, CallOutcome, CallRecord};
-use crate::scenario::ScenarioEvent;
-
-/// The calls of a group with the same outcome.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    /// The group of calls, in scenarios that have several.
-    pub group: &'static str,
+/// The calls with the same request, phase and outcome.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// The name of the request.
+    pub(crate) request: String,
+    /// The phase of the run, or an empty text before the first event.
+    pub(crate) phase: String,
     /// The status, or `None` if there was no complete response.
-    pub status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// The code of the problem, or the reason why there was no complete response.
-    pub code: Option<String>,
+    pub(crate) code: Option<String>,
     /// The number of calls.
-    pub calls: usize,
+    pub(crate) calls: u64,
     /// The latencies, counted from the due time of each call.
-    pub latency_ms: Quantiles,
+    pub(crate) latency_ms: Quantiles,
 }
 
-/// The part of an outcome that rows are grouped by. Failures sort before responses.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum RowKey {
-    Failed(CallError),
-    Completed { status: u16, code: Option<&'static str> },
-}
-
-impl RowKey {
-    fn new(outcome: CallOutcome) -> Self {
-        match outcome {
-            CallOutcome::Completed { status, code, .. } => {
-                Self::Completed { status, code: code.map(Code::as_str) }
-            }
-            CallOutcome::Failed(error) => Self::Failed(error),
-        }
+impl Row {
+    /// Returns the request, phase and outcome.
+    pub(crate) fn label(&self) -> String {
+        let phase = if self.phase.is_empty() { String::new() } else { format!(" [{}]", self.phase) };
+        format!("{}{phase}: {}", self.request, self.outcome())
     }
 
-    const fn status(self) -> Option<u16> {
-        match self {
-            Self::Completed { status, .. } => Some(status),
-            Self::Failed(_) => None,
-        }
-    }
-
-    fn code(self) -> Option<String> {
-        match self {
-            Self::Completed { code, .. } => code.map(str::to_owned),
-            Self::Failed(error) => Some(error.to_string()),
-        }
+    /// Returns the status and the code.
+    pub(crate) fn outcome(&self) -> String {
+        let status = self.status.map(|status| status.to_string());
+        let parts: Vec<&str> = status.as_deref().into_iter().chain(self.code.as_deref()).collect();
+        parts.join(" ")
     }
 }
 
-/// Returns the rows of a report, sorted by group, status and code.
-pub(super) fn rows(records: &[CallRecord], event: &ScenarioEvent) -> Vec<Row> {
-    let mut latencies: BTreeMap<_, Vec<Duration>> = BTreeMap::new();
-    for record in records {
-        let key = (CallGroup::of(record, event), RowKey::new(record.outcome));
-        latencies.entry(key).or_default().push(record.latency());
-    }
-    latencies
-        .into_iter()
-        .map(|((group, key), latencies)| Row {
-            group: group.as_str(),
-            status: key.status(),
-            code: key.code(),
-            calls: latencies.len(),
-            latency_ms: Quantiles::new(latencies.into_iter()),
-        })
-        .collect()
+/// Returns the rows of a report, sorted by request, phase, status and code.
+pub(super) fn rows(summary: &Summary, timeline: &Timeline, requests: &[String]) -> Vec<Row> {
+    let rows = summary.groups.iter().map(|(key, group)| Row {
+        request: requests.get(usize::from(key.request)).cloned().unwrap_or_default(),
+        phase: timeline.phase_name(key.phase),
+        status: key.outcome.status(),
+        code: key.outcome.code(),
+        calls: group.calls,
+        latency_ms: group.latencies.quantiles(),
+    });
+    rows.collect()
 }

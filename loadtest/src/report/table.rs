@@ -2,42 +2,101 @@
 
 use std::fmt;
 
-use super::{Quantiles, Report, Row};
+use super::Report;
+use crate::summary::Quantiles;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, calls, .. } = self;
-        writeln!(f, "{}: {}", self.scenario, self.call)?;
-        writeln!(
-            f,
-            "load      {}/s for {} s over {} connections{}",
-            load.rate,
-            load.seconds,
-            load.connections,
-            if self.interrupted { ", interrupted" } else { "" }
-        )?;
-        writeln!(
-            f,
-            "calls     {} due: {} completed, {} failed, {} not sent",
+        let Self { run, calls, .. } = self;
+        let interrupted = if self.interrupted { ", interrupted" } else { "" };
+        writeln!(f, "{}: {} over {}{interrupted}", run.scenario, run.target, run.protocol)?;
+        writeln!(f, "load      {} over {} connections", run.stages.join(", "), run.connections)?;
+        let counts = format!(
+            "{} due: {} completed, {} failed, {} not sent",
             calls.due, calls.completed, calls.failed, calls.not_sent
-        )?;
+        );
+        writeln!(f, "calls     {counts}")?;
         writeln!(f, "achieved  {:.1}/s, {} bytes received", self.achieved_rate, self.bytes_received)?;
         let Quantiles { p99, max, .. } = self.send_lag_ms;
-        writeln!(f, "send lag  {p99:.2} ms p99, {max:.2} ms max (included in every latency)\n")?;
+        writeln!(f, "send lag  {p99:.3} ms p99, {max:.3} ms max (included in every latency)\n")?;
         self.write_rows(f)?;
+        self.write_events(f)?;
+        self.write_limits(f)?;
+        self.write_books(f)?;
         self.write_checks(f)
     }
 }
 
 impl Report {
     fn write_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let labels: Vec<String> = self.rows.iter().map(Row::label).collect();
-        let width = labels.iter().map(String::len).max().unwrap_or(0);
-        let head = format!("{:>8} {:>9} {:>9} {:>9} {:>9}", "calls", "p50 ms", "p90 ms", "p99 ms", "max ms");
-        writeln!(f, "{:width$} {head}", "")?;
+        let labels: Vec<String> = self.rows.iter().map(super::Row::label).collect();
+        let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let names = ["p50 ms", "p90 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms"];
+        let head: String = names.iter().map(|name| format!(" {name:>9}")).collect();
+        writeln!(f, "{:width$} {:>8}{head}", "", "calls")?;
         for (row, label) in self.rows.iter().zip(labels) {
-            let Quantiles { p50, p90, p99, max } = row.latency_ms;
-            writeln!(f, "{label:width$} {:>8} {p50:>9.2} {p90:>9.2} {p99:>9.2} {max:>9.2}", row.calls)?;
+            let Quantiles { p50, p90, p95, p99, p99_9, max, .. } = row.latency_ms;
+            let times: String =
+                [p50, p90, p95, p99, p99_9, max].iter().map(|ms| format!(" {ms:>9.2}")).collect();
+            writeln!(f, "{label:width$} {:>8}{times}", row.calls)?;
+        }
+        if self.quantile_error > 0.0 {
+            writeln!(f, "latencies are those of histograms, at most {} % off", self.quantile_error * 100.0)?;
+        }
+        Ok(())
+    }
+
+    fn write_events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |seconds: Option<f64>| {
+            seconds.map_or_else(|| "never".to_owned(), |seconds| format!("after {seconds:.2} s"))
+        };
+        for event in &self.events {
+            writeln!(f, "\nevent     {} at {:.2} s", event.phase, event.at_s)?;
+            for recovery in &event.recoveries {
+                writeln!(
+                    f,
+                    "          {}: first failure {}, last failure {}, first good response {}",
+                    recovery.request,
+                    time(recovery.first_failure_s),
+                    time(recovery.last_failure_s),
+                    time(recovery.first_good_s)
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = &self.limits;
+        let Some(fullest) = &limits.fullest else { return Ok(()) };
+        let exact = if limits.violations == 0 { "exact" } else { "EXCEEDED" };
+        write!(
+            f,
+            "\nlimits    {exact}: {} keys, {} of them limited, {} over",
+            limits.keys, limits.limited_keys, limits.violations
+        )?;
+        if let Some(usable) = limits.usable {
+            write!(f, "; {:.1} % usable", usable * 100.0)?;
+        }
+        writeln!(f, "\n          fullest window: {fullest}")
+    }
+
+    fn write_books(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(books) = &self.books else { return Ok(()) };
+        let count = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), |count| count.to_string());
+        writeln!(f, "\nbooks     {:>24} {:>10} {:>10} {:>10}", "", "driver", "gateway", "tools")?;
+        for line in &books.lines {
+            writeln!(
+                f,
+                "          {:>24} {:>10} {:>10} {:>10}",
+                line.name,
+                line.driver,
+                count(line.gateway),
+                count(line.tools)
+            )?;
+        }
+        for difference in &books.differences {
+            writeln!(f, "          difference: {difference}")?;
         }
         Ok(())
     }
@@ -49,13 +108,5 @@ impl Report {
             writeln!(f, "{result}  {}: {}", check.check, check.found)?;
         }
         Ok(())
-    }
-}
-
-impl Row {
-    fn label(&self) -> String {
-        let status = self.status.map(|status| status.to_string());
-        let parts: Vec<&str> = status.as_deref().into_iter().chain(self.code.as_deref()).collect();
-        format!("{}: {}", self.group, parts.join(" "))
     }
 }

@@ -1,79 +1,144 @@
 //! The options of `loadtest run`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use hyper::Uri;
-use hyper::http::uri::InvalidUri;
-use thiserror::Error;
 
-use crate::scenario::Scenario;
+use super::knee::KneeRange;
+use crate::duration;
 
 /// The options of `loadtest run`.
 #[derive(Args, Debug)]
 pub struct Arguments {
+    /// Scenario: the name of a built-in one, or a .toml file. Several are composed in this order.
+    #[arg(long, value_name = "NAME", default_value = "steady")]
+    pub(super) scenario: Vec<String>,
     /// Base URL of the gateway: scheme, host and port.
     #[arg(long, default_value = "http://127.0.0.1:8787")]
     pub(super) url: String,
-    /// Path and query of the call.
-    #[arg(long, default_value = "/v1/idea/generate", value_parser = parse_path)]
-    pub(super) path: Uri,
-    /// JSON body. With a body, every call is a POST.
-    #[arg(long)]
-    pub(super) body: Option<String>,
-    /// Environment variable with the API key, or with several keys separated by commas, used in
-    /// turn.
-    #[arg(long, value_name = "NAME")]
-    pub(super) key_env: Option<String>,
-    /// Scenario to run.
-    #[arg(long, value_enum, default_value_t = Scenario::Steady)]
-    pub(super) scenario: Scenario,
-    /// Calls per second, sent whether or not earlier calls are complete.
-    #[arg(long, default_value_t = 50)]
-    pub(super) rate: u32,
-    /// Duration of the run in seconds.
-    #[arg(long, default_value_t = 10)]
-    pub(super) seconds: u32,
+
+    /// Stage of the load, in place of the scenario's: 10s:100, 1m:100..2000 or 10s:100 burst. Stages
+    /// follow each other.
+    #[arg(long, value_name = "STAGE", help_heading = "Load")]
+    pub(super) stage: Vec<String>,
+    /// Calls per second at the peak. Other stages are scaled with it.
+    #[arg(long, help_heading = "Load")]
+    pub(super) rate: Option<f64>,
+    /// Duration of the run. Stages are scaled with it.
+    #[arg(long, value_parser = duration::argument, help_heading = "Load")]
+    pub(super) duration: Option<Duration>,
+    /// Find the highest rate in this range, such as 100..5000, at which all checks pass. Each rate is
+    /// kept for the duration of the run.
+    #[arg(long, value_name = "RANGE", value_parser = KneeRange::parse, help_heading = "Load")]
+    pub(super) knee: Option<KneeRange>,
     /// Number of open connections.
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(super) connections: u16,
-    /// Timeout of a call in seconds.
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u8).range(1..=60))]
-    pub(super) timeout: u8,
-    /// Control API of the simulated tools, for tool-dies.
-    #[arg(long, default_value = "http://127.0.0.1:9117")]
-    pub(super) control: String,
-    /// File to create for the new key (mode 0600), for key-rotation. The gateway shows it once and
-    /// the old key expires.
-    #[arg(long, value_name = "FILE", required_if_eq("scenario", "key-rotation"))]
-    pub(super) new_key_file: Option<PathBuf>,
-    /// Print the report as JSON.
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Maximum duration of a run in seconds.
-    #[arg(long, default_value_t = 60)]
-    pub(super) max_seconds: u32,
-    /// Maximum number of calls of a run. Each takes about 64 bytes of memory.
-    #[arg(long, default_value_t = 100_000)]
-    pub(super) max_calls: u64,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=8192), help_heading = "Load")]
+    pub(super) connections: Option<u16>,
+    /// Part of the load that this driver makes, such as 2/5. `loadtest merge` puts the logs together.
+    #[arg(long, value_name = "NUMBER/OF", help_heading = "Load")]
+    pub(super) shard: Option<String>,
+    /// Start at this time, in milliseconds since 1970, so that several drivers start together.
+    #[arg(long, value_name = "MILLISECONDS", help_heading = "Load")]
+    pub(super) start_at: Option<u64>,
+    /// Allow more than an hour and more than 20 million calls.
+    #[arg(long, help_heading = "Load")]
+    pub(super) unbounded: bool,
     /// Allow a target that is not loopback. You need its owner's consent.
-    #[arg(long)]
+    #[arg(long, help_heading = "Load")]
     pub(super) allow_remote: bool,
-}
 
-/// The reason why `--path` is invalid. clap adds the value.
-#[derive(Debug, Error)]
-enum PathError {
-    #[error("not a path: {0}")]
-    Syntax(#[from] InvalidUri),
-    #[error("expected a path that begins with /, for example /v1/idea/generate")]
-    NotAbsolute,
-}
+    /// Path and query, in place of the scenario's requests.
+    #[arg(long, help_heading = "Request")]
+    pub(super) path: Option<String>,
+    /// Method. The default is GET, and POST with a body.
+    #[arg(long, requires = "path", help_heading = "Request")]
+    pub(super) method: Option<String>,
+    /// JSON body. `@FILE` reads it from a file.
+    #[arg(long, requires = "path", help_heading = "Request")]
+    pub(super) body: Option<String>,
+    /// Header, such as 'Accept: image/png'. It replaces that of the scenario's requests.
+    #[arg(long, value_name = "NAME: VALUE", help_heading = "Request")]
+    pub(super) header: Vec<String>,
+    /// Value of a variable of the scenario, such as tool=qr.
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Request")]
+    pub(super) var: Vec<String>,
+    /// Timeout of a call.
+    #[arg(long, default_value = "40s", value_parser = duration::argument, help_heading = "Request")]
+    pub(super) timeout: Duration,
+    /// Use HTTP/2: with TLS by ALPN, without TLS by prior knowledge.
+    #[arg(long, help_heading = "Request")]
+    pub(super) http2: bool,
+    /// Calls at once on each HTTP/2 connection.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=128), help_heading = "Request")]
+    pub(super) streams: u16,
+    /// Trust certificates of these authorities (PEM) in place of the public ones.
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    pub(super) ca: Option<PathBuf>,
+    /// Accept any certificate.
+    #[arg(long, conflicts_with = "ca", help_heading = "Request")]
+    pub(super) insecure: bool,
 
-fn parse_path(text: &str) -> Result<Uri, PathError> {
-    let uri: Uri = text.parse()?;
-    if uri.authority().is_some() || !text.starts_with('/') {
-        return Err(PathError::NotAbsolute);
-    }
-    Ok(uri)
+    /// Environment variable with the API key, or with several separated by commas, used in turn.
+    #[arg(long, value_name = "NAME", help_heading = "Keys")]
+    pub(super) key_env: Option<String>,
+    /// File with API keys, one per line.
+    #[arg(long, value_name = "FILE", conflicts_with = "key_env", help_heading = "Keys")]
+    pub(super) key_file: Option<PathBuf>,
+    /// Environment variable with the admin secret, to issue the scenario's keys. They are revoked at
+    /// the end.
+    #[arg(long, value_name = "NAME", help_heading = "Keys")]
+    pub(super) admin_env: Option<String>,
+    /// Environment variable with the signing secret, to mint the scenario's keys for a proxy in
+    /// direct mode.
+    #[arg(long, value_name = "NAME", help_heading = "Keys")]
+    pub(super) signing_env: Option<String>,
+    /// Number of keys of each pool, in place of the scenario's.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=4_000_000), help_heading = "Keys")]
+    pub(super) keys: Option<u32>,
+    /// File to create for the new key of a rotation (mode 0600).
+    #[arg(long, value_name = "FILE", help_heading = "Keys")]
+    pub(super) new_key_file: Option<PathBuf>,
+
+    /// Condition that must hold, such as 'errors=0' or 'success>=99.9%'.
+    #[arg(long, value_name = "CONDITION", help_heading = "Verdict")]
+    pub(super) expect: Vec<String>,
+    /// Condition that must not hold, such as 'p99>50ms'.
+    #[arg(long, value_name = "CONDITION", help_heading = "Verdict")]
+    pub(super) fail_if: Vec<String>,
+    /// Response other than 2xx and 3xx that is expected, such as 429 or '5xx in stopped'.
+    #[arg(long, value_name = "RESPONSE", help_heading = "Verdict")]
+    pub(super) allow: Vec<String>,
+    /// Maximum send lag (p99). Beyond it latencies are those of the driver, and the run fails.
+    #[arg(long, default_value = "1ms", value_parser = duration::argument, help_heading = "Verdict")]
+    pub(super) max_send_lag: Duration,
+
+    /// Control API of the simulated tools, for events, books and their own load.
+    #[arg(long, value_name = "URL", help_heading = "Around the run")]
+    pub(super) control: Option<String>,
+    /// Admin listener of the proxy, whose metrics go into the books.
+    #[arg(long, value_name = "URL", help_heading = "Around the run")]
+    pub(super) metrics: Option<String>,
+    /// Command of a hook of the scenario, such as 'reload=kill -HUP 4711'.
+    #[arg(long, value_name = "NAME=COMMAND", help_heading = "Around the run")]
+    pub(super) hook: Vec<String>,
+
+    /// Print the report as JSON.
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// File for the raw log, for `loadtest report`, `compare` and `merge`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) log: Option<PathBuf>,
+    /// File for the report as JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) json_file: Option<PathBuf>,
+    /// File for the run second by second.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) csv_file: Option<PathBuf>,
+    /// File for the report as an HTML page.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) html_file: Option<PathBuf>,
+    /// Show no progress.
+    #[arg(long, short, help_heading = "Output")]
+    pub(super) quiet: bool,
 }

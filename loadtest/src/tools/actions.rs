@@ -23,7 +23,14 @@ const MAX_CHUNKS: u64 = 100_000;
 const MAX_DELAY_MS: u64 = 600_000;
 
 /// Runs an action. Returns its response, or 400 for an invalid query.
-pub(super) async fn perform(tool: Tool, action: &str, request: Request<Incoming>) -> ToolResponse {
+///
+/// `body_bytes` is the size of the response to an action without a meaning of its own.
+pub(super) async fn perform(
+    tool: Tool,
+    action: &str,
+    request: Request<Incoming>,
+    body_bytes: Option<u32>,
+) -> ToolResponse {
     let response = match (tool, action) {
         (Tool::Qr, "generate") => return qr::respond(request).await,
         (_, "bytes") => bytes(&request),
@@ -38,7 +45,13 @@ pub(super) async fn perform(tool: Tool, action: &str, request: Request<Incoming>
             }
             Err(invalid) => Err(invalid),
         },
-        _ => return received::respond(tool, action, request).await,
+        _ => match body_bytes {
+            Some(size) => {
+                let filler = ToolBody::Filler(size.into());
+                Ok(with_body(StatusCode::OK, "application/octet-stream", filler))
+            }
+            None => return received::respond(tool, action, request).await,
+        },
     };
     response.unwrap_or_else(|invalid| *invalid)
 }

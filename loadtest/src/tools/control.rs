@@ -11,14 +11,16 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::tool::Tool;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
 
 use super::accept_loop::{self, AcceptLoop, BindError};
 use super::fault::{Fault, FaultKind};
 use super::response::{ToolResponse, error, json, method_not_allowed};
+use super::self_load::SelfLoad;
 use super::server::ToolServer;
 use super::settings::SettingsPatch;
 
@@ -29,14 +31,31 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 pub(super) struct ControlApi {
     addr: SocketAddr,
     accept_loop: Mutex<AcceptLoop>,
+    watch: AbortHandle,
+}
+
+/// What the control API is about.
+#[derive(Clone)]
+struct Simulator {
+    servers: Arc<[ToolServer]>,
+    load: SelfLoad,
+}
+
+impl Drop for ControlApi {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
 }
 
 impl ControlApi {
     /// Starts the control API. Port 0 selects any free port.
     pub(super) fn start(addr: SocketAddr, servers: Arc<[ToolServer]>) -> Result<Self, BindError> {
         let (listener, addr) = accept_loop::listen("the control API", addr, None)?;
-        let accept_loop = AcceptLoop::start(listener, move |stream| serve(stream, Arc::clone(&servers)));
-        Ok(Self { addr, accept_loop: Mutex::new(accept_loop) })
+        let load = SelfLoad::default();
+        let watch = tokio::spawn(load.clone().watch()).abort_handle();
+        let simulator = Simulator { servers, load };
+        let accept_loop = AcceptLoop::start(listener, move |stream| serve(stream, simulator.clone()));
+        Ok(Self { addr, accept_loop: Mutex::new(accept_loop), watch })
     }
 
     /// Returns the address.
@@ -50,10 +69,10 @@ impl ControlApi {
     }
 }
 
-async fn serve(stream: TcpStream, servers: Arc<[ToolServer]>) {
+async fn serve(stream: TcpStream, simulator: Simulator) {
     let service = service_fn(move |request| {
-        let servers = Arc::clone(&servers);
-        async move { Ok::<_, std::convert::Infallible>(respond(request, &servers).await) }
+        let simulator = simulator.clone();
+        async move { Ok::<_, std::convert::Infallible>(respond(request, &simulator).await) }
     });
     if http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.is_err() {
         // The client closed the connection within a request.
@@ -70,12 +89,13 @@ struct FaultBody {
 }
 
 /// Returns the response to a request.
-async fn respond(request: Request<Incoming>, servers: &[ToolServer]) -> ToolResponse {
+async fn respond(request: Request<Incoming>, simulator: &Simulator) -> ToolResponse {
+    let servers = &*simulator.servers;
     let path = request.uri().path().to_owned();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match segments.as_slice() {
-        [""] => overview(request.method(), servers).await,
-        ["reset"] => reset(request.method(), servers).await,
+        [""] => overview(request.method(), simulator).await,
+        ["reset"] => reset(request.method(), simulator).await,
         [tool] => match find_server(tool, servers) {
             Ok(server) => read_or_patch(request, server).await,
             Err(not_found) => *not_found,
@@ -90,29 +110,30 @@ async fn respond(request: Request<Incoming>, servers: &[ToolServer]) -> ToolResp
     }
 }
 
-/// Returns the status of all tools.
-async fn overview(method: &Method, servers: &[ToolServer]) -> ToolResponse {
+/// Returns the status of all tools and the load of the simulator.
+async fn overview(method: &Method, simulator: &Simulator) -> ToolResponse {
     if method != Method::GET {
         return method_not_allowed("GET");
     }
-    let mut tools = serde_json::Map::new();
-    for server in servers {
+    let mut tools = Map::new();
+    for server in simulator.servers.iter() {
         tools.insert(server.tool().to_string(), tool_status(server).await);
     }
-    json(StatusCode::OK, &json!({ "tools": tools }))
+    json(StatusCode::OK, &json!({ "tools": tools, "load": simulator.load.status() }))
 }
 
 /// Restores the initial state of all tools.
-async fn reset(method: &Method, servers: &[ToolServer]) -> ToolResponse {
+async fn reset(method: &Method, simulator: &Simulator) -> ToolResponse {
     if method != Method::POST {
         return method_not_allowed("POST");
     }
-    for server in servers {
+    simulator.load.reset();
+    for server in simulator.servers.iter() {
         if let Err(error) = server.reset().await {
             return port_taken(&error);
         }
     }
-    overview(&Method::GET, servers).await
+    overview(&Method::GET, simulator).await
 }
 
 /// Returns the status of a tool. PATCH changes its settings first.
@@ -183,18 +204,24 @@ async fn set_listening(server: &ToolServer, listening: Option<bool>) -> ToolResp
 async fn tool_status(server: &ToolServer) -> Value {
     let settings = server.settings();
     let counters = server.counters();
+    let responses: Map<String, Value> =
+        (1..).zip(counters.responses).map(|(class, count)| (format!("{class}xx"), count.into())).collect();
     json!({
         "addr": server.addr().to_string(),
         "stopped": !server.is_listening().await,
         "healthy": settings.healthy,
         "latency_ms": u64::try_from(settings.latency.as_millis()).unwrap_or(u64::MAX),
         "jitter_ms": u64::try_from(settings.jitter.as_millis()).unwrap_or(u64::MAX),
+        "latency": settings.distribution,
         "error_rate": settings.error_rate,
+        "hang_rate": settings.hang_rate,
+        "body_bytes": settings.body_bytes,
         "fault": settings.fault,
         "calls": counters.calls,
         "errors": counters.errors,
         "probes": counters.probes,
         "connections": counters.connections,
+        "responses": responses,
     })
 }
 

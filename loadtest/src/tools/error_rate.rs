@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::random::spread;
+
 /// The share of calls that fail, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorRate(u32);
@@ -25,7 +27,7 @@ impl<'de> Deserialize<'de> for ErrorRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let share = f64::deserialize(deserializer)?;
         if !(0.0..=1.0).contains(&share) {
-            return Err(de::Error::custom(format!("invalid error_rate {share}: expected 0 to 1")));
+            return Err(de::Error::custom(format!("invalid rate {share}: expected 0 to 1")));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1,000,000")]
         Ok(Self((share * 1e6).round() as u32))
@@ -36,11 +38,6 @@ impl Serialize for ErrorRate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(f64::from(self.0) / 1e6)
     }
-}
-
-/// Returns the fractional part of `nth` × golden ratio as 32 bits: a low-discrepancy sequence.
-pub(super) fn spread(nth: u64) -> u32 {
-    u32::try_from(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -8,10 +8,13 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 
 use super::actions;
-use super::fault::{Fault, InjectFaultError};
+use super::fault::{Fault, FaultKind, InjectFaultError};
 use super::response::{ToolResponse, error, json, method_not_allowed};
 use super::settings::Settings;
 use super::state::ToolState;
+
+/// The distance between the sequences that select errors and hangs.
+const HANG_OFFSET: u64 = 1 << 20;
 
 /// Returns the response that the current settings call for.
 ///
@@ -35,12 +38,19 @@ pub(super) async fn respond(
     if !latency.is_zero() {
         tokio::time::sleep(latency).await;
     }
-    if settings.error_rate.selects(nth) {
+    // Another start of the sequence, so that errors and hangs do not select the same calls.
+    if settings.hang_rate.selects(nth + HANG_OFFSET) {
         state.count_error();
-        let message = "simulated error, set by error_rate";
-        return Ok(error(StatusCode::INTERNAL_SERVER_ERROR, "simulated", message));
+        return Err(consume(Fault { kind: FaultKind::Hang, probes: false }, request).await);
     }
-    Ok(call(request, &state).await)
+    let response = if settings.error_rate.selects(nth) {
+        state.count_error();
+        error(StatusCode::INTERNAL_SERVER_ERROR, "simulated", "simulated error, set by error_rate")
+    } else {
+        call(request, &state, settings.body_bytes).await
+    };
+    state.count_response(response.status());
+    Ok(response)
 }
 
 /// Returns the response to a health check.
@@ -67,7 +77,7 @@ async fn consume(fault: Fault, request: Request<Incoming>) -> InjectFaultError {
     InjectFaultError(fault.kind)
 }
 
-async fn call(request: Request<Incoming>, state: &ToolState) -> ToolResponse {
+async fn call(request: Request<Incoming>, state: &ToolState, body_bytes: Option<u32>) -> ToolResponse {
     if request.method() != Method::GET && request.method() != Method::POST {
         return method_not_allowed("GET, POST");
     }
@@ -75,7 +85,7 @@ async fn call(request: Request<Incoming>, state: &ToolState) -> ToolResponse {
         let message = format!("invalid path `{}`: expected /{{action}}", request.uri().path());
         return error(StatusCode::NOT_FOUND, "no-such-action", &message);
     };
-    actions::perform(state.tool, &action, request).await
+    actions::perform(state.tool, &action, request, body_bytes).await
 }
 
 /// Returns the action of a path, or `None` unless it is exactly one segment.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hyper::StatusCode;
 use serde::Serialize;
 use shared::tool::Tool;
 
@@ -16,6 +17,8 @@ pub(super) struct ToolState {
     errors: AtomicU64,
     probes: AtomicU64,
     connections: AtomicU64,
+    /// Responses by the first digit of the status, from 1xx.
+    responses: [AtomicU64; 5],
 }
 
 /// The counters of a tool since its start or the last reset.
@@ -29,6 +32,8 @@ pub struct ToolCounters {
     pub probes: u64,
     /// Accepted TCP connections.
     pub connections: u64,
+    /// Responses to calls by the first digit of the status, from 1xx.
+    pub responses: [u64; 5],
 }
 
 impl ToolState {
@@ -40,6 +45,7 @@ impl ToolState {
             errors: AtomicU64::new(0),
             probes: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            responses: Default::default(),
         }
     }
 
@@ -64,19 +70,29 @@ impl ToolState {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a response to a call.
+    pub(super) fn count_response(&self, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
+        if let Some(counter) = self.responses.get(class) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn counters(&self) -> ToolCounters {
         ToolCounters {
             calls: self.calls.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             probes: self.probes.load(Ordering::Relaxed),
             connections: self.connections.load(Ordering::Relaxed),
+            responses: self.responses.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
         }
     }
 
     /// Restores the initial settings and counters.
     pub(super) fn reset(&self) {
         *self.settings() = Settings::default();
-        for counter in [&self.calls, &self.errors, &self.probes, &self.connections] {
+        let counters = [&self.calls, &self.errors, &self.probes, &self.connections];
+        for counter in counters.into_iter().chain(&self.responses) {
             counter.store(0, Ordering::Relaxed);
         }
     }

@@ -1,62 +1,73 @@
-//! The scenarios, against a fake gateway that is correct or faulty.
+//! Scenarios, against a fake gateway that is correct or faulty.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use loadtest::driver::{CallTemplate, StopFlag};
-use loadtest::scenario::{self, ScenarioEvent, Script};
-use loadtest::target::Target;
 use loadtest::tools::{self, BindAddress};
+use serde_json::Value;
 use shared::tool::Tool;
-use tokio::sync::watch;
 
 use crate::gateway::{Gateway, NEW_KEY, OLD_KEY};
-use crate::loadtest_run::loadtest_run;
+use crate::loadtest_run::{command, loadtest_run, run_output};
 
 const KEY: [(&str, &str); 1] = [("LT_KEY", OLD_KEY)];
 
+fn scenario(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("own.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+const FLOOD: &str = "name = \"flood\"\nstages = [\"1s:30\"]\nallow = [\"429\"]\n\
+                     expect = [\"status(429)>0\", \"admitted=exact\", \"usable=100%\", \"missing_retry_after=0\"]\n\
+                     [[keys]]\nname = \"main\"\n[[request]]\nname = \"main\"\npath = \"/v1/idea/x\"\nkeys = \"main\"\n";
+
 #[tokio::test]
-async fn over_limit_passes_with_exactly_the_limit() {
-    let gateway = Gateway::start(10, 10).await;
-    let options =
-        ["--scenario", "over-limit", "--key-env", "LT_KEY", "--rate", "30", "--seconds", "1", "--json"];
+async fn limit_certificate_is_exact_with_exactly_the_limit() {
+    let (gateway, folder) = (Gateway::start(10, 10).await, tempfile::tempdir().unwrap());
+    let path = scenario(folder.path(), FLOOD);
+    let options = ["--scenario", path.to_str().unwrap(), "--key-env", "LT_KEY", "--json"];
     let run = loadtest_run(gateway.addr, &options, &KEY).await;
     assert_eq!((run.code, run.calls_with(200), run.calls_with(429)), (Some(0), 10, 20), "{}", run.stdout);
-    assert_eq!(run.report()["rows"][1]["code"], "quota-exceeded");
+    let report = run.report();
+    assert_eq!(report["rows"][1]["code"], "quota-exceeded");
+    assert_eq!((&report["limits"]["violations"], &report["limits"]["usable"]), (&0.into(), &1.0.into()));
     assert_eq!(gateway.calls_with(OLD_KEY), 30);
 }
 
 #[tokio::test]
-async fn over_limit_fails_with_one_call_too_many() {
-    let gateway = Gateway::start(11, 10).await;
-    let options =
-        ["--scenario", "over-limit", "--key-env", "LT_KEY", "--rate", "30", "--seconds", "1", "--json"];
+async fn one_call_too_many_fails_the_limit_certificate() {
+    let (gateway, folder) = (Gateway::start(11, 10).await, tempfile::tempdir().unwrap());
+    let path = scenario(folder.path(), FLOOD);
+    let options = ["--scenario", path.to_str().unwrap(), "--key-env", "LT_KEY", "--json"];
     let run = loadtest_run(gateway.addr, &options, &KEY).await;
     assert_eq!(run.code, Some(3), "{}", run.stdout);
     let report = run.report();
-    let failed: Vec<&serde_json::Value> =
+    let failed: Vec<&Value> =
         report["checks"].as_array().unwrap().iter().filter(|check| check["passed"] == false).collect();
-    assert_eq!(failed.len(), 1, "{report:#}");
-    assert_eq!(failed[0]["found"], "at most 11 in 60 s, limit 10");
+    assert_eq!(failed.len(), 2, "{report:#}");
+    assert_eq!((&failed[0]["check"], &failed[0]["found"]), (&"admitted=exact".into(), &"no".into()));
+    let fullest = report["limits"]["fullest"].as_str().unwrap();
+    assert!(fullest.starts_with("11 calls in 60 s"), "{fullest}");
 }
 
 #[tokio::test]
 async fn key_rotation_uses_both_keys_and_saves_new_one() {
-    let gateway = Gateway::start(1000, 1000).await;
-    let folder = tempfile::tempdir().unwrap();
+    let (gateway, folder) = (Gateway::start(1000, 1000).await, tempfile::tempdir().unwrap());
+    let path = scenario(
+        folder.path(),
+        "name = \"rotation\"\nstages = [\"2s:40\"]\nexpect = [\"admitted=exact\"]\n[[keys]]\nname = \"main\"\n\
+         [[request]]\nname = \"main\"\npath = \"/x\"\nkeys = \"main\"\n[[event]]\nat = \"50%\"\nphase = \"rotated\"\nrotate-key = \"main\"\n",
+    );
     let file = folder.path().join("new-key");
     let options = [
         "--scenario",
-        "key-rotation",
+        path.to_str().unwrap(),
         "--key-env",
         "LT_KEY",
         "--new-key-file",
         file.to_str().unwrap(),
-        "--rate",
-        "40",
-        "--seconds",
-        "2",
     ];
     let run = loadtest_run(gateway.addr, &options, &KEY).await;
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
@@ -68,40 +79,65 @@ async fn key_rotation_uses_both_keys_and_saves_new_one() {
     assert!(!run.stdout.contains(NEW_KEY) && !run.stdout.contains(OLD_KEY));
 }
 
-fn no_templates() -> watch::Sender<Arc<[CallTemplate]>> {
-    watch::channel(Arc::from([])).0
+#[tokio::test]
+async fn refused_key_and_unknown_path_fail_without_any_option() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
+    for code in ["401", "404", "429", "503"] {
+        let path = format!("/status?code={code}");
+        let options = ["--path", &path, "--rate", "5", "--duration", "1s"];
+        let run = loadtest_run(running.addr(Tool::Seo), &options, &[]).await;
+        assert_eq!(run.code, Some(3), "{}", run.stdout);
+        assert!(
+            run.stdout.contains(&format!("FAIL  every response is expected: 5 of 5: 5 × {code}")),
+            "{}",
+            run.stdout
+        );
+    }
 }
 
+/// A tool is stopped and started again, and the run measures how long it took.
+const OUTAGE: &str = "name = \"outage\"\nstages = [\"3s:40\"]\nallow = [\"failed of main in stopped\"]\n\
+                      expect = [\"failed of main in stopped = 100%\", \"success in before = 100%\", \"success in restarted = 100%\"]\n\
+                      [[request]]\nname = \"main\"\npath = \"/x\"\n\
+                      [[event]]\nat = \"33%\"\nphase = \"stopped\"\ntool = { name = \"qr\", do = \"stop\" }\n\
+                      [[event]]\nat = \"66%\"\nphase = \"restarted\"\ntool = { name = \"qr\", do = \"start\" }\n";
+
 #[tokio::test]
-async fn tool_dies_stops_tool_for_middle_third() {
-    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
-    let control = Target::resolve(&format!("http://{}", running.control()), false).await.unwrap();
-    let script = Script::StopTool { control, tool: Tool::Qr };
-    let length = Duration::from_millis(900);
-    let (start, stop) = (Instant::now(), StopFlag::default());
-    let play = scenario::play(script, start, length, no_templates(), &stop);
-    // Ends only if the tool is seen stopped while the script runs.
-    let watch = async {
-        while running.tool(Tool::Qr).is_listening().await {
-            tokio::task::yield_now().await;
-        }
-    };
-    let (event, ()) = tokio::join!(play, watch);
-    let ScenarioEvent::Outage(outage) = event.unwrap() else { panic!("no outage") };
-    assert!(length / 3 <= outage.stopping && outage.stopping <= outage.stopped, "{outage:?}");
-    assert!(length * 2 / 3 <= outage.starting && outage.starting <= outage.started, "{outage:?}");
+async fn outage_splits_the_run_into_phases_with_their_own_checks() {
+    let (running, folder) =
+        (tools::start(BindAddress::LOOPBACK).await.unwrap(), tempfile::tempdir().unwrap());
+    let path = scenario(folder.path(), OUTAGE);
+    let control = format!("http://{}", running.control());
+    let options = ["--scenario", path.to_str().unwrap(), "--control", &control, "--json"];
+    let run = loadtest_run(running.addr(Tool::Qr), &options, &[]).await;
+    let report = run.report();
+    assert_eq!(run.code, Some(0), "{report:#}");
+    let phases: Vec<&str> =
+        report["events"].as_array().unwrap().iter().map(|event| event["phase"].as_str().unwrap()).collect();
+    assert_eq!(phases, ["stopped", "restarted"]);
+    let recovery = &report["events"][1]["recoveries"][0];
+    assert!(recovery["first_good_s"].as_f64().unwrap() > 0.0, "{report:#}");
     assert!(running.tool(Tool::Qr).is_listening().await);
 }
 
 #[tokio::test]
 async fn interrupted_outage_leaves_tool_running() {
-    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
-    let control = Target::resolve(&format!("http://{}", running.control()), false).await.unwrap();
-    let script = Script::StopTool { control, tool: Tool::Qr };
-    let stop = StopFlag::default();
-    let play = scenario::play(script, Instant::now(), Duration::from_secs(3600), no_templates(), &stop);
-    let interrupt = async { stop.set() };
-    let (event, ()) = tokio::join!(play, interrupt);
-    assert!(matches!(event, Ok(ScenarioEvent::Outage(_))), "{event:?}");
+    let (running, folder) =
+        (tools::start(BindAddress::LOOPBACK).await.unwrap(), tempfile::tempdir().unwrap());
+    let path = scenario(folder.path(), OUTAGE);
+    let control = format!("http://{}", running.control());
+    let options =
+        ["--scenario", path.to_str().unwrap(), "--control", &control, "--duration", "30m", "--rate", "1"];
+    let mut child = command(running.addr(Tool::Qr), &options);
+    let child =
+        child.args(["--stage", "100ms:10", "--stage", "1h:1"]).stdout(Stdio::piped()).spawn().unwrap();
+    while running.tool(Tool::Qr).counters().calls < 1 {
+        tokio::task::yield_now().await;
+    }
+    running.tool(Tool::Qr).stop().await;
+    let id = child.id().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let run = run_output(child.wait_with_output().await.unwrap());
+    assert!(run.stdout.contains("interrupted"), "{}{}", run.stdout, run.stderr);
     assert!(running.tool(Tool::Qr).is_listening().await);
 }

@@ -1,0 +1,114 @@
+//! The counters of the gateway and of the simulated tools.
+
+use std::collections::BTreeMap;
+
+use hyper::Method;
+use serde_json::Value;
+
+use crate::http::HttpClient;
+
+/// Where counters are read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CounterSources {
+    /// The admin listener of the proxy, which serves `/metrics`.
+    pub(crate) metrics: Option<HttpClient>,
+    /// The control API of the simulated tools.
+    pub(crate) control: Option<HttpClient>,
+}
+
+/// Counters at one moment, or how far they have moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Responses of the simulated tools by status class.
+    pub(crate) tools: Option<BTreeMap<u16, u64>>,
+    /// Calls that the gateway counted by status class.
+    pub(crate) calls: Option<BTreeMap<u16, u64>>,
+    /// Problems that the gateway responded with, by code.
+    pub(crate) problems: Option<BTreeMap<String, u64>>,
+}
+
+impl CounterSources {
+    /// Reads all counters. Returns `None` if there is no source, or if one cannot be read.
+    pub(crate) async fn read(&self) -> Option<Counters> {
+        let mut counters = Counters::default();
+        if let Some(client) = &self.control {
+            let overview = client.send(Method::GET, "/", None, &[]).await.ok()?;
+            counters.tools = Some(tool_responses(&overview));
+        }
+        if let Some(client) = &self.metrics {
+            let (calls, problems) = gateway_counts(&client.text("/metrics").await.ok()?);
+            (counters.calls, counters.problems) = (Some(calls), Some(problems));
+        }
+        (counters.tools.is_some() || counters.calls.is_some()).then_some(counters)
+    }
+}
+
+impl Counters {
+    /// Returns how far the counters have moved.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self {
+            tools: difference(self.tools.as_ref(), before.tools.as_ref()),
+            calls: difference(self.calls.as_ref(), before.calls.as_ref()),
+            problems: difference(self.problems.as_ref(), before.problems.as_ref()),
+        }
+    }
+}
+
+fn difference<K: Ord + Clone>(
+    now: Option<&BTreeMap<K, u64>>,
+    before: Option<&BTreeMap<K, u64>>,
+) -> Option<BTreeMap<K, u64>> {
+    let at = |key| before.and_then(|before| before.get(key)).copied().unwrap_or(0);
+    Some(now?.iter().map(|(key, count)| (key.clone(), count.saturating_sub(at(key)))).collect())
+}
+
+/// Sums `responses` of all tools.
+fn tool_responses(overview: &Value) -> BTreeMap<u16, u64> {
+    let mut sums = BTreeMap::new();
+    let tools = overview.get("tools").and_then(Value::as_object).into_iter().flatten();
+    for (class, count) in tools.filter_map(|(_, tool)| tool.get("responses")?.as_object()).flatten() {
+        if let (Ok(class), Some(count)) = (class.trim_end_matches("xx").parse(), count.as_u64()) {
+            *sums.entry(class).or_default() += count;
+        }
+    }
+    sums
+}
+
+/// Sums calls by status class, and problems by code, in the text format of Prometheus.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counters are whole and positive")]
+fn gateway_counts(text: &str) -> (BTreeMap<u16, u64>, BTreeMap<String, u64>) {
+    let (mut calls, mut problems) = (BTreeMap::new(), BTreeMap::new());
+    for line in text.lines() {
+        let Some((series, value)) = line.rsplit_once(' ') else { continue };
+        let Ok(value) = value.parse::<f64>() else { continue };
+        let label = |name: &str| Some(series.split_once(&format!("{name}=\""))?.1.split_once('"')?.0);
+        if series.starts_with("utg_calls_total{") {
+            let class = label("status").and_then(|class| class.trim_end_matches("xx").parse().ok());
+            *calls.entry(class.unwrap_or(0)).or_default() += value as u64;
+        } else if series.starts_with("utg_refusals_total{")
+            && let Some(code) = label("code")
+        {
+            *problems.entry(code.to_owned()).or_default() += value as u64;
+        }
+    }
+    (calls, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counters_are_summed_over_tools_and_tiers() {
+        let text = "# HELP utg_calls_total Calls\nutg_calls_total{status=\"2xx\",tier=\"free\",tool=\"qr\"} 3\n\
+                    utg_calls_total{status=\"2xx\",tier=\"pro\",tool=\"pdf\"} 4\nutg_calls_total{status=\"none\",tier=\"pro\",tool=\"pdf\"} 1\n\
+                    utg_refusals_total{code=\"quota-exceeded\"} 5\nutg_ready 1\n";
+        let (calls, problems) = gateway_counts(text);
+        assert_eq!(calls, BTreeMap::from([(2, 7), (0, 1)]));
+        assert_eq!(problems, BTreeMap::from([("quota-exceeded".to_owned(), 5)]));
+        let overview =
+            json!({"tools": {"qr": {"responses": {"2xx": 2, "5xx": 1}}, "pdf": {"responses": {"2xx": 1}}}});
+        assert_eq!(tool_responses(&overview), BTreeMap::from([(2, 3), (5, 1)]));
+    }
+}

@@ -1,0 +1,134 @@
+//! The collector: a thread that adds records to the summary and to the raw log.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::StopFlag;
+use crate::record::{CallRecord, LogError, LogWriter};
+use crate::summary::{Summary, SummaryBuilder};
+use crate::timeline::{LiveTimeline, Timeline};
+
+/// Counts for the display of progress.
+#[derive(Debug, Default)]
+pub(crate) struct LiveCounts {
+    pub(crate) success: AtomicU64,
+    pub(crate) limited: AtomicU64,
+    pub(crate) other: AtomicU64,
+    /// The 99th percentile of the latencies of the last second in microseconds.
+    pub(crate) p99_micros: AtomicU64,
+}
+
+/// A running collector.
+pub(crate) struct Collector {
+    thread: JoinHandle<Result<Collected, LogError>>,
+}
+
+/// The result of a run.
+pub(crate) struct Collected {
+    pub(crate) summary: Summary,
+    pub(crate) timeline: Timeline,
+    /// The raw log, which waits for its trailer.
+    pub(crate) log: Option<LogWriter>,
+}
+
+struct State {
+    summary: SummaryBuilder,
+    timeline: LiveTimeline,
+    log: Option<LogWriter>,
+    counts: Arc<LiveCounts>,
+    recent: Vec<u64>,
+}
+
+impl Collector {
+    /// Starts the thread. Returns the channel for records. Sets `stop` if the raw log cannot be
+    /// written.
+    pub(crate) fn start(
+        log: Option<(&Path, &impl Serialize)>,
+        timeout: Duration,
+        timeline: LiveTimeline,
+        start: Instant,
+        stop: StopFlag,
+        counts: Arc<LiveCounts>,
+    ) -> Result<(mpsc::Sender<Vec<CallRecord>>, Self), LogError> {
+        let log = log.map(|(path, header)| LogWriter::create(path, header)).transpose()?;
+        let (sender, records) = mpsc::channel();
+        let state =
+            State { summary: SummaryBuilder::new(timeout), timeline, log, counts, recent: Vec::new() };
+        let thread = thread::spawn(move || {
+            let collected = state.collect(&records, start);
+            if collected.is_err() {
+                stop.set();
+            }
+            collected
+        });
+        Ok((sender, Self { thread }))
+    }
+
+    /// Waits until all senders are dropped. Returns `None` if the thread panicked.
+    pub(crate) fn finish(self) -> Option<Result<Collected, LogError>> {
+        self.thread.join().ok()
+    }
+}
+
+impl State {
+    fn collect(
+        mut self,
+        records: &mpsc::Receiver<Vec<CallRecord>>,
+        start: Instant,
+    ) -> Result<Collected, LogError> {
+        const TICK: Duration = Duration::from_secs(1);
+        let mut tick = TICK;
+        loop {
+            match records.recv_timeout(tick.saturating_sub(start.elapsed())) {
+                Ok(batch) => self.add(&batch)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if start.elapsed() >= tick {
+                self.summary.record_memory(tick.as_secs() - 1, resident_memory());
+                self.publish_latency();
+                tick += TICK;
+            }
+        }
+        let timeline = self.timeline.snapshot();
+        Ok(Collected { summary: self.summary.finish(), timeline, log: self.log })
+    }
+
+    fn add(&mut self, batch: &[CallRecord]) -> Result<(), LogError> {
+        let timeline = self.timeline.snapshot();
+        for record in batch {
+            self.summary.record(record, &timeline);
+            let count = match record.status() {
+                Some(..400) => &self.counts.success,
+                Some(429) => &self.counts.limited,
+                _ => &self.counts.other,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            self.recent.push(u64::try_from(record.latency().as_micros()).unwrap_or(u64::MAX));
+        }
+        self.log.as_mut().map_or(Ok(()), |log| log.write(batch))
+    }
+
+    fn publish_latency(&mut self) {
+        let at = self.recent.len() * 99 / 100;
+        if at < self.recent.len() {
+            let (_, p99, _) = self.recent.select_nth_unstable(at);
+            self.counts.p99_micros.store(*p99, Ordering::Relaxed);
+        }
+        self.recent.clear();
+    }
+}
+
+/// Returns the resident memory of this process in bytes, or 0 where `/proc` is missing.
+fn resident_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,64 @@
+//! Requests outside of the load, whose responses set variables.
+
+use hyper::Method;
+use serde_json::Value;
+
+use super::EventError;
+use crate::clock;
+use crate::http::HttpClient;
+use crate::keys::KeyPools;
+use crate::plan::{Variables, substitute};
+use crate::scenario::StepSpec;
+
+/// Sends requests in order. `{{now}}` in them is the time of day in milliseconds.
+///
+/// # Errors
+/// Returns an error if a request is refused or a value to capture is missing.
+pub(crate) async fn run_steps(
+    steps: &[StepSpec],
+    gateway: &HttpClient,
+    pools: &KeyPools,
+    variables: &mut Variables,
+) -> Result<(), EventError> {
+    for step in steps {
+        variables.entry("now".to_owned()).or_insert_with(|| clock::unix_millis().to_string());
+        let method = Method::from_bytes(step.method.as_bytes())
+            .map_err(|_invalid| EventError::Method(step.method.clone()))?;
+        let path = substitute(&step.path, variables);
+        let body = step.body.as_deref().map(|body| substitute(body, variables));
+        let body: Option<Value> = body.and_then(|body| serde_json::from_str(&body).ok());
+        let response =
+            send(gateway, method.clone(), &path, body.as_ref(), step.keys.as_deref(), pools).await?;
+        for (name, pointer) in &step.capture {
+            let value = response.pointer(pointer).and_then(scalar);
+            let missing =
+                || EventError::Capture { request: format!("{method} {path}"), pointer: pointer.clone() };
+            variables.insert(name.clone(), value.ok_or_else(missing)?);
+        }
+    }
+    Ok(())
+}
+
+/// Sends a request with the first key of a pool.
+pub(super) async fn send(
+    client: &HttpClient,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+    keys: Option<&str>,
+    pools: &KeyPools,
+) -> Result<Value, EventError> {
+    let Some(name) = keys else { return Ok(client.send(method, path, body, &[]).await?) };
+    let key = pools.get(name).and_then(|pool| pool.first());
+    let key = key.ok_or_else(|| EventError::UnknownKeys(name.to_owned()))?;
+    let text = key.value.to_str().unwrap_or_default();
+    Ok(client.send(method, path, body, &[("x-api-key", text)]).await?)
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

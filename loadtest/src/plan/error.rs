@@ -1,0 +1,33 @@
+//! The reasons why a request cannot be planned.
+
+use std::io;
+
+use thiserror::Error;
+
+/// The reason why a request of a scenario is invalid.
+#[derive(Debug, Error)]
+#[error("request `{name}`: {reason}")]
+pub(crate) struct PlanError {
+    /// The name of the request.
+    pub(crate) name: String,
+    #[source]
+    pub(crate) reason: PlanErrorReason,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum PlanErrorReason {
+    #[error("unknown method `{0}`")]
+    Method(String),
+    #[error("path `{0}`: expected one that begins with /, for example /v1/idea/generate")]
+    Path(String),
+    #[error("invalid header `{0}`")]
+    Header(String),
+    #[error("cannot read the body from {path}: {source}")]
+    Body { path: String, source: io::Error },
+    #[error("unknown keys `{name}`: expected one of {known}")]
+    Keys { name: String, known: String },
+    #[error("`{{{{{0}}}}}` is neither a variable nor one of n, uuid, hex(8), random(1,100), pick(a|b)")]
+    Field(String),
+    #[error("weight 0 for all requests: expected at least one above 0")]
+    Weight,
+}

@@ -1,0 +1,141 @@
+//! A request that is sent repeatedly.
+
+use std::fs;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Uri};
+use shared::headers::API_KEY;
+
+use super::error::PlanErrorReason;
+use super::template::{Template, Variables};
+use crate::keys::{KeyPool, PickedKey};
+use crate::record::NO_KEY;
+use crate::scenario::RequestSpec;
+use crate::target::Target;
+
+/// A request, as far as it is the same for every call.
+pub(crate) struct PlannedRequest {
+    pub(crate) name: String,
+    method: Method,
+    path: Template,
+    /// What stands before the path: nothing for HTTP/1.1, scheme and authority for HTTP/2.
+    base: String,
+    constant_uri: Option<Uri>,
+    headers: HeaderMap,
+    changing_headers: Vec<(HeaderName, Template)>,
+    body: PlannedBody,
+    keys: Option<Arc<KeyPool>>,
+}
+
+enum PlannedBody {
+    Constant(Bytes),
+    Changing(Template),
+}
+
+impl PlannedRequest {
+    /// Plans a request. `keys` is the pool that it takes keys from.
+    pub(super) fn new(
+        spec: &RequestSpec,
+        target: &Target,
+        http2: bool,
+        variables: &Variables,
+        keys: Option<Arc<KeyPool>>,
+    ) -> Result<Self, PlanErrorReason> {
+        let method = Method::from_bytes(spec.method.as_bytes())
+            .map_err(|_invalid| PlanErrorReason::Method(spec.method.clone()))?;
+        let path = Template::parse(&spec.path, variables)?;
+        let base = if http2 { target.to_string() } else { String::new() };
+        let sample = path.render(0);
+        let sample_uri = Uri::try_from(format!("{base}{sample}")).ok().filter(|_| sample.starts_with('/'));
+        let sample_uri = sample_uri.ok_or_else(|| PlanErrorReason::Path(sample.clone()))?;
+        let mut planned = Self {
+            name: spec.name.clone(),
+            method,
+            constant_uri: path.constant().is_some().then_some(sample_uri),
+            path,
+            base,
+            headers: HeaderMap::new(),
+            changing_headers: Vec::new(),
+            body: body(spec, variables)?,
+            keys,
+        };
+        if !http2 && let Ok(host) = HeaderValue::from_str(target.authority()) {
+            planned.headers.insert(HOST, host);
+        }
+        if spec.body.is_some() || spec.body_file.is_some() || spec.body_bytes.is_some() {
+            planned.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, value) in &spec.headers {
+            planned.add_header(name, value, variables)?;
+        }
+        Ok(planned)
+    }
+
+    fn add_header(&mut self, name: &str, value: &str, variables: &Variables) -> Result<(), PlanErrorReason> {
+        let invalid = || PlanErrorReason::Header(format!("{name}: {value}"));
+        let header = HeaderName::try_from(name).map_err(|_invalid| invalid())?;
+        let template = Template::parse(value, variables)?;
+        match template.constant() {
+            Some(text) => {
+                let value = HeaderValue::from_str(text).map_err(|_invalid| invalid())?;
+                self.headers.insert(header, value);
+            }
+            None => self.changing_headers.push((header, template)),
+        }
+        Ok(())
+    }
+
+    /// Returns the request of call number `nth`, and the number of its key.
+    pub(crate) fn render(&self, nth: u64) -> (Request<Full<Bytes>>, u32) {
+        let body = match &self.body {
+            PlannedBody::Constant(bytes) => bytes.clone(),
+            PlannedBody::Changing(template) => template.render(nth).into(),
+        };
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri(nth);
+        *request.headers_mut() = self.headers.clone();
+        for (name, template) in &self.changing_headers {
+            if let Ok(value) = HeaderValue::try_from(template.render(nth)) {
+                request.headers_mut().insert(name, value);
+            }
+        }
+        let picked = self.keys.as_ref().and_then(|keys| keys.pick(nth));
+        let Some(PickedKey { value, number }) = picked else { return (request, NO_KEY) };
+        request.headers_mut().insert(API_KEY, value);
+        (request, number)
+    }
+
+    fn uri(&self, nth: u64) -> Uri {
+        let render = || Uri::try_from(format!("{}{}", self.base, self.path.render(nth))).unwrap_or_default();
+        self.constant_uri.clone().unwrap_or_else(render)
+    }
+}
+
+fn body(spec: &RequestSpec, variables: &Variables) -> Result<PlannedBody, PlanErrorReason> {
+    if let Some(path) = &spec.body_file {
+        let bytes = fs::read(path).map_err(|source| PlanErrorReason::Body { path: path.clone(), source })?;
+        return Ok(PlannedBody::Constant(bytes.into()));
+    }
+    if let Some(size) = spec.body_bytes {
+        return Ok(PlannedBody::Constant(json_string(size)));
+    }
+    let template = Template::parse(spec.body.as_deref().unwrap_or_default(), variables)?;
+    Ok(match template.constant() {
+        Some(text) => PlannedBody::Constant(text.to_owned().into()),
+        None => PlannedBody::Changing(template),
+    })
+}
+
+/// Returns a JSON string of `size` bytes with its quotation marks.
+fn json_string(size: u32) -> Bytes {
+    let inner = usize::try_from(size.saturating_sub(2)).unwrap_or(0);
+    let mut text = Vec::with_capacity(inner + 2);
+    text.push(b'"');
+    text.resize(inner + 1, b'x');
+    text.push(b'"');
+    text.into()
+}

@@ -1,0 +1,134 @@
+//! The 36 bytes that a call takes in the raw log.
+
+use std::time::Duration;
+
+use shared::problem::Code;
+
+use super::{CallError, CallOutcome, CallRecord};
+
+/// The size of a record in bytes.
+pub(super) const RECORD_BYTES: usize = 36;
+
+const RETRY_AFTER: u8 = 1;
+
+/// Appends a record. Times have a resolution of 1 µs, and lag and duration at most 71 minutes.
+///
+/// | bytes | field |
+/// |---|---|
+/// | 0 | due, µs |
+/// | 8 | send lag, µs |
+/// | 12 | from sent to done, µs |
+/// | 16 | size of the body |
+/// | 20 | key |
+/// | 24 | limit per minute |
+/// | 28 | request |
+/// | 30 | status, or 0 if the call failed |
+/// | 32 | number of the problem code from 1, or of the error |
+/// | 33 | flags |
+pub(super) fn pack(record: &CallRecord, into: &mut Vec<u8>) {
+    into.extend(u64::try_from(record.due.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
+    into.extend(micros(record.send_lag()).to_le_bytes());
+    into.extend(micros(record.done.saturating_sub(record.sent)).to_le_bytes());
+    let (bytes, quota, status, code, flags) = match record.outcome {
+        CallOutcome::Completed { status, code, retry_after, bytes, minute_quota } => {
+            let code = code.map_or(0, |code| number(&Code::ALL, &code) + 1);
+            (bytes, minute_quota, status, code, u8::from(retry_after) * RETRY_AFTER)
+        }
+        CallOutcome::Failed(error) => (0, 0, 0, number(&CallError::ALL, &error), 0),
+    };
+    into.extend(bytes.to_le_bytes());
+    into.extend(record.key.to_le_bytes());
+    into.extend(quota.to_le_bytes());
+    into.extend(record.request.to_le_bytes());
+    into.extend(status.to_le_bytes());
+    into.extend([code, flags, 0, 0]);
+}
+
+/// Reads a record. Returns `None` if it is not one. `codes` are the problem codes by number.
+pub(super) fn unpack(bytes: &[u8; RECORD_BYTES], codes: &[Option<Code>]) -> Option<CallRecord> {
+    let mut fields = Fields(bytes);
+    let due = Duration::from_micros(u64::from_le_bytes(fields.take()?));
+    let sent = due + Duration::from_micros(fields.u32()?.into());
+    let done = sent + Duration::from_micros(fields.u32()?.into());
+    let (size, key, minute_quota) = (fields.u32()?, fields.u32()?, fields.u32()?);
+    let request = u16::from_le_bytes(fields.take()?);
+    let status = u16::from_le_bytes(fields.take()?);
+    let [code, flags] = fields.take()?;
+    let outcome = if status == 0 {
+        CallOutcome::Failed(*CallError::ALL.get(usize::from(code))?)
+    } else {
+        let code = match code {
+            0 => None,
+            number => *codes.get(usize::from(number) - 1)?,
+        };
+        CallOutcome::Completed {
+            status,
+            code,
+            retry_after: flags & RETRY_AFTER != 0,
+            bytes: size,
+            minute_quota,
+        }
+    };
+    Some(CallRecord { request, key, due, sent, done, outcome })
+}
+
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn number<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    let at = all.iter().position(|other| other == one);
+    at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::NO_KEY;
+
+    fn round_trip(outcome: CallOutcome) {
+        let at = Duration::from_micros;
+        let record = CallRecord {
+            request: 7,
+            key: NO_KEY,
+            due: at(5_000_000_001),
+            sent: at(5_000_000_100),
+            done: at(5_000_900_000),
+            outcome,
+        };
+        let mut bytes = Vec::new();
+        pack(&record, &mut bytes);
+        let codes = Code::ALL.map(Some);
+        assert_eq!(unpack(bytes.as_slice().try_into().unwrap(), &codes), Some(record));
+    }
+
+    #[test]
+    fn packed_record_is_read_back_unchanged() {
+        for code in Code::ALL.map(Some).into_iter().chain([None]) {
+            round_trip(CallOutcome::Completed {
+                status: 429,
+                code,
+                retry_after: code.is_some(),
+                bytes: 3_000_000_000,
+                minute_quota: 500,
+            });
+        }
+        for error in CallError::ALL {
+            round_trip(CallOutcome::Failed(error));
+        }
+    }
+}

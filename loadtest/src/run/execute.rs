@@ -1,0 +1,126 @@
+//! The execution of a run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::prepare::Prepared;
+use super::{Arguments, RunError, progress, signals};
+use crate::books::{self, Counters};
+use crate::clock;
+use crate::driver::{Collected, Collector, Driver, LiveCounts, StopFlag};
+use crate::events::{await_truths, plan_events, run_steps};
+use crate::report::{Report, RunInfo, RunOutcome};
+use crate::schedule::{Schedule, Shard, Stage};
+use crate::simulator;
+use crate::timeline::LiveTimeline;
+use crate::verdict::{self, Evidence};
+
+/// Runs these stages and returns the report.
+pub(super) async fn execute(
+    prepared: &Prepared,
+    arguments: &Arguments,
+    stages: &[Stage],
+) -> Result<Report, RunError> {
+    let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;
+    let schedule = Schedule::new(stages, shard, arguments.unbounded)?;
+    let length = schedule.duration();
+    let events = plan_events(&prepared.scenario.events, length, &prepared.player)?;
+    let mut info = run_info(prepared, arguments, stages, &schedule);
+    let driver = Driver::connect(prepared.options.clone()).await?;
+    let before = prepared.sources.read().await;
+    let start = wait_for_start(arguments).await?;
+    info.started_unix_ms = clock::unix_millis();
+
+    let (stop, timeline, counts) =
+        (StopFlag::default(), LiveTimeline::new(start), Arc::new(LiveCounts::default()));
+    let signals = tokio::spawn(signals::stop_on_signal(stop.clone()));
+    let log = arguments.log.as_deref().map(|path: &Path| (path, &info));
+    let (records, collector) = Collector::start(
+        log,
+        prepared.options.timeout,
+        timeline.clone(),
+        start,
+        stop.clone(),
+        Arc::clone(&counts),
+    )?;
+    let progress = tokio::spawn(progress::show(counts, start, length, arguments.quiet));
+    let (played, ()) = tokio::join!(
+        prepared.player.play(events, start, &timeline, &stop),
+        driver.run(schedule, Arc::clone(&prepared.plan), start, stop.clone(), records),
+    );
+    progress.abort();
+    signals.abort();
+    let collected = collector.finish().ok_or(RunError::Collector)??;
+    played?;
+    conclude(prepared, info, collected, before, stop.is_set(), length).await
+}
+
+/// Judges a run and completes its raw log.
+async fn conclude(
+    prepared: &Prepared,
+    info: RunInfo,
+    collected: Collected,
+    before: Option<Counters>,
+    interrupted: bool,
+    length: Duration,
+) -> Result<Report, RunError> {
+    let Collected { summary, timeline, log } = collected;
+    let books = match &before {
+        Some(before) => books::balance(&summary, &prepared.sources, before).await,
+        None => None,
+    };
+    let evidence = Evidence {
+        summary: &summary,
+        timeline: &timeline,
+        requests: &info.requests,
+        duration: length,
+        books: books.as_ref(),
+    };
+    let mut checks = verdict::judge(&prepared.criteria, &evidence);
+    checks.extend(simulator::check(prepared.sources.control.as_ref(), prepared.criteria.max_send_lag).await);
+    let (player, scenario) = (&prepared.player, &prepared.scenario);
+    if !interrupted {
+        let truths =
+            await_truths(&scenario.truths, &player.gateway, &player.pools, &player.variables, &evidence);
+        checks.extend(truths.await?);
+    }
+    run_steps(&scenario.after, &player.gateway, &player.pools, &mut player.variables.clone()).await?;
+    let outcome = RunOutcome { timeline, checks, books, interrupted };
+    if let Some(log) = log {
+        log.finish(&outcome)?;
+    }
+    Ok(Report::new(info, outcome, &summary))
+}
+
+fn run_info(prepared: &Prepared, arguments: &Arguments, stages: &[Stage], schedule: &Schedule) -> RunInfo {
+    let options = &prepared.options;
+    RunInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario: prepared.scenario.name.clone(),
+        about: prepared.scenario.about.clone(),
+        proves: prepared.scenario.proves.clone(),
+        target: options.target.to_string(),
+        requests: prepared.plan.names(),
+        stages: stages.iter().map(Stage::to_string).collect(),
+        connections: options.connections,
+        streams: options.streams,
+        protocol: if options.http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
+        shard: arguments.shard.clone().unwrap_or_else(|| "1/1".to_owned()),
+        seconds: schedule.duration().as_secs_f64(),
+        scheduled: schedule.calls(),
+        timeout_s: options.timeout.as_secs_f64(),
+        started_unix_ms: 0,
+        shared_keys: arguments.key_env.is_some() || arguments.key_file.is_some(),
+        criteria: prepared.criteria_text.clone(),
+    }
+}
+
+/// Returns the beginning of the run: now, or the moment of `--start-at`.
+async fn wait_for_start(arguments: &Arguments) -> Result<Instant, RunError> {
+    let Some(at) = arguments.start_at else { return Ok(Instant::now()) };
+    let wait = at.checked_sub(clock::unix_millis()).ok_or(RunError::Late(at))?;
+    let start = Instant::now() + Duration::from_millis(wait);
+    tokio::time::sleep_until(start.into()).await;
+    Ok(start)
+}

@@ -1,0 +1,241 @@
+//! The preparation of a run: everything that can be wrong is found before the first call.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Arguments, RunError};
+use crate::books::CounterSources;
+use crate::driver::{DriverOptions, TlsOptions};
+use crate::events::{Player, run_steps};
+use crate::http::HttpClient;
+use crate::keys::{self, KeyAdmin, KeyPools, KeySources, read_keys, read_secret};
+use crate::plan::{CallPlan, Variables};
+use crate::scenario::{self, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario};
+use crate::schedule::Stage;
+use crate::target::Target;
+use crate::verdict::{Criteria, CriteriaText};
+
+/// A run that is ready to start.
+pub(super) struct Prepared {
+    pub(super) scenario: Scenario,
+    pub(super) stages: Vec<Stage>,
+    pub(super) options: DriverOptions,
+    pub(super) plan: Arc<CallPlan>,
+    pub(super) player: Player,
+    pub(super) criteria: Criteria,
+    pub(super) criteria_text: CriteriaText,
+    pub(super) sources: CounterSources,
+    admin: Option<KeyAdmin>,
+}
+
+/// The number of connections unless scenario or command line says otherwise.
+const DEFAULT_CONNECTIONS: u16 = 32;
+
+impl Prepared {
+    pub(super) async fn new(arguments: &Arguments) -> Result<Self, RunError> {
+        let scenario = compose(arguments)?;
+        let stages = stages(&scenario, arguments)?;
+        let criteria_text = criteria_text(&scenario, arguments);
+        let criteria = criteria_text.parse()?;
+        let requests: Vec<String> = scenario.requests.iter().map(|request| request.name.clone()).collect();
+        criteria.validate(&requests, &scenario.phases())?;
+        let options = driver_options(&scenario, arguments).await?;
+        let gateway = HttpClient::new(options.target.clone(), options.tls.clone());
+        let sources = counter_sources(arguments, &options.tls).await?;
+        let admin = read_secret("--admin-env", arguments.admin_env.as_deref())?
+            .map(|secret| KeyAdmin::new(gateway.clone(), secret));
+        let pools = match prepare_keys(&scenario, arguments, admin.as_ref()).await {
+            Ok(pools) => pools,
+            Err(error) => return Err(revoke_after(admin, error).await),
+        };
+        let ready = connect_parts(&scenario, arguments, &options, &gateway, &sources, pools).await;
+        match ready {
+            Ok((plan, player)) => {
+                Ok(Self { scenario, stages, options, plan, player, criteria, criteria_text, sources, admin })
+            }
+            Err(error) => Err(revoke_after(admin, error).await),
+        }
+    }
+
+    /// Revokes the keys that were issued for the run.
+    pub(super) async fn revoke_issued_keys(&self) {
+        if let Some(admin) = &self.admin {
+            report_unrevoked(admin.revoke_all().await);
+        }
+    }
+}
+
+/// Revokes the keys that were issued before an error.
+async fn revoke_after(admin: Option<KeyAdmin>, error: RunError) -> RunError {
+    if let Some(admin) = admin {
+        report_unrevoked(admin.revoke_all().await);
+    }
+    error
+}
+
+fn report_unrevoked(failed: usize) {
+    use std::io::Write;
+    if failed > 0
+        && writeln!(std::io::stderr(), "loadtest: {failed} issued keys could not be revoked").is_err()
+    {
+        // There is nowhere left to say so.
+    }
+}
+
+async fn connect_parts(
+    scenario: &Scenario,
+    arguments: &Arguments,
+    options: &DriverOptions,
+    gateway: &HttpClient,
+    sources: &CounterSources,
+    pools: KeyPools,
+) -> Result<(Arc<CallPlan>, Player), RunError> {
+    let mut variables = scenario.vars.clone();
+    run_steps(&scenario.before, gateway, &pools, &mut variables).await?;
+    let plan = CallPlan::new(&scenario.requests, &options.target, options.http2, &variables, &pools)?;
+    let player = Player {
+        gateway: gateway.clone(),
+        control: sources.control.clone(),
+        hooks: pairs("--hook", &arguments.hook, '=', "NAME=COMMAND")?,
+        pools,
+        variables,
+        new_key_file: arguments.new_key_file.clone(),
+    };
+    Ok((Arc::new(plan), player))
+}
+
+/// Loads the scenario and applies the options that change it.
+fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
+    let mut scenario = scenario::load(&arguments.scenario)?;
+    scenario.vars.extend(pairs("--var", &arguments.var, '=', "NAME=VALUE")?);
+    if let Some(path) = &arguments.path {
+        scenario.requests = vec![own_request(path, arguments)];
+        if arguments.key_env.is_none() && arguments.key_file.is_none() && arguments.admin_env.is_none() {
+            scenario.keys.clear();
+        }
+    }
+    let has_own_keys = arguments.key_env.is_some() || arguments.key_file.is_some();
+    if has_own_keys && scenario.keys.is_empty() {
+        scenario.keys.push(own_keys());
+    }
+    let first_pool = scenario.keys.first().map(|keys| keys.name.clone());
+    if arguments.path.is_some() {
+        scenario.requests.iter_mut().for_each(|request| request.keys.clone_from(&first_pool));
+    }
+    for request in &mut scenario.requests {
+        request.headers.extend(pairs("--header", &arguments.header, ':', "NAME: VALUE")?);
+    }
+    if let Some(count) = arguments.keys {
+        scenario.keys.iter_mut().for_each(|keys| keys.count = count);
+    }
+    Ok(scenario)
+}
+
+/// Returns the request of `--path`.
+fn own_request(path: &str, arguments: &Arguments) -> RequestSpec {
+    let (body, body_file) = match arguments.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
+        Some((_, Some(file))) => (None, Some(file.to_owned())),
+        Some((body, None)) => (Some(body.to_owned()), None),
+        None => (None, None),
+    };
+    let default = if body.is_some() || body_file.is_some() { "POST" } else { "GET" };
+    RequestSpec {
+        name: "main".to_owned(),
+        method: arguments.method.clone().unwrap_or_else(|| default.to_owned()),
+        path: path.to_owned(),
+        weight: 1,
+        headers: BTreeMap::new(),
+        body,
+        body_file,
+        body_bytes: None,
+        keys: None,
+    }
+}
+
+/// Returns the pool of given keys, in scenarios that have none.
+fn own_keys() -> KeysSpec {
+    KeysSpec {
+        name: "own".to_owned(),
+        count: 1,
+        tier: "free".to_owned(),
+        biolink_plan: None,
+        minute: None,
+        source: KeySource::Issue,
+        order: KeyOrder::Turns,
+        exponent: 1.0,
+    }
+}
+
+/// Splits options of the form `NAME=VALUE` or `NAME: VALUE`.
+fn pairs(
+    option: &'static str,
+    texts: &[String],
+    sign: char,
+    expected: &'static str,
+) -> Result<Variables, RunError> {
+    let pair = |text: &String| {
+        let error = || RunError::Pair { option, value: text.clone(), expected };
+        let (name, value) = text.split_once(sign).ok_or_else(error)?;
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    texts.iter().map(pair).collect()
+}
+
+/// Returns the stages, scaled to the requested rate and duration.
+fn stages(scenario: &Scenario, arguments: &Arguments) -> Result<Vec<Stage>, RunError> {
+    let texts = if arguments.stage.is_empty() { &scenario.stages } else { &arguments.stage };
+    let stages: Vec<Stage> = texts.iter().map(|text| Stage::parse(text)).collect::<Result<_, _>>()?;
+    let length: f64 = stages.iter().map(|stage| stage.duration.as_secs_f64()).sum();
+    let peak = stages.iter().map(Stage::peak).fold(0.0, f64::max);
+    let longer = arguments.duration.map_or(1.0, |duration| duration.as_secs_f64() / length);
+    let faster = arguments.rate.map_or(1.0, |rate| rate / peak);
+    Ok(stages.iter().map(|stage| stage.scaled(longer, faster)).collect())
+}
+
+/// Returns the conditions and tolerances of the scenario and of the command line.
+fn criteria_text(scenario: &Scenario, arguments: &Arguments) -> CriteriaText {
+    let both = |scenario: &[String], own: &[String]| scenario.iter().chain(own).cloned().collect();
+    CriteriaText {
+        expect: both(&scenario.expect, &arguments.expect),
+        fail_if: both(&scenario.fail_if, &arguments.fail_if),
+        allow: both(&scenario.allow, &arguments.allow),
+        max_send_lag_ms: arguments.max_send_lag.as_secs_f64() * 1000.0,
+    }
+}
+
+async fn driver_options(scenario: &Scenario, arguments: &Arguments) -> Result<DriverOptions, RunError> {
+    let connections = arguments.connections.or(scenario.connections).unwrap_or(DEFAULT_CONNECTIONS);
+    Ok(DriverOptions {
+        target: Target::resolve(&arguments.url, arguments.allow_remote).await?,
+        tls: TlsOptions::new(arguments.ca.as_deref(), arguments.insecure)?,
+        connections,
+        streams: if arguments.http2 { scenario.streams.unwrap_or(arguments.streams) } else { 1 },
+        timeout: arguments.timeout,
+        http2: arguments.http2,
+    })
+}
+
+async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<CounterSources, RunError> {
+    let client = async |url: &Option<String>| match url {
+        Some(url) => {
+            let target = Target::resolve(url, arguments.allow_remote).await?;
+            Ok::<_, RunError>(Some(HttpClient::new(target, tls.clone())))
+        }
+        None => Ok(None),
+    };
+    Ok(CounterSources {
+        metrics: client(&arguments.metrics).await?,
+        control: client(&arguments.control).await?,
+    })
+}
+
+async fn prepare_keys(
+    scenario: &Scenario,
+    arguments: &Arguments,
+    admin: Option<&KeyAdmin>,
+) -> Result<KeyPools, RunError> {
+    let given = read_keys(arguments.key_env.as_deref(), arguments.key_file.as_deref().map(Path::new))?;
+    let signing = read_secret("--signing-env", arguments.signing_env.as_deref())?;
+    Ok(keys::prepare(&scenario.keys, &KeySources { given, admin, signing }).await?)
+}

@@ -1,0 +1,113 @@
+//! Saved runs: raw logs and JSON reports, and the commands that read them.
+
+mod compare;
+mod error;
+mod merge;
+mod read;
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::page;
+use crate::report::to_csv;
+use crate::run::CHECK_FAILED;
+use compare::Noise;
+use error::SavedError;
+
+/// The options of `loadtest report`.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// Raw log (--log) or JSON report (--json-file) of a run.
+    run: PathBuf,
+    /// File for the page. The default has the name of the run and ends in .html.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the report as text in place of a page.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    text: bool,
+    /// Print the report as JSON in place of a page.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the run second by second in place of a page.
+    #[arg(long)]
+    csv: bool,
+}
+
+/// The options of `loadtest compare`.
+#[derive(Args, Debug)]
+pub struct CompareArguments {
+    /// Raw log or JSON report of the run to compare with.
+    before: PathBuf,
+    /// Raw log or JSON report of the run to judge.
+    after: PathBuf,
+    /// Difference that is noise, as a share of the value before.
+    #[arg(long, default_value = "5%", value_parser = Noise::parse)]
+    noise: Noise,
+}
+
+/// The options of `loadtest merge`.
+#[derive(Args, Debug)]
+pub struct MergeArguments {
+    /// Raw logs of all shards of a run.
+    #[arg(required = true)]
+    logs: Vec<PathBuf>,
+    /// File for the merged log.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Writes the page of a saved run, or prints its report. Returns exit code 0 if all checks of the
+/// run passed, otherwise 3.
+///
+/// # Errors
+/// Returns an error if the run cannot be read or the page cannot be written.
+pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let report = read::report(&arguments.run)?;
+    let text = match arguments {
+        ReportArguments { text: true, .. } => report.to_string(),
+        ReportArguments { json: true, .. } => serde_json::to_string_pretty(&report)? + "\n",
+        ReportArguments { csv: true, .. } => to_csv(&report),
+        _ => {
+            let path = arguments.output.clone().unwrap_or_else(|| arguments.run.with_extension("html"));
+            write(&path, &page::render(&report))?;
+            format!("{}\n", path.display())
+        }
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(exit_code(report.passed))
+}
+
+/// Compares two saved runs. Returns exit code 3 if the second one is worse by more than noise.
+///
+/// # Errors
+/// Returns an error if a run cannot be read.
+pub fn compare(arguments: &CompareArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let (before, after) = (read::report(&arguments.before)?, read::report(&arguments.after)?);
+    let comparison = compare::Comparison::new(&before, &after, arguments.noise);
+    write!(io::stdout(), "{comparison}")?;
+    Ok(exit_code(!comparison.is_worse()))
+}
+
+/// Merges the raw logs of all shards of a run and prints the report of the whole. Returns exit code
+/// 0 if all its checks pass, otherwise 3.
+///
+/// # Errors
+/// Returns an error if a log cannot be read, or if the logs are not of one run.
+pub fn merge(arguments: &MergeArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let report = merge::merge(&arguments.logs, &arguments.output)?;
+    write!(io::stdout(), "{report}")?;
+    Ok(exit_code(report.passed))
+}
+
+fn exit_code(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), SavedError> {
+    fs::write(path, text).map_err(|source| SavedError::Io { path: path.to_owned(), source })
+}

@@ -1,0 +1,224 @@
+//! The limit certificate: proves from the client's own log that no window of 60 seconds held more
+//! calls than the limit of their key.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::record::{CallRecord, NO_KEY};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// The number of admitted calls of a key after which windows that are over are evaluated.
+const PRUNE_AT: usize = 1024;
+
+/// The limit certificate of a run.
+#[derive(Debug, Default)]
+pub(crate) struct LimitCertificate {
+    /// The keys with an admitted call and an announced limit.
+    pub(crate) keys: usize,
+    /// The keys of which at least one call got 429 because of the limit.
+    pub(crate) limited_keys: usize,
+    /// The keys with an admitted call, but without an announced limit.
+    pub(crate) unlimited_keys: usize,
+    /// The keys that were admitted more often than their limit.
+    pub(crate) violations: usize,
+    /// The fullest window: admitted calls, divided by the limit.
+    pub(crate) fullest_window: f64,
+    /// The smallest share of its limit that a limited key could use.
+    pub(crate) usable: Option<f64>,
+    /// The key of the fullest window, its calls and its limit.
+    pub(crate) fullest: Option<FullestWindow>,
+}
+
+/// The window with the most admitted calls in proportion to the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullestWindow {
+    /// The index of the key.
+    pub(crate) key: u32,
+    /// The beginning of the window in seconds.
+    pub(crate) from_s: f64,
+    /// The calls that were sent and done within it.
+    pub(crate) calls: usize,
+    /// The limit.
+    pub(crate) limit: u32,
+}
+
+/// The admitted calls of each key, as far as windows are not evaluated yet.
+#[derive(Debug)]
+pub(crate) struct LimitAudit {
+    keys: HashMap<u32, KeyAudit>,
+    /// The time after which no call is still in flight.
+    timeout: Duration,
+}
+
+#[derive(Debug, Default)]
+struct KeyAudit {
+    limit: u32,
+    limited: bool,
+    /// When each admitted call was sent and done.
+    calls: Vec<(Duration, Duration)>,
+    maximum: usize,
+    maximum_from: Duration,
+}
+
+impl LimitAudit {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { keys: HashMap::new(), timeout }
+    }
+
+    /// Adds a call.
+    pub(crate) fn record(&mut self, record: &CallRecord) {
+        use crate::record::CallOutcome::Completed;
+        let Completed { status, minute_quota, code, .. } = record.outcome else { return };
+        if record.key == NO_KEY {
+            return;
+        }
+        let key = self.keys.entry(record.key).or_default();
+        key.limit = key.limit.max(minute_quota);
+        if status == 429 && code.is_some() {
+            key.limited = true;
+        }
+        if record.is_admitted() {
+            key.calls.push((record.sent, record.done));
+            if key.calls.len() >= PRUNE_AT && key.calls.len().is_power_of_two() {
+                key.prune(record.done.saturating_sub(MINUTE + self.timeout * 2));
+            }
+        }
+    }
+
+    /// Evaluates the remaining windows and returns the certificate.
+    pub(crate) fn certificate(mut self) -> LimitCertificate {
+        let mut certificate = LimitCertificate::default();
+        for (&number, key) in &mut self.keys {
+            key.evaluate(Duration::MAX);
+            if key.maximum == 0 {
+                continue;
+            }
+            if key.limit == 0 {
+                certificate.unlimited_keys += 1;
+                continue;
+            }
+            certificate.add(number, key);
+        }
+        certificate
+    }
+}
+
+impl LimitCertificate {
+    fn add(&mut self, number: u32, key: &KeyAudit) {
+        let limit = usize::try_from(key.limit).unwrap_or(usize::MAX);
+        let share = key.maximum as f64 / f64::from(key.limit);
+        self.keys += 1;
+        self.violations += usize::from(key.maximum > limit);
+        if key.limited {
+            self.limited_keys += 1;
+            self.usable = Some(self.usable.map_or(share, |least| least.min(share)));
+        }
+        if share > self.fullest_window {
+            self.fullest_window = share;
+            let from_s = key.maximum_from.as_secs_f64();
+            self.fullest = Some(FullestWindow { key: number, from_s, calls: key.maximum, limit: key.limit });
+        }
+    }
+
+    /// Returns true if a limit was announced and no key was admitted more often than its limit.
+    pub(crate) const fn is_exact(&self) -> bool {
+        self.keys > 0 && self.violations == 0 && self.unlimited_keys == 0
+    }
+}
+
+impl KeyAudit {
+    /// Evaluates all windows that begin before `from` with a call.
+    ///
+    /// A window is sure to contain the calls that were sent and completed within it, because the
+    /// gateway counted them in between. The number found is therefore never higher than what the
+    /// gateway admitted.
+    fn evaluate(&mut self, until: Duration) {
+        let (mut sent, mut done): (Vec<Duration>, Vec<Duration>) = self.calls.iter().copied().unzip();
+        sent.sort_unstable();
+        done.sort_unstable();
+        let mut ended = 0;
+        for (earlier, &from) in sent.iter().enumerate().take_while(|&(_, &from)| from < until) {
+            while done.get(ended).is_some_and(|&moment| moment < from + MINUTE) {
+                ended += 1;
+            }
+            let calls = ended.saturating_sub(earlier);
+            if calls > self.maximum {
+                (self.maximum, self.maximum_from) = (calls, from);
+            }
+        }
+    }
+
+    /// Evaluates the windows that began before `until`, which are complete, and forgets the calls
+    /// that no later window contains.
+    fn prune(&mut self, until: Duration) {
+        self.evaluate(until);
+        self.calls.retain(|&(sent, _)| sent >= until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::CallOutcome;
+    use shared::problem::Code;
+
+    fn record(key: u32, at_ms: u64, admitted: bool, quota: u32) -> CallRecord {
+        let sent = Duration::from_millis(at_ms);
+        let (status, code) = if admitted { (200, None) } else { (429, Some(Code::QuotaExceeded)) };
+        let outcome =
+            CallOutcome::Completed { status, code, retry_after: !admitted, bytes: 0, minute_quota: quota };
+        CallRecord { request: 0, key, due: sent, sent, done: sent + Duration::from_millis(1), outcome }
+    }
+
+    fn certificate(calls: impl IntoIterator<Item = CallRecord>) -> LimitCertificate {
+        let mut audit = LimitAudit::new(Duration::from_secs(1));
+        calls.into_iter().for_each(|record| audit.record(&record));
+        audit.certificate()
+    }
+
+    fn ten_in_a_minute() -> impl Iterator<Item = CallRecord> {
+        (0..10).map(|n| record(0, n * 6000, true, 10))
+    }
+
+    #[test]
+    fn one_call_over_limit_in_60_seconds_is_violation() {
+        // The eleventh call is in the 60th second after the first, then in the 61st.
+        let over = certificate(ten_in_a_minute().chain([record(0, 59_900, true, 10)]));
+        assert_eq!((over.violations, over.is_exact()), (1, false));
+        assert_eq!(over.fullest.unwrap().calls, 11);
+        assert!(certificate(ten_in_a_minute().chain([record(0, 60_100, true, 10)])).is_exact());
+        let refused = certificate(ten_in_a_minute().chain([record(0, 59_900, false, 10)]));
+        assert!(refused.is_exact());
+        assert_eq!((refused.limited_keys, refused.usable), (1, Some(1.0)));
+    }
+
+    #[test]
+    fn keys_are_counted_apart() {
+        let two = certificate(ten_in_a_minute().chain((0..10).map(|n| record(1, n, true, 10))));
+        assert_eq!((two.keys, two.violations), (2, 0));
+    }
+
+    #[test]
+    fn call_completed_after_60_seconds_is_not_counted() {
+        let mut late = record(0, 1, true, 10);
+        late.done = Duration::from_millis(60_500);
+        assert!(certificate((0..10).map(|n| record(0, n, true, 10)).chain([late])).is_exact());
+    }
+
+    #[test]
+    fn unannounced_limit_is_not_exact() {
+        assert!(!certificate([record(0, 0, true, 0)]).is_exact());
+        assert!(!certificate([]).is_exact());
+    }
+
+    /// A window early in a long run is found although its calls are forgotten by the end.
+    #[test]
+    fn pruned_window_is_still_a_violation() {
+        let burst = (0..21).map(|n| record(0, 200_000 + n, true, 20));
+        let long = (0..40_000).map(|n| record(0, 300_000 + n * 3_000, true, 20));
+        let before = (0..10).map(|n| record(0, n * 10_000, true, 20));
+        let found = certificate(before.chain(burst).chain(long));
+        assert_eq!(found.violations, 1, "{found:?}");
+        assert!((found.fullest.unwrap().from_s - 200.0).abs() < 1e-9, "{found:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Groups of calls.
+
+use shared::problem::Code;
+
+use crate::record::{CallError, CallOutcome};
+use crate::timeline::PhaseId;
+
+/// What the calls of a group have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GroupKey {
+    /// The index of the request in the scenario.
+    pub(crate) request: u16,
+    /// The phase of the run.
+    pub(crate) phase: PhaseId,
+    /// The outcome.
+    pub(crate) outcome: OutcomeKey,
+}
+
+/// The part of an outcome that calls are grouped by. Failures sort before responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum OutcomeKey {
+    /// No complete response.
+    Failed(CallError),
+    /// A complete response.
+    Completed {
+        /// The status.
+        status: u16,
+        /// The code of the gateway's problem.
+        code: Option<&'static str>,
+    },
+}
+
+impl OutcomeKey {
+    pub(crate) fn new(outcome: CallOutcome) -> Self {
+        match outcome {
+            CallOutcome::Completed { status, code, .. } => {
+                Self::Completed { status, code: code.map(Code::as_str) }
+            }
+            CallOutcome::Failed(error) => Self::Failed(error),
+        }
+    }
+
+    /// Returns the status, or `None` if there was no complete response.
+    pub(crate) const fn status(self) -> Option<u16> {
+        match self {
+            Self::Completed { status, .. } => Some(status),
+            Self::Failed(_) => None,
+        }
+    }
+
+    /// Returns the code of the problem, or the reason why there was no complete response.
+    pub(crate) fn code(self) -> Option<String> {
+        match self {
+            Self::Completed { code, .. } => code.map(str::to_owned),
+            Self::Failed(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Returns true if the status is 2xx or 3xx.
+    pub(crate) fn is_success(self) -> bool {
+        self.status().is_some_and(|status| status < 400)
+    }
+}

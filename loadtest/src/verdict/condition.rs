@@ -1,0 +1,105 @@
+//! A condition on a run, as text.
+
+use std::str::FromStr;
+
+use super::filter::Filter;
+use super::measure::{Measured, Metric};
+use super::parse::{self, ConditionError};
+use super::{Check, Evidence};
+
+/// Whether a condition must hold or must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `--expect`: the run fails unless the condition holds.
+    Expect,
+    /// `--fail-if`: the run fails if the condition holds.
+    FailIf,
+}
+
+/// A condition such as `p99<=50ms`, `status(503) of main in stopped >= 99%` or `admitted=exact`.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    pub(super) text: String,
+    pub(super) purpose: Purpose,
+    pub(super) metric: Metric,
+    pub(super) filter: Filter,
+    pub(super) comparison: Comparison,
+    pub(super) value: Measured,
+}
+
+/// The sign between metric and value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Less,
+    AtMost,
+    Equal,
+    NotEqual,
+    AtLeast,
+    Greater,
+}
+
+impl FromStr for Comparison {
+    type Err = ();
+
+    fn from_str(sign: &str) -> Result<Self, ()> {
+        Ok(match sign {
+            "<" => Self::Less,
+            "<=" => Self::AtMost,
+            "=" | "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            ">=" => Self::AtLeast,
+            ">" => Self::Greater,
+            _ => return Err(()),
+        })
+    }
+}
+
+impl Comparison {
+    fn holds(self, found: f64, value: f64) -> bool {
+        // Shares are quotients: one in a thousand is 0.1 % in spite of rounding.
+        let equal = (found - value).abs() <= 1e-9 * value.abs().max(1.0);
+        match self {
+            Self::Less => found < value && !equal,
+            Self::AtMost => found < value || equal,
+            Self::Equal => equal,
+            Self::NotEqual => !equal,
+            Self::AtLeast => found > value || equal,
+            Self::Greater => found > value && !equal,
+        }
+    }
+}
+
+impl Condition {
+    /// Parses a condition.
+    ///
+    /// # Errors
+    /// Returns an error that says what was expected.
+    pub(crate) fn parse(purpose: Purpose, text: &str) -> Result<Self, ConditionError> {
+        parse::condition(purpose, text)
+    }
+
+    /// Checks that the requests and phases of the condition exist.
+    pub(crate) fn validate(&self, requests: &[String], phases: &[String]) -> Result<(), ConditionError> {
+        self.filter.validate(&self.text, requests, phases)
+    }
+
+    /// Returns true if the condition is about errors, so that it replaces the default check.
+    pub(super) const fn is_about_errors(&self) -> bool {
+        matches!(self.metric, Metric::Errors | Metric::Success) && self.filter.is_empty()
+    }
+
+    /// Evaluates the condition.
+    pub(crate) fn evaluate(&self, evidence: &Evidence<'_>) -> Check {
+        let found = self.metric.measure(&self.filter, evidence, &self.value);
+        let check = match self.purpose {
+            Purpose::Expect => self.text.clone(),
+            Purpose::FailIf => format!("not {}", self.text),
+        };
+        let Some(found) = found else {
+            return Check { check, passed: false, found: "nothing to measure".to_owned() };
+        };
+        let holds = self.comparison.holds(found.number(), self.value.number());
+        let passed = holds == (self.purpose == Purpose::Expect);
+        Check { check, passed, found: found.to_string() }
+    }
+}

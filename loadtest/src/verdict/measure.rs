@@ -1,0 +1,219 @@
+//! The metrics of conditions.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Evidence;
+use super::filter::Filter;
+use crate::summary::{GroupKey, OutcomeKey, Recovery};
+
+/// A metric of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Metric {
+    /// A percentile of latencies, of all calls or of those with a status.
+    Latency(f64, Option<StatusFilter>),
+    /// The mean latency.
+    MeanLatency(Option<StatusFilter>),
+    /// A percentile of send lags.
+    SendLag(f64),
+    /// Calls with a 5xx or without a complete response.
+    Errors,
+    /// Calls with a 2xx or 3xx.
+    Success,
+    /// Calls with a status.
+    Status(StatusFilter),
+    /// Calls with a problem code.
+    Code(String),
+    /// Calls without a complete response, of all causes or of one.
+    Failed(Option<String>),
+    /// All calls.
+    Calls,
+    /// Completed calls per second.
+    Rate,
+    /// The limit certificate.
+    Admitted,
+    /// The share of its limit that the worst limited key could use.
+    Usable,
+    /// The books.
+    Books,
+    /// The time from an event until calls succeed and no longer fail.
+    Recovery,
+    /// The time from an event to the first good response.
+    FirstGood,
+    /// The time from an event to the last failed call.
+    LastFailure,
+    /// 429 without `Retry-After`.
+    MissingRetryAfter,
+}
+
+/// A status, or a class such as `5xx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatusFilter {
+    One(u16),
+    Class(u16),
+}
+
+impl StatusFilter {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if let Some(class) = text.strip_suffix("xx") {
+            return class.parse().ok().filter(|class| (1..=5).contains(class)).map(Self::Class);
+        }
+        text.parse().ok().filter(|status| (100..=599).contains(status)).map(Self::One)
+    }
+
+    pub(super) const fn has(self, status: u16) -> bool {
+        match self {
+            Self::One(one) => status == one,
+            Self::Class(class) => status / 100 == class,
+        }
+    }
+}
+
+/// A measured value, or the value that a condition compares with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Measured {
+    /// Milliseconds.
+    Time(f64),
+    /// A share between 0 and 1.
+    Share(f64),
+    Number(f64),
+    /// Calls per second.
+    Rate(f64),
+    /// Whether something is exact or balanced.
+    Holds(bool),
+}
+
+impl Measured {
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Self::Time(number) | Self::Share(number) | Self::Number(number) | Self::Rate(number) => number,
+            Self::Holds(holds) => f64::from(u8::from(holds)),
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Time(ms) if ms >= 1000.0 => write!(f, "{:.2} s", ms / 1000.0),
+            Self::Time(ms) => write!(f, "{ms:.2} ms"),
+            Self::Share(share) => {
+                // Not rounded up: 99.996 % is not 100 %.
+                let percent = (share * 1e6).floor() / 1e4;
+                write!(f, "{percent} %")
+            }
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Rate(rate) => write!(f, "{rate:.1}/s"),
+            Self::Holds(true) => f.write_str("yes"),
+            Self::Holds(false) => f.write_str("no"),
+        }
+    }
+}
+
+impl Metric {
+    /// Returns true if `value` has the unit of the metric.
+    pub(super) const fn takes(&self, value: &Measured) -> bool {
+        match self {
+            Self::Latency(..)
+            | Self::MeanLatency(_)
+            | Self::SendLag(_)
+            | Self::Recovery
+            | Self::FirstGood
+            | Self::LastFailure => matches!(value, Measured::Time(_)),
+            Self::Errors | Self::Success | Self::Status(_) | Self::Code(_) | Self::Failed(_) => {
+                matches!(value, Measured::Share(_) | Measured::Number(_))
+            }
+            Self::Calls | Self::MissingRetryAfter => matches!(value, Measured::Number(_)),
+            Self::Rate => matches!(value, Measured::Rate(_)),
+            Self::Usable => matches!(value, Measured::Share(_)),
+            Self::Admitted | Self::Books => matches!(value, Measured::Holds(_)),
+        }
+    }
+
+    /// Measures in the unit of `value`. Returns `None` if there is nothing to measure.
+    pub(super) fn measure(
+        &self,
+        filter: &Filter,
+        evidence: &Evidence<'_>,
+        value: &Measured,
+    ) -> Option<Measured> {
+        let summary = evidence.summary;
+        let count = |select: &dyn Fn(OutcomeKey) -> bool| {
+            let selected = summary.count(|key| filter.has(key, evidence) && select(key.outcome));
+            match value {
+                Measured::Share(_) => {
+                    let all = summary.count(|key| filter.has(key, evidence));
+                    (all > 0).then(|| Measured::Share(selected as f64 / all as f64))
+                }
+                _ => Some(Measured::Number(selected as f64)),
+            }
+        };
+        match self {
+            Self::Latency(percent, status) => {
+                let times =
+                    summary.latencies(|key| latency_counts(key, *status) && filter.has(key, evidence));
+                (!times.is_empty()).then(|| Measured::Time(times.percentiles([*percent])[0]))
+            }
+            Self::MeanLatency(status) => {
+                let times =
+                    summary.latencies(|key| latency_counts(key, *status) && filter.has(key, evidence));
+                (!times.is_empty()).then(|| Measured::Time(times.mean()))
+            }
+            Self::SendLag(percent) => Some(Measured::Time(summary.send_lag.percentiles([*percent])[0])),
+            Self::Errors => count(&is_error),
+            Self::Success => count(&OutcomeKey::is_success),
+            Self::Status(wanted) => {
+                count(&|outcome| outcome.status().is_some_and(|status| wanted.has(status)))
+            }
+            Self::Code(wanted) => count(
+                &|outcome| matches!(outcome, OutcomeKey::Completed { code: Some(code), .. } if code == wanted),
+            ),
+            Self::Failed(None) => count(&|outcome| matches!(outcome, OutcomeKey::Failed(_))),
+            Self::Failed(Some(cause)) => {
+                count(&|outcome| matches!(outcome, OutcomeKey::Failed(error) if error.to_string() == *cause))
+            }
+            Self::Calls => count(&|_| true),
+            Self::Rate => Some(Measured::Rate(summary.achieved_rate(evidence.duration))),
+            Self::Admitted => Some(Measured::Holds(summary.certificate.is_exact())),
+            Self::Usable => summary.certificate.usable.map(Measured::Share),
+            Self::Books => evidence.books.map(|books| Measured::Holds(books.is_balanced())),
+            Self::Recovery => worst(filter, evidence, Recovery::duration),
+            Self::FirstGood => worst(filter, evidence, |recovery| recovery.first_good),
+            Self::LastFailure => {
+                worst(filter, evidence, |recovery| Some(recovery.last_bad.unwrap_or(Duration::ZERO)))
+            }
+            Self::MissingRetryAfter => {
+                let groups =
+                    summary.groups(|key| key.outcome.status() == Some(429) && filter.has(key, evidence));
+                let missing: u64 = groups.map(|(_, group)| group.calls - group.retry_after).sum();
+                Some(Measured::Number(missing as f64))
+            }
+        }
+    }
+}
+
+fn is_error(outcome: OutcomeKey) -> bool {
+    outcome.status().is_none_or(|status| status >= 500)
+}
+
+fn latency_counts(key: &GroupKey, status: Option<StatusFilter>) -> bool {
+    match status {
+        None => true,
+        Some(wanted) => key.outcome.status().is_some_and(|status| wanted.has(status)),
+    }
+}
+
+/// Returns the longest time over the selected events, or `None` if one has none.
+fn worst(
+    filter: &Filter,
+    evidence: &Evidence<'_>,
+    time: impl Fn(&Recovery) -> Option<Duration>,
+) -> Option<Measured> {
+    let selected = evidence.summary.recoveries.iter().filter(|recovery| {
+        let phase = u16::try_from(recovery.event * 2 + 2).unwrap_or(u16::MAX);
+        filter.has_request(recovery.request, evidence) && filter.has_phase(phase, evidence)
+    });
+    let times: Option<Vec<Duration>> = selected.map(time).collect();
+    let longest = times?.into_iter().max()?;
+    Some(Measured::Time(longest.as_secs_f64() * 1000.0))
+}
