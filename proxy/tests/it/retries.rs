@@ -69,6 +69,23 @@ async fn retried_get_sends_its_whole_body() {
 }
 
 #[tokio::test]
+async fn retried_get_sends_the_same_head() {
+    let (bad, good, proxy) = one_of_two_fails(ToolBehavior::RespondAndClose(Vec::new()), "").await;
+    for _ in 0..2 {
+        let request = call("GET", "/v1/qr/generate?a=b%20c").header("X-Mine", "yes");
+        assert_eq!(proxy.send(request.header("x-mine", "too")).await.status, 200);
+    }
+    // All but the server that it is addressed to.
+    let head = |tool: &FakeTool, request: &str| request.replace(&tool.address.to_string(), "tool");
+    let failed = bad.received();
+    assert!(!failed.is_empty());
+    for request in &failed {
+        let again = good.received().iter().any(|other| head(&good, other) == head(&bad, request));
+        assert!(again, "{request} is not among {:?}", good.received());
+    }
+}
+
+#[tokio::test]
 async fn tries_share_the_answer_timeout() {
     let (one, two) = (FakeTool::start(ToolBehavior::Wait).await, FakeTool::start(ToolBehavior::Wait).await);
     let config = ProxyConfig::new().tool(Tool::Qr, &[&one, &two]);
