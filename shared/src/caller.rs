@@ -1,5 +1,9 @@
 //! The client that attempts are counted against, under a pseudonym.
 
+mod refused;
+
+pub use refused::RefusedCallers;
+
 use crate::{
     policy::{ADMIN_ATTEMPTS, UNKNOWN_PAGES_PER_MINUTE},
     problem::{Code, Problem},
@@ -123,7 +127,7 @@ pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     wrong.roll(now);
     match (wrong.free(&ADMIN_ATTEMPTS), right) {
         (1.., true) => {
-            *wrong = Usage::default();
+            wrong.clear();
             Decision::Allow(wrong.status(&ADMIN_ATTEMPTS, now))
         }
         _ => wrong.admit(&ADMIN_ATTEMPTS, now),

@@ -140,6 +140,11 @@ impl IssueOnce {
         now.since(self.at) >= KEEP_MS
     }
 
+    /// Returns the moment from which it is over.
+    pub(crate) fn ends_at(&self) -> UnixMillis {
+        self.at.plus(KEEP_MS)
+    }
+
     fn begin_again(&mut self, attempt: IssueAttempt, now: UnixMillis) -> IssueTurn {
         if attempt.signing != self.first.signing {
             return IssueTurn::SigningChanged;

@@ -66,7 +66,7 @@ export default (env) => new WorkerQueue(env);
  * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
  * own pass by the faults:
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
- *   POST /test/OBJECT/NAME              a message to an object, STATS, SALT, WEBHOOKS or PRODUCT_SOURCE
+ *   POST /test/OBJECT/NAME              a message to an object, METER, STATS, SALT, WEBHOOKS or PRODUCT_SOURCE
  *   GET /test/OBJECT/NAME/restart       restarts it from what it has stored
  *   POST /test/OBJECT/NAME/sql          a statement in its store; shows the rows, with blobs in base64
  *   GET or PUT /test/OBJECT/NAME/alarm  the moment of its alarm, or null
@@ -132,7 +132,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
       {
         ...restartable(edge),
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
-        durableObjects: { ...others, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
+        durableObjects: { ...others, TEST_METER: METER, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
         serviceBindings: { ...edge.serviceBindings, TEST_EDGE: "edge" },
         queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
         wrappedBindings: {

@@ -30,6 +30,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "STATS", name: page }
     }
 
+    /// Returns the meter of a key, of a client address or of an `Idempotency-Key`.
+    pub const fn meter(edge: &'a Edge, name: &'a str) -> Self {
+        Self { edge, binding: "METER", name }
+    }
+
     /// Returns the object that draws salts.
     pub const fn salt(edge: &'a Edge) -> Self {
         Self { edge, binding: "SALT", name: "all" }

@@ -3,6 +3,9 @@
 //! The state is an outbox for its record. An alarm writes a changed record to KV and to the
 //! key-change feed: at once, or a second after the previous write. It retries until both succeed.
 //! Until KV shows the change, the responses of the meter do.
+//!
+//! The meter of a client address or of an `Idempotency-Key` is not kept: its alarm deletes the object
+//! once nothing of its state matters.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,9 +20,10 @@ use worker::{
     wasm_bindgen,
 };
 
-use super::message::parse;
+use super::{alarm, message::parse, sql};
 use crate::{bindings, clock, key_change_feed, key_store, log};
 
+const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
@@ -42,6 +46,10 @@ pub struct Meter {
     armed: Cell<u64>,
     stored: Cell<u64>,
     appended: Cell<u64>,
+    /// Whether the table is there. A state that was never changed is not stored.
+    is_stored: Cell<bool>,
+    /// Whether the alarm is set to delete the object.
+    is_expiry_armed: Cell<bool>,
     /// `None` until the first message and after a failed write: the row is then read again.
     state: RefCell<Option<State>>,
 }
@@ -58,6 +66,8 @@ impl DurableObject for Meter {
             armed: Cell::default(),
             stored: Cell::default(),
             appended: Cell::default(),
+            is_stored: Cell::default(),
+            is_expiry_armed: Cell::default(),
             state: RefCell::new(None),
         }
     }
@@ -79,6 +89,7 @@ impl DurableObject for Meter {
     /// Never returns an error: the platform gives up on an alarm that fails, and the record would
     /// stay unwritten.
     async fn alarm(&self) -> Result<Response> {
+        self.is_expiry_armed.set(false);
         if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
             log::error("key record write failed", None, &[("error", &error)]);
@@ -94,7 +105,7 @@ impl Meter {
     /// Sets the alarm if the record must be written and no alarm is set. A newer record does not
     /// wait for the retry of an older one.
     async fn arm(&self) -> Result<()> {
-        let Some(record) = self.unstored()? else { return Ok(()) };
+        let Some(record) = self.unstored()? else { return self.expire().await };
         let storage = self.object.storage();
         if record.version > self.armed.replace(record.version) {
             self.failures.set(0);
@@ -105,6 +116,21 @@ impl Meter {
         let retry = WRITE_GAP_MS.saturating_mul(1 << self.failures.get().min(6)).min(MAX_RETRY_MS);
         let wait = if self.failures.get() > 0 { retry } else { gap };
         storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
+    }
+
+    /// Deletes the object if nothing of its state matters. Sets the alarm for it if that is later.
+    async fn expire(&self) -> Result<()> {
+        let expires_in = self.with_state(|state| state.expires_in(clock::now()))?;
+        let Some(wait) = expires_in.filter(|_| self.is_stored.get()) else { return Ok(()) };
+        if wait == 0 {
+            self.is_stored.set(false);
+            self.state.replace(None);
+            return self.object.storage().delete_all().await;
+        }
+        if !self.is_expiry_armed.replace(true) && self.object.storage().get_alarm().await?.is_none() {
+            alarm::set(&self.object, clock::now().plus(wait)).await?;
+        }
+        Ok(())
     }
 
     /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.
@@ -134,12 +160,16 @@ impl Meter {
     }
 
     fn unstored(&self) -> Result<Option<KeyRecord>> {
+        self.with_state(|state| state.unstored().cloned())
+    }
+
+    fn with_state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T> {
         let mut place = self.state.borrow_mut();
         let state = match place.take() {
             Some(state) => state,
             None => self.load()?,
         };
-        Ok(place.insert(state).unstored().cloned())
+        Ok(read(place.insert(state)))
     }
 
     /// Handles a message in one synchronous step, so that no other message sees the state in
@@ -153,6 +183,9 @@ impl Meter {
         let (reply, is_changed) = next.step(message, clock::now());
         let reply = serde_json::to_string(&reply)?;
         if is_changed {
+            if !self.is_stored.replace(true) {
+                self.sql.exec(TABLE, None)?;
+            }
             self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
         }
         *place = Some(next);
@@ -162,7 +195,10 @@ impl Meter {
     /// Returns the stored state. An unreadable one is an error, because a new one would give every
     /// call back.
     fn load(&self) -> Result<State> {
-        self.sql.exec(TABLE, None)?;
+        self.is_stored.set(!sql::rows(&self.sql, HAS_TABLE, vec![], |_| Some(()))?.is_empty());
+        if !self.is_stored.get() {
+            return Ok(State::default());
+        }
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;
         match rows.into_iter().flatten().next() {
             None => Ok(State::default()),

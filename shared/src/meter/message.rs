@@ -58,9 +58,9 @@ impl Message {
     /// Returns true for a message that may leave the meter as it was.
     pub(super) const fn may_only_read(&self) -> bool {
         match self {
-            Self::Read(_) | Self::Show { .. } => true,
+            Self::Read(_) | Self::Show { .. } | Self::Attempt(_) => true,
             Self::Ask(request) => !request.want && request.rate == 0,
-            Self::Change { .. } | Self::Stored { .. } | Self::Attempt(_) | Self::Issue(_) => false,
+            Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }
     }
 }

@@ -113,6 +113,17 @@ impl Meter {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
     }
 
+    /// Returns the milliseconds after which nothing of the state matters, for the shell to delete
+    /// it. `None` if it must be kept, as a key's must.
+    #[must_use]
+    pub fn expires_in(&self, now: UnixMillis) -> Option<u64> {
+        if self.record.is_some() || !self.leases.is_empty() {
+            return None;
+        }
+        let issue = self.issue.as_ref().map(IssueOnce::ends_at).unwrap_or_default();
+        Some(issue.max(self.usage.ends_at()).since(self.usage.clone().read_clock(now)))
+    }
+
     fn respond(&mut self, request: &MeterRequest, now: UnixMillis) -> MeterResponse {
         self.responses.expire(now);
         let mut response = match self.responses.find(request) {

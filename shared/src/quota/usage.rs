@@ -95,6 +95,18 @@ impl Usage {
         }
     }
 
+    /// Forgets every call. The clock stays.
+    pub(crate) fn clear(&mut self) {
+        self.minute = RollingMinute::default();
+        self.day_used = 0;
+    }
+
+    /// Returns the moment from which nothing that is counted now counts.
+    pub(crate) fn ends_at(&self) -> UnixMillis {
+        let day = if self.day_used > 0 { self.day.end() } else { UnixMillis::default() };
+        self.minute.freed_at(self.minute.total()).map_or(day, |minute| minute.max(day))
+    }
+
     /// Returns the day that is being counted.
     #[must_use]
     pub const fn day(&self) -> UtcDay {

@@ -1,0 +1,142 @@
+//! The number of requests to objects, which are what a call costs, and what objects leave behind.
+
+use serde_json::{Value, json};
+use shared::caller;
+use tests::{
+    faults::{Faults, METER},
+    http::{Request, Response},
+    keys,
+    objects::Object,
+    proxy::{Proxy, ProxyConfig},
+    stack::{Edge, Tools},
+};
+
+use super::pages::NOWHERE;
+
+const ADDRESS: &str = "192.0.2.9";
+
+struct World {
+    edge: Edge,
+    faults: Faults,
+    _proxy: Proxy,
+    _tools: Tools,
+}
+
+impl World {
+    fn start() -> Self {
+        let tools = Tools::start();
+        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
+        let faults = Faults::start();
+        let edge = Edge::start_with_faults(&proxy.url(), &faults);
+        Self { edge, faults, _proxy: proxy, _tools: tools }
+    }
+
+    /// Returns what the meter of a key knows, past the count of requests.
+    fn meter(&self, id: &str) -> Value {
+        Object::meter(&self.edge, id).send(&json!({"show": {}})).json()["show"].take()
+    }
+}
+
+fn list_keys(edge: &Edge, secret: &str) -> Response {
+    let request = Request::get("/v1/keys").header("Authorization", &format!("Bearer {secret}"));
+    request.header("CF-Connecting-IP", ADDRESS).send(edge.addr)
+}
+
+/// Returns true if the object has stored a state.
+fn is_stored(object: &Object<'_>) -> bool {
+    object.sql("SELECT count(*) FROM sqlite_master WHERE name = 'state'")[0][0] == 1
+}
+
+/// The meter tallies each call as it admits it, so there is nothing left to report.
+#[test]
+fn successful_free_call_is_one_object_request() {
+    let world = World::start();
+    let (key, id) = world.edge.issue("free");
+    let before = world.faults.count(METER);
+    for call in 1..=8 {
+        assert_eq!(Request::get("/v1/idea/generate").key(&key).send(world.edge.addr).status, 200);
+        let state = world.meter(&id);
+        assert_eq!(
+            (&state["tally"]["by_status"], state["day_used"].as_u64()),
+            (&json!({"200": call}), Some(call))
+        );
+        assert_eq!(state["tally"]["by_tool"], json!({"idea": call}));
+        assert_eq!(world.faults.count(METER) - before, usize::try_from(call).unwrap());
+    }
+}
+
+/// A lease would cost the report of its end.
+#[test]
+fn first_paid_call_is_one_object_request_and_takes_no_lease() {
+    let world = World::start();
+    for tier in ["pro", "enterprise"] {
+        let (key, id) = world.edge.issue(tier);
+        let before = world.faults.count(METER);
+        assert_eq!(Request::get("/v1/idea/generate").key(&key).send(world.edge.addr).status, 200);
+        let state = world.meter(&id);
+        assert_eq!(
+            (&state["tally"]["by_status"], &state["reserved"]),
+            (&json!({"200": 1}), &json!(0)),
+            "{tier}"
+        );
+        assert_eq!(world.faults.count(METER) - before, 1, "{tier}");
+    }
+}
+
+/// The next call carries what the one before ended with.
+#[test]
+fn other_outcome_travels_with_the_next_call() {
+    let world = World::start();
+    let (key, id) = world.edge.issue("free");
+    let before = world.faults.count(METER);
+    for _ in 0..4 {
+        let call = Request::get("/v1/pdf/status?code=404").key(&key);
+        assert_eq!(call.send(world.edge.addr).status, 404);
+    }
+    assert_eq!(world.meter(&id)["tally"]["by_status"], json!({"200": 1, "404": 3}));
+    assert_eq!(world.faults.count(METER) - before, 4);
+    let me = Request::get("/v1/keys/me").key(&key).send(world.edge.addr).json();
+    assert_eq!(me["today"]["by_status"], json!({"404": 4}), "reading carries it too");
+}
+
+#[test]
+fn refused_admin_secrets_cost_no_object_request() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let before = faults.count(METER);
+    let statuses: Vec<u16> = (0..60).map(|_| list_keys(&edge, "wrong").status).collect();
+    assert_eq!(statuses, [[403; 10].as_slice(), &[429; 50]].concat());
+    assert_eq!(faults.count(METER) - before, 11, "ten that were counted, one that was denied");
+    assert_eq!(list_keys(&edge, keys::ADMIN_SECRET).status, 429, "a right guess looks the same");
+}
+
+#[test]
+fn object_that_counts_attempts_deletes_itself() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let name = caller::name(Some(ADDRESS), &keys::signing());
+    let object = Object::meter(&edge, &name);
+    assert_eq!(list_keys(&edge, keys::ADMIN_SECRET).status, 200);
+    assert!(!is_stored(&object), "a right secret leaves nothing");
+
+    assert_eq!(list_keys(&edge, "wrong").status, 403);
+    assert!(is_stored(&object) && object.alarm().is_some());
+    object.run_alarm();
+    assert!(is_stored(&object), "it still counts");
+
+    object.sql("UPDATE state SET j = json_set(j, '$.usage.minute', json('[]'), '$.usage.day_used', 0)");
+    object.restart();
+    object.run_alarm();
+    assert!(!is_stored(&object));
+    assert_eq!(list_keys(&edge, "wrong").status, 403, "it counts again");
+    assert!(is_stored(&object));
+}
+
+#[test]
+fn unknown_key_leaves_no_object() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let (key, id) = keys::issued_at(shared::tier::Tier::Free, keys::now().minus(2 * 3_600_000));
+    assert_eq!(Request::get("/v1/idea/generate").key(&key).send(edge.addr).code(), "key-invalid");
+    assert!(!is_stored(&Object::meter(&edge, &id.to_string())));
+}
