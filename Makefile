@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim clean-data
+.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim load clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench-cold-start: ## how long the worker takes to its first response, next to an
 
 sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
 	cargo run --locked --profile local -p tests --bin sim
+
+load: ## a tour of the load tests in one minute; leaves target/load/report.html (LOAD takes options of `loadtest run`)
+	@scripts/load.sh
 
 clean-data: ## forget local keys, counters, pages and logs (.data); secrets stay
 	rm -rf .data

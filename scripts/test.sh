@@ -117,6 +117,7 @@ kind proxy run_binaries 'proxy test [^ ]+'
 kind proxy-pingora on_pingora_proxy 'proxy test it'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
+kind load run_binaries 'tests test load'
 kind openapi "$here/clients.sh" lint
 kind schemathesis "$here/clients.sh" schemathesis
 kind clients generated_clients

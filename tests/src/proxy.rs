@@ -120,6 +120,10 @@ impl Proxy {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
     }
 
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         self.process.signal(name);

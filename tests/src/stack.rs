@@ -51,9 +51,14 @@ impl Tools {
         self.ports["tools"][tool.as_str()].as_str().unwrap().parse().unwrap()
     }
 
+    /// Returns the address of the control API.
+    pub fn control_addr(&self) -> SocketAddr {
+        self.ports["control"].as_str().unwrap().parse().unwrap()
+    }
+
     /// Sends a request to the control API of the tools.
     pub fn control(&self, method: &str, path: &str, body: &Value) -> Response {
-        let control = self.ports["control"].as_str().unwrap().parse().unwrap();
+        let control = self.control_addr();
         let response = Request { method: method.to_owned(), ..Request::post(path, body) }.send(control);
         assert!(response.status < 300, "{method} {path}: {}", response.text());
         response

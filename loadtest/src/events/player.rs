@@ -84,7 +84,7 @@ impl Player {
     }
 
     /// Causes all events. If `stop` is set, only those that undo others are still caused: tools are
-    /// started again and reset.
+    /// started again and healed.
     ///
     /// # Errors
     /// Returns an error if an event fails. Sets `stop` then.
@@ -113,8 +113,7 @@ impl Player {
 
     async fn undo(&self, spec: &EventSpec) -> Result<(), EventError> {
         match &spec.action {
-            Action::Tool { command: Some(command), .. } if command == "start" => self.act(spec).await,
-            Action::Tool { command: None, .. } => self.act(spec).await,
+            Action::Tool { command: Some(command), .. } if command != "stop" => self.act(spec).await,
             _ => Ok(()),
         }
     }
@@ -149,7 +148,13 @@ impl Player {
         if let Some(settings) = set {
             control.send(Method::PATCH, &format!("/{tool}"), Some(settings), &[]).await?;
         }
-        if let Some(command) = command {
+        if command == Some("heal") {
+            let healthy = json!({ "latency": null, "latency_ms": 0, "jitter_ms": 0, "error_rate": 0, "hang_rate": 0, "healthy": true });
+            control.send(Method::PATCH, &format!("/{tool}"), Some(&healthy), &[]).await?;
+            control
+                .send(Method::POST, &format!("/{tool}/fault"), Some(&json!({ "kind": null })), &[])
+                .await?;
+        } else if let Some(command) = command {
             control
                 .send(Method::POST, &format!("/{tool}/{command}"), Some(&json!({ "kind": null })), &[])
                 .await?;

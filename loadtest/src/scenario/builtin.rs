@@ -7,4 +7,27 @@ macro_rules! builtin {
 }
 
 /// The built-in scenarios by name.
-pub(crate) const BUILTIN: [(&str, &str); 1] = builtin!["steady"];
+pub(crate) const BUILTIN: [(&str, &str); 22] = builtin![
+    "tour",
+    "steady",
+    "ramp",
+    "spike",
+    "burst",
+    "soak",
+    "flood",
+    "limit-audit",
+    "million-keys",
+    "mixed-tiers",
+    "uploads",
+    "downloads",
+    "server-sent-events",
+    "tool-dies",
+    "tool-slows",
+    "tool-flaps",
+    "key-revocation",
+    "key-rotation",
+    "reload",
+    "upgrade",
+    "origin-failover",
+    "viral-page",
+];

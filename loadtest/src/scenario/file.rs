@@ -129,7 +129,7 @@ pub(crate) struct EventSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Action {
-    /// Changes a simulated tool: `stop`, `start`, or settings.
+    /// Changes a simulated tool: `stop`, `start`, `heal`, or settings.
     Tool {
         name: String,
         #[serde(rename = "do")]

@@ -1,0 +1,100 @@
+//! The charts of a report.
+
+use maud::{Markup, html};
+
+use super::chart::{Chart, Paint, Series};
+use crate::report::Report;
+use crate::summary::Second;
+
+const WIDE: (u32, u32) = (1000, 260);
+const NARROW: (u32, u32) = (340, 220);
+/// The most points of a line. Longer runs show the worst second of each group.
+const MAX_POINTS: usize = 600;
+
+/// Returns all charts.
+pub(super) fn graphs(report: &Report) -> Markup {
+    let marks: Vec<f64> = report.events.iter().map(|event| event.at_s).collect();
+    let charts = [
+        Chart {
+            title: "Calls a second by outcome",
+            series: outcomes(report),
+            marks: marks.clone(),
+            logarithmic: false,
+        },
+        Chart { title: "Latency in milliseconds", series: latencies(report), marks, logarithmic: true },
+    ];
+    html! {
+        @for chart in &charts {
+            section.chart {
+                h2 { (chart.title) }
+                p.legend {
+                    @for series in &chart.series {
+                        span { i style={ "background:" (series.color.variable()) } {} (series.name) }
+                    }
+                }
+                div.wide { (chart.svg(WIDE)) }
+                div.narrow { (chart.svg(NARROW)) }
+            }
+        }
+        @if !report.events.is_empty() {
+            p.note { "Vertical lines are events: "
+                @for (at, event) in report.events.iter().enumerate() {
+                    @if at > 0 { ", " } (event.phase) " at " (format!("{:.1}", event.at_s)) " s"
+                }
+                "." }
+        }
+    }
+}
+
+/// A count of a second.
+type Count = fn(&Second) -> u32;
+
+/// Returns areas that lie on each other: the last one covers the lowest part.
+fn outcomes(report: &Report) -> Vec<Series> {
+    let counts: [(&'static str, Paint, Count); 5] = [
+        ("2xx, 3xx", Paint::Good, |second| second.success),
+        ("429", Paint::Limited, |second| second.limited),
+        ("other 4xx", Paint::Warning, |second| second.client_errors),
+        ("5xx", Paint::Bad, |second| second.server_errors),
+        ("no response", Paint::Failed, |second| second.failed),
+    ];
+    let used = counts
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, _, count))| report.series.iter().any(|second| count(second) > 0));
+    let mut areas: Vec<Series> = used
+        .map(|(upto, &(name, color, _))| {
+            let below = move |second: &Second| {
+                counts.iter().take(upto + 1).map(|(_, _, count)| f64::from(count(second))).sum()
+            };
+            Series { name, color, points: points(report, &below), filled: true }
+        })
+        .collect();
+    areas.reverse();
+    areas
+}
+
+fn latencies(report: &Report) -> Vec<Series> {
+    let line = |name, color, value: fn(&Second) -> f64| Series {
+        name,
+        color,
+        points: points(report, &value),
+        filled: false,
+    };
+    vec![
+        line("maximum", Paint::Bad, |second| second.max_ms),
+        line("p99", Paint::Limited, |second| second.p99_ms),
+        line("p50", Paint::Good, |second| second.p50_ms),
+        line("send lag p99", Paint::Failed, |second| second.lag_p99_ms),
+    ]
+}
+
+/// Returns the highest value of each group of seconds.
+fn points(report: &Report, value: &dyn Fn(&Second) -> f64) -> Vec<(f64, f64)> {
+    let group = report.series.len().div_ceil(MAX_POINTS).max(1);
+    let highest = |seconds: &[Second]| {
+        let at = seconds.first().map_or(0.0, |second| second.second as f64);
+        (at, seconds.iter().map(value).fold(0.0, f64::max))
+    };
+    report.series.chunks(group).map(highest).collect()
+}

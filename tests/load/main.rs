@@ -1,0 +1,10 @@
+//! A smoke test of every built-in scenario of `loadtest`, against the real proxy or edge.
+
+#[cfg(test)]
+mod direct;
+#[cfg(test)]
+mod edge;
+#[cfg(test)]
+mod gateway;
+#[cfg(test)]
+mod verdict;
