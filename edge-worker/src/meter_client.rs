@@ -8,6 +8,7 @@
 mod admin_attempt;
 mod admission;
 mod change;
+mod exchange;
 mod idempotency;
 mod report;
 mod rpc;

@@ -101,7 +101,7 @@ fn lease_cache(c: &mut Criterion) {
     let key = key();
     let mut cache = LeaseCache::new(1);
     cache.learn(record(u32::MAX));
-    let Step::Ask(request) = cache.call(&key, Tool::Qr, NOON) else { panic!("decided without the meter") };
+    let Step::Ask(request, _) = cache.call(&key, Tool::Qr, NOON) else { panic!("decided without the meter") };
     // A lease of tens of millions of calls, more than a run spends.
     let response = send(&mut Meter::default(), MeterRequest { rate: u32::MAX, ..request.clone() }, NOON);
     cache.handle_response(&request, NOON, &response, NOON);
@@ -109,7 +109,7 @@ fn lease_cache(c: &mut Criterion) {
     c.bench_function(LEASE, |b| {
         b.iter(|| match cache.call(black_box(&key), Tool::Qr, later) {
             Step::Decided(..) => {}
-            Step::Ask(_) => panic!("the lease is used up"),
+            Step::Ask(..) => panic!("the lease is used up"),
         });
     });
 }
@@ -124,6 +124,10 @@ fn meter_with(calls: u32) -> (Meter, String) {
         key: key(),
         want: true,
         tool: None,
+        admit_within_ms: 300,
+        retry: false,
+        unread: false,
+        withdrawn: Vec::new(),
         rate: 1_000,
         record: Some(record(1_000)),
         version: 1,

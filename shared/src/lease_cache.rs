@@ -4,14 +4,21 @@
 //! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each call,
 //! sends a [`MeterRequest`] to the meter if it must, and passes the response to
 //! [`LeaseCache::handle_response`]. The cache never waits. Each call that needs the meter sends its
-//! own request, and nothing of the cache is borrowed while that is in flight.
+//! own request, and nothing of the cache is borrowed while that is in flight. After a silence the
+//! shell sends the request again ([`LeaseCache::retry`]), and at the end of its [`Timeouts`] it
+//! calls [`LeaseCache::handle_failure`]. Every response goes to [`LeaseCache::handle_response`],
+//! however late: its leases and its verdict serve later calls.
 //!
 //! **Invariants.** A lease is spent only before `sent + ttl - MARGIN_MS` by the cache's clock,
-//! where `sent` was read before the request left. A lease that is returned can no longer be spent
+//! where `sent` was read before the request left. A call is let through within the time that the
+//! meter has counted it for ([`MeterRequest::admit_within_ms`]), and decided once. One that was
+//! given up is withdrawn from the meter, and is never let through by a late response. A lease that
+//! is returned can no longer be spent
 //! when its report leaves. If the clock goes back, every lease ends, and so do those that are in
 //! flight.
 
 mod admission;
+mod ask;
 mod backoff;
 mod cached_denial;
 mod leases;
@@ -19,6 +26,9 @@ mod local_budget;
 mod pending;
 mod rate;
 mod refused_secrets;
+mod round_trip;
+mod waiting;
+mod without_meter;
 
 pub use admission::{Admission, Step};
 use backoff::Backoff;
@@ -29,19 +39,17 @@ pub use pending::Charge;
 use pending::Pending;
 use rate::Rate;
 use refused_secrets::RefusedSecrets;
+use round_trip::RoundTrip;
+use waiting::Waiting;
+pub use without_meter::Timeouts;
 
 use crate::{
-    key::{KeyError, KeyRecord, VerifiedKey},
-    meter::{MeterRequest, MeterResponse, Verdict},
-    policy::Policy,
-    quota::{Decision, QuotaStatus},
-    tier::Tier,
+    key::{KeyRecord, VerifiedKey},
+    meter::MeterRequest,
+    quota::{MARGIN_MS, QuotaStatus},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
-
-/// Timeout for the meter's response, a retry included, in milliseconds.
-pub const METER_TIMEOUT_MS: u64 = 300;
 
 /// A lease that ends sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;
@@ -76,7 +84,7 @@ const MAX_STEP_BACK_MS: u64 = 200;
 /// // Calls need the meter until it lends some, which it does for the second of two that come soon.
 /// let mut meter = Meter::default();
 /// for at in [now, now.plus(5)] {
-///     let Step::Ask(request) = cache.call(&key, Tool::Qr, at) else { unreachable!() };
+///     let Step::Ask(request, _) = cache.call(&key, Tool::Qr, at) else { unreachable!() };
 ///     let Reply::Ask(response) = meter.handle(Message::Ask(request.clone()), at) else { unreachable!() };
 ///     let admission = cache.handle_response(&request, at, &response, at);
 ///     assert!(matches!(admission, Some(Admission::Allow { degraded: false, .. })));
@@ -99,6 +107,8 @@ pub struct LeaseCache {
     rate: Rate,
     renewed: Option<UnixMillis>,
     pending: Pending,
+    waiting: Waiting,
+    round_trip: RoundTrip,
     backoff: Backoff,
     local_budget: LocalBudget,
     latest: UnixMillis,
@@ -124,6 +134,8 @@ impl LeaseCache {
             rate: Rate::default(),
             renewed: None,
             pending: Pending::default(),
+            waiting: Waiting::default(),
+            round_trip: RoundTrip::default(),
             backoff: Backoff::default(),
             local_budget: LocalBudget::default(),
             latest: UnixMillis::default(),
@@ -164,48 +176,6 @@ impl LeaseCache {
         self.ask_meter(key, tool, now)
     }
 
-    /// Applies the meter's response to `request`, which was sent at `sent` (a retry: when it was
-    /// sent first). Returns the decision on the call, or `None` if no call waited.
-    pub fn handle_response(
-        &mut self,
-        request: &MeterRequest,
-        sent: UnixMillis,
-        response: &MeterResponse,
-        now: UnixMillis,
-    ) -> Option<Admission> {
-        let now = self.observe(now);
-        self.backoff.reset();
-        self.apply(request, sent, response, now);
-        match response.verdict {
-            Verdict::Allow => {
-                self.denied.clear();
-                if !response.tallied {
-                    self.assume_success(request.tool, now);
-                }
-                Some(self.allow(&request.key, response.day, now))
-            }
-            Verdict::Deny(denial) => {
-                self.denied.store(denial, response.recheck_ms, now);
-                let lent = self.spend_if_usable(request, now);
-                Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.quota(&request.key, now))))
-            }
-            Verdict::Refuse(error) => {
-                self.refused.insert(request.key.secret, error, now);
-                request.want.then_some(Admission::Refuse(error))
-            }
-            Verdict::Noted => None,
-        }
-    }
-
-    /// Records that `request` failed or got no response in time, and decides without the meter.
-    /// Returns `None` if no call waited.
-    pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
-        let now = self.observe(now);
-        self.backoff.record_failure(now);
-        let spent = || self.spend_if_usable(request, now);
-        request.want.then(spent)?.or_else(|| Some(self.decide_without_meter(&request.key, now)))
-    }
-
     /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not
     /// available, or the gateway refused the call after it was counted.
     pub fn record_outcome(
@@ -228,7 +198,8 @@ impl LeaseCache {
     /// asked again after a failure. `None` if nothing is pending.
     #[must_use]
     pub fn flush_at(&self) -> Option<UnixMillis> {
-        let due = self.leases.first_end().or_else(|| self.pending.due())?;
+        let pending = || self.pending.due().into_iter().chain(self.waiting.due()).min();
+        let due = self.leases.first_end().or_else(pending)?;
         Some(due.max(self.backoff.until()))
     }
 
@@ -252,7 +223,7 @@ impl LeaseCache {
     /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
-        self.leases.is_empty() && self.pending.is_empty()
+        self.leases.is_empty() && self.pending.is_empty() && !self.waiting.has_withdrawn()
     }
 
     /// Returns the current moment. If the clock went back, no `until` can be trusted: every lease
@@ -266,28 +237,11 @@ impl LeaseCache {
             self.refused.clear();
             self.backoff.reset();
             self.pending.expedite(now);
+            self.waiting.expedite(now);
             self.latest = now;
         }
         self.latest = self.latest.max(now);
         self.latest
-    }
-
-    /// Applies everything in a response but its verdict. Responses may overtake each other.
-    fn apply(&mut self, request: &MeterRequest, sent: UnixMillis, response: &MeterResponse, now: UnixMillis) {
-        self.meter_version = self.meter_version.max(Some(response.version));
-        if let Some(record) = &response.record {
-            self.learn(record.clone());
-        }
-        self.pending.acknowledge(response.batch);
-        if let Some(terms) = response.lease.filter(|_| request.seq > self.untrusted_seq) {
-            self.leases.add(terms, sent, response.day);
-        }
-        if let Some(quota) = response.quota {
-            self.last = Some((quota, now));
-            if quota.minute.remaining > 0 && quota.day.is_none_or(|day| day.remaining > 0) {
-                self.denied.clear();
-            }
-        }
     }
 
     /// Returns true if the key may be used by the record known here.
@@ -299,7 +253,8 @@ impl LeaseCache {
         if self.backoff.is_active(now) {
             return Step::Decided(self.decide_without_meter(key, now), None);
         }
-        Step::Ask(self.request(key, Some(tool), now))
+        let (request, timeouts) = self.ask(key, tool, now);
+        Step::Ask(request, timeouts)
     }
 
     fn spend(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> Option<Admission> {
@@ -359,34 +314,15 @@ impl LeaseCache {
             key: *key,
             want,
             tool,
+            admit_within_ms: MARGIN_MS,
+            retry: false,
+            unread: self.record.is_none(),
+            withdrawn: self.waiting.withdrawn(now),
             rate: if want && self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) },
             record: self.record.clone().filter(|_| is_news),
             version,
             reports: self.leases.report(now),
             batch: self.pending.batch(now),
-        }
-    }
-
-    /// Calls of Free keys fail, because their limit is small and they always need the meter. Paid
-    /// keys continue on a local budget, and the meter counts those calls once it is back. A revoked
-    /// key stays refused. Any other refusal may be out of date, and only the meter knows.
-    fn decide_without_meter(&mut self, key: &VerifiedKey, now: UnixMillis) -> Admission {
-        let retry_ms = self.backoff.remaining_ms(now);
-        let record = self.record_or_provisional(key);
-        match (record.check(key, now), record.tier) {
-            (Err(KeyError::Revoked), _) => Admission::Refuse(KeyError::Revoked),
-            (Err(_), _) | (Ok(()), Tier::Free) => Admission::Unavailable { retry_ms },
-            (Ok(()), Tier::Pro | Tier::Enterprise) => self.decide_on_local_budget(&record.policy(), now),
-        }
-    }
-
-    fn decide_on_local_budget(&mut self, policy: &Policy, now: UnixMillis) -> Admission {
-        match self.local_budget.admit(policy, now) {
-            Decision::Allow(quota) => {
-                let charge = self.pending.add_debt(now);
-                Admission::Allow { quota, degraded: true, charge }
-            }
-            Decision::Deny(denial, quota) => Admission::Deny(denial, quota),
         }
     }
 }

@@ -13,4 +13,4 @@ pub use clock::Clock;
 pub use counts::Counts;
 pub use rolling::Rolling;
 pub use status::{Denial, QuotaStatus, WindowStatus};
-pub use usage::{Decision, RollingMinute, Usage};
+pub use usage::{Decision, MARGIN_MS, RollingMinute, Usage};

@@ -6,7 +6,7 @@ use tests::sim::{Demand, Faults, Limiter, Outcome, Pace, Scenario, named, run, t
 
 /// The named scenarios in which nothing goes wrong.
 fn standard() -> Vec<Scenario> {
-    named().into_iter().take(7).collect()
+    named().into_iter().take(11).collect()
 }
 
 fn lease(scenario: &Scenario, seed: u64) -> Outcome {
@@ -27,13 +27,30 @@ fn named_scenarios_admit_no_call_over_a_limit() {
     }
 }
 
+/// Between the meter and the client of the far site lies up to a second and more: a call that were
+/// counted when the meter decides, and not when it may be let through, would exceed the limit here.
+#[test]
+fn far_and_slow_site_admits_no_call_over_a_limit() {
+    for tier in Tier::ALL {
+        for (way, faults) in
+            [(250, Faults { delayed: 300, ..Faults::default() }), (1_200, Faults::default())]
+        {
+            let scenario = Scenario::new("far and slow", tier, 3.0, 4, &[5, way]);
+            let outcome = lease(&Scenario { faults, length: 300_000, ..scenario }, 1);
+            assert!(outcome.worst_minute() <= 1.0, "{tier} {way} ms: {:.4}", outcome.worst_minute());
+        }
+    }
+}
+
 #[test]
 fn goodput_is_within_2_percent_of_the_ideal_limiter() {
     for scenario in standard() {
         for seed in 1..=3 {
             let outcome = lease(&Scenario { length: 300_000, ..scenario.clone() }, seed);
             assert!(outcome.goodput() >= 0.98, "{} seed {seed}: {:.4}", scenario.name, outcome.goodput());
-            assert_eq!(outcome.degraded, 0, "nothing goes wrong there");
+            // While the object is created, and the distance is not known yet.
+            let first = if scenario.creation > 0 { scenario.isolates * 5 } else { 0 };
+            assert!(outcome.degraded as usize <= first, "{}: {}", scenario.name, outcome.degraded);
         }
     }
 }

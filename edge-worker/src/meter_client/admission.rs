@@ -1,17 +1,19 @@
 //! Admission of calls: from a lease in the isolate's memory, or by the key's meter.
 
 use shared::{
-    key::VerifiedKey,
-    lease_cache::{Admission, LeaseCache, Step},
-    meter::{Message, MeterRequest, Reply},
+    key::{KeyError, VerifiedKey},
+    lease_cache::{Admission, LeaseCache, Step, Timeouts},
+    meter::MeterRequest,
     problem::Problem,
     tier::Tier,
-    time::UnixMillis,
     tool::Tool,
 };
 
-use super::{report, rpc, stored_record};
-use crate::{clock, context::RequestContext, durable_rpc::RpcError, lease_caches};
+use super::{
+    exchange::{Exchange, Outcome},
+    report, rpc, stored_record,
+};
+use crate::{context::RequestContext, durable_rpc::RpcError, lease_caches};
 
 /// The decision on a call, with the tier by which it was made.
 pub(crate) struct CallDecision {
@@ -22,7 +24,7 @@ pub(crate) struct CallDecision {
 /// The next step for a call in the isolate's memory.
 enum Local {
     Decided(CallDecision, Option<MeterRequest>),
-    Ask(MeterRequest),
+    Ask(MeterRequest, Timeouts),
 }
 
 /// Decides on one call of a tool.
@@ -36,7 +38,7 @@ pub(crate) async fn admit(
 ) -> Result<CallDecision, Problem> {
     let local = lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
         Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
-        Step::Ask(request) => Local::Ask(request),
+        Step::Ask(request, timeouts) => Local::Ask(request, timeouts),
     })?;
     match local {
         Local::Decided(decision, renewal) => {
@@ -45,39 +47,77 @@ pub(crate) async fn admit(
             }
             Ok(decision)
         }
-        Local::Ask(request) => admit_by_meter(context, key, request).await,
+        Local::Ask(request, timeouts) => admit_by_meter(context, key, tool, request, timeouts).await,
     }
 }
 
+/// Asks the meter first, because it nearly always knows the key. KV is read if it does not.
 async fn admit_by_meter(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
-    mut request: MeterRequest,
+    tool: Tool,
+    request: MeterRequest,
+    timeouts: Timeouts,
 ) -> Result<CallDecision, Problem> {
-    let added = stored_record::add(context, key, &mut request).await;
-    let sent = clock::now();
-    let reply = rpc::call(context, &key.id.to_string(), &Message::Ask(request.clone())).await;
-    let Ok(Reply::Ask(response)) = reply else {
-        rpc::log_failure(context.request.id, reply);
-        return decide(context, key, |cache, now| cache.handle_failure(&request, now));
-    };
-    let decision = decide(context, key, |cache, now| cache.handle_response(&request, sent, &response, now));
+    let decided = exchange(context, key, request, timeouts).await?;
     report::schedule(context, key);
-    stored_record::check(key, added, &response)?;
-    decision
+    let (request, read) = match decided {
+        Exchanged::Decided(decision) => return Ok(decision),
+        Exchanged::LacksRecord(request) => (request, stored_record::learn(context, key).await),
+    };
+    let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
+    match exchange(context, key, again, timeouts).await? {
+        Exchanged::Decided(decision) => {
+            stored_record::check(key, read, matches!(decision.admission, Admission::Refuse(KeyError::Invalid)))?;
+            Ok(decision)
+        }
+        Exchanged::LacksRecord(_) => Err(rpc::unavailable(context, Err(RpcError::UnexpectedReply))),
+    }
 }
 
-/// Applies the meter's response, or its absence, to the key's cache. Returns the decision.
-///
-/// # Errors
-/// `meter-unavailable` if the response decides nothing though a call waits.
-fn decide(
+/// The result of an exchange with the meter.
+#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
+enum Exchanged {
+    Decided(CallDecision),
+    LacksRecord(MeterRequest),
+}
+
+async fn exchange(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
-    step: impl FnOnce(&mut LeaseCache, UnixMillis) -> Option<Admission>,
+    request: MeterRequest,
+    timeouts: Timeouts,
+) -> Result<Exchanged, Problem> {
+    let mut exchange = Exchange::new(context, key, request, timeouts);
+    let exchanged = match exchange.run().await? {
+        Outcome::Decided(admission) => {
+            Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
+        }
+        Outcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
+        Outcome::Failed(error) => {
+            rpc::log_failure(context.request.id, Err(error));
+            Exchanged::Decided(decide_without_meter(context, key, exchange.request()).await?)
+        }
+    };
+    exchange.finish(context);
+    Ok(exchanged)
+}
+
+/// Decides by the record alone, which is read from KV if it is not known here.
+///
+/// # Errors
+/// `meter-unavailable` if the call was decided before.
+async fn decide_without_meter(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    request: &MeterRequest,
 ) -> Result<CallDecision, Problem> {
+    if request.unread {
+        // Without a record, the one that the key's MAC proves decides.
+        let _read = stored_record::learn(context, key).await;
+    }
     let decided = lease_caches::with(key, |cache, now| {
-        step(cache, now).map(|admission| decision(cache, key, admission))
+        cache.handle_failure(request, now).map(|admission| decision(cache, key, admission))
     })?;
     decided.ok_or_else(|| rpc::unavailable(context, Err(RpcError::UnexpectedReply)))
 }

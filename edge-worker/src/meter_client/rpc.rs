@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 use futures_util::future::{Either, select};
 use shared::{
     json,
-    lease_cache::METER_TIMEOUT_MS,
+    lease_cache::Timeouts,
     meter::{Message, Reply},
     problem::{Code, Problem},
     request_id::RequestId,
@@ -18,14 +18,11 @@ use crate::{
     log,
 };
 
-/// Silence after which the same message is sent a second time, in milliseconds.
-const HEDGE_AFTER_MS: u64 = METER_TIMEOUT_MS / 2;
-
 /// Sends a message to the meter of this name, within the time that a caller waits for it.
 ///
 /// After a failure the message is sent once more by a new stub, unless the object is overloaded.
-/// After [`HEDGE_AFTER_MS`] of silence it is sent a second time, and the first success counts. That
-/// is safe because a meter responds to a repeated message in the same way.
+/// After a silence ([`Timeouts::FIRST`]) it is sent a second time, and the first success counts.
+/// That is safe because a meter responds to a repeated message in the same way.
 ///
 /// # Errors
 /// If both fail, or no response arrives in time.
@@ -34,10 +31,11 @@ pub(super) async fn call(
     name: &str,
     message: &Message,
 ) -> Result<Reply, RpcError> {
+    let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
     let meter = &context.bindings.meter;
     let attempts = async {
         let first = pin!(send(meter, name, message));
-        let silence = pin!(Delay::from(Duration::from_millis(HEDGE_AFTER_MS)));
+        let silence = pin!(Delay::from(Duration::from_millis(hedge_ms)));
         match select(first, silence).await {
             Either::Left((Err(error), _)) if !error.is_overloaded() => send(meter, name, message).await,
             Either::Left((reply, _)) => reply,
@@ -48,7 +46,7 @@ pub(super) async fn call(
             },
         }
     };
-    durable_rpc::timeout(METER_TIMEOUT_MS, attempts).await
+    durable_rpc::timeout(total_ms, attempts).await
 }
 
 /// Sends a message once.

@@ -1,9 +1,10 @@
 //! The whole state of a key's meter, read at no charge.
 
 use shared::{
-    key::{KeyId, VerifiedKey},
+    key::{KeyError, KeyId, VerifiedKey},
     keys_api::key_unknown,
-    meter::{Message, MeterSnapshot, Reply, Verdict},
+    lease_cache::LeaseCache,
+    meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict},
     problem::Problem,
 };
 
@@ -15,17 +16,31 @@ use crate::{clock, context::RequestContext, key_store, lease_caches};
 /// # Errors
 /// Returns the problem of the key, `meter-unavailable`, or `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
-    let mut request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
-    let added = stored_record::add(context, key, &mut request).await;
-    let sent = clock::now();
-    let reply = rpc::call(context, &key.id.to_string(), &Message::Read(request.clone())).await;
-    let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
-    lease_caches::with(key, |cache, now| cache.handle_response(&request, sent, &snapshot.response, now))?;
-    stored_record::check(key, added, &snapshot.response)?;
+    let request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+    let mut snapshot = ask(context, key, &request).await?;
+    if LeaseCache::lacks_record(&request, &snapshot.response) {
+        let read = stored_record::learn(context, key).await;
+        let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+        snapshot = ask(context, key, &MeterRequest { unread: false, ..again }).await?;
+        let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
+        stored_record::check(key, read, is_unknown)?;
+    }
     match snapshot.response.verdict {
         Verdict::Refuse(fault) => Err(fault.into()),
         Verdict::Allow | Verdict::Deny(_) | Verdict::Noted => Ok(snapshot),
     }
+}
+
+async fn ask(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    request: &MeterRequest,
+) -> Result<MeterSnapshot, Problem> {
+    let sent = clock::now();
+    let reply = rpc::call(context, &key.id.to_string(), &Message::Read(request.clone())).await;
+    let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
+    lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))?;
+    Ok(snapshot)
 }
 
 /// Reads the state of a key's meter for an administrator.

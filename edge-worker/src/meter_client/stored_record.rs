@@ -1,46 +1,30 @@
-//! The record that KV holds, for a meter and a lease cache that have not met the key yet.
+//! The record that KV holds, for a key that neither its meter nor the isolate has met yet.
 
-use shared::{
-    key::{KeyError, VerifiedKey},
-    meter::{MeterRequest, MeterResponse, Verdict},
-    problem::Problem,
-};
+use shared::{key::VerifiedKey, problem::Problem};
 
 use crate::{context::RequestContext, key_store, lease_caches};
 
-/// Adds the record that KV holds to a request, if the isolate has none.
+/// Reads the record from KV into the key's cache.
 ///
 /// # Errors
 /// `key-store-unavailable`. This is not a reason to refuse the key: the meter may know it. Pass the
 /// outcome to [`check`].
-pub(super) async fn add(
-    context: &RequestContext<'_>,
-    key: &VerifiedKey,
-    request: &mut MeterRequest,
-) -> Result<(), Problem> {
-    if request.record.is_some() || request.version > 0 {
-        return Ok(());
-    }
-    if let Some(record) = key_store::find(&context.bindings.keys, &key.id, context.request.id).await? {
-        lease_caches::with(key, |cache, _| cache.learn(record.clone()))?;
-        request.version = record.version;
-        request.record = Some(record);
+pub(super) async fn learn(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<(), Problem> {
+    let found = key_store::find(&context.bindings.keys, &key.id, context.request.id).await?;
+    if let Some(record) = found {
+        lease_caches::with(key, |cache, _| cache.learn(record))?;
     }
     Ok(())
 }
 
-/// Checks that a meter which does not know the key was sent the stored record, if there is one.
+/// Checks that a meter which refuses a key as unknown was sent the stored record, if there is one.
 /// Otherwise the key's cache is removed, because its refusal may be wrong.
 ///
 /// # Errors
-/// The outcome of [`add`], if it is an error and the meter does not know the key.
-pub(super) fn check(
-    key: &VerifiedKey,
-    added: Result<(), Problem>,
-    response: &MeterResponse,
-) -> Result<(), Problem> {
-    match (added, response.verdict) {
-        (Err(problem), Verdict::Refuse(KeyError::Invalid)) => {
+/// The outcome of [`learn`], if it is an error and the key `is_unknown`.
+pub(super) fn check(key: &VerifiedKey, read: Result<(), Problem>, is_unknown: bool) -> Result<(), Problem> {
+    match (read, is_unknown) {
+        (Err(problem), true) => {
             lease_caches::remove(&key.id);
             Err(problem)
         }

@@ -1,6 +1,6 @@
 //! The decision on a call, and the step that leads to it.
 
-use super::Charge;
+use super::{Charge, Timeouts};
 use crate::{
     key::KeyError,
     meter::MeterRequest,
@@ -15,8 +15,8 @@ pub enum Step {
     /// The call is decided. A request that comes with it renews a lease and is sent in the
     /// background.
     Decided(Admission, Option<MeterRequest>),
-    /// The request must be sent to the meter, and the call waits for the response.
-    Ask(MeterRequest),
+    /// The request must be sent to the meter, and the call waits for the response until then.
+    Ask(MeterRequest, Timeouts),
 }
 
 /// The decision on a call.

@@ -13,7 +13,12 @@ const MARGIN_MS: u64 = 500;
 
 /// All leases of a cache, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Leases(Vec<HeldLease>);
+pub(super) struct Leases {
+    held: Vec<HeldLease>,
+    /// The ids of leases that were added and their ends. Both copies of a request may bring the
+    /// same lease.
+    known: Vec<(u64, UnixMillis)>,
+}
 
 #[derive(Debug)]
 struct HeldLease {
@@ -29,14 +34,21 @@ struct HeldLease {
 }
 
 impl Leases {
-    /// Adds a lease that was requested at `sent`. The meter counts its lifetime from later.
-    pub(super) fn add(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay) {
-        self.0.push(HeldLease {
+    /// Adds a lease that was requested at `sent`, unless it was added before. The meter counts its
+    /// lifetime from later.
+    pub(super) fn add(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay, now: UnixMillis) {
+        self.known.retain(|&(_, until)| now < until);
+        if self.known.iter().any(|&(id, _)| id == terms.id) {
+            return;
+        }
+        let until = sent.plus(terms.ttl_ms.saturating_sub(MARGIN_MS));
+        self.known.push((terms.id, until));
+        self.held.push(HeldLease {
             id: terms.id,
             calls: terms.calls,
             left: terms.calls,
             from: sent,
-            until: sent.plus(terms.ttl_ms.saturating_sub(MARGIN_MS)),
+            until,
             day,
             spent: BTreeMap::new(),
         });
@@ -44,16 +56,16 @@ impl Leases {
 
     /// Drops all leases. The meter then counts them as spent.
     pub(super) fn drop_all(&mut self) {
-        self.0.clear();
+        self.held.clear();
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.held.is_empty()
     }
 
     /// Spends one call. Returns the day it counts on, or `None` if there is nothing to spend.
     pub(super) fn spend(&mut self, now: UnixMillis) -> Option<UtcDay> {
-        let lease = self.0.iter_mut().find(|lease| lease.spendable(now))?;
+        let lease = self.held.iter_mut().find(|lease| lease.spendable(now))?;
         lease.left = lease.left.saturating_sub(1);
         let calls = lease.spent.entry(now.since(lease.from) / SLOT_MS).or_insert(0);
         *calls = calls.saturating_add(1);
@@ -62,28 +74,28 @@ impl Leases {
 
     /// Returns the number of calls that can be spent now.
     pub(super) fn left(&self, now: UnixMillis) -> u32 {
-        let spendable = self.0.iter().filter(|lease| lease.spendable(now));
+        let spendable = self.held.iter().filter(|lease| lease.spendable(now));
         spendable.fold(0, |sum, lease| sum.saturating_add(lease.left))
     }
 
     pub(super) fn first_end(&self) -> Option<UnixMillis> {
-        self.0.iter().map(|lease| lease.until).min()
+        self.held.iter().map(|lease| lease.until).min()
     }
 
     pub(super) fn last_end(&self) -> Option<UnixMillis> {
-        self.0.iter().map(|lease| lease.until).max()
+        self.held.iter().map(|lease| lease.until).max()
     }
 
     /// Returns true if a lease has ended of which some calls were spent.
     pub(super) fn ended_in_use(&self, now: UnixMillis) -> bool {
-        self.0.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
+        self.held.iter().any(|lease| lease.until <= now && lease.left < lease.calls)
     }
 
     /// Returns the running totals of all leases. Leases that have ended or are used up are returned
     /// to the meter with this report.
     pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
-        let reports = self.0.iter().map(|lease| lease.report(now)).collect();
-        self.0.retain(|lease| lease.spendable(now));
+        let reports = self.held.iter().map(|lease| lease.report(now)).collect();
+        self.held.retain(|lease| lease.spendable(now));
         reports
     }
 }

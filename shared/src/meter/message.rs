@@ -10,7 +10,7 @@ use crate::{
     idempotency::{IssueStep, IssueTurn},
     key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
     policy::LimitOverrides,
-    quota::{Decision, Denial, QuotaStatus},
+    quota::{Decision, Denial, MARGIN_MS, QuotaStatus},
     tier::Tier,
     time::{UnixMillis, UtcDay},
     tool::Tool,
@@ -100,6 +100,21 @@ pub struct MeterRequest {
     /// The tool of the call that waits. An admitted call is tallied as ended with 200.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
     pub tool: Option<Tool>,
+    /// Time after the request was first sent in which the call may be let through, in milliseconds.
+    /// The meter counts the call that much later.
+    #[serde(default = "margin_ms", skip_serializing_if = "is_margin")]
+    pub admit_within_ms: u64,
+    /// Whether it is the second copy of a request, after an error or silence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
+    /// Whether KV was not read for the record. A meter that has no record then refuses the key as
+    /// invalid, and the request is sent again with what KV holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unread: bool,
+    /// The sequence numbers of requests whose calls were not let through for want of a response. If
+    /// the meter has counted them, it takes them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<u32>,
     /// Calls per 1,000 seconds that the cache sees; 0 requests no lease.
     #[serde(default)]
     pub rate: u32,
@@ -156,6 +171,9 @@ pub struct MeterResponse {
     /// The version of the meter's record.
     #[serde(default)]
     pub version: u64,
+    /// The request's [`MeterRequest::admit_within_ms`], which a meter of an older version ignores.
+    #[serde(default = "margin_ms", skip_serializing_if = "is_margin")]
+    pub admit_within_ms: u64,
     /// The number of the request's batch, which need not be sent again.
     #[serde(default)]
     pub batch: u32,
@@ -180,6 +198,7 @@ impl MeterResponse {
             lease: None,
             record: None,
             version,
+            admit_within_ms: MARGIN_MS,
             batch: 0,
             day,
             tallied: false,
@@ -308,13 +327,22 @@ pub enum Attempt {
     Right,
 }
 
-fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<Tool>, D::Error> {
+pub(super) fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<Tool>, D::Error> {
     Ok(Option::<String>::deserialize(tool)?.and_then(|name| Tool::parse(&name)))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+const fn margin_ms() -> u64 {
+    MARGIN_MS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_margin(ms: &u64) -> bool {
+    *ms == MARGIN_MS
 }
 
 fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u32)>, D::Error> {

@@ -4,6 +4,7 @@ mod change;
 mod lend;
 mod response_cache;
 mod snapshot;
+mod withdraw;
 
 use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
@@ -126,8 +127,16 @@ impl Meter {
 
     fn respond(&mut self, request: &MeterRequest, now: UnixMillis) -> MeterResponse {
         self.responses.expire(now);
+        self.withdraw(request, now);
         let mut response = match self.responses.find(request) {
-            Some(cached) => MeterResponse { quota: self.quota(now), ..cached.apply(self.response(request)) },
+            Some(cached) if cached.is_withdrawn() => {
+                self.settle(request, now);
+                self.response(request)
+            }
+            Some(cached) => {
+                self.postpone(request);
+                MeterResponse { quota: self.quota(now), ..cached.apply(self.response(request)) }
+            }
             None => self.respond_first(request, now),
         };
         // A provisional record has version 0, and so has a cache without any.
@@ -195,7 +204,9 @@ impl Meter {
     }
 
     fn decide(&mut self, request: &MeterRequest, now: UnixMillis) -> MeterResponse {
-        self.adopt_provisional(&request.key, now);
+        if !request.unread {
+            self.adopt_provisional(&request.key, now);
+        }
         let usable = match &self.record {
             Some(record) => record.check(&request.key, now).map(|()| (record.policy(), record.tier)),
             None => Err(KeyError::Invalid),
@@ -219,7 +230,7 @@ impl Meter {
         } else if assumed.free(policy) == 0 {
             Verdict::Deny(assumed.denial(policy, now))
         } else {
-            self.usage.spend(now, 1);
+            self.usage.spend(Usage::counted_at(now, request.admit_within_ms), 1);
             self.last_used = Some(now);
             if let Some(tool) = request.tool {
                 self.tally.add(tool, Tally::ASSUMED, 1);
@@ -254,7 +265,11 @@ impl Meter {
     fn response(&self, request: &MeterRequest) -> MeterResponse {
         let batch = request.batch.as_ref().map_or(0, |batch| batch.number);
         let version = self.record.as_ref().map_or(0, |record| record.version);
-        MeterResponse { batch, ..MeterResponse::noted(version, self.usage.day()) }
+        MeterResponse {
+            batch,
+            admit_within_ms: request.admit_within_ms,
+            ..MeterResponse::noted(version, self.usage.day())
+        }
     }
 
     fn attempt(&mut self, attempt: Attempt, now: UnixMillis) -> Decision {

@@ -47,6 +47,18 @@ impl Tally {
         self.add_status(status, n);
     }
 
+    /// Takes back a call of `tool` that was counted with [`Tally::ASSUMED`].
+    pub(super) fn remove(&mut self, tool: Tool) {
+        if let Some(calls) = self.by_tool.get_mut(&tool) {
+            *calls = calls.saturating_sub(1);
+        }
+        if let Some(calls) = self.by_status.get_mut(&Self::ASSUMED) {
+            *calls = calls.saturating_sub(1);
+        }
+        self.by_tool.retain(|_, calls| *calls > 0);
+        self.by_status.retain(|_, calls| *calls > 0);
+    }
+
     fn add_status(&mut self, status: u16, n: u32) {
         if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
             let calls = self.by_status.entry(status).or_insert(0);

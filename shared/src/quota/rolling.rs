@@ -64,6 +64,21 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         }
     }
 
+    /// Takes back `n` that were counted at the moment `at`, unless they have left the window.
+    pub fn remove(&mut self, at: UnixMillis, n: u32) {
+        let Ok(place) = self.buckets.binary_search_by_key(&Self::bucket(at), |&(bucket, _)| bucket) else {
+            return;
+        };
+        if let Some((_, count)) = self.buckets.get_mut(place) {
+            let removed = n.min(*count);
+            *count = count.saturating_sub(removed);
+            self.total = self.total.saturating_sub(removed);
+            if *count == 0 {
+                self.buckets.remove(place);
+            }
+        }
+    }
+
     /// Returns all that is in the window.
     #[must_use]
     pub const fn total(&self) -> u32 {
@@ -159,6 +174,19 @@ mod tests {
         assert_eq!(minute.freed_at(1), Some(UnixMillis(61_250)));
         assert_eq!(minute.freed_at(3), Some(UnixMillis(63_250)));
         assert_eq!(minute.freed_at(5), None);
+    }
+
+    #[test]
+    fn removed_count_frees_its_bucket_only() {
+        let mut minute = Minute::default();
+        minute.add(UnixMillis(1_000), 2);
+        minute.add(UnixMillis(2_000), 1);
+        minute.remove(UnixMillis(1_100), 1);
+        assert_eq!((minute.total(), minute.freed_at(1)), (2, Some(UnixMillis(61_250))));
+        minute.remove(UnixMillis(1_000), 1);
+        assert_eq!((minute.total(), minute.freed_at(1)), (1, Some(UnixMillis(62_250))));
+        minute.remove(UnixMillis(1_000), 1);
+        assert_eq!(minute.total(), 1, "it has left");
     }
 
     #[test]

@@ -8,10 +8,13 @@ use crate::{
     time::{UnixMillis, UtcDay},
 };
 
-/// Any 60 seconds, in quarters of a second. A count stays 300 ms longer than it must: that much may
-/// lie between the moment a call is counted and the moment it is let through, or be hidden by a
-/// small step of a clock. What can be sustained is 0.7 % below the limit.
-pub type RollingMinute = Rolling<250, 60_300>;
+/// Any 60 seconds, in quarters of a second. A count stays [`MARGIN_MS`] longer than it must. What
+/// can be sustained is 0.9 % below the limit.
+pub type RollingMinute = Rolling<250, { 60_000 + MARGIN_MS }>;
+
+/// Time that may lie between the moment a call is counted and the moment it is let through, or be
+/// hidden by a small step of a clock, in milliseconds.
+pub const MARGIN_MS: u64 = 300;
 
 /// The calls of one key that count now.
 ///
@@ -85,6 +88,24 @@ impl Usage {
     pub fn spend(&mut self, at: UnixMillis, n: u32) {
         self.minute.add(at, n);
         self.day_used = self.day_used.saturating_add(n);
+    }
+
+    /// Returns the moment at which a call must be counted that may be let through until `within_ms`
+    /// after `at`.
+    pub(crate) const fn counted_at(at: UnixMillis, within_ms: u64) -> UnixMillis {
+        at.plus(within_ms.saturating_sub(MARGIN_MS))
+    }
+
+    /// Counts a call of the moment `from` at the moment `to` instead.
+    pub(crate) fn postpone(&mut self, from: UnixMillis, to: UnixMillis) {
+        self.minute.remove(from, 1);
+        self.minute.add(to, 1);
+    }
+
+    /// Takes back a call that was counted at `at` on `day` and was never let through.
+    pub(crate) fn withdraw(&mut self, at: UnixMillis, day: UtcDay) {
+        self.minute.remove(at, 1);
+        self.refund(day, 1);
     }
 
     /// Gives `n` calls of `day` back to the day's quota. The minute keeps them: it protects the

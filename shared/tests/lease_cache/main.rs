@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod denials;
+mod far;
 mod leases;
 mod outages;
 mod reports;
@@ -9,7 +10,9 @@ mod reports;
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
     lease_cache::{Admission, Charge, LeaseCache, Step},
-    meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply},
+    meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict},
+    policy::Window,
+    quota::Denial,
     secret::MacKeys,
     tier::Tier,
     time::UnixMillis,
@@ -35,9 +38,24 @@ impl Pair {
         let key = key(tier, 1);
         let mut cache = LeaseCache::new(1);
         cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
-        // The first call requests no lease. This one never reached the meter.
-        cache.call(&key, Tool::Qr, NOON.minus(1_000));
-        Self { meter: Meter::default(), cache, key }
+        let mut pair = Self { meter: Meter::default(), cache, key };
+        pair.make_first_call();
+        pair
+    }
+
+    /// Makes a call, because the first one requests no lease. It was denied by a meter that says
+    /// nothing else, not even how far it is.
+    fn make_first_call(&mut self) {
+        let at = NOON.minus(1_000);
+        let Step::Ask(request, _) = self.cache.call(&self.key, Tool::Qr, at) else { panic!("decided") };
+        let Reply::Ask(response) = Meter::default().handle(Message::Ask(request.clone()), at) else {
+            panic!("a reply of another kind")
+        };
+        let denial = Denial { window: Window::Minute, retry_ms: 0 };
+        let verdict = Verdict::Deny(denial);
+        let response = MeterResponse { verdict, quota: None, version: 0, lease: None, ..response };
+        let second = MeterRequest { retry: true, ..request };
+        self.cache.handle_response(&second, at, &response, at);
     }
 
     /// Returns the same key with another secret, as after a rotation.
@@ -52,7 +70,7 @@ impl Pair {
     /// Makes a call that needs the meter. Returns its request.
     fn expect_request(&mut self, at: u64) -> MeterRequest {
         match self.call(at) {
-            Step::Ask(request) => request,
+            Step::Ask(request, _) => request,
             Step::Decided(admission, _) => panic!("decided without the meter: {admission:?}"),
         }
     }
@@ -61,7 +79,7 @@ impl Pair {
     fn expect_decision(&mut self, at: u64) -> Admission {
         match self.call(at) {
             Step::Decided(admission, _) => admission,
-            Step::Ask(_) => panic!("needs the meter"),
+            Step::Ask(..) => panic!("needs the meter"),
         }
     }
 
@@ -82,7 +100,7 @@ impl Pair {
     fn admit(&mut self, at: u64) -> Admission {
         match self.call(at) {
             Step::Decided(admission, _) => admission,
-            Step::Ask(request) => self.exchange(&request, at).unwrap(),
+            Step::Ask(request, _) => self.exchange(&request, at).unwrap(),
         }
     }
 

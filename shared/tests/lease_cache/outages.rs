@@ -33,7 +33,7 @@ fn meter_failure_is_503_for_an_unknown_secret() {
     let mut pair = Pair::new(Tier::Pro);
     pair.admit(0);
     let other = pair.other_secret();
-    let Step::Ask(request) = pair.cache.call(&other, Tool::Qr, NOON.plus(100)) else {
+    let Step::Ask(request, _) = pair.cache.call(&other, Tool::Qr, NOON.plus(100)) else {
         panic!("decided without the meter")
     };
     let waits = pair.cache.handle_failure(&request, NOON.plus(400));
@@ -48,7 +48,7 @@ fn denial_is_shown_to_the_keys_own_secret_only() {
     }
     assert!(matches!(pair.expect_decision(1_200), Admission::Deny(..)));
     let other = pair.other_secret();
-    let Step::Ask(request) = pair.cache.call(&other, Tool::Qr, NOON.plus(1_300)) else {
+    let Step::Ask(request, _) = pair.cache.call(&other, Tool::Qr, NOON.plus(1_300)) else {
         panic!("decided without the meter")
     };
     assert_eq!(pair.exchange(&request, 1_300), Some(Admission::Refuse(KeyError::Invalid)));

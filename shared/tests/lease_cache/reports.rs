@@ -17,8 +17,8 @@ fn debts_are_sent_until_acknowledged_and_counted_once() {
     let again = pair.expect_request(3_600);
     assert_eq!(again.batch, lost.batch);
     pair.exchange(&again, 3_600);
-    // Two debts, and the two calls that came with the batch.
-    assert_eq!(pair.snapshot(3_700).minute_used, 4);
+    // Two debts, and the call of the last request. That of the lost one is a debt, and is withdrawn.
+    assert_eq!(pair.snapshot(3_700).minute_used, 3);
     let next = pair.cache.read(&pair.key, NOON.plus(3_800));
     assert_eq!(next.batch.map(|batch| batch.debts), Some(1), "what passed since, on the budget");
 }
@@ -142,7 +142,10 @@ fn response_of_an_older_meter_leaves_the_tally_to_the_cache() {
 fn young_paid_key_without_a_stored_record_spends_its_lease() {
     let mut pair = Pair::new(Tier::Pro);
     pair.cache = LeaseCache::new(1);
-    pair.admit(0);
+    let request = pair.expect_request(0);
+    assert_eq!(pair.exchange(&request, 0), None, "the meter does not know the key");
+    let (request, _) = pair.cache.ask_again(&request, Tool::Qr, NOON.plus(20));
+    assert!(allowed(&pair.exchange(&request, 20).unwrap()));
     pair.admit(50);
     assert!(allowed(&pair.expect_decision(100)));
 }

@@ -12,11 +12,19 @@ pub(super) struct Object {
     clock: MachineClock,
     /// The delay of its machine's clock in milliseconds.
     behind: u64,
+    /// When it exists; `None` before the first message.
+    created: Option<u64>,
 }
 
 impl Object {
     pub(super) fn new(clock: MachineClock) -> Self {
-        Self { meter: Meter::default(), row: Meter::default(), clock, behind: 0 }
+        Self { meter: Meter::default(), row: Meter::default(), clock, behind: 0, created: None }
+    }
+
+    /// Returns the time at which it exists, if its creation takes so many milliseconds from the first
+    /// message.
+    pub(super) fn created(&mut self, now: u64, takes: u64) -> u64 {
+        *self.created.get_or_insert(now + takes)
     }
 
     /// Handles a message. Returns the reply and its fate.

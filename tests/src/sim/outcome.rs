@@ -15,7 +15,7 @@ const MINUTE_MS: u64 = 60_000;
 
 /// The maximum delay of a response in milliseconds. Calls admitted before a change of the limit may
 /// overtake it.
-const SLACK_MS: u64 = 500;
+const SLACK_MS: u64 = 3_000;
 
 /// The outcome of a scenario.
 #[derive(Clone, Debug)]

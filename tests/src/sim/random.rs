@@ -21,8 +21,11 @@ pub fn random(seed: u64) -> Scenario {
     // A key's own limits are in its record: before that is seen, its tier's hold.
     let limits = if faults.store_denies { LimitOverrides::default() } else { own_limits(&mut rng) };
     let minute = Policy::for_tier(tier).with(limits).minute.get().min(100);
-    let sites =
-        (0..rng.range(1, 4)).map(|_| Site { way: rng.range(1, 110), jitter: rng.range(0, 120) }).collect();
+    let farthest = *rng.pick(&[110, 110, 250, 1_200]);
+    let sites = (0..rng.range(1, 4))
+        .map(|_| Site { way: rng.range(1, farthest), jitter: rng.range(0, 120) })
+        .collect();
+    let creation = if rng.chance(200) { rng.range(0, 2_000) } else { 0 };
     let start = if rng.chance(500) { MIDNIGHT - rng.range(5_000, 80_000) } else { MIDNIGHT + 40_000_000 };
     Scenario {
         name: format!("seed {seed}"),
@@ -33,6 +36,7 @@ pub fn random(seed: u64) -> Scenario {
         sites,
         start,
         length,
+        creation,
         faults,
         changes: changes(&mut rng, minute, length),
     }

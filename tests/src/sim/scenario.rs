@@ -27,6 +27,8 @@ pub struct Scenario {
     pub start: u64,
     /// The length in milliseconds.
     pub length: u64,
+    /// The time in milliseconds in which the object is created with the first message.
+    pub creation: u64,
     /// The faults.
     pub faults: Faults,
     /// Changes of the record, in milliseconds from the start.
@@ -78,6 +80,7 @@ impl Scenario {
             sites: ways.iter().map(|&way| Site { way, jitter: 4 + way / 5 }).collect(),
             start: NOON,
             length: 900_000,
+            creation: 0,
             faults: Faults::default(),
             changes: Vec::new(),
         }
@@ -105,6 +108,10 @@ impl Scenario {
         Self { faults, ..self }
     }
 
+    fn created_in(self, creation: u64) -> Self {
+        Self { creation, ..self }
+    }
+
     /// Returns the policy of the key at the start.
     #[must_use]
     pub fn policy(&self) -> Policy {
@@ -112,7 +119,7 @@ impl Scenario {
     }
 }
 
-/// Returns the scenarios of the table. The first seven have no faults.
+/// Returns the scenarios of the table. The first eleven have no faults.
 #[must_use]
 pub fn named() -> Vec<Scenario> {
     let lossy = Faults { lost: 20, doubled: 20, delayed: 10, ..Faults::default() };
@@ -153,6 +160,18 @@ pub fn named() -> Vec<Scenario> {
         )
         .with_minute(5_000, 0.8)
         .lasting(300_000),
+        free("Free 10/min, flood of 5x, 4 isolates, 150 to 200 ms", 5.0, 4, &[150, 200]).created_in(500),
+        Scenario::new("Pro 100/min, 60 % used, 2 isolates, 200 ms", Tier::Pro, 0.6, 2, &[200]).created_in(500),
+        Scenario::new("Pro 100/min, 2x, 6 isolates, 10 to 200 ms", Tier::Pro, 2.0, 6, &[10, 150, 200])
+            .created_in(500),
+        Scenario::new(
+            "Ent 500/min, 1.5x, 12 isolates, 10 to 200 ms",
+            Tier::Enterprise,
+            1.5,
+            12,
+            &[10, 100, 150, 200],
+        )
+        .created_in(500),
         Scenario::new("Pro, isolates crash", Tier::Pro, 0.8, 6, far).with(crashes.clone()),
         Scenario::new("Ent, isolates crash", Tier::Enterprise, 1.5, 12, far).with(crashes),
         Scenario::new("Pro, lossy network", Tier::Pro, 2.0, 6, far).with(lossy.clone()),

@@ -2,15 +2,15 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use shared::{lease_cache::Charge, meter::MeterResponse};
+use shared::{lease_cache::Charge, meter::{MeterRequest, MeterResponse}};
 
 use super::world::Background;
 
 /// An event. Isolates and exchanges are given by their index.
 pub(super) enum Event {
     Call { isolate: usize, fails: bool },
-    AtMeter(usize),
-    AtIsolate(usize, Box<MeterResponse>),
+    AtMeter(usize, Box<MeterRequest>),
+    AtIsolate(usize, Box<MeterRequest>, Box<MeterResponse>),
     Retry(usize),
     Deadline(usize),
     Timer { isolate: usize, life: u32, background: Background },

@@ -134,13 +134,9 @@ impl<'a> World<'a> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Call { isolate, fails } => self.call(isolate, fails),
-            Event::AtMeter(exchange) => self.at_meter(exchange),
-            Event::AtIsolate(exchange, response) => self.at_isolate(exchange, &response),
-            Event::Retry(exchange) => {
-                if !self.exchanges[exchange].over {
-                    self.send(exchange);
-                }
-            }
+            Event::AtMeter(exchange, ask) => self.at_meter(exchange, &ask),
+            Event::AtIsolate(exchange, ask, response) => self.at_isolate(exchange, &ask, &response),
+            Event::Retry(exchange) => self.retry(exchange),
             Event::Deadline(exchange) => self.deadline(exchange),
             Event::Timer { isolate, life, background } => self.timer(isolate, life, background),
             Event::Ended { isolate, life, fails, charge } => self.ended(isolate, life, fails, charge),
@@ -156,23 +152,20 @@ impl<'a> World<'a> {
         if self.rng.chance(self.scenario.faults.crashed) {
             here.crash(&mut self.rng);
         }
-        here.look_up(&self.key, self.scenario);
         let now = here.now(self.now);
         let step = match self.limiter {
             Limiter::Lease => here.holder.call(&self.key, Tool::Qr, now),
-            Limiter::CallPerRequest => Step::Ask(MeterRequest {
-                want: true,
-                tool: Some(Tool::Qr),
-                rate: 0,
-                ..here.holder.read(&self.key, now)
-            }),
+            Limiter::CallPerRequest => {
+                let (ask, timeouts) = here.holder.ask(&self.key, Tool::Qr, now);
+                Step::Ask(MeterRequest { rate: 0, ..ask }, timeouts)
+            }
         };
         let background = Background { born: self.now, renewals: 0 };
         let waiting = Waiting { fails };
         match step {
-            Step::Ask(ask) => {
+            Step::Ask(ask, timeouts) => {
                 self.outcome.waited += 1;
-                self.ask(isolate, ask, background, Some(waiting));
+                self.ask(isolate, ask, background, Some((waiting, timeouts)));
             }
             Step::Decided(admission, renewal) => {
                 if let Some(ask) = renewal {

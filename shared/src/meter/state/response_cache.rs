@@ -1,18 +1,24 @@
-//! The responses of the last seconds, so that a retry gets the same one and is counted once.
+//! The responses of the last minute, so that a retry gets the same one and is counted once, and a
+//! call that was not let through can be taken back.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict},
+    meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict, message::known_tool},
+    quota::MARGIN_MS,
     time::{UnixMillis, UtcDay},
+    tool::Tool,
 };
 
-/// Time for which a response is kept, in milliseconds.
+/// Time for which a response is kept, in milliseconds: as long as a request may be sent again.
 const KEEP_MS: u64 = 5_000;
+/// Time for which it is known that a call was counted or withdrawn, in milliseconds: as long as the
+/// call may be in the window.
+const KEEP_COUNTED_MS: u64 = 65_000;
 /// Maximum number of responses that are kept.
-const CAPACITY: usize = 16;
+const CAPACITY: usize = 32;
 
-/// The responses of the last seconds, the oldest first.
+/// The responses of the last minute, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct ResponseCache(Vec<CachedResponse>);
@@ -30,32 +36,104 @@ pub(super) struct CachedResponse {
     lease: Option<LeaseTerms>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recheck_ms: Option<u64>,
+    /// Time in milliseconds that the call has to be let through, beyond what every call has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    extra_ms: u64,
+    /// Whether its call was withdrawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdrawn: bool,
     day: UtcDay,
+    /// The tool for which an admitted call is tallied.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
+    tool: Option<Tool>,
+}
+
+/// A call that was counted.
+pub(super) struct Counted {
+    pub(super) at: UnixMillis,
+    pub(super) day: UtcDay,
+    pub(super) tool: Option<Tool>,
 }
 
 impl ResponseCache {
-    /// Drops what is too old to be requested again.
+    /// Drops what is too old to be requested again or withdrawn.
     pub(super) fn expire(&mut self, now: UnixMillis) {
-        self.0.retain(|cached| now.since(cached.at) < KEEP_MS);
+        self.0.retain(|cached| now.since(cached.at) < cached.keep_ms());
     }
 
-    /// Returns the response to this request, if it is a retry.
+    /// Returns the response to this request, if it is a retry or was withdrawn.
     pub(super) fn find(&self, request: &MeterRequest) -> Option<CachedResponse> {
-        self.0.iter().find(|cached| (cached.holder, cached.seq) == (request.holder, request.seq)).copied()
+        self.0.iter().find(|cached| cached.is_to(request.holder, request.seq)).copied()
     }
 
     /// Keeps a response. Drops the oldest one if there are too many.
     pub(super) fn store(&mut self, request: &MeterRequest, response: &MeterResponse, now: UnixMillis) {
         let &MeterResponse { verdict, lease, recheck_ms, day, .. } = response;
-        let &MeterRequest { holder, seq, .. } = request;
-        self.0.push(CachedResponse { at: now, holder, seq, verdict, lease, recheck_ms, day });
-        let surplus = self.0.len().saturating_sub(CAPACITY);
-        self.0.drain(..surplus);
+        let &MeterRequest { holder, seq, admit_within_ms, tool, .. } = request;
+        let extra_ms = admit_within_ms.saturating_sub(MARGIN_MS);
+        let withdrawn = false;
+        let at = now;
+        self.push(CachedResponse {
+            at,
+            holder,
+            seq,
+            verdict,
+            lease,
+            recheck_ms,
+            extra_ms,
+            withdrawn,
+            day,
+            tool,
+        });
     }
 
-    /// Drops every response, because the record that they were decided by has changed.
+    /// Withdraws the call of a request, which may not have arrived yet. Returns how it was counted,
+    /// or `None` if it was not, or was withdrawn before.
+    pub(super) fn withdraw(&mut self, holder: u64, seq: u32, now: UnixMillis) -> Option<Counted> {
+        if let Some(cached) = self.0.iter_mut().find(|cached| cached.is_to(holder, seq)) {
+            let counted = cached.verdict == Verdict::Allow && !cached.withdrawn;
+            cached.withdrawn = true;
+            let &mut CachedResponse { day, tool, .. } = cached;
+            return counted.then(|| Counted { at: cached.counted_at(), day, tool });
+        }
+        self.push(CachedResponse {
+            at: now,
+            holder,
+            seq,
+            verdict: Verdict::Noted,
+            lease: None,
+            recheck_ms: None,
+            extra_ms: 0,
+            withdrawn: true,
+            day: now.day(),
+            tool: None,
+        });
+        None
+    }
+
+    /// Gives the call of a retry the longer time of the two copies. Returns the moments at which it
+    /// was counted and is to be counted, or `None` if nothing changes.
+    pub(super) fn extend(&mut self, request: &MeterRequest) -> Option<(UnixMillis, UnixMillis)> {
+        let cached = self.0.iter_mut().find(|cached| cached.is_to(request.holder, request.seq))?;
+        let extra_ms = request.admit_within_ms.saturating_sub(MARGIN_MS);
+        if cached.verdict != Verdict::Allow || extra_ms <= cached.extra_ms {
+            return None;
+        }
+        let before = cached.counted_at();
+        cached.extra_ms = extra_ms;
+        Some((before, cached.counted_at()))
+    }
+
+    /// Drops every response but those of counted calls, because the record that they were decided
+    /// by has changed.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.0.retain(|cached| cached.verdict == Verdict::Allow || cached.withdrawn);
+    }
+
+    fn push(&mut self, cached: CachedResponse) {
+        self.0.push(cached);
+        let surplus = self.0.len().saturating_sub(CAPACITY);
+        self.0.drain(..surplus);
     }
 }
 
@@ -65,4 +143,27 @@ impl CachedResponse {
         let Self { verdict, lease, recheck_ms, day, .. } = self;
         MeterResponse { verdict, lease, recheck_ms, day, ..response }
     }
+
+    /// Returns true if the call of the request was withdrawn, so that it must not be counted.
+    pub(super) const fn is_withdrawn(&self) -> bool {
+        self.withdrawn
+    }
+
+    fn is_to(&self, holder: u64, seq: u32) -> bool {
+        (self.holder, self.seq) == (holder, seq)
+    }
+
+    fn keep_ms(&self) -> u64 {
+        if self.verdict == Verdict::Allow || self.withdrawn { KEEP_COUNTED_MS } else { KEEP_MS }
+    }
+
+    /// Returns the moment at which the call is counted.
+    const fn counted_at(&self) -> UnixMillis {
+        self.at.plus(self.extra_ms)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }

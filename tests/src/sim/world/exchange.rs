@@ -1,16 +1,17 @@
-//! Requests to the meter: sending, retries, timeouts and background renewals.
+//! Requests to the meter: sending, second copies, timeouts, late responses and background renewals.
 
 use shared::{
-    lease_cache::METER_TIMEOUT_MS,
+    lease_cache::{LeaseCache, Timeouts},
     meter::{Message, MeterRequest, MeterResponse, Reply, Verdict},
     time::UnixMillis,
+    tool::Tool,
 };
 
 use super::World;
 use crate::sim::{object::Fate, schedule::Event};
 
-/// The time without a response after which a request is sent again. Both may still get a response.
-const RETRY_AFTER_MS: u64 = METER_TIMEOUT_MS / 2;
+/// The timeout of a request that no call waits for.
+const REPORT_TIMEOUT_MS: u64 = 5_000;
 
 /// The time limit of a request in the background (`waitUntil`), and the number of leases that it
 /// renews.
@@ -26,8 +27,11 @@ pub(super) struct Exchange {
     pub(super) sent: UnixMillis,
     pub(super) background: Background,
     pub(super) waiting: Option<Waiting>,
+    timeouts: Timeouts,
     /// The time at which the meter first admitted the call.
     pub(super) decided: Option<u64>,
+    /// Whether a second copy was sent.
+    retried: bool,
     pub(super) over: bool,
 }
 
@@ -50,32 +54,49 @@ impl World<'_> {
         isolate: usize,
         ask: MeterRequest,
         background: Background,
-        waiting: Option<Waiting>,
+        waiting: Option<(Waiting, Timeouts)>,
     ) {
         let here = &mut self.isolates[isolate];
         let (life, sent) = (here.life, here.now(self.now));
         let exchange = self.exchanges.len();
+        let none = Timeouts { hedge_ms: REPORT_TIMEOUT_MS, total_ms: REPORT_TIMEOUT_MS };
+        let timeouts = waiting.map_or(none, |(_, timeouts)| timeouts);
         self.exchanges.push(Exchange {
             isolate,
             life,
-            ask,
+            ask: ask.clone(),
             sent,
             background,
-            waiting,
+            waiting: waiting.map(|(waiting, _)| waiting),
+            timeouts,
             decided: None,
+            retried: false,
             over: false,
         });
-        self.send(exchange);
-        self.schedule.push(self.now + RETRY_AFTER_MS, Event::Retry(exchange));
-        self.schedule.push(self.now + METER_TIMEOUT_MS, Event::Deadline(exchange));
+        self.send(exchange, &ask);
+        if timeouts.hedge_ms < timeouts.total_ms {
+            self.schedule.push(self.now + timeouts.hedge_ms, Event::Retry(exchange));
+        }
+        self.schedule.push(self.now + timeouts.total_ms, Event::Deadline(exchange));
     }
 
-    pub(super) fn send(&mut self, exchange: usize) {
+    fn send(&mut self, exchange: usize, ask: &MeterRequest) {
         self.outcome.hops += 1;
         let isolate = self.exchanges[exchange].isolate;
         for after in self.delays(isolate) {
-            self.schedule.push(self.now + after, Event::AtMeter(exchange));
+            self.schedule.push(self.now + after, Event::AtMeter(exchange, Box::new(ask.clone())));
         }
+    }
+
+    pub(super) fn retry(&mut self, exchange: usize) {
+        let asked = &mut self.exchanges[exchange];
+        let here = &mut self.isolates[asked.isolate];
+        if asked.over || here.life != asked.life {
+            return;
+        }
+        asked.retried = true;
+        let again = here.holder.retry(&asked.ask, asked.timeouts);
+        self.send(exchange, &again);
     }
 
     /// Draws the delay of each copy of a message.
@@ -92,12 +113,16 @@ impl World<'_> {
         delays
     }
 
-    pub(super) fn at_meter(&mut self, exchange: usize) {
+    pub(super) fn at_meter(&mut self, exchange: usize, ask: &MeterRequest) {
         let since = self.now - self.scenario.start;
         if self.scenario.faults.outage.is_some_and(|(from, to)| (from..to).contains(&since)) {
             return;
         }
-        let message = Message::Ask(self.exchanges[exchange].ask.clone());
+        let created = self.object.created(self.now, self.scenario.creation);
+        if self.now < created {
+            return self.schedule.push(created, Event::AtMeter(exchange, Box::new(ask.clone())));
+        }
+        let message = Message::Ask(ask.clone());
         let (reply, fate) = self.object.handle(message, self.now, &self.scenario.faults, &mut self.rng);
         let Reply::Ask(response) = reply else { panic!("a reply of another kind") };
         let asked = &mut self.exchanges[exchange];
@@ -107,43 +132,66 @@ impl World<'_> {
         if fate == Fate::Sent {
             let isolate = asked.isolate;
             for after in self.delays(isolate) {
-                self.schedule.push(self.now + after, Event::AtIsolate(exchange, Box::new(response.clone())));
+                let arrival = Event::AtIsolate(exchange, Box::new(ask.clone()), Box::new(response.clone()));
+                self.schedule.push(self.now + after, arrival);
             }
         }
     }
 
-    pub(super) fn at_isolate(&mut self, exchange: usize, response: &MeterResponse) {
+    /// Handles a response, which may come after the call was given up.
+    pub(super) fn at_isolate(&mut self, exchange: usize, ask: &MeterRequest, response: &MeterResponse) {
+        let asked = &mut self.exchanges[exchange];
+        let (isolate, background) = (asked.isolate, asked.background);
+        let here = &mut self.isolates[isolate];
+        if here.life != asked.life || asked.waiting.is_none() && std::mem::replace(&mut asked.over, true) {
+            return;
+        }
+        let now = here.now(self.now);
+        let admission = here.holder.handle_response(ask, asked.sent, response, now);
+        if LeaseCache::lacks_record(ask, response) {
+            return self.ask_with_record(exchange);
+        }
+        let hidden = if asked.retried == ask.retry { 0 } else { 200 };
+        let in_time = now.since(asked.sent) + hidden <= response.admit_within_ms;
+        let counted = response.verdict == Verdict::Allow && in_time;
+        let decided = if counted { asked.decided.unwrap() } else { self.now };
+        assert!(admission.is_none() || !asked.over, "a call is decided once");
+        if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
+            asked.over = true;
+            self.served(isolate, waiting, admission, decided);
+        }
+        self.keep(isolate, background);
+    }
+
+    /// Reads the store, and asks again.
+    fn ask_with_record(&mut self, exchange: usize) {
+        let asked = &mut self.exchanges[exchange];
+        let (isolate, background, waiting) = (asked.isolate, asked.background, asked.waiting);
+        let here = &mut self.isolates[isolate];
+        if std::mem::replace(&mut asked.over, true) {
+            return;
+        }
+        here.look_up(&self.key, self.scenario);
+        let now = here.now(self.now);
+        let (ask, timeouts) = here.holder.ask_again(&asked.ask, Tool::Qr, now);
+        self.ask(isolate, ask, background, waiting.map(|waiting| (waiting, timeouts)));
+    }
+
+    /// Gives a call up.
+    pub(super) fn deadline(&mut self, exchange: usize) {
         let asked = &mut self.exchanges[exchange];
         let (isolate, background) = (asked.isolate, asked.background);
         let here = &mut self.isolates[isolate];
         if std::mem::replace(&mut asked.over, true) || here.life != asked.life {
             return;
         }
-        let now = here.now(self.now);
-        let admission = here.holder.handle_response(&asked.ask, asked.sent, response, now);
-        let decided = if response.verdict == Verdict::Allow { asked.decided.unwrap() } else { self.now };
-        assert_eq!(admission.is_some(), asked.waiting.is_some(), "a call that waits gets a decision");
-        if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
-            self.served(isolate, waiting, admission, decided);
-        }
-        self.keep(isolate, background);
-    }
-
-    pub(super) fn deadline(&mut self, exchange: usize) {
-        let asked = &mut self.exchanges[exchange];
-        let here = &mut self.isolates[asked.isolate];
-        if std::mem::replace(&mut asked.over, true) || here.life != asked.life {
-            return;
-        }
+        here.look_up(&self.key, self.scenario);
         let now = here.now(self.now);
         let admission = here.holder.handle_failure(&asked.ask, now);
-        let (isolate, waiting, background) = (asked.isolate, asked.waiting, asked.background);
-        if let (Some(waiting), Some(admission)) = (waiting, admission) {
+        if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
             self.served(isolate, waiting, admission, self.now);
         }
-        if waiting.is_none() {
-            self.keep(isolate, background);
-        }
+        self.keep(isolate, background);
     }
 
     /// Sets a timer for the next report, if the request may run until then and no other one will

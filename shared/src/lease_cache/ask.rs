@@ -1,0 +1,148 @@
+//! Calls that ask the meter: their requests, and the responses or failures.
+
+use super::{Admission, LeaseCache, MAX_STEP_BACK_MS, Timeouts};
+use crate::{
+    key::{KeyError, VerifiedKey},
+    meter::{MeterRequest, MeterResponse, Verdict},
+    quota::MARGIN_MS,
+    time::UnixMillis,
+    tool::Tool,
+};
+
+impl LeaseCache {
+    /// Returns the request for a call that the meter is to decide, whatever is held here, and its
+    /// timeouts.
+    pub fn ask(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> (MeterRequest, Timeouts) {
+        let now = self.observe(now);
+        let timeouts = self.timeouts(key, now);
+        let until_ms = if self.round_trip.is_known() { timeouts.hedge_ms } else { timeouts.total_ms };
+        let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
+        let request = MeterRequest { admit_within_ms, ..self.request(key, Some(tool), now) };
+        self.waiting.open(request.seq, now);
+        (request, timeouts)
+    }
+
+    /// Returns the second copy of a request, to be sent after an error or silence. The meter counts
+    /// the call until a minute after the end of the wait, so that the response to this copy admits
+    /// it until then.
+    pub fn retry(&mut self, request: &MeterRequest, timeouts: Timeouts) -> MeterRequest {
+        self.waiting.retry(request.seq);
+        MeterRequest { retry: true, admit_within_ms: timeouts.total_ms, ..request.clone() }
+    }
+
+    /// Returns the request that replaces one which the meter refused because neither it nor the
+    /// cache had the record ([`LeaseCache::lacks_record`]). KV was read meanwhile, and what it holds
+    /// was learned.
+    pub fn ask_again(
+        &mut self,
+        request: &MeterRequest,
+        tool: Tool,
+        now: UnixMillis,
+    ) -> (MeterRequest, Timeouts) {
+        self.waiting.close_denied(request.seq, now);
+        let (again, timeouts) = self.ask(&request.key, tool, now);
+        (MeterRequest { unread: false, ..again }, timeouts)
+    }
+
+    /// Returns true if the response says nothing about the key, because KV was not read for it.
+    #[must_use]
+    pub fn lacks_record(request: &MeterRequest, response: &MeterResponse) -> bool {
+        request.unread && response.verdict == Verdict::Refuse(KeyError::Invalid)
+    }
+
+    /// Applies the meter's response to `request`, or to its second copy. `sent` is when the request
+    /// was sent first. Returns the decision on the call, or `None` if none waits for this response:
+    /// it was decided before, or the response came later than the call may be let through.
+    pub fn handle_response(
+        &mut self,
+        request: &MeterRequest,
+        sent: UnixMillis,
+        response: &MeterResponse,
+        now: UnixMillis,
+    ) -> Option<Admission> {
+        let now = self.observe(now);
+        self.backoff.reset();
+        self.apply(request, sent, response, now);
+        match response.verdict {
+            Verdict::Allow => self.handle_allowed(request, sent, response, now),
+            Verdict::Deny(denial) => {
+                self.denied.store(denial, response.recheck_ms, now);
+                if !self.waiting.close_denied(request.seq, now) {
+                    return None;
+                }
+                let lent = self.spend_if_usable(request, now);
+                Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.quota(&request.key, now))))
+            }
+            Verdict::Refuse(_) if Self::lacks_record(request, response) => None,
+            Verdict::Refuse(error) => {
+                self.refused.insert(request.key.secret, error, now);
+                self.waiting.close_denied(request.seq, now).then_some(Admission::Refuse(error))
+            }
+            Verdict::Noted => None,
+        }
+    }
+
+    /// Lets a call through that the meter has counted, if it still waits for this response and has
+    /// time left. If not, it may pass on a lease that the response has brought.
+    fn handle_allowed(
+        &mut self,
+        request: &MeterRequest,
+        sent: UnixMillis,
+        response: &MeterResponse,
+        now: UnixMillis,
+    ) -> Option<Admission> {
+        // The end of the wait and the second copy come by timers, which a step of the clock does not
+        // delay. A response to the first copy that comes after the second was sent has the clock only.
+        let hidden_ms = if self.waiting.is_for(request) { 0 } else { MAX_STEP_BACK_MS };
+        let in_time = now.since(sent).saturating_add(hidden_ms) <= response.admit_within_ms;
+        if in_time && self.waiting.is_open(request.seq) {
+            self.waiting.close(request.seq);
+            self.denied.clear();
+            if !response.tallied {
+                self.assume_success(request.tool, now);
+            }
+            return Some(self.allow(&request.key, response.day, now));
+        }
+        if !self.waiting.is_open(request.seq) {
+            return None;
+        }
+        let lent = self.spend_if_usable(request, now)?;
+        self.waiting.withdraw(request.seq, now);
+        Some(lent)
+    }
+
+    /// Records that `request` failed or got no response in time, and decides without the meter. The
+    /// meter is told not to count the call. Returns `None` if no call waited.
+    pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
+        let now = self.observe(now);
+        self.backoff.record_failure(now);
+        if !self.waiting.withdraw(request.seq, now) {
+            return None;
+        }
+        let lent = self.spend_if_usable(request, now);
+        Some(lent.unwrap_or_else(|| self.decide_without_meter(&request.key, now)))
+    }
+
+    /// Applies everything in a response but its verdict. Responses may overtake each other.
+    fn apply(&mut self, request: &MeterRequest, sent: UnixMillis, response: &MeterResponse, now: UnixMillis) {
+        self.meter_version = self.meter_version.max(Some(response.version));
+        if let Some(record) = &response.record {
+            self.learn(record.clone());
+        }
+        self.pending.acknowledge(response.batch);
+        self.waiting.acknowledge(&request.withdrawn);
+        // Reads are sent again without a mark.
+        if request.want && !request.retry && request.seq > self.untrusted_seq {
+            self.round_trip.record(now.since(sent));
+        }
+        if let Some(terms) = response.lease.filter(|_| request.seq > self.untrusted_seq) {
+            self.leases.add(terms, sent, response.day, now);
+        }
+        if let Some(quota) = response.quota {
+            self.last = Some((quota, now));
+            if quota.minute.remaining > 0 && quota.day.is_none_or(|day| day.remaining > 0) {
+                self.denied.clear();
+            }
+        }
+    }
+}
