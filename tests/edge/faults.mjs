@@ -24,18 +24,26 @@ export default (env) => new Namespace(env);
 
 /** A binding of objects, asked for as `control`. The worker looks at the class's name, so it has the real one's. */
 const objects = (control) => `
+const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const created = new Map();
 class DurableObjectNamespace {
   constructor(env) { this.env = env; }
   getByName(name) {
     const { env } = this;
     return {
       async fetch(...args) {
-        const fate = await (await env.CONTROL.fetch("http://control/${control}/fetch")).text();
+        const [fate, ms] = (await (await env.CONTROL.fetch("http://control/${control}/fetch")).text()).split(" ");
+        if (fate === "create") {
+          if (!created.has(name)) created.set(name, Date.now() + Number(ms));
+          await after(created.get(name) - Date.now());
+        }
+        if (fate === "far") await after(ms / 2);
         if (fate === "fail") throw new Error("the object fails, as the test wants it");
         if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
         if (fate === "hang") return new Promise(() => {});
         if (fate === "restart") await env.REAL.get(env.REAL.idFromName(name)).fetch("http://object/restart").catch(() => {});
         const reply = await env.REAL.get(env.REAL.idFromName(name)).fetch(...args);
+        if (fate === "far") await after(ms / 2);
         if (fate === "lose") throw new Error("the reply is lost, as the test wants it");
         return reply;
       },

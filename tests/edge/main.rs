@@ -9,6 +9,7 @@ mod counting;
 mod delivery;
 mod deployment;
 mod direct_delivery;
+mod far;
 mod faults;
 mod hooks;
 mod key_changes;

@@ -1,6 +1,7 @@
 //! Fault injection into the edge's bindings, with a count of each operation.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -20,6 +21,11 @@ pub enum Fate {
     Fail,
     /// The first throws, the others pass.
     FailOnce,
+    /// Its round trip takes this many milliseconds, half of them before the object has the message.
+    Far { ms: u64 },
+    /// An object exists this many milliseconds after the first message to it. Until then its
+    /// messages wait.
+    Create { ms: u64 },
     /// It throws an error marked as `overloaded`.
     Overloaded,
     /// It never settles.
@@ -137,13 +143,15 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(String, String)> {
 }
 
 impl Plan {
-    fn meet(&mut self, path: &str, message: String) -> &'static str {
+    fn meet(&mut self, path: &str, message: String) -> Cow<'static, str> {
         *self.counts.entry(path.to_owned()).or_insert(0) += 1;
         if path == EVENTS {
             self.messages.push(message);
         }
         let fate = self.fates.get(path).copied().unwrap_or_default();
-        match fate {
+        let word = match fate {
+            Fate::Far { ms } => return format!("far {ms}").into(),
+            Fate::Create { ms } => return format!("create {ms}").into(),
             Fate::Pass => "pass",
             Fate::Absent => "absent",
             Fate::Fail => "fail",
@@ -162,6 +170,7 @@ impl Plan {
             Fate::Overloaded => "overloaded",
             Fate::Hang => "hang",
             Fate::Lose => "lose",
-        }
+        };
+        word.into()
     }
 }
