@@ -32,8 +32,7 @@ fn named_scenarios_admit_no_call_over_a_limit() {
 #[test]
 fn far_and_slow_site_admits_no_call_over_a_limit() {
     for tier in Tier::ALL {
-        for (way, faults) in
-            [(250, Faults { delayed: 300, ..Faults::default() }), (1_200, Faults::default())]
+        for (way, faults) in [(250, Faults { delayed: 300, ..Faults::default() }), (1_200, Faults::default())]
         {
             let scenario = Scenario::new("far and slow", tier, 3.0, 4, &[5, way]);
             let outcome = lease(&Scenario { faults, length: 300_000, ..scenario }, 1);

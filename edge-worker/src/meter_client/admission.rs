@@ -68,7 +68,11 @@ async fn admit_by_meter(
     let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
     match exchange(context, key, again, timeouts).await? {
         Exchanged::Decided(decision) => {
-            stored_record::check(key, read, matches!(decision.admission, Admission::Refuse(KeyError::Invalid)))?;
+            stored_record::check(
+                key,
+                read,
+                matches!(decision.admission, Admission::Refuse(KeyError::Invalid)),
+            )?;
             Ok(decision)
         }
         Exchanged::LacksRecord(_) => Err(rpc::unavailable(context, Err(RpcError::UnexpectedReply))),

@@ -155,12 +155,11 @@ impl Exchange {
         poll_fn(|task| self.poll_next(task)).await
     }
 
-    fn poll_next(
-        &mut self,
-        task: &mut Context<'_>,
-    ) -> Poll<Option<(MeterRequest, Result<Reply, RpcError>)>> {
+    fn poll_next(&mut self, task: &mut Context<'_>) -> Poll<Option<(MeterRequest, Result<Reply, RpcError>)>> {
         for place in 0..self.in_flight.len() {
-            if let Some(Poll::Ready(arrived)) = self.in_flight.get_mut(place).map(|copy| copy.as_mut().poll(task)) {
+            if let Some(Poll::Ready(arrived)) =
+                self.in_flight.get_mut(place).map(|copy| copy.as_mut().poll(task))
+            {
                 drop(self.in_flight.swap_remove(place));
                 return Poll::Ready(Some(arrived));
             }
@@ -171,8 +170,9 @@ impl Exchange {
     /// Applies a reply to the key's cache. Returns the outcome, or `None` if it decides nothing.
     fn apply(&self, request: &MeterRequest, reply: &Reply) -> Result<Option<Outcome>, Problem> {
         let Reply::Ask(response) = reply else { return Ok(None) };
-        let admission =
-            lease_caches::with(&self.key, |cache, now| cache.handle_response(request, self.sent, response, now))?;
+        let admission = lease_caches::with(&self.key, |cache, now| {
+            cache.handle_response(request, self.sent, response, now)
+        })?;
         let lacks_record = LeaseCache::lacks_record(request, response).then_some(Outcome::LacksRecord);
         Ok(admission.map(Outcome::Decided).or(lacks_record))
     }

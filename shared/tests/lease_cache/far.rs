@@ -18,7 +18,13 @@ impl Pair {
         }
     }
 
-    fn handle(&mut self, request: &MeterRequest, sent: u64, response: &MeterResponse, at: u64) -> Option<Admission> {
+    fn handle(
+        &mut self,
+        request: &MeterRequest,
+        sent: u64,
+        response: &MeterResponse,
+        at: u64,
+    ) -> Option<Admission> {
         self.cache.handle_response(request, NOON.plus(sent), response, NOON.plus(at))
     }
 

@@ -161,7 +161,8 @@ pub fn named() -> Vec<Scenario> {
         .with_minute(5_000, 0.8)
         .lasting(300_000),
         free("Free 10/min, flood of 5x, 4 isolates, 150 to 200 ms", 5.0, 4, &[150, 200]).created_in(500),
-        Scenario::new("Pro 100/min, 60 % used, 2 isolates, 200 ms", Tier::Pro, 0.6, 2, &[200]).created_in(500),
+        Scenario::new("Pro 100/min, 60 % used, 2 isolates, 200 ms", Tier::Pro, 0.6, 2, &[200])
+            .created_in(500),
         Scenario::new("Pro 100/min, 2x, 6 isolates, 10 to 200 ms", Tier::Pro, 2.0, 6, &[10, 150, 200])
             .created_in(500),
         Scenario::new(

@@ -2,7 +2,10 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use shared::{lease_cache::Charge, meter::{MeterRequest, MeterResponse}};
+use shared::{
+    lease_cache::Charge,
+    meter::{MeterRequest, MeterResponse},
+};
 
 use super::world::Background;
 
