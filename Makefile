@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim load clean-data
+.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ sim: ## the limiter's simulator: what a limit costs and how exact it is, as a ta
 
 load: ## a tour of the load tests in one minute; leaves target/load/report.html (LOAD takes options of `loadtest run`)
 	@scripts/load.sh
+
+dist: ## a release in target/dist: tarball, Debian package, licenses, SBOM, checksums
+	@scripts/dist.sh
 
 clean-data: ## forget local keys, counters, pages and logs (.data); secrets stay
 	rm -rf .data

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest, standardwebhooks)
+# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest, standardwebhooks, hadolint)
 # into a virtual environment, .tools/python, when that file, Python or the checkout's own path has changed (the scripts of
 # a virtual environment name its path).
 set -euo pipefail

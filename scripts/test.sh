@@ -72,6 +72,12 @@ doc_tests() {
   cargo test --locked --workspace --doc --no-fail-fast ${FILTER:+-- "$FILTER"} </dev/null
 }
 
+# What a release consists of, made of the programs of this build.
+package_tests() {
+  "$here/cargo-tools.sh" --dist
+  run_binaries 'tests test package'
+}
+
 # kind name command…: runs one kind of tests and notes the outcome; goes on whatever it is.
 kind() {
   local name=$1 status=0 passed failed ignored
@@ -118,6 +124,7 @@ kind proxy-pingora on_pingora_proxy 'proxy test it'
 kind edge run_binaries 'tests test edge'
 kind end-to-end run_binaries 'tests test end_to_end'
 kind load run_binaries 'tests test load'
+kind package package_tests
 kind openapi "$here/clients.sh" lint
 kind schemathesis "$here/clients.sh" schemathesis
 kind clients generated_clients

@@ -13,6 +13,7 @@ mod limits;
 pub mod observe;
 mod per_tool;
 mod phases;
+pub mod ready;
 mod reload;
 mod replay;
 mod request_id;

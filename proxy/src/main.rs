@@ -7,7 +7,7 @@ use mimalloc::MiMalloc;
 use proxy::{
     check,
     config::{Config, LoadError},
-    server, version,
+    ready, server, version,
 };
 use transport::clock;
 
@@ -33,6 +33,10 @@ struct Arguments {
     /// filled in. Secrets are shown by where they come from. The output can be loaded again.
     #[arg(long, conflicts_with_all = ["check", "upgrade"])]
     dump_config: bool,
+    /// Exit with 0 if the proxy that runs with this configuration is ready, else with 1: the health
+    /// check of a container.
+    #[arg(long, conflicts_with_all = ["check", "dump_config", "upgrade"])]
+    ready: bool,
     /// Take over from the running proxy through `server.upgrade_socket` without dropping
     /// connections; start normally if none is running.
     #[arg(long, conflicts_with = "check")]
@@ -76,6 +80,9 @@ fn main() -> ExitCode {
     };
     if arguments.check {
         return check(&arguments, &config);
+    }
+    if arguments.ready {
+        return report_readiness(&config);
     }
     // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
     // change at run time, so this filter does not limit it.
@@ -122,4 +129,23 @@ fn check(arguments: &Arguments, config: &Config) -> ExitCode {
         count => println!("{file}: valid, with {count} warnings"),
     }
     if arguments.strict && !warnings.is_empty() { ExitCode::from(FAULTY) } else { ExitCode::SUCCESS }
+}
+
+/// Prints whether the running proxy is ready, and returns the exit code.
+#[allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "what the operator asked for on the command line"
+)]
+fn report_readiness(config: &Config) -> ExitCode {
+    let admin = config.server.admin;
+    match ready::is_ready(admin) {
+        Ok(true) => {
+            println!("ready");
+            return ExitCode::SUCCESS;
+        }
+        Ok(false) => eprintln!("not ready: see http://{admin}/readyz"),
+        Err(error) => eprintln!("not ready: {admin} does not respond: {error}"),
+    }
+    ExitCode::from(UNAVAILABLE)
 }

@@ -9,7 +9,7 @@ use proxy::version;
 use shared::tool::Tool;
 
 use tests::{
-    process::binary,
+    process::{binary, root},
     proxy::ProxyConfig,
     tls::{Authority, NAME, TempFiles},
 };
@@ -51,6 +51,21 @@ fn wrong_argument_and_wrong_file_have_different_exit_codes() {
     assert_eq!(wrong.status.code(), Some(64));
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("--check"));
     assert_eq!(run(&["--help"], None).status.code(), Some(0));
+}
+
+/// The health check of a container. Nothing listens on port 9.
+#[tokio::test]
+async fn ready_argument_exits_as_the_running_proxy_is() {
+    let proxy = ProxyConfig::new().ready().await;
+    let admin = proxy.admin.to_string();
+    let ask = |admin: &str| {
+        let mut command = Command::new(binary("proxy"));
+        command.args(["-c", "conf/proxy.edge.toml", "--ready"]).current_dir(root()).env("ADMIN", admin);
+        command.env("DATA_CENTRE", "fra").env("GRANT_SECRET", SECRET);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(ask(&admin), Some(0));
+    assert_eq!(ask("127.0.0.1:9"), Some(1));
 }
 
 #[test]

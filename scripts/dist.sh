@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# `make dist`: a release in target/dist: a tarball, a Debian package, and their checksums.
+# PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release goes, for the tests.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/lib.sh"
+
+readonly OUT=${OUT:-$ROOT/target/dist}
+# The Debian package names its files below this folder (proxy/Cargo.toml).
+readonly STAGE=$ROOT/target/dist-stage
+VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
+HOST=$(rustc -vV | sed -n 's/^host: //p')
+readonly VERSION HOST NAME=unified-tool-gateway-$VERSION-$HOST
+# The time of the commit, so that the same programs give the same files.
+SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+
+build_programs() {
+  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest
+}
+
+stage_programs() {
+  local program from=${PROGRAMS:-$TARGET_DIR/release}
+  for program in proxy loadtest; do
+    install -D -m 0755 "$from/$program" "$STAGE/bin/$program"
+    strip --strip-all "$STAGE/bin/$program"
+  done
+}
+
+# cyclonedx writes a file for each member of the workspace, and paths of this machine into it.
+stage_sbom() {
+  local file=utg-dist-sbom program
+  (cd "$ROOT" && "$TOOLS/bin/cargo-cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --target "$HOST" --override-filename "$file")
+  for program in proxy loadtest; do
+    sed "s#$ROOT/#./#g" "$ROOT/$program/$file.json" >"$STAGE/$program.cdx.json"
+  done
+  find "$ROOT" \( -name node_modules -o -path "$ROOT/target" \) -prune -o -name "$file.json" -exec rm {} +
+}
+
+stage_texts() {
+  node "$here/licenses.mjs" "$STAGE/THIRD-PARTY-LICENSES.txt" proxy loadtest
+  cp -r "$ROOT/conf" "$ROOT"/LICENSE-* "$ROOT/README.md" "$ROOT/CHANGELOG.md" "$ROOT/packaging/Containerfile" "$STAGE"
+  install -D -m 0644 -t "$STAGE/docs" "$ROOT"/docs/{operating,limits,transports}.md
+  # That of the Debian package, whose program has another place and name.
+  sed 's#/usr/local/bin/proxy#/usr/bin/utg-proxy#' "$ROOT/conf/proxy.service" >"$STAGE/utg-proxy@.service"
+}
+
+pack_tarball() {
+  tar --create --directory "$STAGE" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --exclude='./utg-proxy@.service' --transform="s#^\.#$NAME#" . | gzip --no-name >"$OUT/$NAME.tar.gz"
+}
+
+pack_debian() {
+  (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip --output "$OUT")
+}
+
+"$here/cargo-tools.sh" --dist
+rm -rf "$STAGE"
+mkdir -p "$STAGE" "$OUT"
+rm -f "$OUT"/*.tar.gz "$OUT"/*.deb
+if [[ -z ${PROGRAMS:-} ]]; then step "building the proxy and the load generator" build_programs; fi
+stage_programs
+step "listing what is linked (SBOM)" stage_sbom
+step "collecting license texts" stage_texts
+step "packing the tarball" pack_tarball
+if command -v dpkg-shlibdeps >/dev/null; then
+  step "packing the Debian package" pack_debian
+else
+  echo "      no Debian package: dpkg-shlibdeps (dpkg-dev) is missing"
+fi
+(cd "$OUT" && sha256sum -- *.tar.gz $(ls -- *.deb 2>/dev/null) >SHA256SUMS)
+ls -l "$OUT" "$STAGE/bin"
