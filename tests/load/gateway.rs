@@ -17,12 +17,17 @@ pub(crate) struct DirectGateway {
 
 impl DirectGateway {
     pub(crate) fn start() -> Self {
+        Self::start_with(|config| config)
+    }
+
+    /// Starts it with a configuration that the test changes.
+    pub(crate) fn start_with(change: impl FnOnce(ProxyConfig) -> ProxyConfig) -> Self {
         let (tools, folder) = (Tools::start(), tempfile::tempdir().unwrap());
-        let proxy = ProxyConfig::for_tools(&tools)
+        let config = ProxyConfig::for_tools(&tools)
             .direct(&folder.path().join("keys"))
             .line("keys", "admin_secret = \"${ADMIN_SECRET}\"")
-            .section("defaults.probe", "interval = \"200ms\"\ntimeout = \"500ms\"\n")
-            .start_and_wait();
+            .section("defaults.probe", "interval = \"200ms\"\ntimeout = \"500ms\"\n");
+        let proxy = change(config).start_and_wait();
         Self { proxy, folder, tools }
     }
 

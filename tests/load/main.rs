@@ -7,4 +7,6 @@ mod edge;
 #[cfg(test)]
 mod gateway;
 #[cfg(test)]
+mod protocols;
+#[cfg(test)]
 mod verdict;
