@@ -1,5 +1,9 @@
 //! Scenarios for a proxy in direct mode. Books must balance wherever no call is cut off.
 
+use std::thread;
+
+use tests::wait::{PATIENCE, wait_for};
+
 use crate::gateway::DirectGateway;
 
 const BOOKS: [&str; 2] = ["--expect", "books=balanced"];
@@ -105,4 +109,22 @@ fn reload_passes() {
     let gateway = DirectGateway::start();
     let hook = format!("reload=kill -HUP {}", gateway.proxy.pid());
     gateway.passes("reload", &[&BOOKS[..], &["--rate", "30", "--hook", &hook]].concat());
+}
+
+#[test]
+fn upgrade_passes() {
+    let place = tempfile::tempdir().unwrap();
+    let (socket, asked) = (place.path().join("upgrade.sock"), place.path().join("asked"));
+    let gateway =
+        DirectGateway::start_with(|config| config.line("server", &format!("upgrade_socket = {socket:?}")));
+    let hook = format!("upgrade=touch {}", asked.display());
+    thread::scope(|scope| {
+        let successor = scope.spawn(|| {
+            wait_for(PATIENCE, || asked.exists().then_some(()));
+            gateway.config.upgrade()
+        });
+        gateway.passes("upgrade", &["--rate", "30", "--keys", "2", "--hook", &hook]);
+        let output = successor.join().unwrap().output();
+        assert!(output.contains("upgrade complete: predecessor="), "{output}");
+    });
 }

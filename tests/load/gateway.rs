@@ -11,6 +11,7 @@ use tests::{Proxy, keys, process::binary, proxy::ProxyConfig, stack::Tools};
 /// A proxy in direct mode in front of the demo tools.
 pub(crate) struct DirectGateway {
     pub(crate) proxy: Proxy,
+    pub(crate) config: ProxyConfig,
     pub(crate) folder: TempDir,
     tools: Tools,
 }
@@ -27,8 +28,9 @@ impl DirectGateway {
             .direct(&folder.path().join("keys"))
             .line("keys", "admin_secret = \"${ADMIN_SECRET}\"")
             .section("defaults.probe", "interval = \"200ms\"\ntimeout = \"500ms\"\n");
-        let proxy = change(config).start_and_wait();
-        Self { proxy, folder, tools }
+        let config = change(config);
+        let proxy = config.start_and_wait();
+        Self { proxy, config, folder, tools }
     }
 
     /// Runs a scenario for ten seconds and returns its output.

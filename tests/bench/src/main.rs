@@ -13,6 +13,7 @@ mod peers;
 mod process;
 mod table;
 mod upstream;
+mod version;
 mod workload;
 
 use std::collections::HashMap;
@@ -98,7 +99,10 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
         keys: arguments.keys,
     };
     let result = match setup.start(&arguments.peers).await {
-        Ok(peers) => run_rounds(arguments, &peers).await,
+        Ok(peers) => {
+            writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
+            run_rounds(arguments, &peers).await
+        }
         Err(error) => Err(error),
     };
     std::fs::remove_dir_all(&folder)?;
