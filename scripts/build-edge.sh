@@ -12,6 +12,9 @@ readonly OUT=$ROOT/$CRATE/build
 name=$(basename "$CRATE")
 readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/${name//-/_}.wasm
 
+ENTRY=()
+if [[ -e $ROOT/$CRATE/entry.js ]]; then ENTRY=(entry.js); fi
+
 # wrangler may be the first to ask.
 if [[ ! -s $TOOLS/wasm-rust || ! -x $TOOLS/bin/worker-build || ! -x $TOOLS/bin/wasm-bindgen ]]; then "$here/setup.sh"; fi
 
@@ -42,11 +45,19 @@ discard_what_another_std_built() {
 }
 
 compile() { cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown; }
+# The worker's own entry stands before the one that worker-build writes.
+replace_entry() {
+  mv "$OUT/index.js" "$OUT/built.js"
+  "$ESBUILD_BIN" entry.js --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
+    --external:./index_bg.wasm '--external:cloudflare:*'
+  rm "$OUT/built.js"
+}
 package() {
   "$TOOLS/bin/worker-build" --profile "$PROFILE" --locked
   node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
+  if ((${#ENTRY[@]})); then replace_entry; fi
 }
-fingerprint() { sha256sum "$LIBRARY" Cargo.toml "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
+fingerprint() { sha256sum "$LIBRARY" Cargo.toml "${ENTRY[@]}" "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
 
 here=$(cd "$here" && pwd)
 cd "$ROOT/$CRATE"

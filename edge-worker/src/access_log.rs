@@ -1,10 +1,10 @@
 //! The access log: one JSON line for each request. It never contains a key, a secret, a query, an
 //! address or a user agent. Field names are those of the proxy's access log.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use shared::{
     endpoint::Endpoint, key::KeyId, method::Method, sampling::Sampling, tier::Tier, time::UnixMillis,
-    trace::trace_id,
+    tool::Tool, trace::trace_id,
 };
 use worker::console_log;
 
@@ -44,36 +44,64 @@ impl AccessRecord {
             return;
         }
         let (overhead_ms, origin_ms) = self.durations(request, now);
-        let mut line = Map::new();
-        let mut add = |name: &str, value: Value| {
-            if !value.is_null() {
-                line.insert(name.to_owned(), value);
-            }
+        let line = Line {
+            time: request.now.to_rfc3339(),
+            request_id: request.id.to_string(),
+            trace_id: request.header("traceparent").and_then(trace_id),
+            // An unknown method is arbitrary text of the client.
+            method: Method::parse(&request.method).map_or("other", Method::as_str),
+            route: self.endpoint.map(Endpoint::path),
+            tool: match self.endpoint {
+                Some(Endpoint::CallTool(tool, _)) => Some(tool),
+                _ => None,
+            },
+            action: self.action.as_deref(),
+            key_id: self.key_id,
+            tier: self.tier,
+            status: self.status,
+            code: self.code,
+            origin: self.origin.as_deref(),
+            duration_ms: now.since(request.now),
+            overhead_ms,
+            origin_ms,
+            degraded: self.degraded.then_some(true),
+            sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded).then(|| sampling.share()),
         };
-        add("time", json!(request.now.to_rfc3339()));
-        add("request_id", json!(request.id.to_string()));
-        add("trace_id", json!(request.header("traceparent").and_then(trace_id)));
-        // An unknown method is arbitrary text of the client.
-        add("method", json!(Method::parse(&request.method).map_or("other", Method::as_str)));
-        add("route", json!(self.endpoint.map(Endpoint::path)));
-        if let Some(Endpoint::CallTool(tool, _)) = self.endpoint {
-            add("tool", json!(tool));
+        if let Ok(line) = serde_json::to_string(&line) {
+            console_log!("{line}");
         }
-        add("action", json!(self.action));
-        add("key_id", json!(self.key_id));
-        add("tier", json!(self.tier));
-        add("status", json!(self.status));
-        add("code", json!(self.code));
-        add("origin", json!(self.origin));
-        add("duration_ms", json!(now.since(request.now)));
-        add("overhead_ms", json!(overhead_ms));
-        add("origin_ms", json!(origin_ms));
-        if self.degraded {
-            add("degraded", json!(true));
-        }
-        if sampling != Sampling::ALL && self.status < 400 && !self.degraded {
-            add("sample", json!(sampling.share()));
-        }
-        console_log!("{}", Value::from(line));
     }
+}
+
+/// The line, as JSON. A field without a value is left out.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    request_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<&'a str>,
+    method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<Tool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_id: Option<KeyId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<Tier>,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a str>,
+    duration_ms: u64,
+    overhead_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degraded: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<f64>,
 }

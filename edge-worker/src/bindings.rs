@@ -1,5 +1,7 @@
 //! The bindings of the worker. Their names appear only here.
 
+use std::{cell::RefCell, rc::Rc};
+
 use shared::{
     fetch_url::FetchPolicy,
     key::KeyEnv,
@@ -88,6 +90,12 @@ pub(crate) struct Bindings {
     pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
+    /// Variable `ACCESS_LOG_SAMPLE`: the sampling of the access log. Default: every line.
+    pub(crate) sampling: Sampling,
+}
+
+thread_local! {
+    static OF_ISOLATE: RefCell<Option<Rc<Bindings>>> = const { RefCell::new(None) };
 }
 
 const KEYS: &str = "KEYS";
@@ -186,6 +194,9 @@ pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
 /// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
 /// every line.
 pub(crate) fn sampling(env: &Env) -> Sampling {
+    if let Some(sampling) = OF_ISOLATE.with_borrow(|bindings| bindings.as_ref().map(|all| all.sampling)) {
+        return sampling;
+    }
     let text = env.var(SAMPLE).ok().map(|value| value.to_string());
     text.and_then(|text| Sampling::parse(&text)).unwrap_or(Sampling::ALL)
 }
@@ -228,11 +239,21 @@ enum BindingError {
 }
 
 impl Bindings {
-    /// Reads and checks all of them.
+    /// Returns all of them, read and checked once for each isolate: they change with a deployment
+    /// only, which starts new isolates.
     ///
     /// # Errors
     /// `internal`, with one log line for each error.
-    pub(crate) fn from_env(env: &Env) -> Result<Self, Problem> {
+    pub(crate) fn of_isolate(env: &Env) -> Result<Rc<Self>, Problem> {
+        if let Some(bindings) = OF_ISOLATE.with_borrow(Clone::clone) {
+            return Ok(bindings);
+        }
+        let bindings = Rc::new(Self::from_env(env)?);
+        OF_ISOLATE.set(Some(Rc::clone(&bindings)));
+        Ok(bindings)
+    }
+
+    fn from_env(env: &Env) -> Result<Self, Problem> {
         let mut reader = Reader { env, errors: Vec::new() };
         match Self::read(&mut reader) {
             Some(bindings) if reader.errors.is_empty() => Ok(bindings),
@@ -270,7 +291,7 @@ impl Bindings {
             _ => None,
         });
         let max_body = reader.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
-        reader.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
+        let sampling = reader.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
         let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", read_switch);
         reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
         let public_url = reader.text(PUBLIC_URL).map(|url| url.trim_end_matches('/').to_owned());
@@ -305,6 +326,7 @@ impl Bindings {
             http_allowed: http_allowed.unwrap_or(false),
             fetch_policy: fetch_policy(reader.env),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
+            sampling: sampling.unwrap_or(Sampling::ALL),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A client's request, with its arrival time and its request id.
 
 use shared::{request_id::RequestId, time::UnixMillis};
-use worker::{Headers, web_sys};
+use worker::web_sys;
 
 use crate::entropy;
 
@@ -15,33 +15,47 @@ pub(crate) struct ClientRequest {
     pub(crate) method: String,
     /// The URL. The runtime has resolved dot segments and backslashes.
     pub(crate) url: String,
-    /// Header lines. The runtime joins repeated ones with a comma.
-    pub(crate) headers: Vec<(String, String)>,
+    /// Names and values of the headers, one a line. The runtime joins repeated ones with a comma.
+    headers: String,
 }
 
 impl ClientRequest {
-    /// Reads the request and draws its id.
+    /// Reads the head of a request: method, URL, and names and values of the headers, one a line.
+    /// Draws its id.
     ///
     /// # Errors
     /// If the runtime has no randomness.
-    pub(crate) fn read(raw: web_sys::Request, now: UnixMillis) -> worker::Result<Self> {
+    pub(crate) fn new(head: String, raw: web_sys::Request, now: UnixMillis) -> worker::Result<Self> {
+        let mut parts = head.splitn(3, '\n');
+        let mut next = || parts.next().unwrap_or_default().to_owned();
         Ok(Self {
-            id: RequestId(entropy::random()?),
+            method: next(),
+            url: next(),
+            headers: next(),
+            id: RequestId(entropy::random_of_pool()?),
             now,
-            method: raw.method(),
-            url: raw.url(),
-            headers: Headers(raw.headers()).entries().collect(),
             raw,
         })
     }
 
+    /// Returns the header lines.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        header_lines(&self.headers)
+    }
+
     /// Returns the header lines in the form that `shared` parses.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+        self.headers().map(|(name, value)| (name, value.as_bytes()))
     }
 
     /// Returns the first header line of this name, which must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
+}
+
+/// Returns the headers of a text that has a name or a value on each line, in turns.
+pub(crate) fn header_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut lines = text.split('\n');
+    std::iter::from_fn(move || Some((lines.next().filter(|name| !name.is_empty())?, lines.next()?)))
 }

@@ -1,5 +1,7 @@
 //! Route → handler.
 
+use std::pin::Pin;
+
 use shared::{
     docs,
     endpoint::Endpoint,
@@ -38,49 +40,69 @@ pub(crate) async fn dispatch(
         access.action = Some(call.action.as_str().to_owned());
     }
     let head = Head::read(request.lines())?;
-    let bindings = Bindings::from_env(env)?;
+    let bindings = Bindings::of_isolate(env)?;
     if let Some(host) = &bindings.pages_host
         && let Some(url) = host.redirect(&address, &route)?
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
     let context = RequestContext { request, address, head, bindings: &bindings, execution };
+    let context = &context;
+    // The others are boxed: the future of calls would have room and code for all of them, and the
+    // runtime optimizes its code again and again while the isolate is new.
     let response = match route {
+        Route::CallTool(call) => return call_tool::handle(context, &call, access).await,
         Route::Visit(visit) => {
-            let response = visit::handle(&context, &visit, query).await?;
+            let response = boxed(visit::handle(context, &visit, query)).await?;
             return Ok(conditional(request, response));
         }
-        Route::CallTool(call) => return call_tool::handle(&context, &call, access).await,
-        Route::Gateway(GatewayRoute::IssueKey) => issue_key::handle(&context, access).await,
-        Route::Gateway(GatewayRoute::ReadOwnKey) => read_own_key::handle(&context, access).await,
-        Route::Health => Ok(Response::health()),
-        Route::Status => status::tools(&context).await,
-        Route::Gateway(GatewayRoute::OpenApi) => Ok(pages::openapi(&context)),
-        Route::Gateway(GatewayRoute::Docs) => Ok(pages::docs(&context)),
-        Route::Gateway(GatewayRoute::ProblemPage(code)) => Ok(docs::problem_page(code)),
-        Route::Preflight(methods) => Ok(Response::preflight(methods)),
-        Route::Gateway(GatewayRoute::RotateOwnKey) => change_key::rotate_own(&context, access).await,
-        Route::Gateway(GatewayRoute::RevokeOwnKey) => change_key::revoke_own(&context, access).await,
-        Route::Gateway(GatewayRoute::ListKeys) => list_keys::handle(&context, query).await,
-        Route::Gateway(GatewayRoute::ReadKey(id)) => change_key::read(&context, &id, query, access).await,
-        Route::Gateway(GatewayRoute::ChangeKey(id)) => change_key::patch(&context, &id, access).await,
-        Route::Gateway(GatewayRoute::RevokeKey(id)) => change_key::revoke(&context, &id, access).await,
-        Route::Gateway(GatewayRoute::RotateKey(id)) => change_key::rotate(&context, &id, access).await,
-        Route::Admin(call) => administer_pages::handle(&context, &call, query, access).await,
-        Route::PushProducts(id) => push_products::handle(&context, &id).await,
-        Route::PagesOpenApi => Ok(pages::biolink_openapi(&context)),
-        Route::Pages(call) => match pages_api::handle(&context, &call, query, access).await? {
+        Route::Pages(call) => match boxed(pages_api::handle(context, &call, query, access)).await? {
             ClientResponse::Own(response) => return Ok(conditional(request, response)),
             streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),
         },
-        Route::Webhooks(call) => webhooks::handle(&context, &call, query, access).await,
+        Route::Gateway(route) => boxed(respond_itself(context, route, query, access)).await,
+        Route::Health => Ok(Response::health()),
+        Route::Status => boxed(status::tools(context)).await,
+        Route::Preflight(methods) => Ok(Response::preflight(methods)),
+        Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
+        Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
+        Route::PagesOpenApi => Ok(pages::biolink_openapi(context)),
+        Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
         Route::Site(route) => {
             let contact = bindings.security_contact.as_ref();
-            site::respond(route, address.base, contact, request.now)
+            site::respond(route, context.address.base, contact, request.now)
         }
-        Route::KeyChanges => key_changes::handle(&context, query, access).await,
+        Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
     };
     response.map(|response| conditional(request, response.into_bytes()))
+}
+
+/// Handles a request for the gateway itself.
+async fn respond_itself(
+    context: &RequestContext<'_>,
+    route: GatewayRoute,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    match route {
+        GatewayRoute::IssueKey => issue_key::handle(context, access).await,
+        GatewayRoute::ReadOwnKey => read_own_key::handle(context, access).await,
+        GatewayRoute::OpenApi => Ok(pages::openapi(context)),
+        GatewayRoute::Docs => Ok(pages::docs(context)),
+        GatewayRoute::ProblemPage(code) => Ok(docs::problem_page(code)),
+        GatewayRoute::RotateOwnKey => change_key::rotate_own(context, access).await,
+        GatewayRoute::RevokeOwnKey => change_key::revoke_own(context, access).await,
+        GatewayRoute::ListKeys => list_keys::handle(context, query).await,
+        GatewayRoute::ReadKey(id) => change_key::read(context, &id, query, access).await,
+        GatewayRoute::ChangeKey(id) => change_key::patch(context, &id, access).await,
+        GatewayRoute::RevokeKey(id) => change_key::revoke(context, &id, access).await,
+        GatewayRoute::RotateKey(id) => change_key::rotate(context, &id, access).await,
+    }
+}
+
+/// Boxes a future without its type, so that its code is a function of its own.
+fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
+    Box::pin(future)
 }
 
 /// Returns a response with regard to `If-None-Match` and `If-Modified-Since`. For other methods than these, it is a

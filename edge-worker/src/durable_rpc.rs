@@ -1,12 +1,9 @@
 //! Requests to Durable Objects: a JSON message out, a JSON text back.
 
 use shared::json::JsonError;
-use worker::{ObjectNamespace, Stub, js_sys::Reflect, web_sys};
+use worker::{ObjectNamespace, js_sys::Reflect};
 
-use crate::promise;
-
-/// A placeholder: objects have no address of their own, and the runtime requires a URL.
-const URL: &str = "https://object/";
+use crate::{promise, runtime};
 
 /// A failed request to a Durable Object.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +12,7 @@ pub(crate) enum RpcError {
     #[error(transparent)]
     Runtime(#[from] worker::Error),
     #[error("the object responded with status {0}")]
-    Status(u16),
+    Status(f64),
     #[error("no response within {ms} ms")]
     TimedOut { ms: u64 },
     #[error("the message cannot be written: {0}")]
@@ -45,11 +42,11 @@ impl From<RpcError> for worker::Error {
 /// # Errors
 /// If the request fails or the response is not 200.
 pub(crate) async fn call(namespace: &ObjectNamespace, name: &str, message: &str) -> Result<String, RpcError> {
-    let mut response = post(namespace.get_by_name(name)?, message).await?;
-    let text = response.text().await?;
-    match response.status_code() {
-        200 => Ok(text),
-        status => Err(RpcError::Status(status)),
+    let reply = promise::settled(runtime::ask_object(namespace.as_ref(), name, message)).await;
+    let reply = reply.map_err(worker::Error::from)?;
+    match (reply.as_string(), reply.as_f64()) {
+        (Some(text), _) => Ok(text),
+        (None, status) => Err(RpcError::Status(status.unwrap_or_default())),
     }
 }
 
@@ -60,12 +57,4 @@ pub(crate) async fn timeout<T>(
     call: impl Future<Output = Result<T, RpcError>>,
 ) -> Result<T, RpcError> {
     promise::timeout(ms, call).await.unwrap_or(Err(RpcError::TimedOut { ms }))
-}
-
-async fn post(stub: Stub, message: &str) -> worker::Result<worker::Response> {
-    let init = web_sys::RequestInit::new();
-    init.set_method("POST");
-    init.set_body(&message.into());
-    let request = web_sys::Request::new_with_str_and_init(URL, &init)?;
-    stub.fetch_with_request(request.into()).await
 }

@@ -1,5 +1,7 @@
 //! Randomness: the runtime's `crypto.getRandomValues`, which works inside a handler only.
 
+use std::cell::RefCell;
+
 use shared::{
     key::KeyEntropy,
     problem::{Code, Problem},
@@ -10,6 +12,13 @@ use worker::{js_sys, web_sys};
 
 use crate::log;
 
+/// Bytes that are drawn at once for ids.
+const POOL_BYTES: usize = 1_024;
+
+thread_local! {
+    static POOL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Returns `N` random bytes of cryptographic quality.
 ///
 /// # Errors
@@ -19,6 +28,22 @@ pub(crate) fn random<const N: usize>() -> worker::Result<[u8; N]> {
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     scope.crypto()?.get_random_values_with_u8_array(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Returns `N` random bytes of a pool, which is drawn at once. They name things, and must not be
+/// secrets: the pool shows in the isolate's memory what comes next.
+///
+/// # Errors
+/// If the runtime has none.
+pub(crate) fn random_of_pool<const N: usize>() -> worker::Result<[u8; N]> {
+    POOL.with_borrow_mut(|pool| {
+        if pool.len() < N {
+            *pool = random::<POOL_BYTES>()?.to_vec();
+        }
+        let rest = pool.len().saturating_sub(N);
+        let drawn = pool.split_off(rest);
+        drawn.try_into().map_err(|_| worker::Error::from("the pool is smaller than what is drawn"))
+    })
 }
 
 /// Draws the id and the secret of a new key.

@@ -37,25 +37,42 @@ mod product_sources;
 mod promise;
 mod reports;
 mod respond;
+mod runtime;
 mod stats_client;
+mod streamed_response;
 mod suspensions;
+mod task;
 mod time_zone;
 mod visitor_salt;
 mod webhooks_client;
 
-use worker::{Context, Env, MessageBatch, event, web_sys};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
 
 use crate::{access_log::AccessRecord, client_request::ClientRequest};
 
-#[event(fetch)]
-async fn fetch(request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<web_sys::Response> {
-    let request = ClientRequest::read(request, clock::now())?;
+/// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
+/// one a line. Returns the response, or a promise of it.
+#[wasm_bindgen]
+pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys::Context) -> JsValue {
+    task::start(async move {
+        let response = fetch(head, request, env, Context::new(ctx)).await;
+        response.unwrap_or_else(|error| {
+            console_error!("{error}");
+            let failed = worker::Response::error("INTERNAL SERVER ERROR", 500);
+            failed.map_or(JsValue::UNDEFINED, |failed| web_sys::Response::from(failed).into())
+        })
+    })
+}
+
+async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
+    let request = ClientRequest::new(head, request, clock::now())?;
     let mut access = AccessRecord::default();
     let outcome = dispatch::dispatch(&request, &env, &ctx, &mut access).await;
     body::drain(&request, || bindings::max_body(&env)).await;
     let response = respond::render(outcome, &request, &mut access)?;
     access.write(&request, bindings::sampling(&env), clock::now());
-    Ok(response)
+    Ok(response.into())
 }
 
 /// Never returns an error, which would be a panic: each message says itself whether it comes again.

@@ -16,9 +16,8 @@ use shared::{
     status::StatusReport,
     time::UnixMillis,
 };
-use worker::web_sys;
 
-use crate::{access_log::AccessRecord, clock, context::RequestContext, log, promise};
+use crate::{access_log::AccessRecord, clock, context::RequestContext, log, promise, streamed_response::StreamedResponse};
 use attempt::Attempt;
 use upload::Upload;
 pub(crate) use upload::new_stream;
@@ -38,7 +37,7 @@ pub(crate) async fn forward(
     call: &ToolCall<'_>,
     grant: &dyn Fn(UnixMillis) -> Grant,
     access: &mut AccessRecord,
-) -> Result<web_sys::Response, Problem> {
+) -> Result<StreamedResponse, Problem> {
     let started = clock::now();
     let upload = Upload::receive(context, call.method).await;
     access.body_wait_ms = clock::now().since(started);

@@ -1,27 +1,155 @@
-//! Promises of the runtime, with timeouts.
+//! Promises and timers of the runtime, as futures.
+//!
+//! A future waits in a slot of the isolate's memory, and the runtime settles the slot by its number.
+//! That takes one call in each direction, without a closure for each promise.
 
-use std::{pin::pin, time::Duration};
-
-use futures_util::future::{Either, select};
-use wasm_bindgen::JsValue;
-use worker::{
-    Delay,
-    js_sys::{Promise, futures::JsFuture},
-    wasm_bindgen_futures::spawn_local,
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
 };
 
-/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side
-/// effects.
-pub(crate) async fn timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> {
-    match select(pin!(future), pin!(Delay::from(Duration::from_millis(ms)))).await {
-        Either::Left((output, _)) => Some(output),
-        Either::Right(((), _)) => None,
+use futures_util::future::{Either, select};
+use wasm_bindgen::{JsCast, JsValue, prelude::Closure};
+use worker::{js_sys::Promise, wasm_bindgen_futures::spawn_local};
+
+use crate::{runtime, task};
+
+/// The value of a promise, or its rejection.
+type Settlement = Result<JsValue, JsValue>;
+
+/// A place where a future waits.
+struct Slot {
+    settlement: Option<Settlement>,
+    waker: Waker,
+}
+
+thread_local! {
+    static SLOTS: RefCell<BTreeMap<u32, Slot>> = const { RefCell::new(BTreeMap::new()) };
+    static LAST_SLOT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A slot in use. It is freed when it is dropped.
+struct SlotGuard(u32);
+
+impl SlotGuard {
+    fn new(waker: Waker) -> Self {
+        let id = LAST_SLOT.get().wrapping_add(1);
+        LAST_SLOT.set(id);
+        if id == 1 {
+            listen();
+        }
+        SLOTS.with_borrow_mut(|slots| slots.insert(id, Slot { settlement: None, waker }));
+        Self(id)
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<Settlement> {
+        SLOTS.with_borrow_mut(|slots| match slots.get_mut(&self.0) {
+            Some(slot) => match slot.settlement.take() {
+                Some(settlement) => Poll::Ready(settlement),
+                None => {
+                    slot.waker.clone_from(context.waker());
+                    Poll::Pending
+                }
+            },
+            None => Poll::Pending,
+        })
+    }
+}
+
+impl Drop for SlotGuard {
+    fn drop(&mut self) {
+        SLOTS.with_borrow_mut(|slots| slots.remove(&self.0));
+    }
+}
+
+/// Lets the runtime settle slots.
+fn listen() {
+    let callback: Closure<dyn Fn(u32, bool, JsValue)> = Closure::new(settle);
+    runtime::set_settle(callback.as_ref().unchecked_ref());
+    // It is needed for as long as the isolate lives.
+    callback.forget();
+}
+
+/// Settles a slot, and continues what waits for it.
+fn settle(id: u32, is_fulfilled: bool, value: JsValue) {
+    let waker = SLOTS.with_borrow_mut(|slots| {
+        let slot = slots.get_mut(&id)?;
+        slot.settlement = Some(if is_fulfilled { Ok(value) } else { Err(value) });
+        Some(slot.waker.clone())
+    });
+    if let Some(waker) = waker {
+        task::run(|| waker.wake());
+    }
+}
+
+/// The future of a promise.
+pub(crate) struct Settled {
+    promise: Promise,
+    slot: Option<SlotGuard>,
+}
+
+impl Future for Settled {
+    type Output = Settlement;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Settlement> {
+        if let Some(slot) = &self.slot {
+            return slot.poll(context);
+        }
+        let slot = SlotGuard::new(context.waker().clone());
+        runtime::watch(&self.promise, slot.0);
+        self.slot = Some(slot);
+        Poll::Pending
     }
 }
 
 /// Awaits a promise. Returns its value or its rejection.
-pub(crate) async fn settled(promise: Promise) -> Result<JsValue, JsValue> {
-    JsFuture::from(promise).await
+pub(crate) const fn settled(promise: Promise) -> Settled {
+    Settled { promise, slot: None }
+}
+
+/// A timer. It is stopped when it is dropped.
+pub(crate) struct Timer {
+    ms: u64,
+    started: Option<(SlotGuard, JsValue)>,
+}
+
+impl Future for Timer {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some((slot, _)) = &self.started {
+            return slot.poll(context).map(drop);
+        }
+        let slot = SlotGuard::new(context.waker().clone());
+        let ms = u32::try_from(self.ms).map_or(f64::from(u32::MAX), f64::from);
+        let timer = runtime::start_timer(ms, slot.0);
+        self.started = Some((slot, timer));
+        Poll::Pending
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some((_, timer)) = &self.started {
+            runtime::stop_timer(timer);
+        }
+    }
+}
+
+/// Waits for `ms` milliseconds.
+pub(crate) const fn sleep(ms: u64) -> Timer {
+    Timer { ms, started: None }
+}
+
+/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side
+/// effects.
+pub(crate) async fn timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> {
+    match select(pin!(future), pin!(sleep(ms))).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(((), _)) => None,
+    }
 }
 
 /// Detaches a promise. Ignores a rejection, which the runtime would otherwise report as unhandled.

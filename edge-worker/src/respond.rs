@@ -10,14 +10,16 @@ use shared::{
 };
 use worker::web_sys;
 
-use crate::{access_log::AccessRecord, client_request::ClientRequest, clock};
+use crate::{
+    access_log::AccessRecord, client_request::ClientRequest, clock, runtime, streamed_response::StreamedResponse,
+};
 
 /// A response for a client.
 pub(crate) enum ClientResponse {
     /// A response of the gateway itself.
     Own(Response<Vec<u8>>),
     /// A response whose body is streamed, a tool's for instance, and the headers to set on it.
-    Streamed { response: web_sys::Response, headers: Vec<Header> },
+    Streamed { response: StreamedResponse, headers: Vec<Header> },
 }
 
 /// Returns the response to send.
@@ -37,52 +39,71 @@ pub(crate) fn render(
         };
         ClientResponse::Own(rendered.into_bytes())
     });
-    let response = match response {
-        ClientResponse::Own(mut own) => render_own(&mut own)?,
-        ClientResponse::Streamed { response, headers } => render_streamed(&response, &headers)?,
-    };
-    access.status = response.status();
-    let headers = response.headers();
-    for (name, value) in headers::CORS {
-        headers.set(name, value)?;
+    let timing = server_timing(request, access);
+    match response {
+        ClientResponse::Own(own) => {
+            access.status = own.status;
+            render_own(own, request, &timing)
+        }
+        ClientResponse::Streamed { response, headers } => {
+            access.status = response.raw.status();
+            render_streamed(&response, &headers, request, &timing)
+        }
     }
-    let (hsts, age) = headers::HSTS;
-    if Address::parse(&request.url).is_some_and(|address| address.is_secure()) && !headers.has(hsts)? {
-        headers.set(hsts, age)?;
-    }
-    headers.set(headers::REQUEST_ID, &request.id.to_string())?;
-    headers.append(headers::SERVER_TIMING, &server_timing(request, access))?;
-    Ok(response)
 }
 
-fn render_own(own: &mut Response<Vec<u8>>) -> worker::Result<web_sys::Response> {
-    let init = web_sys::ResponseInit::new();
-    init.set_status(own.status);
+fn render_own(
+    own: Response<Vec<u8>>,
+    request: &ClientRequest,
+    timing: &str,
+) -> worker::Result<web_sys::Response> {
+    let mut lines = HeaderLines::default();
+    lines.add("x-content-type-options", "nosniff");
+    own.headers.iter().for_each(|(name, value)| lines.add(name, value));
+    add_common(&mut lines, request, own.headers.iter().any(|(name, _)| *name == headers::HSTS.0));
+    let mut body = own.body;
     // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
-    let body = (!own.body.is_empty()).then_some(own.body.as_mut_slice());
-    let response = web_sys::Response::new_with_opt_u8_array_and_init(body, &init)?;
-    response.headers().set("x-content-type-options", "nosniff")?;
-    set_all(&response, &own.headers)?;
-    Ok(response)
+    let body = (!body.is_empty()).then_some(body.as_mut_slice());
+    Ok(runtime::respond(own.status, &lines.0, timing, body)?)
 }
 
 /// Returns the response's status, body and headers, without headers that must not reach the client.
-fn render_streamed(tool: &web_sys::Response, headers: &[Header]) -> worker::Result<web_sys::Response> {
-    let init = web_sys::ResponseInit::new();
-    init.set_status(tool.status());
-    init.set_status_text(&tool.status_text());
-    let kept = web_sys::Headers::new_with_headers(&tool.headers())?;
-    for name in worker::Headers(tool.headers()).keys().filter(|name| !headers::reaches_client(name)) {
-        kept.delete(&name)?;
-    }
-    init.set_headers(&kept);
-    let response = web_sys::Response::new_with_opt_readable_stream_and_init(tool.body().as_ref(), &init)?;
-    set_all(&response, headers)?;
-    Ok(response)
+fn render_streamed(
+    response: &StreamedResponse,
+    headers: &[Header],
+    request: &ClientRequest,
+    timing: &str,
+) -> worker::Result<web_sys::Response> {
+    let dropped: Vec<_> =
+        response.headers().map(|(name, _)| name).filter(|name| !headers::reaches_client(name)).collect();
+    let mut lines = HeaderLines::default();
+    headers.iter().for_each(|(name, value)| lines.add(name, value));
+    add_common(&mut lines, request, response.header(headers::HSTS.0).is_some());
+    Ok(runtime::relay(&response.raw, &dropped.join("\n"), &lines.0, timing)?)
 }
 
-fn set_all(response: &web_sys::Response, headers: &[Header]) -> worker::Result<()> {
-    headers.iter().try_for_each(|(name, value)| Ok(response.headers().set(name, value)?))
+/// Adds the headers that every response has.
+fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) {
+    headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));
+    if !has_hsts && Address::parse(&request.url).is_some_and(|address| address.is_secure()) {
+        lines.add(headers::HSTS.0, headers::HSTS.1);
+    }
+    lines.add(headers::REQUEST_ID, &request.id.to_string());
+}
+
+/// Headers to set: names and values, one a line.
+#[derive(Default)]
+struct HeaderLines(String);
+
+impl HeaderLines {
+    /// Adds a header. Leaves out one whose value would be several lines, which no header is.
+    fn add(&mut self, name: &str, value: &str) {
+        if !value.contains(['\n', '\r']) {
+            for part in [name, "\n", value, "\n"] {
+                self.0.push_str(part);
+            }
+        }
+    }
 }
 
 fn server_timing(request: &ClientRequest, access: &AccessRecord) -> String {

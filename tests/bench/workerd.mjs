@@ -109,7 +109,7 @@ function configuration({ main, modules, classes, kv, queues, bindings }, folder,
   const first = copied.filter(([name]) => name === main);
   const files = [...first, ...copied.filter(([name]) => name !== main)];
   writeFileSync(path.join(folder, "kv-service.js"), readFileSync(path.join(WORKERS, "kv.js")));
-  const texts = { ...bindings, ...SECRETS, ORIGIN_URLS: origin };
+  const texts = { ...bindings, ...SECRETS, ORIGIN_URLS: origin, ALLOW_PRIVATE_FETCH: "1" };
   const names = [...new Set(Object.values(classes))];
   const date = `compatibilityDate = ${quoted(platform.compatibilityDate)}`;
   return `using Workerd = import "/workerd/workerd.capnp";

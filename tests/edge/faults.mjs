@@ -112,12 +112,12 @@ export const Account = restartable(built.Account);
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
-    if (test !== "test") return new Worker(this.ctx, this.env).fetch(request);
+    if (test !== "test") return Worker.fetch(request, this.env, this.ctx);
     if (binding !== "queue") return this.env["TEST_" + binding].getByName(name).fetch(new Request("http://object/" + step, request));
     const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
     return Response.json(await this.env.TEST_EDGE.queue("events", messages));
   }
-  queue(batch) { return new Worker(this.ctx, this.env).queue(batch); }
+  queue(batch) { return Worker.queue(batch, this.env, this.ctx); }
 }
 `;
 

@@ -33,7 +33,7 @@ export default class extends WorkerEntrypoint {
   fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/test/account-store") return this.env.ACCOUNT.getByName(searchParams.get("account")).fetch(request);
-    return new Worker(this.ctx, this.env).fetch(request);
+    return Worker.fetch(request, this.env, this.ctx);
   }
 }
 `;

@@ -8,7 +8,6 @@ use shared::{
     quota::{QuotaStatus, is_uncharged},
     route::ToolCall,
 };
-use worker::web_sys;
 
 use crate::{
     access_log::AccessRecord,
@@ -17,6 +16,7 @@ use crate::{
     meter_client::{self, CallDecision, CallOutcome},
     origin,
     respond::ClientResponse,
+    streamed_response::StreamedResponse,
 };
 
 /// Forwards a call if the key's meter admits it.
@@ -66,17 +66,17 @@ fn refusal(admission: &Admission) -> Problem {
 
 /// Returns the code of the problem with which the proxy refused a call, or `None` if the response
 /// is the tool's.
-fn proxy_refusal(response: &web_sys::Response) -> Option<String> {
-    response.headers().get(headers::PROBLEM).ok().flatten()
+fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
+    response.header(headers::PROBLEM).map(str::to_owned)
 }
 
 /// Returns the outcome of a call, and the gateway's own problem if it ended with one.
 fn call_outcome(
-    outcome: &Result<web_sys::Response, Problem>,
+    outcome: &Result<StreamedResponse, Problem>,
     refusal: Option<&str>,
 ) -> (CallOutcome, Option<Code>) {
     let (status, code) = match outcome {
-        Ok(response) => (response.status(), refusal),
+        Ok(response) => (response.raw.status(), refusal),
         Err(problem) => (problem.status(), Some(problem.code().as_str())),
     };
     (CallOutcome { status, uncharged: is_uncharged(status, code.is_some()) }, code.and_then(Code::parse))

@@ -15,7 +15,7 @@ use worker::{ObjectNamespace, js_sys::Uint8Array, web_sys};
 
 use crate::{
     context::RequestContext, durable_rpc::RpcError, log, origin::new_stream, pages_client, promise,
-    respond::ClientResponse, stats_client, webhooks_client,
+    respond::ClientResponse, stats_client, streamed_response::StreamedResponse, webhooks_client,
 };
 
 /// The source of the lines.
@@ -52,7 +52,7 @@ pub(super) fn stream(
     let start = || -> Result<_, JsValue> {
         let stream = new_stream()?;
         let response = web_sys::Response::new_with_opt_readable_stream(Some(&stream.readable()))?;
-        Ok((Sink(stream.writable().get_writer()?), response))
+        Ok((Sink(stream.writable().get_writer()?), StreamedResponse::new(response)?))
     };
     let (sink, response) = start().map_err(|_| account_unavailable())?;
     let mut key = describe(record);

@@ -1,6 +1,9 @@
 //! One attempt of a call at one origin.
 
-use std::pin::{Pin, pin};
+use std::{
+    borrow::Cow,
+    pin::{Pin, pin},
+};
 
 use futures_util::future::{Either, select};
 use shared::{
@@ -13,16 +16,25 @@ use shared::{
     time::UnixMillis,
     transport::Address,
 };
-use wasm_bindgen::JsValue;
-use worker::{js_sys::Promise, web_sys};
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{
+    js_sys::Promise,
+    web_sys,
+};
 
 use super::{
     attempt_error::AttemptError,
-    fetch::{discard, fetch},
+    fetch::discard,
     probe::is_reachable,
     upload::{Pipe, Upload},
 };
-use crate::{body, clock, context::RequestContext, promise};
+use crate::{
+    body, clock,
+    context::RequestContext,
+    promise,
+    runtime,
+    streamed_response::StreamedResponse,
+};
 
 /// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
 /// responsible. The runtime reports only that one side broke. If it was the origin, its response or
@@ -43,7 +55,8 @@ pub(super) struct Attempt<'a> {
 }
 
 type Fetched = Result<web_sys::Response, JsValue>;
-type Outcome = Result<web_sys::Response, AttemptError>;
+type Received = Result<web_sys::Response, AttemptError>;
+type Outcome = Result<StreamedResponse, AttemptError>;
 
 impl Attempt<'_> {
     /// Sends the call. Returns the response that the origin's proxy proves to be its own. A POST
@@ -54,27 +67,27 @@ impl Attempt<'_> {
         if needs_probe && !self.is_reachable().await {
             return Err(AttemptError::ProbeFailed);
         }
-        let controller = web_sys::AbortController::new()?;
         let pipe = upload.pipe()?;
+        // The last origin that a whole request is sent to has the runtime's own timeout.
+        let is_last = !self.has_next && pipe.is_none();
+        let controller = if is_last { None } else { Some(web_sys::AbortController::new()?) };
         let body = match (&pipe, upload) {
-            (Some(pipe), _) => Some(pipe.readable.as_ref()),
-            (None, Upload::Buffered(bytes)) => Some(bytes.as_ref()),
-            (None, Upload::Empty | Upload::Streamed { .. }) => None,
+            (Some(pipe), _) => pipe.readable.clone().into(),
+            (None, Upload::Buffered(bytes)) => bytes.clone().into(),
+            (None, Upload::Empty | Upload::Streamed { .. }) => JsValue::UNDEFINED,
         };
-        let (request, proof) = self.request(body, &controller.signal())?;
-        let outcome = match (self.call.method, pipe) {
-            (CallMethod::Get, _) => self.get(&request).await,
-            (CallMethod::Post, None) => await_response(pin!(self.fetch(&request)), RESPONSE_TIMEOUT_MS).await,
-            (CallMethod::Post, Some(pipe)) => self.stream(&request, pipe, &controller).await,
+        let (response, proof) = self.send(&body, controller.as_ref())?;
+        let response = pin!(response);
+        let outcome = match (self.call.method, pipe, &controller) {
+            (CallMethod::Post, Some(pipe), Some(controller)) => self.stream(response, pipe, controller).await,
+            (CallMethod::Get, ..) => self.get(response).await,
+            (CallMethod::Post, ..) if is_last => response.await.map_err(AttemptError::from),
+            (CallMethod::Post, ..) => await_response(response, RESPONSE_TIMEOUT_MS).await,
         };
-        if outcome.is_err() {
+        if let (Err(_), Some(controller)) = (&outcome, &controller) {
             controller.abort();
         }
         accept(outcome?, &proof)
-    }
-
-    fn fetch(&self, request: &web_sys::Request) -> impl Future<Output = Fetched> {
-        fetch(self.context.bindings, request)
     }
 
     async fn is_reachable(&self) -> bool {
@@ -82,26 +95,28 @@ impl Attempt<'_> {
     }
 
     /// Sends a GET. It is safe to repeat, so the origin is probed only after a failure.
-    async fn get(&self, request: &web_sys::Request) -> Outcome {
-        let mut response = pin!(self.fetch(request));
-        let patience_ms = if self.has_next { CONNECT_TIMEOUT_MS } else { RESPONSE_TIMEOUT_MS };
-        match promise::timeout(patience_ms, response.as_mut()).await {
+    async fn get(&self, mut response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
+        let fetched = match self.has_next {
+            true => promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await,
+            false => Some(response.as_mut().await),
+        };
+        match fetched.map(|fetched| fetched.map_err(AttemptError::from)) {
             Some(Ok(response)) => Ok(response),
+            Some(Err(timed_out @ AttemptError::TimedOut { .. })) => Err(timed_out),
             Some(Err(_)) if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
-            Some(Err(thrown)) => Err(thrown.into()),
-            None if self.has_next && !self.is_reachable().await => Err(AttemptError::ProbeFailed),
-            None => await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(patience_ms)).await,
+            Some(Err(error)) => Err(error),
+            None if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
+            None => await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(CONNECT_TIMEOUT_MS)).await,
         }
     }
 
     /// Sends a POST whose body is still arriving.
     async fn stream(
         &self,
-        request: &web_sys::Request,
+        mut response: Pin<&mut impl Future<Output = Fetched>>,
         pipe: Pipe,
         controller: &web_sys::AbortController,
-    ) -> Outcome {
-        let mut response = pin!(self.fetch(request));
+    ) -> Received {
         let mut finished = pin!(promise::settled(pipe.finished.clone()));
         loop {
             let either = select(finished.as_mut(), response.as_mut());
@@ -131,51 +146,58 @@ impl Attempt<'_> {
         });
     }
 
-    /// Builds the request to the origin, with the client's end-to-end headers and the grant for
-    /// exactly what is sent. Returns it with the proof that the response must carry.
-    fn request(
+    /// Sends the request to the origin, with the client's end-to-end headers and the grant for
+    /// exactly what is sent. Returns the response to come, with the proof that it must carry.
+    /// Without a controller, the runtime ends the wait for the response.
+    fn send(
         &self,
-        body: Option<&JsValue>,
-        signal: &web_sys::AbortSignal,
-    ) -> Result<(web_sys::Request, Proof), JsValue> {
-        let init = web_sys::RequestInit::new();
-        init.set_method(self.call.method.method().as_str());
-        init.set_redirect(web_sys::RequestRedirect::Manual);
-        // A response belongs to one key. No cache may serve it to another.
-        init.set_cache(web_sys::RequestCache::NoStore);
-        init.set_signal(Some(signal));
-        init.set_headers(&*self.headers()?);
-        if let Some(body) = body {
-            init.set_body(body);
-        }
+        body: &JsValue,
+        controller: Option<&web_sys::AbortController>,
+    ) -> Result<(impl Future<Output = Fetched> + use<>, Proof), JsValue> {
         let context = self.context;
         let url = format!("{}{}", self.origin.base, context.address.target);
-        let request = web_sys::Request::new_with_str_and_init(&url, &init)?;
-        let sent_url = request.url();
+        let sent_url = sent_url(&url, context.address.target)?;
         let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
         let grant = (self.grant)(clock::now());
         let signed = grant.sign(self.call, target, &self.origin.name, &context.bindings.grants);
-        request.headers().set(headers::GRANT, &signed.text)?;
-        Ok((request, signed.proof))
+        let sent = runtime::call_origin(
+            context.bindings.origin_cert.as_ref(),
+            &url,
+            self.call.method.method().as_str(),
+            &context.request.raw,
+            &self.dropped_headers(),
+            &format!("{}\n{}\n", headers::GRANT, signed.text),
+            body,
+            controller.map(web_sys::AbortController::signal).as_ref(),
+            u32::try_from(RESPONSE_TIMEOUT_MS).unwrap_or(u32::MAX),
+        );
+        Ok((async { promise::settled(sent).await?.dyn_into() }, signed.proof))
     }
 
-    /// Returns the client's end-to-end headers.
-    fn headers(&self) -> Result<web_sys::Headers, JsValue> {
+    /// Returns the names of the client's headers that do not reach the tool, one a line.
+    fn dropped_headers(&self) -> String {
         let client = self.context.request;
-        let kept = web_sys::Headers::new_with_headers(&client.raw.headers())?;
         let nominated = Nominated::of(client.header("connection").map(str::as_bytes).into_iter());
-        for (name, _) in &client.headers {
+        let is_dropped = |name: &&str| {
             // The runtime writes the framing of what it sends.
-            let is_framing = matches!(name.as_str(), "content-length" | "transfer-encoding");
-            if is_framing || !headers::reaches_tool(name) || nominated.holds(name) {
-                kept.delete(name)?;
-            }
-        }
-        Ok(kept)
+            let is_framing = matches!(*name, "content-length" | "transfer-encoding");
+            is_framing || !headers::reaches_tool(name) || nominated.holds(name)
+        };
+        client.headers().map(|(name, _)| name).filter(is_dropped).collect::<Vec<_>>().join("\n")
     }
 }
 
-async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u64) -> Outcome {
+/// Returns the URL as the runtime sends it. It changes none whose path and query have only
+/// characters that no URL parser changes.
+fn sent_url<'a>(url: &'a str, target: &str) -> Result<Cow<'a, str>, JsValue> {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_~?&=+,:@".contains(&byte);
+    if target.bytes().all(is_kept) {
+        return Ok(url.into());
+    }
+    Ok(web_sys::Request::new_with_str(url)?.url().into())
+}
+
+async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u64) -> Received {
     match promise::timeout(ms, response).await {
         Some(fetched) => Ok(fetched?),
         None => Err(AttemptError::TimedOut { ms: RESPONSE_TIMEOUT_MS }),
@@ -183,7 +205,7 @@ async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u
 }
 
 /// Determines which side broke the pipe of an upload.
-async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Outcome {
+async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
     match promise::timeout(BROKEN_PIPE_MS, response).await {
         Some(fetched) => Ok(fetched?),
         None => Err(AttemptError::Client(body::incomplete())),
@@ -193,18 +215,18 @@ async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Outcome {
 /// Returns the response if it has a valid proof. A refusal that the proxy wrote before it had
 /// verified the grant cannot carry the proof, so only its code is trusted.
 fn accept(response: web_sys::Response, proof: &Proof) -> Outcome {
-    let header = |name: &str| response.headers().get(name).ok().flatten();
-    if header(headers::PROOF).is_some_and(|text| proof.matches(&text)) {
+    let response = StreamedResponse::new(response)?;
+    if response.header(headers::PROOF).is_some_and(|text| proof.matches(text)) {
         return Ok(response);
     }
-    discard(&response);
-    let refusal = header(headers::PROBLEM).and_then(|code| Code::parse(&code));
+    discard(&response.raw);
+    let refusal = response.header(headers::PROBLEM).and_then(Code::parse);
     Err(match refusal {
         Some(Code::GrantInvalid) => AttemptError::GrantRejected,
         Some(code) if code.status() < 500 => {
             AttemptError::Client(Problem::new(code, "the data center refused the request"))
         }
         Some(code) => AttemptError::CallRefused(code),
-        None => AttemptError::Unproven { status: response.status() },
+        None => AttemptError::Unproven { status: response.raw.status() },
     })
 }

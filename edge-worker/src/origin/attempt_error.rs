@@ -1,10 +1,11 @@
 //! The reasons why an attempt has no response of the proxy.
 
 use shared::{
-    origin::OriginError,
+    origin::{OriginError, RESPONSE_TIMEOUT_MS},
     problem::{Code, Problem},
 };
 use wasm_bindgen::JsValue;
+use worker::js_sys::Reflect;
 
 /// A reason why an attempt has no response of the proxy.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,11 @@ impl AttemptError {
 
 impl From<JsValue> for AttemptError {
     fn from(thrown: JsValue) -> Self {
-        Self::Lost(thrown.into())
+        // The runtime's own timeout.
+        let name = Reflect::get(&thrown, &"name".into()).ok().and_then(|name| name.as_string());
+        match name.as_deref() {
+            Some("TimeoutError") => Self::TimedOut { ms: RESPONSE_TIMEOUT_MS },
+            _ => Self::Lost(thrown.into()),
+        }
     }
 }
