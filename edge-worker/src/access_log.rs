@@ -65,7 +65,8 @@ impl AccessRecord {
             overhead_ms,
             origin_ms,
             degraded: self.degraded.then_some(true),
-            sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded).then(|| sampling.share()),
+            sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded)
+                .then(|| sampling.share()),
         };
         if let Ok(line) = serde_json::to_string(&line) {
             console_log!("{line}");

@@ -17,7 +17,10 @@ use shared::{
     time::UnixMillis,
 };
 
-use crate::{access_log::AccessRecord, clock, context::RequestContext, log, promise, streamed_response::StreamedResponse};
+use crate::{
+    access_log::AccessRecord, clock, context::RequestContext, log, promise,
+    streamed_response::StreamedResponse,
+};
 use attempt::Attempt;
 use upload::Upload;
 pub(crate) use upload::new_stream;

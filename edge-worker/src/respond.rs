@@ -11,7 +11,8 @@ use shared::{
 use worker::web_sys;
 
 use crate::{
-    access_log::AccessRecord, client_request::ClientRequest, clock, runtime, streamed_response::StreamedResponse,
+    access_log::AccessRecord, client_request::ClientRequest, clock, runtime,
+    streamed_response::StreamedResponse,
 };
 
 /// A response for a client.

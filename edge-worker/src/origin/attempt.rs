@@ -17,10 +17,7 @@ use shared::{
     transport::Address,
 };
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{
-    js_sys::Promise,
-    web_sys,
-};
+use worker::{js_sys::Promise, web_sys};
 
 use super::{
     attempt_error::AttemptError,
@@ -28,13 +25,7 @@ use super::{
     probe::is_reachable,
     upload::{Pipe, Upload},
 };
-use crate::{
-    body, clock,
-    context::RequestContext,
-    promise,
-    runtime,
-    streamed_response::StreamedResponse,
-};
+use crate::{body, clock, context::RequestContext, promise, runtime, streamed_response::StreamedResponse};
 
 /// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
 /// responsible. The runtime reports only that one side broke. If it was the origin, its response or
