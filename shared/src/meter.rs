@@ -24,10 +24,15 @@
 //!    all.
 //! 6. A lease never outlasts the UTC day it was granted on.
 //!
+//! 7. A call is let through within [`MeterRequest::admit_within_ms`] after its request was first
+//!    sent, which was before the meter decided. It is counted that much later. So the promise holds
+//!    where calls are let through, at any distance, and not only where they are counted.
+//! 8. A call that was given up is withdrawn by its request's number. It is taken back once, or not
+//!    counted if the request arrives later.
+//!
 //! A call stays in the window for 300 ms longer than 60 seconds
-//! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the way of a response, so that the
-//! promise holds where calls are let through and not only where they are counted; or else a step of
-//! a holder's clock back, or of the meter's forward, by as much.
+//! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the first 300 ms of the way of a
+//! response, or else a step of a holder's clock back, or of the meter's forward, by as much.
 //!
 //! `docs/limits.md` says the same to clients and operators, with what it costs near the limit.
 
