@@ -100,6 +100,8 @@ pub struct LeaseCache {
     seq: u32,
     record: Option<KeyRecord>,
     meter_version: Option<u64>,
+    /// The moment of the meter's latest response, by its clock.
+    heard: UnixMillis,
     leases: Leases,
     last: Option<(QuotaStatus, UnixMillis)>,
     denied: CachedDenial,
@@ -127,6 +129,7 @@ impl LeaseCache {
             seq: 0,
             record: None,
             meter_version: None,
+            heard: UnixMillis::default(),
             leases: Leases::default(),
             last: None,
             denied: CachedDenial::default(),
@@ -322,7 +325,7 @@ impl LeaseCache {
             record: self.record.clone().filter(|_| is_news),
             version,
             reports: self.leases.report(now),
-            batch: self.pending.batch(now),
+            batch: self.pending.batch(self.heard, now),
         }
     }
 }

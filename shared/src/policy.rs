@@ -72,6 +72,10 @@ pub struct LimitOverrides {
     pub day: Option<NonZeroU32>,
 }
 
+/// Maximum of a key's own limit for the minute: 50,000 calls a second. The meter of a key is one
+/// object, and takes the requests of about 500 isolates (docs/limits.md).
+pub const MAX_MINUTE_LIMIT: u32 = 3_000_000;
+
 /// Wrong admin secrets that one client address may send within a minute and within a day.
 pub(crate) const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
 

@@ -123,6 +123,7 @@ impl Pair {
         let refunds = u32::from(uncharged);
         let batch = Batch {
             number: self.batches,
+            since: UnixMillis(u64::MAX),
             day,
             refunds,
             debts: 0,

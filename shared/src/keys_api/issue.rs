@@ -162,7 +162,7 @@ fn describe_limits(policy: Policy) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request_id::RequestId;
+    use crate::{policy::MAX_MINUTE_LIMIT, request_id::RequestId};
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -189,6 +189,17 @@ mod tests {
             pointers,
             ["#/admin_secret", "#/email", "#/name", "#/tier", "#/limits/minute", "#/limits/dya", "#/nmae"]
         );
+    }
+
+    /// A meter could not hold a higher limit.
+    #[test]
+    fn minute_over_the_maximum_is_refused() {
+        let body = |minute: u32| json!({"email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": "s", "limits": {"minute": minute}});
+        assert!(check(body(MAX_MINUTE_LIMIT)).is_ok());
+        let refused = check(body(MAX_MINUTE_LIMIT + 1)).unwrap_err().render(&RequestId([0; 16]));
+        let errors = serde_json::from_str::<Value>(&refused.body).unwrap()["errors"].take();
+        assert_eq!((refused.status, &errors[0]["pointer"]), (422, &json!("#/limits/minute")));
+        assert_eq!(errors[0]["detail"], "must be a whole number from 1 to 3000000");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     fields::{Fields, TypeError, text},
     json,
     key::{BiolinkPlan, KeyHolder, KeyId},
-    policy::LimitOverrides,
+    policy::{LimitOverrides, MAX_MINUTE_LIMIT},
     tier::Tier,
     time::UnixMillis,
 };
@@ -105,14 +105,14 @@ pub(super) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {
 
 pub(super) fn read_limits(limits: &mut Fields) -> LimitOverrides {
     LimitOverrides {
-        minute: limits.optional("minute", parse_limit),
-        day: limits.optional("day", parse_limit),
+        minute: limits.optional("minute", |value| parse_limit(value, MAX_MINUTE_LIMIT)),
+        day: limits.optional("day", |value| parse_limit(value, u32::MAX)),
     }
 }
 
-fn parse_limit(value: &Value) -> Result<NonZeroU32, ValueError> {
-    let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).and_then(NonZeroU32::new);
-    calls.ok_or(ValueError::NotAWholeNumber { min: 1, max: u32::MAX })
+fn parse_limit(value: &Value, max: u32) -> Result<NonZeroU32, ValueError> {
+    let calls = value.as_u64().and_then(|calls| u32::try_from(calls).ok()).filter(|calls| *calls <= max);
+    calls.and_then(NonZeroU32::new).ok_or(ValueError::NotAWholeNumber { min: 1, max })
 }
 
 pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis, ValueError> {

@@ -126,6 +126,7 @@ impl LeaseCache {
     /// Applies everything in a response but its verdict. Responses may overtake each other.
     fn apply(&mut self, request: &MeterRequest, sent: UnixMillis, response: &MeterResponse, now: UnixMillis) {
         self.meter_version = self.meter_version.max(Some(response.version));
+        self.heard = self.heard.max(response.at);
         if let Some(record) = &response.record {
             self.learn(record.clone());
         }

@@ -117,12 +117,13 @@ impl Pending {
         resend.into_iter().chain(self.gathering.due.filter(|_| !self.gathering.is_empty())).min()
     }
 
-    /// Returns the batch to send now: the same one until it is acknowledged.
-    pub(super) fn batch(&mut self, now: UnixMillis) -> Option<Batch> {
+    /// Returns the batch to send now: the same one until it is acknowledged. `since` is the moment
+    /// of the meter's latest response, by its clock.
+    pub(super) fn batch(&mut self, since: UnixMillis, now: UnixMillis) -> Option<Batch> {
         let batch = match self.sending.take() {
             Some((batch, _)) => batch,
             None if self.gathering.is_empty() => return None,
-            None => self.seal(),
+            None => self.seal(since),
         };
         self.sending = Some((batch.clone(), now));
         Some(batch)
@@ -143,10 +144,10 @@ impl Pending {
         }
     }
 
-    fn seal(&mut self) -> Batch {
+    fn seal(&mut self, since: UnixMillis) -> Batch {
         let Gathering { day, refunds, debts, ended, corrected, due: _ } = std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
-        Batch { number: self.number, day, refunds, debts, ended, corrected }
+        Batch { number: self.number, since, day, refunds, debts, ended, corrected }
     }
 }
 

@@ -2,42 +2,105 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::UtcDay;
+use super::Batch;
+use crate::time::{UnixMillis, UtcDay};
 
-/// Maximum number of lease caches whose batches are tracked on one day. Refunds of others are
-/// dropped.
-const MAX_HOLDERS: usize = 128;
+/// Maximum number of lease caches whose batches are tracked.
+const MAX_HOLDERS: usize = 1_024;
+/// Number of lease caches that are tracked however long they are silent.
+const MIN_HOLDERS: usize = 64;
+/// Silence after which a lease cache is forgotten if there are more, in milliseconds. It keeps the
+/// stored state of a key small whose isolates come and go all day.
+const KEEP_MS: u64 = 600_000;
 
 /// The last batch taken from each holder today.
+///
+/// A holder repeats a batch until it is acknowledged, so one that was forgotten might send a batch
+/// again that was taken. Each batch therefore carries the moment up to which its holder had heard
+/// from the meter before it was made, by the meter's clock. If that is later than the last batch of
+/// every forgotten holder, the batch was never taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub(super) struct Batches {
     day: UtcDay,
+    /// The holders, the one not heard of for longest first.
+    holders: Vec<Holder>,
+    /// The latest moment at which a forgotten holder's batch was taken.
+    forgotten: UnixMillis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Holder {
+    id: u64,
+    number: u32,
+    at: UnixMillis,
+}
+
+/// The stored form. Versions that track no moments read `last`, and write nothing else.
+#[derive(Clone, Serialize, Deserialize)]
+struct Stored {
+    day: UtcDay,
     last: Vec<(u64, u32)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    at: Vec<UnixMillis>,
+    #[serde(default)]
+    forgotten: UnixMillis,
 }
 
 impl Batches {
     pub(super) fn roll(&mut self, day: UtcDay) {
         if self.day != day {
-            self.day = day;
-            self.last.clear();
+            *self = Self { day, ..Self::default() };
         }
     }
 
-    /// Records the batch of this number from `holder`.
-    pub(super) fn take(&mut self, holder: u64, number: u32) -> BatchOutcome {
-        let room = self.last.len() < MAX_HOLDERS;
-        match self.last.iter_mut().find(|(other, _)| *other == holder) {
-            Some((_, last)) if number <= *last => BatchOutcome::Duplicate,
-            Some((_, last)) => {
-                *last = number;
+    /// Records a batch from `holder`.
+    pub(super) fn take(&mut self, holder: u64, batch: &Batch, now: UnixMillis) -> BatchOutcome {
+        let taken = Holder { id: holder, number: batch.number, at: now };
+        let known = self.holders.iter().position(|other| other.id == holder);
+        match known.and_then(|place| Some((place, self.holders.get(place)?.number))) {
+            Some((_, last)) if batch.number <= last => BatchOutcome::Duplicate,
+            Some((place, _)) => {
+                self.holders.remove(place);
+                self.holders.push(taken);
                 BatchOutcome::New
             }
-            None if room => {
-                self.last.push((holder, number));
-                BatchOutcome::New
+            None => {
+                let is_new = batch.since > self.forgotten || self.forgotten == UnixMillis::default();
+                self.holders.push(taken);
+                self.forget(now);
+                if is_new { BatchOutcome::New } else { BatchOutcome::Untracked }
             }
-            None => BatchOutcome::Untracked,
         }
+    }
+
+    /// Forgets the holders not heard of for longest.
+    fn forget(&mut self, now: UnixMillis) {
+        let silent = self.holders.iter().take_while(|holder| now.since(holder.at) > KEEP_MS).count();
+        let spare = self.holders.len().saturating_sub(MIN_HOLDERS);
+        let surplus = self.holders.len().saturating_sub(MAX_HOLDERS);
+        for holder in self.holders.drain(..silent.min(spare).max(surplus)) {
+            self.forgotten = self.forgotten.max(holder.at);
+        }
+    }
+}
+
+impl From<Stored> for Batches {
+    fn from(Stored { day, last, at, forgotten }: Stored) -> Self {
+        // A holder without a moment is not forgotten before the day is over: it is taken for one
+        // that was heard at its end.
+        let moments = at.into_iter().chain(std::iter::repeat(day.end()));
+        let mut holders: Vec<_> =
+            last.into_iter().zip(moments).map(|((id, number), at)| Holder { id, number, at }).collect();
+        holders.sort_by_key(|holder| holder.at);
+        Self { day, holders, forgotten }
+    }
+}
+
+impl From<Batches> for Stored {
+    fn from(Batches { day, holders, forgotten }: Batches) -> Self {
+        let last = holders.iter().map(|holder| (holder.id, holder.number)).collect();
+        Self { day, last, at: holders.iter().map(|holder| holder.at).collect(), forgotten }
     }
 }
 
@@ -47,7 +110,7 @@ pub(super) enum BatchOutcome {
     New,
     /// It was taken before.
     Duplicate,
-    /// Its holder is not tracked, so it may be a duplicate. Its calls are counted and its refunds
-    /// are not.
+    /// Its holder may have been forgotten, so it may be a duplicate. Its calls are counted. Its
+    /// refunds and corrections are not.
     Untracked,
 }

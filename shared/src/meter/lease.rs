@@ -1,7 +1,5 @@
 //! Calls lent to one isolate for a short time.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{quota::Usage, time::UnixMillis};
@@ -44,27 +42,50 @@ pub(super) struct Lease {
     pub(super) left: u32,
     pub(super) until: UnixMillis,
     from: UnixMillis,
-    spent: BTreeMap<u64, u32>,
+    /// Calls spent so far.
+    #[serde(with = "total")]
+    spent: u32,
 }
 
 impl Lease {
     pub(super) const fn new(terms: LeaseTerms, holder: u64, from: UnixMillis) -> Self {
         let until = from.plus(terms.ttl_ms);
-        Self { id: terms.id, holder, left: terms.calls, until, from, spent: BTreeMap::new() }
+        Self { id: terms.id, holder, left: terms.calls, until, from, spent: 0 }
     }
 
     /// Counts what `report` adds to what was known.
     ///
     /// A call spent in slot `s` was spent before `from + (s + 1) * SLOT_MS`, because `from` is
-    /// later than the moment the holder counts from. It is counted at that moment.
+    /// later than the moment the holder counts from. It is counted at that moment. A holder spends
+    /// slot after slot, so what is new is what it spent last, and the total is all that must be
+    /// known.
     pub(super) fn apply(&mut self, report: &Report, usage: &mut Usage) {
-        for &(slot, total) in &report.spent {
+        let total = report.spent.iter().fold(0u32, |sum, &(_, calls)| sum.saturating_add(calls));
+        let mut added = total.saturating_sub(self.spent).min(self.left);
+        self.spent = self.spent.saturating_add(added);
+        self.left = self.left.saturating_sub(added);
+        for &(slot, calls) in report.spent.iter().rev() {
             let at = self.from.plus(slot.saturating_add(1).saturating_mul(SLOT_MS)).min(self.until);
-            let known = self.spent.entry(slot).or_insert(0);
-            let added = total.saturating_sub(*known).min(self.left);
-            *known = known.saturating_add(added);
-            self.left = self.left.saturating_sub(added);
-            usage.spend(at, added);
+            usage.spend(at, added.min(calls));
+            added = added.saturating_sub(calls);
         }
+    }
+}
+
+/// Stored as a map from a slot to its calls, as versions read it that know the calls of each slot.
+mod total {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(spent: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+        let slots: BTreeMap<u64, u32> = [(0, *spent)].into_iter().filter(|(_, calls)| *calls > 0).collect();
+        slots.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+        let slots = BTreeMap::<u64, u32>::deserialize(deserializer)?;
+        Ok(slots.values().fold(0, |sum, calls| sum.saturating_add(*calls)))
     }
 }

@@ -138,6 +138,10 @@ pub struct MeterRequest {
 pub struct Batch {
     /// Counts the holder's batches, from 1.
     pub number: u32,
+    /// The moment of the latest response that the cache had before it made the batch, by the
+    /// meter's clock.
+    #[serde(default)]
+    pub since: UnixMillis,
     /// The day the refunds belong to: the meter's, as it stood when it let those calls pass.
     pub day: UtcDay,
     /// Calls that are given back to the day.
@@ -177,6 +181,9 @@ pub struct MeterResponse {
     /// The number of the request's batch, which need not be sent again.
     #[serde(default)]
     pub batch: u32,
+    /// The moment of the response by the meter's clock.
+    #[serde(default)]
+    pub at: UnixMillis,
     /// The meter's day, on which this call and the calls of this lease are counted.
     #[serde(default)]
     pub day: UtcDay,
@@ -200,6 +207,7 @@ impl MeterResponse {
             version,
             admit_within_ms: MARGIN_MS,
             batch: 0,
+            at: UnixMillis(0),
             day,
             tallied: false,
             recheck_ms: None,

@@ -142,6 +142,7 @@ impl Meter {
         // A provisional record has version 0, and so has a cache without any.
         let is_news = |record: &&KeyRecord| record.version > request.version || record.version == 0;
         response.record = self.record.as_ref().filter(is_news).cloned();
+        response.at = now;
         response.tallied = request.tool.is_some() && response.verdict == Verdict::Allow;
         response
     }
@@ -184,16 +185,17 @@ impl Meter {
     }
 
     fn take_batch(&mut self, holder: u64, batch: &Batch, now: UnixMillis) {
-        match self.batches.take(holder, batch.number) {
+        let is_new = match self.batches.take(holder, batch, now) {
             BatchOutcome::Duplicate => return,
-            BatchOutcome::New => self.usage.refund(batch.day, batch.refunds),
-            BatchOutcome::Untracked => {}
-        }
+            BatchOutcome::New => true,
+            BatchOutcome::Untracked => false,
+        };
         self.usage.spend(now, batch.debts);
         for &(tool, status, calls) in &batch.ended {
             self.tally.add(tool, status, calls);
         }
-        if batch.day == self.usage.day() {
+        if is_new && batch.day == self.usage.day() {
+            self.usage.refund(batch.day, batch.refunds);
             for &(_, status, calls) in &batch.corrected {
                 self.tally.correct(status, calls);
             }

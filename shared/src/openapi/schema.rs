@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     keys_api::{MAX_EMAIL, MAX_NAME},
+    policy::MAX_MINUTE_LIMIT,
     problem::Code,
     tier::Tier,
     tool::Tool,
@@ -119,10 +120,10 @@ fn name() -> Value {
 }
 
 fn limits(about: &str) -> Value {
-    let limit = json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
+    let limit = |max: u32| json!({ "type": "integer", "minimum": 1, "maximum": max });
     json!({
         "type": "object", "nullable": true, "additionalProperties": false, "description": about,
-        "properties": { "minute": limit, "day": limit },
+        "properties": { "minute": limit(MAX_MINUTE_LIMIT), "day": limit(u32::MAX) },
     })
 }
 

@@ -92,6 +92,7 @@ impl Caches {
             *net -= i64::from(refunds);
             Batch {
                 number: self.batches[place],
+                since: UnixMillis(u64::MAX),
                 day,
                 refunds,
                 debts: step.debts,

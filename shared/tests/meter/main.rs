@@ -59,6 +59,7 @@ fn request(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
 /// Returns the report of a batch that ended today.
 fn batch(number: u32, refunds: u32) -> Batch {
     Batch {
+        since: NOON,
         number,
         day: NOON.day(),
         refunds,

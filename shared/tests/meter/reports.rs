@@ -1,11 +1,18 @@
 //! Reports of refunds and debts.
 
+use std::collections::BTreeMap;
+
+use serde_json::json;
 use shared::{
-    meter::{Batch, Meter, MeterRequest},
+    key::KeyRecord,
+    lease_cache::{Admission, LeaseCache, Step},
+    meter::{Batch, Meter, MeterRequest, Report},
+    policy::LimitOverrides,
     tier::Tier,
+    tool::Tool,
 };
 
-use crate::{MIDNIGHT, NOON, batch, record, request, send, snapshot};
+use crate::{MIDNIGHT, NOON, batch, key, record, request, restarted, send, snapshot};
 
 #[test]
 fn batch_is_taken_once_and_acknowledged_every_time() {
@@ -26,27 +33,114 @@ fn batch_is_taken_once_and_acknowledged_every_time() {
     assert_eq!(snapshot.tally.by_status.get(&503), Some(&3));
 }
 
-#[test]
-fn batch_of_an_untracked_holder_counts_debts_and_no_refunds() {
+/// Returns a key's meter with high limits.
+fn wide_meter() -> Meter {
+    let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: 100_000.try_into().ok() };
+    let stored = KeyRecord { limits, ..record(Tier::Pro, 1) };
     let mut meter = Meter::default();
-    for seq in 0..8 {
-        send(
-            &mut meter,
-            &MeterRequest { record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, seq) },
-            NOON,
-        );
+    send(&mut meter, &MeterRequest { want: false, record: Some(stored), ..request(Tier::Pro, 0, 1) }, NOON);
+    meter
+}
+
+/// Makes one call on each isolate, `gap_ms` apart, that ends in a 503. Its refund arrives 5 seconds
+/// later, and again up to `late_ms` after that, when it must change nothing. Returns the calls that
+/// stay counted.
+fn used_after_refunds(isolates: u64, gap_ms: u64, late_ms: u64) -> u32 {
+    let mut meter = wide_meter();
+    let mut events: BTreeMap<(u64, u64), MeterRequest> = BTreeMap::new();
+    let key = key(Tier::Pro);
+    for isolate in 1..=isolates {
+        let at = isolate * gap_ms;
+        let due: Vec<_> = events.extract_if(..=(at, 0), |_, _| true).collect();
+        for ((then, _), refund) in due {
+            send(&mut meter, &refund, NOON.plus(then));
+        }
+        let (mut cache, now) = (LeaseCache::new(isolate), NOON.plus(at));
+        let Step::Ask(request, _) = cache.call(&key, Tool::Qr, now) else {
+            panic!("decided without the meter")
+        };
+        let response = send(&mut meter, &request, now);
+        let Some(Admission::Allow { charge, .. }) = cache.handle_response(&request, now, &response, now)
+        else {
+            panic!("{response:?}")
+        };
+        cache.record_outcome(Tool::Qr, 503, true, charge, now.plus(50));
+        let refund = cache.flush(&key, false, now.plus(5_050)).unwrap();
+        events.insert((at + 5_050, isolate), refund.clone());
+        events.insert((at + 5_060 + isolate * 7_919 % late_ms, isolate), refund);
     }
-    for holder in 0..200 {
-        let next = MeterRequest { want: false, batch: Some(batch(1, 0)), ..request(Tier::Free, holder, 9) };
-        send(&mut meter, &next, NOON);
+    for ((then, _), refund) in events {
+        send(&mut meter, &refund, NOON.plus(then));
+        meter = restarted(&meter);
     }
-    let surplus = Batch { debts: 1, ..batch(1, 2) };
-    for seq in 0..2 {
-        let next =
-            MeterRequest { want: false, batch: Some(surplus.clone()), ..request(Tier::Free, 500, seq) };
-        assert_eq!(send(&mut meter, &next, NOON).batch, 1);
+    let snapshot = snapshot(&meter, Tier::Pro, NOON.plus(isolates * gap_ms + 10_000));
+    assert_eq!(snapshot.tally.by_status.values().sum::<u32>(), u32::try_from(isolates).unwrap());
+    let size = serde_json::to_string(&meter).unwrap().len();
+    assert!(size < 64_000, "{size} bytes");
+    snapshot.day_used
+}
+
+#[test]
+fn refunds_of_any_number_of_isolates_are_taken_once() {
+    for (isolates, gap_ms) in [(300, 1_000), (300, 10), (3_000, 1_000), (3_000, 20)] {
+        assert_eq!(used_after_refunds(isolates, gap_ms, 60_000), 0, "{isolates} isolates, {gap_ms} ms apart");
     }
-    assert_eq!(snapshot(&meter, Tier::Free, NOON).day_used, 10);
+}
+
+/// More isolates than are tracked report within a few seconds, and repeat it much later: then
+/// refunds are lost, and none is taken twice.
+#[test]
+fn refunds_of_too_many_isolates_at_once_are_never_taken_twice() {
+    let used = used_after_refunds(3_000, 1, 3_600_000);
+    assert!((1..3_000).contains(&used), "{used}");
+}
+
+#[test]
+fn batch_of_a_forgotten_holder_counts_debts_and_no_refunds() {
+    let mut meter = wide_meter();
+    for seq in 2..10 {
+        send(&mut meter, &request(Tier::Pro, 1, seq), NOON);
+    }
+    let repeated = Batch { debts: 1, ..batch(1, 2) };
+    let first = MeterRequest { want: false, batch: Some(repeated), ..request(Tier::Pro, 500, 1) };
+    send(&mut meter, &first, NOON.plus(10));
+    assert_eq!(snapshot(&meter, Tier::Pro, NOON).day_used, 7);
+    for holder in 1_000..3_000 {
+        let other = Batch { since: NOON, ..batch(1, 0) };
+        let next = MeterRequest { want: false, batch: Some(other), ..request(Tier::Pro, holder, 1) };
+        send(&mut meter, &next, NOON.plus(20));
+    }
+    assert_eq!(send(&mut meter, &MeterRequest { seq: 2, ..first }, NOON.plus(30)).batch, 1);
+    assert_eq!(snapshot(&meter, Tier::Pro, NOON).day_used, 8);
+}
+
+/// Rows of an earlier version hold no moments and a lease's calls by slot.
+#[test]
+fn state_of_an_earlier_version_is_read_without_a_loss() {
+    let stored = json!({
+        "usage": {"clock": {"latest": NOON, "ahead_ms": 0}, "minute": [], "day": NOON.day(), "day_used": 5},
+        "record": record(Tier::Pro, 1),
+        "leases": [{"id": 1, "holder": 7, "left": 4, "until": NOON.plus(10_000), "from": NOON, "spent": {"0": 2, "3": 4}}],
+        "last_lease": 1,
+        "batches": {"day": NOON.day(), "last": [[7, 1]]},
+    });
+    let mut meter: Meter = serde_json::from_value(stored).unwrap();
+    let report = Report { lease: 1, spent: vec![(0, 2), (3, 4), (8, 1)], closed: true };
+    let next = MeterRequest {
+        want: false,
+        reports: vec![report],
+        batch: Some(batch(1, 3)),
+        ..request(Tier::Pro, 7, 1)
+    };
+    send(&mut meter, &next, NOON.plus(3_000));
+    let snapshot = snapshot(&meter, Tier::Pro, NOON.plus(3_000));
+    assert_eq!(
+        (snapshot.day_used, snapshot.reserved),
+        (6, 0),
+        "one more was spent, and nothing refunded again"
+    );
+    let written = serde_json::to_value(&meter).unwrap();
+    assert_eq!(written["batches"]["last"], json!([[7, 1]]), "as earlier versions read it");
 }
 
 #[test]

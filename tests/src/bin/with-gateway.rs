@@ -17,6 +17,7 @@ use std::{
 };
 
 use serde_json::json;
+use shared::policy::MAX_MINUTE_LIMIT;
 use tempfile::TempDir;
 use tests::{
     http::Request,
@@ -86,7 +87,7 @@ fn direct(tools: &Tools) -> (Proxy, TempDir) {
 /// Issues the key that commands call with.
 fn issue(gateway: SocketAddr) -> String {
     let body = json!({
-        "email": "ada@example.com", "name": "Ada", "tier": "enterprise", "limits": { "minute": 1_000_000_000 },
+        "email": "ada@example.com", "name": "Ada", "tier": "enterprise", "limits": { "minute": MAX_MINUTE_LIMIT },
         "admin_secret": ADMIN_SECRET,
     });
     let response = Request::post("/v1/keys/issue", &body).send(gateway);

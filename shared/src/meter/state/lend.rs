@@ -55,12 +55,10 @@ impl Meter {
 
     /// Returns the number of caches that hold leases, `holder` among them.
     fn holders_with(&self, holder: u64) -> u32 {
-        let mut holders = vec![holder];
-        for lease in &self.leases {
-            if !holders.contains(&lease.holder) {
-                holders.push(lease.holder);
-            }
-        }
+        let mut holders: Vec<u64> = self.leases.iter().map(|lease| lease.holder).collect();
+        holders.push(holder);
+        holders.sort_unstable();
+        holders.dedup();
         u32::try_from(holders.len()).unwrap_or(u32::MAX)
     }
 
