@@ -4,7 +4,7 @@
 use std::{
     cell::RefCell,
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, btree_map},
+    collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map},
 };
 
 use shared::{
@@ -21,6 +21,8 @@ const MAX_CACHES: usize = 4_096;
 
 thread_local! {
     static CACHES: RefCell<CacheTable> = const { RefCell::new(CacheTable(BTreeMap::new())) };
+    /// Keys whose meter has responded to a change from here.
+    static MET: RefCell<BTreeSet<KeyId>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 struct CacheTable(BTreeMap<KeyId, Entry>);
@@ -70,6 +72,22 @@ pub(crate) fn learn(record: &KeyRecord) {
             entry.cache.learn(record.clone());
         }
     });
+}
+
+/// Records that the key's meter exists. If there are too many such keys, the others are forgotten.
+pub(crate) fn record_meeting(key: &KeyId) {
+    MET.with_borrow_mut(|met| {
+        if met.len() >= MAX_CACHES {
+            met.clear();
+        }
+        met.insert(*key);
+    });
+}
+
+/// Returns true if the key's meter is known here to exist.
+pub(crate) fn has_met_meter(key: &KeyId) -> bool {
+    let in_use = |table: &CacheTable| table.0.get(key).is_some_and(|entry| entry.cache.has_met_meter());
+    MET.with_borrow(|met| met.contains(key)) || CACHES.with_borrow(in_use)
 }
 
 /// Removes a key's cache.

@@ -152,6 +152,12 @@ impl LeaseCache {
         self.record.as_ref()
     }
 
+    /// Returns true if the key's meter has responded.
+    #[must_use]
+    pub const fn has_met_meter(&self) -> bool {
+        self.meter_version.is_some()
+    }
+
     /// Takes over a stored record, unless a newer one is known.
     pub fn learn(&mut self, record: KeyRecord) {
         if self.record.as_ref().is_none_or(|own| own.version < record.version) {

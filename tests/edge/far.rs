@@ -1,9 +1,11 @@
 //! Meters that are far away, or take long to be created. The delays are in the messages to the real
 //! objects, both ways.
 
+use serde_json::json;
 use tests::{
     faults::{Fate, Faults, METER},
     http::{Request, Response},
+    keys,
     proxy::{Proxy, ProxyConfig},
     stack::{Edge, PROBE_BOUND, Tools},
     wait::wait_for,
@@ -116,4 +118,19 @@ fn call_of_a_503_charges_nothing() {
     assert_eq!(world.used(&key), (0, 0));
     wait_for(PROBE_BOUND, || (world.call(&key).status == 200).then_some(()));
     assert_eq!(world.used(&key), (1, 1));
+}
+
+#[test]
+fn administrator_who_reads_a_fresh_key_creates_no_meter() {
+    let world = World::start();
+    let (_, id) = world.edge.issue("free");
+    let path = format!("/v1/keys/{id}");
+    let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
+    let before = world.faults.count(METER);
+    let read = || Request::get(&path).header("Authorization", &bearer).send(world.edge.addr);
+    assert_eq!(read().status, 200);
+    assert!(world.faults.count(METER) <= before + 1, "only the meter of the administrator's address");
+    let change = Request { method: "PATCH".to_owned(), ..Request::post(&path, &json!({ "tier": "pro" })) };
+    assert_eq!(change.header("Authorization", &bearer).send(world.edge.addr).status, 200);
+    assert_eq!(read().json()["tier"], "pro", "the meter is newer than what KV may show");
 }

@@ -2,8 +2,7 @@
 //! hosts, and lists reports.
 
 use shared::{
-    key::{KeyId, Subject},
-    meter::Change,
+    key::KeyId,
     page::{PageId, Slug},
     pages_api::{
         AccountMessage, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
@@ -44,9 +43,7 @@ pub(crate) async fn handle(
             (owner.account, Some(owner.page))
         }
         // The key may have been issued into the account of another one.
-        AdminTarget::Account(key) => {
-            (meter_client::change(context, Subject::Named(&key), Change::None).await?.account(), None)
-        }
+        AdminTarget::Account(key) => (meter_client::read_record(context, &key).await?.account(), None),
     };
     access.key_id = Some(account);
     let operation = Operation::administer(called.endpoint, page, query, &body)?;

@@ -28,7 +28,9 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
     if !includes_usage(query)? {
-        let record = change(context, Subject::Named(id), Change::None, access).await?;
+        access.key_id = Some(*id);
+        let record = meter_client::read_record(context, id).await?;
+        access.tier = Some(record.tier);
         return Ok(Response::json(describe(&record).to_string()));
     }
     access.key_id = Some(*id);

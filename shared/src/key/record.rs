@@ -211,6 +211,12 @@ impl KeyRecord {
         self.account.unwrap_or(self.id)
     }
 
+    /// Returns true if the record is the one that issuing wrote. Only a meter writes later versions.
+    #[must_use]
+    pub const fn is_as_issued(&self) -> bool {
+        self.version <= 1
+    }
+
     /// Returns the key's limits.
     #[must_use]
     pub fn policy(&self) -> Policy {
