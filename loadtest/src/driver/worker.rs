@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use async_channel::Receiver;
+use async_channel::{Receiver, RecvError};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
@@ -61,18 +61,14 @@ impl Worker {
 
     /// Sends calls until the channel is closed.
     pub(super) async fn run(mut self, due_calls: Receiver<DueCall>, records: mpsc::Sender<Vec<CallRecord>>) {
-        while let Ok(DueCall { nth, due }) = due_calls.recv().await {
-            let sent = self.start.elapsed();
-            let Some(call) = self.plan.call(nth) else { break };
-            let outcome = if sent > self.send_deadline {
-                CallOutcome::Failed(CallError::NotSent)
-            } else {
-                self.call(call.request).await
-            };
-            let done = self.start.elapsed();
-            self.batch.push(CallRecord { request: call.index, key: call.key, due, sent, done, outcome });
-            if self.batch.len() >= BATCH || done > self.batch_since + BATCH_AGE {
-                self.batch_since = done;
+        while let Ok(next) = self.next(&due_calls).await {
+            let now = self.start.elapsed();
+            if let Some(DueCall { nth, due }) = next {
+                let Some(record) = self.record(nth, due, now).await else { break };
+                self.batch.push(record);
+            }
+            if next.is_none() || self.batch.len() >= BATCH || now > self.batch_since + BATCH_AGE {
+                self.batch_since = now;
                 if records.send(std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH))).is_err() {
                     return;
                 }
@@ -81,6 +77,27 @@ impl Worker {
         if records.send(self.batch).is_err() {
             // The collector has failed, which ends the run with its error.
         }
+    }
+
+    /// Waits for the next call. Returns `None` if there are records to send and no call comes.
+    async fn next(&self, due_calls: &Receiver<DueCall>) -> Result<Option<DueCall>, RecvError> {
+        if self.batch.is_empty() {
+            return due_calls.recv().await.map(Some);
+        }
+        let next = tokio::time::timeout(BATCH_AGE, due_calls.recv()).await;
+        next.map_or(Ok(None), |call| call.map(Some))
+    }
+
+    /// Makes a call, and returns its record.
+    async fn record(&mut self, nth: u64, due: Duration, sent: Duration) -> Option<CallRecord> {
+        let call = self.plan.call(nth)?;
+        let outcome = if sent > self.send_deadline {
+            CallOutcome::Failed(CallError::NotSent)
+        } else {
+            self.call(call.request).await
+        };
+        let done = self.start.elapsed();
+        Some(CallRecord { request: call.index, key: call.key, due, sent, done, outcome })
     }
 
     async fn call(&mut self, request: Request<Full<Bytes>>) -> CallOutcome {

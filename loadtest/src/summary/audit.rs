@@ -7,8 +7,6 @@ use std::time::Duration;
 use crate::record::{CallRecord, NO_KEY};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// The number of admitted calls of a key after which windows that are over are evaluated.
-const PRUNE_AT: usize = 1024;
 
 /// The limit certificate of a run.
 #[derive(Debug, Default)]
@@ -58,6 +56,8 @@ struct KeyAudit {
     calls: Vec<(Duration, Duration)>,
     maximum: usize,
     maximum_from: Duration,
+    /// The time from which on windows that are over are evaluated.
+    prune_at: Duration,
 }
 
 impl LimitAudit {
@@ -79,8 +79,10 @@ impl LimitAudit {
         }
         if record.is_admitted() {
             key.calls.push((record.sent, record.done));
-            if key.calls.len() >= PRUNE_AT && key.calls.len().is_power_of_two() {
-                key.prune(record.done.saturating_sub(MINUTE + self.timeout * 2));
+            let complete = MINUTE + self.timeout * 2;
+            if record.done >= key.prune_at {
+                key.prune_at = record.done + complete;
+                key.prune(record.done.saturating_sub(complete));
             }
         }
     }
