@@ -4,7 +4,6 @@ use std::{
     future::poll_fn,
     pin::{Pin, pin},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use futures_util::future::{Either, select};
@@ -15,7 +14,7 @@ use shared::{
     problem::Problem,
     time::UnixMillis,
 };
-use worker::{Delay, ObjectNamespace};
+use worker::ObjectNamespace;
 
 use super::rpc;
 use crate::{clock, context::RequestContext, durable_rpc::RpcError, lease_caches, promise};
@@ -102,7 +101,7 @@ impl Exchange {
     }
 
     async fn decide(&mut self) -> Result<Outcome, Problem> {
-        let mut silence = pin!(Delay::from(Duration::from_millis(self.timeouts.hedge_ms)));
+        let mut silence = pin!(promise::sleep(self.timeouts.hedge_ms));
         let mut failure = RpcError::UnexpectedReply;
         loop {
             let arrived = if self.is_retried {

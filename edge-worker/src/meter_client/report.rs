@@ -1,7 +1,5 @@
 //! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
 
-use std::time::Duration;
-
 use shared::{
     key::VerifiedKey,
     lease_cache::Charge,
@@ -9,14 +7,14 @@ use shared::{
     time::UnixMillis,
     tool::Tool,
 };
-use worker::{Delay, ObjectNamespace};
+use worker::ObjectNamespace;
 
 use super::rpc;
 use crate::{
     clock,
     context::RequestContext,
     durable_rpc::{self, RpcError},
-    lease_caches, log,
+    lease_caches, log, promise,
 };
 
 /// Timeout of a report, in milliseconds.
@@ -91,7 +89,7 @@ impl Reporter {
     async fn run(&self, mut wait_ms: u64) {
         let started = clock::now();
         loop {
-            Delay::from(Duration::from_millis(wait_ms)).await;
+            promise::sleep(wait_ms).await;
             let renew = clock::now().since(started) < RENEW_FOR_MS;
             let request = lease_caches::with(&self.key, |cache, now| cache.flush(&self.key, renew, now));
             // Another request may have carried everything, and brought a lease that ends later.

@@ -1,6 +1,6 @@
 //! Requests to a meter, with a timeout, a retry and a hedged second request.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
 use futures_util::future::{Either, select};
 use shared::{
@@ -10,12 +10,12 @@ use shared::{
     problem::{Code, Problem},
     request_id::RequestId,
 };
-use worker::{Delay, ObjectNamespace};
+use worker::ObjectNamespace;
 
 use crate::{
     context::RequestContext,
     durable_rpc::{self, RpcError},
-    log,
+    log, promise,
 };
 
 /// Sends a message to the meter of this name, within the time that a caller waits for it.
@@ -35,7 +35,7 @@ pub(super) async fn call(
     let meter = &context.bindings.meter;
     let attempts = async {
         let first = pin!(send(meter, name, message));
-        let silence = pin!(Delay::from(Duration::from_millis(hedge_ms)));
+        let silence = pin!(promise::sleep(hedge_ms));
         match select(first, silence).await {
             Either::Left((Err(error), _)) if !error.is_overloaded() => send(meter, name, message).await,
             Either::Left((reply, _)) => reply,
