@@ -27,6 +27,7 @@ mod pending;
 mod rate;
 mod refused_secrets;
 mod round_trip;
+mod timeouts;
 mod waiting;
 mod without_meter;
 
@@ -40,8 +41,8 @@ use pending::Pending;
 use rate::Rate;
 use refused_secrets::RefusedSecrets;
 use round_trip::RoundTrip;
+pub use timeouts::Timeouts;
 use waiting::Waiting;
-pub use without_meter::Timeouts;
 
 use crate::{
     key::{KeyRecord, VerifiedKey},

@@ -1,6 +1,9 @@
 //! Decisions without the meter, and how long it is waited for before.
 
-use super::{Admission, LeaseCache};
+use super::{
+    Admission, LeaseCache,
+    timeouts::{LONGEST_MS, Timeouts},
+};
 use crate::{
     key::{KeyError, VerifiedKey},
     policy::Policy,
@@ -9,24 +12,8 @@ use crate::{
     time::UnixMillis,
 };
 
-/// Time after which a call that has no other way is refused, in milliseconds.
-const LONGEST_MS: u64 = 3_000;
 /// The shortest time after which a paid key continues on its local budget, in milliseconds.
 const SHORTEST_MS: u64 = 300;
-
-/// The timeouts of a request that a call waits for, in milliseconds after it was first sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Silence after which the request is sent again.
-    pub hedge_ms: u64,
-    /// The end of the wait.
-    pub total_ms: u64,
-}
-
-impl Timeouts {
-    /// The timeouts of a request to an object of unknown distance.
-    pub const FIRST: Self = Self { hedge_ms: 1_000, total_ms: LONGEST_MS };
-}
 
 impl LeaseCache {
     /// Returns how long a call of this key waits for the meter. A paid key that can continue on its
