@@ -13,7 +13,7 @@ const holder = { email: "bench@example.com", name: "Bench", admin_secret: SECRET
 
 /** Issues a key. Returns the headers that call with it. */
 export async function issue(client, properties) {
-  const { key, key_id: id } = await client.json("POST", "/v1/keys/issue", {}, { ...holder, ...properties });
+  const { key, id } = await client.json("POST", "/v1/keys/issue", {}, { ...holder, ...properties });
   return { id, headers: { "x-api-key": key } };
 }
 

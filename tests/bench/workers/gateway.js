@@ -33,7 +33,7 @@ async function issue(request, env) {
   const id = crypto.randomUUID();
   const mac = await crypto.subtle.sign("HMAC", await importKey(env), encoder.encode(`${id}.${tier}`));
   await env.KEYS.put(`key:${id}`, JSON.stringify({ id, tier, limits }));
-  return Response.json({ key_id: id, key: `${id}.${tier}.${new Uint8Array(mac).toBase64({ alphabet: "base64url", omitPadding: true })}` });
+  return Response.json({ id, key: `${id}.${tier}.${new Uint8Array(mac).toBase64({ alphabet: "base64url", omitPadding: true })}` });
 }
 
 /** Sends a message to the object of a key. */
