@@ -22,7 +22,7 @@ pub(crate) struct Books {
     pub(crate) differences: Vec<String>,
 }
 
-/// A line of the books. `None` means that nobody was asked.
+/// A line of the books. `None` means that this party was not asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct BookLine {
     /// A status class of responses of tools, or the code of a problem.
@@ -106,7 +106,7 @@ impl Books {
         self.lines.push(line);
     }
 
-    /// Returns true if somebody else counted, and nothing differs.
+    /// Returns true if another party counted, and nothing differs.
     #[must_use]
     pub(crate) fn is_balanced(&self) -> bool {
         self.differences.is_empty() && self.lines.iter().any(|line| line.gateway.or(line.tools).is_some())

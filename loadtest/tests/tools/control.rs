@@ -113,3 +113,18 @@ async fn invalid_command_is_4xx_and_changes_nothing() {
     }
     assert_eq!(http::get(control, "/qr").await.json(), before);
 }
+
+#[tokio::test]
+async fn size_is_set_and_responses_are_counted_by_class() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
+    let (control, addr) = (running.control(), running.addr(Tool::Flow));
+    http::send(control, http::request("PATCH", "/flow", r#"{"body_bytes": 70000}"#)).await;
+    assert_eq!(http::get(addr, "/any").await.body.len(), 70_000);
+    assert_eq!(http::get(addr, "/status?code=404").await.status, 404);
+    http::send(control, http::request("PATCH", "/flow", r#"{"body_bytes": null, "error_rate": 1}"#)).await;
+    assert_eq!(http::get(addr, "/any").await.status, 500);
+    let overview = http::get(control, "/").await.json();
+    let expected = json!({"1xx": 0, "2xx": 1, "3xx": 0, "4xx": 1, "5xx": 1});
+    assert_eq!(overview["tools"]["flow"]["responses"], expected, "{overview:#}");
+    assert!(overview["load"]["timer_late_p99_ms"].is_number(), "{overview:#}");
+}
