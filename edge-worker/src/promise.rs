@@ -123,7 +123,7 @@ impl Future for Timer {
             return slot.poll(context).map(drop);
         }
         let slot = SlotGuard::new(context.waker().clone());
-        let ms = u32::try_from(self.ms).map_or(f64::from(u32::MAX), f64::from);
+        let ms = u32::try_from(self.ms).map_or_else(|_| f64::from(u32::MAX), f64::from);
         let timer = runtime::start_timer(ms, slot.0);
         self.started = Some((slot, timer));
         Poll::Pending
