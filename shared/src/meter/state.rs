@@ -133,6 +133,10 @@ impl Meter {
                 self.settle(request, now);
                 self.response(request)
             }
+            // The record may have changed since the call was counted.
+            Some(_) if self.record.as_ref().is_some_and(|own| own.check(&request.key, now).is_err()) => {
+                self.respond_first(request, now)
+            }
             Some(cached) => {
                 self.postpone(request);
                 MeterResponse { quota: self.quota(now), ..cached.apply(self.response(request)) }

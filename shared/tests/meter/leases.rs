@@ -34,8 +34,10 @@ fn cached_response_expires() {
     let mut meter = Meter::default();
     let sent = MeterRequest { record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, 1) };
     send(&mut meter, &sent, NOON);
-    send(&mut meter, &sent, NOON.plus(5_000));
-    assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(5_000)).minute_used, 2);
+    send(&mut meter, &sent, NOON.plus(64_999));
+    assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(64_999)).day_used, 1);
+    send(&mut meter, &sent, NOON.plus(65_000));
+    assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(65_000)).day_used, 2);
 }
 
 #[test]
