@@ -123,7 +123,8 @@ impl Future for Timer {
             return slot.poll(context).map(drop);
         }
         let slot = SlotGuard::new(context.waker().clone());
-        let ms = u32::try_from(self.ms).map_or_else(|_| f64::from(u32::MAX), f64::from);
+        // The runtime takes a longer time as none.
+        let ms = f64::from(i32::try_from(self.ms).unwrap_or(i32::MAX));
         let timer = runtime::start_timer(ms, slot.0);
         self.started = Some((slot, timer));
         Poll::Pending
