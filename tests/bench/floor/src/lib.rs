@@ -15,7 +15,7 @@ async fn fetch(request: web_sys::Request, env: Env, _ctx: Context) -> worker::Re
     if path == "healthz" {
         return Ok(web_sys::Response::new_with_opt_str(Some("ok"))?);
     }
-    let target = format!("{}/{path}", env.var("ORIGIN_URLS")?.to_string());
+    let target = format!("{}/{path}", env.var("ORIGIN_URLS")?);
     let forwarded = web_sys::Request::new_with_str_and_init(&target, request.unchecked_ref())?;
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     Ok(JsFuture::from(scope.fetch_with_request(&forwarded)).await?.dyn_into()?)
