@@ -28,7 +28,7 @@ use crate::{
 ///
 /// ```
 /// use shared::{
-///     key::{ApiKey, KeyEnv, KeyId},
+///     key::{ApiKey, KeyEnv, KeyId, KeyRecord},
 ///     lease_cache::LeaseCache,
 ///     meter::{Message, Meter, MeterRequest, Reply, Verdict},
 ///     secret::MacKeys,
@@ -39,10 +39,12 @@ use crate::{
 /// # let now = UnixMillis(1_763_712_000_000);
 /// # let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
 /// let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Free, now, [9; 16], &keys);
+/// let mut cache = LeaseCache::new(1);
+/// cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
 /// let mut meter = Meter::default();
 /// let mut verdicts = Vec::new();
 /// for seq in 1..=11 {
-///     let request = MeterRequest { seq, want: true, ..LeaseCache::new(1).read(&key, now) };
+///     let request = MeterRequest { seq, want: true, ..cache.read(&key, now) };
 ///     let Reply::Ask(response) = meter.handle(Message::Ask(request), now) else { unreachable!() };
 ///     verdicts.push(response.verdict);
 /// }
