@@ -12,8 +12,8 @@ const STEP_MINUTES: u64 = 30;
 const OUTAGE_MINUTES: u64 = 72 * 60;
 /// An event happens so often.
 const EVENT_MINUTES: u64 = 12 * 60;
-/// The last attempt is up to 90 hours after the first.
-const MAX_MINUTES: u64 = 95 * 60;
+/// An attempt just before the end of the outage is followed by the next one within 30 hours.
+const MAX_MINUTES: u64 = OUTAGE_MINUTES + 31 * 60;
 
 #[test]
 fn receiver_that_is_down_for_three_days_gets_everything() {
