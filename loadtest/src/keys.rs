@@ -19,7 +19,7 @@ use crate::scenario::{KeySource, KeysSpec};
 /// The pools of keys of a run by name.
 pub(crate) type KeyPools = BTreeMap<String, Arc<KeyPool>>;
 
-/// Where keys come from.
+/// The source of keys.
 pub(crate) struct KeySources<'a> {
     /// Keys of the environment or of a file, which take the place of all others.
     pub(crate) given: Option<Vec<String>>,

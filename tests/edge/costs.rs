@@ -7,30 +7,14 @@ use tests::{
     http::{Request, Response},
     keys,
     objects::Object,
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, Tools},
+    stack::Edge,
 };
 
-use super::pages::NOWHERE;
+use super::{pages::NOWHERE, world::World};
 
 const ADDRESS: &str = "192.0.2.9";
 
-struct World {
-    edge: Edge,
-    faults: Faults,
-    _proxy: Proxy,
-    _tools: Tools,
-}
-
 impl World {
-    fn start() -> Self {
-        let tools = Tools::start();
-        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
-        let faults = Faults::start();
-        let edge = Edge::start_with_faults(&proxy.url(), &faults);
-        Self { edge, faults, _proxy: proxy, _tools: tools }
-    }
-
     /// Issues a key that its meter knows. The very first call of a key asks the meter twice, because
     /// KV is read only once the meter has said that it does not know the key.
     fn issue_known(&self, tier: &str) -> (String, String) {

@@ -3,37 +3,19 @@
 
 use serde_json::json;
 use tests::{
-    faults::{Fate, Faults, METER},
+    faults::{Fate, METER},
     http::{Request, Response},
     keys,
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, PROBE_BOUND, Tools},
+    stack::PROBE_BOUND,
     wait::wait_for,
 };
+
+use super::world::World;
 
 /// A round trip around the world.
 const FAR: Fate = Fate::Far { ms: 400 };
 
-struct World {
-    edge: Edge,
-    faults: Faults,
-    _proxy: Proxy,
-    _tools: Tools,
-}
-
 impl World {
-    fn start() -> Self {
-        let tools = Tools::start();
-        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
-        let faults = Faults::start();
-        let edge = Edge::start_with_faults(&proxy.url(), &faults);
-        Self { edge, faults, _proxy: proxy, _tools: tools }
-    }
-
-    fn call(&self, key: &str) -> Response {
-        Request::get("/v1/idea/generate").key(key).send(self.edge.addr)
-    }
-
     /// Returns the calls counted in the minute and on the day, with all that the isolate has to
     /// report.
     fn used(&self, key: &str) -> (u64, u64) {

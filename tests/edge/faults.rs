@@ -5,35 +5,17 @@ use std::thread;
 use serde_json::json;
 use shared::{key::ApiKey, tier::Tier};
 use tests::{
-    faults::{Fate, Faults, KV_GET, KV_PUT, METER},
+    faults::{Fate, KV_GET, KV_PUT, METER},
     http::{Request, Response},
     keys,
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, PROBE_BOUND, Tools},
+    stack::PROBE_BOUND,
     vector::Credential,
     wait::wait_for,
 };
 
-struct World {
-    edge: Edge,
-    faults: Faults,
-    _proxy: Proxy,
-    _tools: Tools,
-}
+use super::world::World;
 
 impl World {
-    fn start() -> Self {
-        let tools = Tools::start();
-        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
-        let faults = Faults::start();
-        let edge = Edge::start_with_faults(&proxy.url(), &faults);
-        Self { edge, faults, _proxy: proxy, _tools: tools }
-    }
-
-    fn call(&self, key: &str) -> Response {
-        Request::get("/v1/idea/generate").key(key).send(self.edge.addr)
-    }
-
     fn usage(&self, key: &str) -> serde_json::Value {
         Request::get("/v1/keys/me").key(key).send(self.edge.addr).json()
     }

@@ -36,3 +36,4 @@ mod webhook_rotation;
 mod webhook_soak;
 mod webhooks;
 mod webhooks_api;
+mod world;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::http::HttpClient;
 
-/// Where counters are read.
+/// The sources of counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CounterSources {
     /// The admin listener of the proxy, which serves `/metrics`.

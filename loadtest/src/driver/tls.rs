@@ -31,7 +31,7 @@ pub(crate) enum TlsError {
     Authority {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The cryptography provider does not fit.

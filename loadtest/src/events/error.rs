@@ -36,7 +36,7 @@ pub(crate) enum EventError {
     Hook {
         /// The hook.
         hook: String,
-        /// What happened.
+        /// The failure.
         reason: String,
     },
     /// There is no such pool of keys.

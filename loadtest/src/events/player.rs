@@ -30,7 +30,7 @@ pub(crate) struct PlannedEvent {
     spec: EventSpec,
 }
 
-/// What events act on.
+/// The targets of events.
 pub(crate) struct Player {
     pub(crate) gateway: HttpClient,
     pub(crate) control: Option<HttpClient>,

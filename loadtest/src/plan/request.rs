@@ -21,7 +21,7 @@ pub(crate) struct PlannedRequest {
     pub(crate) name: String,
     method: Method,
     path: Template,
-    /// What stands before the path: nothing for HTTP/1.1, scheme and authority for HTTP/2.
+    /// The text before the path: nothing for HTTP/1.1, scheme and authority for HTTP/2.
     base: String,
     constant_uri: Option<Uri>,
     headers: HeaderMap,

@@ -39,7 +39,7 @@ pub(crate) enum LogError {
     Format {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
@@ -110,7 +110,7 @@ pub(crate) struct LogReader<T> {
     path: PathBuf,
     file: BufReader<File>,
     codes: Vec<Option<Code>>,
-    /// What the header says about the run.
+    /// The header's description of the run.
     pub(crate) run: T,
 }
 

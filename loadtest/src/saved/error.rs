@@ -27,7 +27,7 @@ pub(crate) enum SavedError {
     Unknown {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: serde_json::Error,
     },
     /// Two logs are not of one run.

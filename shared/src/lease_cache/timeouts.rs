@@ -1,4 +1,4 @@
-//! How long a call waits for the meter.
+//! The times for which a call waits for the meter.
 
 /// Time after which a call that has no other way is refused, in milliseconds.
 pub(super) const LONGEST_MS: u64 = 3_000;
