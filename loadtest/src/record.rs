@@ -69,7 +69,7 @@ pub(crate) enum CallOutcome {
         status: u16,
         /// The code of the gateway's problem, if the response is one.
         code: Option<Code>,
-        /// Whether the response has `Retry-After`.
+        /// True if the response has `Retry-After`.
         retry_after: bool,
         /// The size of the body in bytes, at most 4 GiB.
         bytes: u32,

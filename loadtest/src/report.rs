@@ -18,7 +18,7 @@ use crate::summary::{HISTOGRAM_DIGITS, OutcomeKey, Quantiles, Second, Summary};
 use crate::timeline::Timeline;
 use crate::verdict::{Check, CriteriaText};
 
-/// What is known of a run before it starts. It is the header of the raw log.
+/// The facts of a run that are known before it starts. They are the header of the raw log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RunInfo {
     /// The version of this program.
@@ -51,13 +51,13 @@ pub(crate) struct RunInfo {
     pub(crate) timeout_s: f64,
     /// The beginning, in milliseconds since 1970.
     pub(crate) started_unix_ms: u64,
-    /// Whether other drivers of the same run have the same keys.
+    /// True if other drivers of the same run have the same keys.
     pub(crate) shared_keys: bool,
-    /// What the run is judged by.
+    /// The criteria of the run.
     pub(crate) criteria: CriteriaText,
 }
 
-/// What is known of a run at its end, beside its calls. It is the trailer of the raw log.
+/// The facts of a run that are known at its end, beside its calls. They are the trailer of the raw log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RunOutcome {
     pub(crate) timeline: Timeline,
@@ -69,9 +69,9 @@ pub(crate) struct RunOutcome {
 /// The report of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// What was run.
+    /// The facts of the run.
     pub(crate) run: RunInfo,
-    /// Whether all checks passed.
+    /// True if all checks passed.
     pub(crate) passed: bool,
     /// The checks.
     pub(crate) checks: Vec<Check>,
@@ -100,7 +100,7 @@ pub(crate) struct Report {
     pub(crate) books: Option<Books>,
     /// The run second by second.
     pub(crate) series: Vec<Second>,
-    /// Whether the run was stopped early.
+    /// True if the run was stopped early.
     pub(crate) interrupted: bool,
 }
 
@@ -126,11 +126,11 @@ pub(crate) struct Event {
     pub(crate) phase: String,
     /// The time in seconds.
     pub(crate) at_s: f64,
-    /// How each request recovered.
+    /// The recovery of each request.
     pub(crate) recoveries: Vec<EventRecovery>,
 }
 
-/// How a request recovered from an event. Times are in seconds since the event.
+/// The recovery of a request from an event. Times are in seconds since the event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EventRecovery {
     /// The request.

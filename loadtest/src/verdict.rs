@@ -24,13 +24,13 @@ use crate::timeline::Timeline;
 pub(crate) struct Check {
     /// The expected behavior.
     pub(crate) check: String,
-    /// Whether the check passed.
+    /// True if the check passed.
     pub(crate) passed: bool,
     /// The observed behavior.
     pub(crate) found: String,
 }
 
-/// What a run is judged by.
+/// The criteria of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Criteria {
     /// Conditions of the scenario and of the command line.
@@ -41,7 +41,7 @@ pub(crate) struct Criteria {
     pub(crate) max_send_lag: Duration,
 }
 
-/// What a run is judged by, as text.
+/// The criteria of a run as text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CriteriaText {
     pub(crate) expect: Vec<String>,
@@ -77,7 +77,7 @@ impl Criteria {
     }
 }
 
-/// What a run is judged on.
+/// The facts that a run is judged on.
 pub(crate) struct Evidence<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) timeline: &'a Timeline,

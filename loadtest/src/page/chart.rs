@@ -19,7 +19,7 @@ pub(super) struct Series {
     pub(super) name: &'static str,
     pub(super) color: Paint,
     pub(super) points: Vec<(f64, f64)>,
-    /// Whether the space below is filled.
+    /// True if the space below is filled.
     pub(super) filled: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Chart {
     pub(super) series: Vec<Series>,
     /// Times of events.
     pub(super) marks: Vec<f64>,
-    /// Whether the vertical axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub(super) logarithmic: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Stage {
     pub(crate) from: f64,
     /// Calls per second at the end.
     pub(crate) to: f64,
-    /// Whether all calls of a second are due at its beginning.
+    /// True if all calls of a second are due at its beginning.
     pub(crate) burst: bool,
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct LimitAudit {
 struct KeyAudit {
     limit: u32,
     limited: bool,
-    /// When each admitted call was sent and done.
+    /// The times at which each admitted call was sent and done.
     calls: Vec<(Duration, Duration)>,
     maximum: usize,
     maximum_from: Duration,

@@ -5,7 +5,7 @@ use shared::problem::Code;
 use crate::record::{CallError, CallOutcome};
 use crate::timeline::PhaseId;
 
-/// What the calls of a group have in common.
+/// The common properties of the calls of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
     /// The index of the request in the scenario.

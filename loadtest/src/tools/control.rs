@@ -34,7 +34,7 @@ pub(super) struct ControlApi {
     watch: AbortHandle,
 }
 
-/// What the control API is about.
+/// The subject of a request to the control API.
 #[derive(Clone)]
 struct Simulator {
     servers: Arc<[ToolServer]>,

@@ -15,7 +15,7 @@ use tokio::time;
 pub struct Fault {
     /// The kind of fault.
     pub kind: FaultKind,
-    /// Whether the fault also applies to `/healthz`.
+    /// True if the fault also applies to `/healthz`.
     #[serde(default)]
     pub probes: bool,
 }

@@ -31,7 +31,7 @@ pub struct Settings {
     /// The size of responses to actions without a meaning of their own, in place of a description of
     /// the request.
     pub body_bytes: Option<u32>,
-    /// Whether `/healthz` returns 200 or 503. Calls are not affected.
+    /// True if `/healthz` returns 200, not 503. Calls are not affected.
     pub healthy: bool,
     /// The fault to inject.
     pub fault: Option<Fault>,
@@ -80,7 +80,7 @@ pub struct SettingsPatch {
     pub body_bytes: Option<Option<u32>>,
     /// `Settings::healthy`.
     pub healthy: Option<bool>,
-    /// Whether the tool is stopped, with its listener and connections closed.
+    /// True if the tool is stopped, with its listener and connections closed.
     pub stopped: Option<bool>,
 }
 

@@ -7,7 +7,7 @@ use super::measure::{Measured, Metric};
 use super::parse::{self, ConditionError};
 use super::{Check, Evidence};
 
-/// Whether a condition must hold or must not.
+/// The purpose of a condition: it must hold, or it must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// `--expect`: the run fails unless the condition holds.

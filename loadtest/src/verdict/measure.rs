@@ -79,7 +79,7 @@ pub(super) enum Measured {
     Number(f64),
     /// Calls per second.
     Rate(f64),
-    /// Whether something is exact or balanced.
+    /// True if something is exact or balanced.
     Holds(bool),
 }
 

@@ -26,7 +26,7 @@ pub enum Admission {
     Allow {
         /// The key's quota status.
         quota: QuotaStatus,
-        /// Whether the local budget let it pass, because the meter was out of reach.
+        /// True if the local budget let it pass, because the meter was out of reach.
         degraded: bool,
         /// The record of where the call is counted, for
         /// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).

@@ -1,4 +1,4 @@
-//! What the meter has yet to learn of calls, kept until it has acknowledged it.
+//! The outcomes and reports that the meter has not acknowledged yet.
 //!
 //! An admitted call is tallied as ended with 200: by the meter if it was asked, and by the next
 //! batch if the call came from a lease. Only another outcome is reported after the call.

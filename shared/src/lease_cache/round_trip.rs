@@ -19,7 +19,7 @@ pub(super) struct RoundTrip {
     /// `None` until the first sample.
     smoothed_ms: Option<u64>,
     deviation_ms: u64,
-    /// Whether there is one sample only.
+    /// True if there is one sample only.
     is_first: bool,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Waiting {
 struct Open {
     seq: u32,
     since: UnixMillis,
-    /// Whether a second copy was sent.
+    /// True if a second copy was sent.
     retried: bool,
 }
 

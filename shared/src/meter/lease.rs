@@ -30,7 +30,7 @@ pub struct Report {
     pub lease: u64,
     /// Calls spent so far in each slot that has any.
     pub spent: Vec<(u64, u32)>,
-    /// Whether the cache will spend no more of it.
+    /// True if the cache will spend no more of it.
     pub closed: bool,
 }
 

@@ -95,7 +95,7 @@ pub struct MeterRequest {
     pub seq: u32,
     /// The key, verified by its MAC.
     pub key: VerifiedKey,
-    /// Whether a call waits for the response.
+    /// True if a call waits for the response.
     pub want: bool,
     /// The tool of the call that waits. An admitted call is tallied as ended with 200.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
@@ -104,10 +104,10 @@ pub struct MeterRequest {
     /// The meter counts the call that much later.
     #[serde(default = "margin_ms", skip_serializing_if = "is_margin")]
     pub admit_within_ms: u64,
-    /// Whether it is the second copy of a request, after an error or silence.
+    /// True if it is the second copy of a request, after an error or silence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
-    /// Whether KV was not read for the record. A meter that has no record then refuses the key as
+    /// True if KV was not read for the record. A meter that has no record then refuses the key as
     /// invalid, and the request is sent again with what KV holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unread: bool,
@@ -187,7 +187,7 @@ pub struct MeterResponse {
     /// The meter's day, on which this call and the calls of this lease are counted.
     #[serde(default)]
     pub day: UtcDay,
-    /// Whether the admitted call is tallied as ended with 200.
+    /// True if the admitted call is tallied as ended with 200.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tallied: bool,
     /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may

@@ -39,7 +39,7 @@ pub(super) struct CachedResponse {
     /// Time in milliseconds that the call has to be let through, beyond what every call has.
     #[serde(default, skip_serializing_if = "is_zero")]
     extra_ms: u64,
-    /// Whether its call was withdrawn.
+    /// True if its call was withdrawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withdrawn: bool,
     day: UtcDay,
