@@ -90,6 +90,7 @@ async fn respond_itself(
         GatewayRoute::OpenApi => Ok(pages::openapi(context)),
         GatewayRoute::Docs => Ok(pages::docs(context)),
         GatewayRoute::ProblemPage(code) => Ok(docs::problem_page(code)),
+        GatewayRoute::Script(script) => Ok(docs::script(script)),
         GatewayRoute::RotateOwnKey => change_key::rotate_own(context, access).await,
         GatewayRoute::RevokeOwnKey => change_key::revoke_own(context, access).await,
         GatewayRoute::ListKeys => list_keys::handle(context, query).await,

@@ -6,10 +6,12 @@ mod landing;
 mod layout;
 mod problem_page;
 mod reference;
+mod script;
 
 pub use landing::landing;
 pub use problem_page::problem_page;
 pub use reference::reference;
+pub use script::script;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 use crate::{
     method::Method,
     route::{
-        AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, SiteRoute, VisitEndpoint,
+        AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, Script, SiteRoute, VisitEndpoint,
         WebhooksEndpoint,
     },
     tool::Tool,
@@ -30,6 +30,7 @@ pub enum Endpoint {
     OpenApi,
     Docs,
     ProblemPage,
+    Script(Script),
     Site(SiteRoute),
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
@@ -61,6 +62,7 @@ impl Endpoint {
             Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
             Route::Gateway(GatewayRoute::Docs) => Self::Docs,
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
+            Route::Gateway(GatewayRoute::Script(script)) => Self::Script(*script),
             Route::Site(route) => Self::Site(*route),
             Route::Pages(call) => Self::Pages(call.endpoint),
             Route::Webhooks(call) => Self::Webhooks(call.endpoint),
@@ -100,9 +102,10 @@ impl Endpoint {
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
         let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
+        let scripts = Script::ALL.into_iter().map(Self::Script);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        calls.chain(OTHERS).chain(site).chain(pages).chain(webhooks).chain(admin).chain(visits)
+        calls.chain(OTHERS).chain(scripts).chain(site).chain(pages).chain(webhooks).chain(admin).chain(visits)
     }
 
     /// Returns the method.
@@ -130,6 +133,7 @@ impl Endpoint {
             | Self::Docs
             | Self::ProblemPage
             | Self::PagesOpenApi
+            | Self::Script(_)
             | Self::Site(_) => Method::Get,
         }
     }
@@ -154,6 +158,7 @@ impl Endpoint {
             Self::ProblemPage => "/problems/{code}",
             Self::PagesOpenApi => "/biolink/openapi.json",
             Self::PushProducts => "/hooks/products/{source_id}",
+            Self::Script(script) => script.path(),
             Self::Site(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Webhooks(endpoint) => endpoint.path(),

@@ -5,6 +5,7 @@ mod admin;
 mod pages;
 mod pages_host;
 mod place;
+mod script;
 mod site;
 mod target;
 mod visit;
@@ -14,6 +15,7 @@ pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::PagesHost;
 use place::Place;
+pub use script::Script;
 pub use site::SiteRoute;
 pub use target::{MAX_TARGET, Target};
 pub use visit::{Visit, VisitEndpoint, VisitPart};
@@ -135,6 +137,8 @@ pub enum GatewayRoute {
     Docs,
     /// `GET /problems/{code}`
     ProblemPage(Code),
+    /// `GET /assets/{file}`
+    Script(Script),
 }
 
 impl<'a> Route<'a> {
@@ -190,6 +194,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
+        (Place::Script(script), Method::Get | Method::Head) => own(GatewayRoute::Script(script)),
         (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::Webhooks(place), method) => place.call(method).map(Route::Webhooks),

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
-use shared::{headers::tokens, problem::Code, response::Response};
+use shared::{headers::tokens, problem::Code, response::Response, route::Script};
 
 /// A document that contains its address changes with the `Host` of the request, which any client
 /// can choose. So it is compressed again at most once in this time.
@@ -24,6 +24,8 @@ pub(super) enum Document {
     Reference,
     /// `/problems/{code}`
     Problem(Code),
+    /// `/assets/{file}`
+    Script(Script),
 }
 
 /// The compressed documents.

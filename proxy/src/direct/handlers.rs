@@ -109,6 +109,9 @@ impl<'a> OwnRequest<'a> {
             GatewayRoute::ProblemPage(code) => {
                 return Ok(self.document(Document::Problem(code), docs::problem_page(code)));
             }
+            GatewayRoute::Script(script) => {
+                return Ok(self.document(Document::Script(script), docs::script(script)));
+            }
             GatewayRoute::ReadOwnKey => keys::read_own(context, quota),
             GatewayRoute::RotateOwnKey => keys::rotate_own(context, incoming).await,
             GatewayRoute::RevokeOwnKey => keys::revoke_own(context).await,

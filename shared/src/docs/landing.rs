@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::layout::page;
+use super::layout::Page;
 use crate::{response::Response, tool::Tool};
 
 /// Returns the page `/`, which leads to the reference.
@@ -18,5 +18,5 @@ pub fn landing() -> Response {
             li { a href="/v1/status" { "Status" } ": which tools are available now" }
         }
     };
-    page("Unified Tool Gateway", "One HTTP API for many tools and for bio-link pages", &content)
+    Page::new("Unified Tool Gateway", "One HTTP API for many tools and for bio-link pages", &content).response()
 }

@@ -1,57 +1,151 @@
-//! The layout that all pages share.
+//! The layout that all pages for people share.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{response::Response, secret::sha256};
+use crate::{response::Response, route::Script, secret::sha256};
 
 const STYLE: &str = include_str!("style.css");
+const STYLE_BEGIN: &str = "<style>";
+const STYLE_END: &str = "</style>";
 
-/// Returns a whole page.
-pub(super) fn page(title: &str, description: &str, content: &Markup) -> Response {
-    let html = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="description" content=(description);
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
+/// A part of the site that the header leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "`path` says what each one is")]
+pub(crate) enum Section {
+    Docs,
+    Status,
+    Console,
+}
+
+impl Section {
+    const ALL: [Self; 3] = [Self::Docs, Self::Status, Self::Console];
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Docs => "/docs",
+            Self::Status => "/status",
+            Self::Console => "/console",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Docs => "Docs",
+            Self::Status => "Status",
+            Self::Console => "Console",
+        }
+    }
+}
+
+/// A page: what differs from one to the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Page<'a> {
+    /// The title in the browser's tab.
+    pub(crate) title: &'a str,
+    /// One sentence for search engines.
+    pub(crate) description: &'a str,
+    /// The section that the header shows as the current one.
+    pub(crate) section: Option<Section>,
+    /// Rules of the page's own, after those that all pages share.
+    pub(crate) style: &'a str,
+    /// The one script of the page.
+    pub(crate) script: Option<Script>,
+    /// Whether the page has room for a column beside its content.
+    pub(crate) wide: bool,
+    /// What `main` contains.
+    pub(crate) content: &'a Markup,
+}
+
+impl<'a> Page<'a> {
+    /// Returns a page without a section, a script or a style of its own.
+    pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
+        Self { title, description, section: None, style: "", script: None, wide: false, content }
+    }
+
+    /// Returns the page as HTML.
+    pub(crate) fn html(&self) -> String {
+        let html = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="description" content=(self.description);
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) (PreEscaped(self.style)) }
+                    @if let Some(script) = self.script { script src=(script.path()) defer {} }
+                }
+                body class=[self.wide.then_some("wide")] {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.header())
+                    main id="main" { (self.content) }
+                    (footer())
+                }
             }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                header {
-                    a.name href="/" { "Unified Tool Gateway" }
-                    nav aria-label="Site" {
-                        a href="/docs" { "Reference" }
-                        a href="/openapi.json" { "OpenAPI" }
-                        a href="/v1/status" { "Status" }
+        };
+        html.into_string()
+    }
+
+    /// Returns the page as a response.
+    pub(crate) fn response(&self) -> Response {
+        respond(self.html())
+    }
+
+    fn header(&self) -> Markup {
+        html! {
+            header.bar {
+                a.name href="/" { "Unified Tool Gateway" }
+                nav aria-label="Site" {
+                    @for section in Section::ALL {
+                        @let current = (self.section == Some(section)).then_some("true");
+                        a href=(section.path()) aria-current=[current] { (section.name()) }
                     }
                 }
-                main id="main" { (content) }
             }
         }
-    };
-    Response::public("text/html; charset=utf-8", html.into_string()).with_headers([
-        ("content-security-policy", content_security_policy()),
+    }
+}
+
+fn footer() -> Markup {
+    html! {
+        footer.foot {
+            nav aria-label="For programs" {
+                a href="/openapi.json" { "OpenAPI" }
+                a href="/biolink/openapi.json" { "OpenAPI of bio-link pages" }
+                a href="/v1/status" { "Status as JSON" }
+            }
+        }
+    }
+}
+
+/// Returns the HTML of a [`Page`] as a response, with the policy that fits it.
+pub(crate) fn respond(html: String) -> Response {
+    let policy = content_security_policy(&html);
+    Response::public("text/html; charset=utf-8", html).with_headers([
+        ("content-security-policy", policy),
         ("referrer-policy", "no-referrer".to_owned()),
     ])
 }
 
-/// Returns the markup of a command or a message. It scrolls rather than wraps, and can be reached
-/// by keyboard for that.
-pub(super) fn sample(label: &str, text: &str) -> Markup {
+/// Returns the markup of a command or a message. It wraps rather than scrolls, so that it needs no
+/// place among what the keyboard reaches.
+pub(super) fn sample(text: &str) -> Markup {
     html! {
-        pre tabindex="0" role="region" aria-label=(label) { code { (text) } }
+        pre { code { (text) } }
     }
 }
 
-/// `Content-Security-Policy` of the pages: their own style and nothing else.
-fn content_security_policy() -> String {
-    let digest = STANDARD.encode(sha256(&[STYLE.as_bytes()]));
+/// Returns `Content-Security-Policy` for a page: its own style, images of this host, and its script
+/// if it has one. Must be given HTML of [`Page::html`], where text is escaped: the first `<style>`
+/// and the first `<script` are those of the layout.
+fn content_security_policy(html: &str) -> String {
+    let head = html.split("<body").next().unwrap_or_default();
+    let style = head.split(STYLE_BEGIN).nth(1).and_then(|rest| rest.split(STYLE_END).next());
+    let digest = STANDARD.encode(sha256(&[style.unwrap_or_default().as_bytes()]));
+    let script = if head.contains("<script") { "script-src 'self'; connect-src 'self'; " } else { "" };
     format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; {script}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }

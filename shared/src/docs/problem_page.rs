@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::layout::{page, sample};
+use super::layout::{Page, Section, sample};
 use crate::{
     problem::{Code, Problem},
     request_id::RequestId,
@@ -21,12 +21,13 @@ pub fn problem_page(code: Code) -> Response {
         p.lead { span.status { (code.status()) } " " code { (code.as_str()) } }
         p { (code.about()) }
         h2 { "The response" }
-        (sample("The body of the response", &example))
+        (sample(&example))
         p {
             "Switch on " code { "code" } "; the other texts may change. If you ask for help, give the "
             code { "request_id" } "."
         }
         p { a href="/docs#errors" { "All problems" } }
     };
-    page(&format!("{} ({})", code.title(), code.as_str()), code.about(), &content)
+    let title = format!("{} ({})", code.title(), code.as_str());
+    Page { section: Some(Section::Docs), ..Page::new(&title, code.about(), &content) }.response()
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{page, sample};
+use super::layout::{Page, Section, sample};
 use crate::{
     headers::API_KEY,
     key::KeyEnv,
@@ -36,11 +36,12 @@ pub fn reference(server: &str) -> Response {
         (errors())
         (bounds())
     };
-    page(
+    let page = Page::new(
         "Unified Tool Gateway: reference",
         "How to call the tools behind one API key, with limits and errors",
         &content,
-    )
+    );
+    Page { section: Some(Section::Docs), ..page }.response()
 }
 
 fn quick_start(server: &str) -> Markup {
@@ -54,11 +55,11 @@ fn quick_start(server: &str) -> Markup {
     html! {
         h2 id="start" { "Quick start" }
         p { "Whoever runs the gateway issues you a key. It is shown once:" }
-        (sample("Issue a key", &issue))
+        (sample(&issue))
         p { "Call a tool with it:" }
-        (sample("Call a tool", &call))
+        (sample(&call))
         p { "See what the key has used, free of charge:" }
-        (sample("Read the key's usage", &usage))
+        (sample(&usage))
     }
 }
 
@@ -128,7 +129,7 @@ fn limits() -> Markup {
         }
         p { "A key can have limits of its own. What counts is a call that reached its tool: what the gateway refuses and what fails with 503 does not use up the day." }
         p { "Every response to a key shows its quotas:" }
-        (sample("Rate limit headers", "RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
+        (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
         p {
             code { "q" } " is the limit and " code { "w" } " its window in seconds; " code { "r" } " calls remain, and more are to be had in "
             code { "t" } " seconds. A call over the limit gets 429 with " code { "Retry-After" } ": a call made then will pass."

@@ -1,6 +1,6 @@
 //! The known paths, and the methods that each takes.
 
-use super::{admin::AdminPlace, pages::PagesPlace, site::SiteRoute, visit::Visit, webhooks::WebhooksPlace};
+use super::{admin::AdminPlace, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit, webhooks::WebhooksPlace};
 use crate::{
     action::Action,
     key::KeyId,
@@ -27,6 +27,7 @@ pub(super) enum Place<'a> {
     OpenApi,
     Docs,
     Problem(Code),
+    Script(Script),
     Site(SiteRoute),
     Pages(PagesPlace),
     Webhooks(WebhooksPlace),
@@ -61,6 +62,9 @@ impl<'a> Place<'a> {
             [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),
             [Some("problems"), Some(code), None, ..] => {
                 Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
+            }
+            [Some("assets"), Some(name), None, ..] => {
+                Script::parse(name).map(Self::Script).ok_or_else(unknown_route)
             }
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Self::KeyChanges),
             [Some("admin"), rest @ ..] => AdminPlace::parse(rest).map(Self::Admin).ok_or_else(unknown_route),
@@ -125,6 +129,7 @@ impl<'a> Place<'a> {
             | Self::PagesOpenApi
             | Self::Docs
             | Self::Problem(_)
+            | Self::Script(_)
             | Self::Site(_) => &[Method::Get, Method::Head],
             Self::Pages(place) => place.methods(),
             Self::Webhooks(place) => place.methods(),

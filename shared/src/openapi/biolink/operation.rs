@@ -67,6 +67,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::OpenApi
         | Endpoint::Docs
         | Endpoint::ProblemPage
+        | Endpoint::Script(_)
         | Endpoint::Site(_)
         | Endpoint::Visit(_)
         | Endpoint::Preflight => None,

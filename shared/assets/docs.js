@@ -1,0 +1,176 @@
+// The search and the forms of the reference. Keys stay in variables of this script: they are in no storage and no address.
+"use strict";
+{
+  const make = (name, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(name), properties);
+    element.append(...children);
+    return element;
+  };
+
+  /** Shows only entries of the contents that have every word of the search. */
+  const startSearch = (box, contents) => {
+    const input = box.querySelector("input");
+    const result = box.querySelector("output");
+    const groups = [...contents.querySelectorAll("details")];
+    const wereOpen = groups.map((group) => group.open);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let found = 0;
+      for (const [at, group] of groups.entries()) {
+        let inGroup = 0;
+        for (const entry of group.querySelectorAll("li")) {
+          const text = `${entry.textContent} ${entry.firstElementChild.href}`.toLowerCase();
+          entry.hidden = !words.every((word) => text.includes(word));
+          if (!entry.hidden) inGroup += 1;
+        }
+        group.hidden = inGroup === 0;
+        group.open = words.length > 0 || wereOpen[at];
+        found += inGroup;
+      }
+      result.value = words.length > 0 ? `${found} found` : "";
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") contents.querySelector("details:not([hidden]) li:not([hidden]) a")?.click();
+    });
+    box.hidden = false;
+  };
+
+  const secrets = { ApiKey: "", AdminSecret: "" };
+  let description;
+
+  /** Returns the OpenAPI description of this page's operations, which is fetched once. */
+  const describe = (path) => {
+    description ??= fetch(path).then((response) => {
+      if (!response.ok) throw new Error(`${path}: ${response.status}`);
+      return response.json();
+    });
+    description.catch(() => (description = undefined));
+    return description;
+  };
+
+  const resolve = (all, value) =>
+    value.$ref ? value.$ref.slice(2).split("/").reduce((found, name) => found[name], all) : value;
+
+  const find = (all, id) => {
+    for (const [path, item] of Object.entries(all.paths)) {
+      for (const [method, operation] of Object.entries(item)) {
+        if (operation.operationId === id) return { path, method: method.toUpperCase(), operation };
+      }
+    }
+    throw new Error(`unknown operation ${id}`);
+  };
+
+  let fields = 0;
+  const field = (text, input) => {
+    input.id = `try-${(fields += 1)}`;
+    return [make("label", { htmlFor: input.id, textContent: text }), input];
+  };
+
+  const text = (value) => (value === undefined ? "" : String(value));
+
+  const showResponse = async (output, response, started) => {
+    const type = response.headers.get("content-type") ?? "";
+    const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`);
+    let body;
+    if (/^text\/|json|xml|javascript/.test(type) || type === "") {
+      body = await response.text();
+      if (/json$|json;/.test(type)) {
+        try {
+          body = JSON.stringify(JSON.parse(body), null, 2);
+        } catch {
+          // Shown as it came.
+        }
+      }
+    } else {
+      body = `${(await response.blob()).size} bytes of ${type}`;
+    }
+    const spent = Math.round(performance.now() - started);
+    output.replaceChildren(
+      make("p", { className: response.ok ? "good" : "bad", textContent: `${response.status} ${response.statusText} · ${spent} ms` }),
+      make("h4", { textContent: "Headers" }),
+      make("pre", { textContent: lines.join("\n") }),
+      make("h4", { textContent: "Body" }),
+      make("pre", { textContent: body || "(empty)" }),
+    );
+  };
+
+  /** Builds the form of an operation from its description. */
+  const buildForm = (all, id) => {
+    const { path, method, operation } = find(all, id);
+    const form = make("form", { className: "form" });
+    const scheme = (operation.security ?? []).map((one) => Object.keys(one)[0]).find((name) => name in secrets);
+    if (scheme) {
+      const label = scheme === "ApiKey" ? "Your API key (stays in this page)" : "Admin secret (stays in this page)";
+      const input = make("input", { type: "password", autocomplete: "off", value: secrets[scheme], required: true });
+      input.dataset.scheme = scheme;
+      input.addEventListener("input", () => {
+        secrets[scheme] = input.value;
+        for (const other of document.querySelectorAll(`[data-scheme=${scheme}]`)) other.value = input.value;
+      });
+      form.append(...field(label, input));
+    }
+    const inputs = (operation.parameters ?? []).map((reference) => {
+      const parameter = resolve(all, reference);
+      const isRaw = parameter.schema?.type === "object";
+      const { example } = parameter;
+      const input = make("input", { required: Boolean(parameter.required), autocomplete: "off", spellcheck: false });
+      input.value = parameter.required ? text(example) : "";
+      input.placeholder = isRaw ? "name=value&name=value" : text(example ?? parameter.schema?.default);
+      form.append(...field(`${parameter.name} (${parameter.in}${parameter.required ? ", required" : ""})`, input));
+      return { ...parameter, isRaw, input };
+    });
+    const content = operation.requestBody?.content?.["application/json"];
+    const area = content && make("textarea", { rows: 10, spellcheck: false, value: JSON.stringify(content.example ?? {}, null, 2) });
+    if (area) form.append(...field("Body (JSON)", area));
+    const output = make("div", { className: "output" });
+    output.setAttribute("role", "status");
+    form.append(make("p", {}, make("button", { textContent: `Send ${method}` })), output);
+
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const headers = new Headers();
+      const query = [];
+      let target = path;
+      for (const { name, in: place, input, isRaw } of inputs) {
+        if (place === "path") target = target.replace(`{${name}}`, encodeURIComponent(input.value));
+        else if (input.value === "") continue;
+        else if (place === "header") headers.set(name, input.value);
+        else query.push(isRaw ? input.value : `${name}=${encodeURIComponent(input.value)}`);
+      }
+      if (scheme === "ApiKey") headers.set("X-API-Key", secrets.ApiKey);
+      if (scheme === "AdminSecret") headers.set("Authorization", `Bearer ${secrets.AdminSecret}`);
+      if (area) headers.set("Content-Type", "application/json");
+      const started = performance.now();
+      output.replaceChildren("…");
+      try {
+        const address = query.length > 0 ? `${target}?${query.join("&")}` : target;
+        const options = { method, headers, body: area?.value, credentials: "omit", cache: "no-store" };
+        await showResponse(output, await fetch(address, options), started);
+      } catch (error) {
+        output.replaceChildren(make("p", { className: "bad", textContent: String(error) }));
+      }
+    });
+    return form;
+  };
+
+  /** Adds "Try it" to an operation. Its form is made when it is first opened. */
+  const startTrying = (section, path) => {
+    const details = make("details", { className: "try" }, make("summary", { textContent: "Try it" }));
+    details.addEventListener("toggle", async () => {
+      if (!details.open || details.querySelector("form")) return;
+      try {
+        const form = buildForm(await describe(path), section.id);
+        if (!details.querySelector("form")) details.append(form);
+      } catch (error) {
+        details.append(make("p", { className: "bad", textContent: String(error) }));
+      }
+    });
+    section.append(details);
+  };
+
+  const box = document.getElementById("search");
+  const contents = document.getElementById("contents");
+  if (box && contents) startSearch(box, contents);
+  const reference = document.querySelector("[data-description]");
+  for (const section of document.querySelectorAll("section.op")) startTrying(section, reference.dataset.description);
+}

@@ -1,0 +1,26 @@
+//! The scripts of pages.
+
+/// A script of a page of the host, in a file of its own because the pages' policy allows no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Script {
+    /// `GET /assets/docs.js`
+    Docs,
+}
+
+impl Script {
+    /// Every script once.
+    pub const ALL: [Self; 1] = [Self::Docs];
+
+    /// Returns the script of a file name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|script| script.path().strip_prefix("/assets/") == Some(name))
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Docs => "/assets/docs.js",
+        }
+    }
+}
