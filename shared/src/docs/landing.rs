@@ -18,5 +18,6 @@ pub fn landing() -> Response {
             li { a href="/v1/status" { "Status" } ": which tools are available now" }
         }
     };
-    Page::new("Unified Tool Gateway", "One HTTP API for many tools and for bio-link pages", &content).response()
+    Page::new("Unified Tool Gateway", "One HTTP API for many tools and for bio-link pages", &content)
+        .response()
 }

@@ -123,10 +123,8 @@ fn footer() -> Markup {
 /// Returns the HTML of a [`Page`] as a response, with the policy that fits it.
 pub(crate) fn respond(html: String) -> Response {
     let policy = content_security_policy(&html);
-    Response::public("text/html; charset=utf-8", html).with_headers([
-        ("content-security-policy", policy),
-        ("referrer-policy", "no-referrer".to_owned()),
-    ])
+    Response::public("text/html; charset=utf-8", html)
+        .with_headers([("content-security-policy", policy), ("referrer-policy", "no-referrer".to_owned())])
 }
 
 /// Returns the markup of a command or a message. It wraps rather than scrolls, so that it needs no

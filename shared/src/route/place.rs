@@ -1,6 +1,9 @@
 //! The known paths, and the methods that each takes.
 
-use super::{admin::AdminPlace, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit, webhooks::WebhooksPlace};
+use super::{
+    admin::AdminPlace, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit,
+    webhooks::WebhooksPlace,
+};
 use crate::{
     action::Action,
     key::KeyId,
