@@ -68,6 +68,14 @@ function object(Built) {
       return this.send("fetch", request);
     }
   }
+  // Its messages are handled at once, so that wasm needs no promise for them.
+  if (Wasm.prototype.receive) {
+    Direct.prototype.fetch = async function fetch(request) {
+      const reply = this.send("receive", await request.text());
+      if (this.send("needsAlarm")) await this.send("setAlarm");
+      return new Response(reply);
+    };
+  }
   if (prototype.alarm) Direct.prototype.alarm = function alarm() { return this.send("alarm"); };
   return Direct;
 }

@@ -15,9 +15,9 @@ use shared::{
     meter::{Message, Meter as State},
     time::UnixMillis,
 };
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
-    wasm_bindgen,
 };
 
 use super::{alarm, message::parse, sql};
@@ -51,7 +51,8 @@ pub struct Meter {
     /// Whether the alarm is set to delete the object.
     is_expiry_armed: Cell<bool>,
     /// `None` until the first message and after a failed write: the row is then read again.
-    state: RefCell<Option<State>>,
+    /// Boxed, because a step takes it out and puts it back.
+    state: RefCell<Option<Box<State>>>,
 }
 
 impl DurableObject for Meter {
@@ -72,18 +73,12 @@ impl DurableObject for Meter {
         }
     }
 
+    /// Handles a message. `entry.js` does the same by [`Meter::receive`], without wasm's part in the
+    /// request, the response and the wait for them.
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = parse(&request.text().await?)?;
-        match self.step(message) {
-            Ok(reply) => {
-                self.arm().await?;
-                Response::ok(reply)
-            }
-            Err(error) => {
-                log::error("meter step failed", None, &[("error", &error)]);
-                Err(error)
-            }
-        }
+        let reply = self.handle(&request.text().await?)?;
+        self.arm().await?;
+        Response::ok(reply)
     }
 
     /// Never returns an error: the platform gives up on an alarm that fails, and the record would
@@ -101,7 +96,46 @@ impl DurableObject for Meter {
     }
 }
 
+#[wasm_bindgen(js_sys = worker::js_sys, wasm_bindgen_futures = worker::wasm_bindgen_futures)]
 impl Meter {
+    /// Handles a message, for `entry.js`. Returns the reply, which must not leave before
+    /// [`Meter::set_alarm`] is done if [`Meter::needs_alarm`] says so.
+    ///
+    /// # Errors
+    /// If the message cannot be read, or the step fails.
+    pub fn receive(&self, message: &str) -> std::result::Result<String, JsValue> {
+        Ok(self.handle(message)?)
+    }
+
+    /// Returns true if the state has a record to write, or an end to wait for.
+    ///
+    /// # Errors
+    /// If the stored state cannot be read.
+    #[wasm_bindgen(js_name = needsAlarm)]
+    pub fn needs_alarm(&self) -> std::result::Result<bool, JsValue> {
+        let expires = self.is_stored.get() && !self.is_expiry_armed.get();
+        Ok(self.with_state(|state| {
+            state.unstored().is_some() || (expires && state.expires_in(clock::now()).is_some())
+        })?)
+    }
+
+    /// Sets the alarm that the state needs.
+    ///
+    /// # Errors
+    /// If the runtime fails to.
+    #[wasm_bindgen(js_name = setAlarm)]
+    pub async fn set_alarm(&self) -> std::result::Result<(), JsValue> {
+        Ok(self.arm().await?)
+    }
+}
+
+impl Meter {
+    fn handle(&self, message: &str) -> Result<String> {
+        self.step(parse(message)?).inspect_err(|error| {
+            log::error("meter step failed", None, &[("error", error)]);
+        })
+    }
+
     /// Sets the alarm if the record must be written and no alarm is set. A newer record does not
     /// wait for the retry of an older one.
     async fn arm(&self) -> Result<()> {
@@ -182,7 +216,9 @@ impl Meter {
         };
         let (reply, is_changed) = next.step(message, clock::now());
         let reply = serde_json::to_string(&reply)?;
-        if is_changed {
+        // Of a subject that was refused at once, nothing matters: a row would be deleted again.
+        let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
+        if is_changed && matters {
             if !self.is_stored.replace(true) {
                 self.sql.exec(TABLE, None)?;
             }
@@ -194,15 +230,15 @@ impl Meter {
 
     /// Returns the stored state. An unreadable one is an error, because a new one would give every
     /// call back.
-    fn load(&self) -> Result<State> {
+    fn load(&self) -> Result<Box<State>> {
         self.is_stored.set(!sql::rows(&self.sql, HAS_TABLE, vec![], |_| Some(()))?.is_empty());
         if !self.is_stored.get() {
-            return Ok(State::default());
+            return Ok(Box::default());
         }
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;
         match rows.into_iter().flatten().next() {
-            None => Ok(State::default()),
-            Some(worker::SqlStorageValue::String(text)) => parse(&text),
+            None => Ok(Box::default()),
+            Some(worker::SqlStorageValue::String(text)) => parse(&text).map(Box::new),
             Some(_) => Err("the stored state is not text".into()),
         }
     }

@@ -2,11 +2,10 @@
 
 use std::{
     future::poll_fn,
-    pin::{Pin, pin},
+    pin::Pin,
     task::{Context, Poll},
 };
 
-use futures_util::future::{Either, select};
 use shared::{
     key::VerifiedKey,
     lease_cache::{Admission, LeaseCache, Timeouts},
@@ -41,6 +40,8 @@ pub(super) struct Exchange {
     timeouts: Timeouts,
     sent: UnixMillis,
     is_retried: bool,
+    /// The latest error of a copy.
+    failure: RpcError,
     in_flight: Vec<Copy>,
 }
 
@@ -62,6 +63,7 @@ impl Exchange {
             timeouts,
             sent: clock::now(),
             is_retried: false,
+            failure: RpcError::UnexpectedReply,
             in_flight: Vec::with_capacity(1),
         }
     }
@@ -78,9 +80,17 @@ impl Exchange {
     /// `internal` if the key has no lease cache and none can be created.
     pub(super) async fn run(&mut self) -> Result<Outcome, Problem> {
         self.send(self.request.clone());
-        let total_ms = self.timeouts.total_ms;
+        let Timeouts { hedge_ms, total_ms } = self.timeouts;
+        // One timer at a time: nearly every response comes before the first one ends.
+        if let Some(decided) = promise::timeout(hedge_ms, self.decide()).await {
+            return decided;
+        }
+        if !self.is_retried {
+            self.retry()?;
+        }
         let timed_out = || Ok(Outcome::Failed(RpcError::TimedOut { ms: total_ms }));
-        promise::timeout(total_ms, self.decide()).await.unwrap_or_else(timed_out)
+        let rest_ms = total_ms.saturating_sub(hedge_ms);
+        promise::timeout(rest_ms, self.decide()).await.unwrap_or_else(timed_out)
     }
 
     /// Handles what arrives after the decision, in the background: a lease or a verdict serves
@@ -100,37 +110,24 @@ impl Exchange {
         });
     }
 
+    /// Returns the decision of the first reply that has one. Cancel-safe.
     async fn decide(&mut self) -> Result<Outcome, Problem> {
-        let mut silence = pin!(promise::sleep(self.timeouts.hedge_ms));
-        let mut failure = RpcError::UnexpectedReply;
-        loop {
-            let arrived = if self.is_retried {
-                Some(self.next().await)
-            } else {
-                match select(pin!(self.next()), silence.as_mut()).await {
-                    Either::Left((arrived, _)) => Some(arrived),
-                    Either::Right(((), _)) => None,
-                }
-            };
-            let Some(arrived) = arrived else {
-                self.retry()?;
-                continue;
-            };
-            match arrived {
-                Some((request, Ok(reply))) => {
+        while let Some((request, reply)) = self.next().await {
+            match reply {
+                Ok(reply) => {
                     if let Some(outcome) = self.apply(&request, &reply)? {
                         return Ok(outcome);
                     }
                 }
-                Some((_, Err(error))) => {
+                Err(error) => {
                     if !self.is_retried && !error.is_overloaded() {
                         self.retry()?;
                     }
-                    failure = error;
+                    self.failure = error;
                 }
-                None => return Ok(Outcome::Failed(failure)),
             }
         }
+        Ok(Outcome::Failed(std::mem::replace(&mut self.failure, RpcError::UnexpectedReply)))
     }
 
     fn retry(&mut self) -> Result<(), Problem> {
