@@ -9,10 +9,12 @@
 //   --origin-cert FILE, --origin-key FILE, --origin-ca FILE
 //                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
 //                    origins' own certificates, all in PEM
+//   --counters PORT  counts paid operations, responses and requests to origins, and serves the counts as JSON at this
+//                    port; 0 takes a free one; default EDGE_COUNTERS_PORT, or none
 //   --faults URL     for tests: the server at URL says what becomes of each use of a binding (tests/edge/faults.mjs)
 //   --account-store FILE
 //                    for tests: one account's store as an earlier version left it, in SQL
-// Prints `edge listening on http://host:port` once it answers. SIGTERM and SIGINT end it.
+// Prints `edge listening on http://host:port` once it answers, and before it `edge counters on …`. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs, parseEnv } from "node:util";
@@ -33,6 +35,7 @@ const { values: options } = parseArgs({
     "origin-cert": { type: "string" },
     "origin-key": { type: "string" },
     "origin-ca": { type: "string" },
+    counters: { type: "string", default: process.env.EDGE_COUNTERS_PORT },
     faults: { type: "string" },
     "account-store": { type: "string" },
   },
@@ -97,6 +100,11 @@ async function finalOptions() {
     const { withStoredAccount } = await import("../tests/edge/stored_account.mjs");
     return withStoredAccount(miniflareOptions(), options["account-store"]);
   }
+  if (options.counters) {
+    if (options.faults) throw new Error("--counters and --faults exclude each other");
+    const { withCounters } = await import("./edge/counters.mjs");
+    return withCounters(miniflareOptions(), Number(options.counters));
+  }
   if (!options.faults) return miniflareOptions();
   const { withFaults } = await import("../tests/edge/faults.mjs");
   return withFaults(miniflareOptions(), options.faults);
@@ -113,4 +121,5 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
   });
 }
 const url = await edge.ready;
+if (options.counters) console.log(`edge counters on ${(await edge.unsafeGetDirectURL("edge", "Counters")).origin}`);
 console.log(`edge listening on ${url.origin}`);

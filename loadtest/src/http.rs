@@ -10,6 +10,9 @@ use thiserror::Error;
 use crate::driver::{CallResponse, RequestError, TlsOptions, send_once};
 use crate::target::Target;
 
+/// The header of requests that a local edge must not count as calls (`scripts/edge/counters.mjs`).
+const OUTSIDE_OF_LOAD: (&str, &str) = ("load-test", "outside");
+
 /// A client of one server. Each request has its own connection.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
@@ -72,8 +75,8 @@ impl HttpClient {
         *request.method_mut() = method.clone();
         *request.uri_mut() = Uri::try_from(path).unwrap_or_default();
         let json = body.map(|_| (CONTENT_TYPE.as_str(), "application/json"));
-        let host = [(HOST.as_str(), self.target.authority())];
-        for (name, value) in host.into_iter().chain(json).chain(headers.iter().copied()) {
+        let usual = [(HOST.as_str(), self.target.authority()), OUTSIDE_OF_LOAD];
+        for (name, value) in usual.into_iter().chain(json).chain(headers.iter().copied()) {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
                 request.headers_mut().insert(name, value);
             }

@@ -5,8 +5,10 @@
 
 mod books;
 mod clock;
+mod costs;
 mod driver;
 mod duration;
+mod edge_counters;
 mod events;
 mod http;
 mod keys;

@@ -40,6 +40,7 @@ pub(crate) fn render(report: &Report) -> String {
                     (tables::events(report))
                     (tables::limits(report))
                     (tables::books(report))
+                    (tables::costs(report))
                     (conditions(report))
                 }
             }

@@ -13,6 +13,7 @@ pub(crate) use row::Row;
 pub(crate) use csv::to_csv;
 
 use crate::books::Books;
+use crate::costs::Costs;
 use crate::record::CallError;
 use crate::summary::{HISTOGRAM_DIGITS, OutcomeKey, Quantiles, Second, Summary};
 use crate::timeline::Timeline;
@@ -63,6 +64,7 @@ pub(crate) struct RunOutcome {
     pub(crate) timeline: Timeline,
     pub(crate) checks: Vec<Check>,
     pub(crate) books: Option<Books>,
+    pub(crate) costs: Option<Costs>,
     pub(crate) interrupted: bool,
 }
 
@@ -98,6 +100,8 @@ pub(crate) struct Report {
     pub(crate) limits: Limits,
     /// The books, if the gateway or the tools were asked.
     pub(crate) books: Option<Books>,
+    /// The operations and dollars of a local edge, if it was asked.
+    pub(crate) costs: Option<Costs>,
     /// The run second by second.
     pub(crate) series: Vec<Second>,
     /// True if the run was stopped early.
@@ -180,6 +184,7 @@ impl Report {
             events: events(summary, &outcome.timeline, &run.requests),
             limits: Limits::new(summary),
             books: outcome.books,
+            costs: outcome.costs,
             series: summary.series.clone(),
             interrupted: outcome.interrupted,
             run,

@@ -16,6 +16,7 @@ pub(crate) use parse::ConditionError;
 pub(crate) use tolerance::Tolerance;
 
 use crate::books::Books;
+use crate::costs::Costs;
 use crate::summary::Summary;
 use crate::timeline::Timeline;
 
@@ -86,6 +87,7 @@ pub(crate) struct Evidence<'a> {
     /// The time during which calls became due.
     pub(crate) duration: Duration,
     pub(crate) books: Option<&'a Books>,
+    pub(crate) costs: Option<&'a Costs>,
 }
 
 /// Evaluates all checks.
@@ -109,7 +111,14 @@ pub(crate) mod tests {
         let duration = Duration::from_secs(20);
         judge(
             criteria,
-            &Evidence { summary: &summary, timeline: &timeline, requests: &requests, duration, books: None },
+            &Evidence {
+                summary: &summary,
+                timeline: &timeline,
+                requests: &requests,
+                duration,
+                books: None,
+                costs: None,
+            },
         )
     }
 

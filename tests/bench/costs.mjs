@@ -1,5 +1,6 @@
 // The cost of a million calls at list prices, from the operations that calls cause: one key each, whose calls come at fixed
 // gaps in real time. Everything that follows from a call within half a minute counts.
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { issue } from "./scenarios.mjs";
 import { Client, Workerd, counting } from "./workerd.mjs";
@@ -9,8 +10,12 @@ const CALLING_MS = 120_000;
 const SETTLING_MS = 32_000;
 const TOOL = "/v1/qr/x";
 
-/** Dollars for a million (developers.cloudflare.com, 2026-11-22). The duration of an object is 16 ms of 128 MB. */
-const PRICE = { request: 0.3, cpuMs: 0.02, read: 0.5, object: 0.15, row: 1.0, duration: 12.5 * 0.016 * 0.128 };
+/** Dollars for a million. The load tester has the same. */
+const { dollars_per_million: LIST, object_request: OBJECT } = JSON.parse(readFileSync(new URL("../../loadtest/prices.json", import.meta.url)));
+const PRICE = {
+  request: LIST.worker_requests, cpuMs: LIST.worker_cpu_ms, read: LIST.kv_reads, object: LIST.object_requests,
+  row: LIST.object_rows_written, duration: LIST.object_gb_seconds * OBJECT.seconds * OBJECT.gb,
+};
 
 const SCENARIOS = [
   { name: "Free, every 7 s", gap: 7000, goal: 1.7, cpu: "GET that asks the object", tier: "free" },

@@ -1,5 +1,6 @@
 //! Scenarios for the edge.
 
+use serde_json::Value;
 use tests::{
     proxy::ProxyConfig,
     stack::{Edge, Stack, Tools},
@@ -12,6 +13,32 @@ fn viral_page_passes() {
     let stack = Stack::start();
     let url = format!("http://{}", stack.edge.addr);
     assert_passed("viral-page", &run(&url, "viral-page", &["--rate", "20"]));
+}
+
+/// The edge refuses calls above the limit itself, and the books name them.
+#[test]
+fn flood_has_balanced_books_and_costs() {
+    let tools = Tools::start();
+    let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
+    let edge = Edge::start_with_counters(&proxy.url());
+    let url = format!("http://{}", edge.addr);
+    let (control, metrics) = (format!("http://{}", tools.control_addr()), format!("http://{}", proxy.admin));
+    let counters = edge.counters();
+    let parties = ["--control", &control, "--metrics", &metrics, "--edge-counters", &counters];
+    // The last report of a call may be later, and is not needed for an upper bound.
+    let expected = ["--expect", "books=balanced", "--expect", "cost<=2", "--costs-wait", "1s", "--json"];
+    let output = run(&url, "flood", &[&parties[..], &expected, &["--rate", "30"]].concat());
+    assert_passed("flood", &output);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shares = &report["books"]["edge"];
+    let [refused, forwarded] = ["refused", "forwarded"].map(|part| shares[part].as_u64().unwrap());
+    assert!(refused > 200 && forwarded > 0, "{shares}");
+    assert_eq!(refused + forwarded, report["calls"]["completed"], "{shares}");
+    let operations = report["costs"]["operations"].as_array().unwrap();
+    let of =
+        |name: &str| operations.iter().find(|kind| kind["name"] == name).unwrap()["count"].as_u64().unwrap();
+    assert_eq!(of("worker requests"), report["calls"]["completed"], "{operations:?}");
+    assert!(of("object requests") > 0 && of("KV reads") > 0, "{operations:?}");
 }
 
 #[test]

@@ -89,6 +89,17 @@ impl Edge {
         Self::launch(origins, Some(tempfile::tempdir().unwrap()), &["--faults", &faults.url()])
     }
 
+    /// Starts the worker with counters of what it does on the platform.
+    pub fn start_with_counters(origins: &str) -> Self {
+        Self::launch(origins, None, &["--counters", "0"])
+    }
+
+    /// Returns the URL of its counters.
+    pub fn counters(&self) -> String {
+        let output = self.process.output();
+        output.lines().find_map(|line| line.strip_prefix("edge counters on ")).unwrap().to_owned()
+    }
+
     /// Starts the worker with variables of a test.
     pub fn start_with(origins: &str, variables: &[&str]) -> Self {
         Self::run(origins, None, variables)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hyper::Method;
 use serde_json::Value;
 
+use crate::edge_counters::{self, EdgeCounters, difference};
 use crate::http::HttpClient;
 
 /// The sources of counters.
@@ -14,6 +15,8 @@ pub(crate) struct CounterSources {
     pub(crate) metrics: Option<HttpClient>,
     /// The control API of the simulated tools.
     pub(crate) control: Option<HttpClient>,
+    /// The counters of a local edge.
+    pub(crate) edge: Option<HttpClient>,
 }
 
 /// Counters at one moment, or how far they have moved.
@@ -25,6 +28,8 @@ pub(crate) struct Counters {
     pub(crate) calls: Option<BTreeMap<u16, u64>>,
     /// Problems that the gateway responded with, by code.
     pub(crate) problems: Option<BTreeMap<String, u64>>,
+    /// The counters of the edge in front of the gateway.
+    pub(crate) edge: Option<EdgeCounters>,
 }
 
 impl CounterSources {
@@ -39,7 +44,11 @@ impl CounterSources {
             let (calls, problems) = gateway_counts(&client.text("/metrics").await.ok()?);
             (counters.calls, counters.problems) = (Some(calls), Some(problems));
         }
-        (counters.tools.is_some() || counters.calls.is_some()).then_some(counters)
+        if let Some(client) = &self.edge {
+            counters.edge = Some(edge_counters::read(client).await.ok()?);
+        }
+        let is_any = counters.tools.is_some() || counters.calls.is_some() || counters.edge.is_some();
+        is_any.then_some(counters)
     }
 }
 
@@ -47,19 +56,19 @@ impl Counters {
     /// Returns how far the counters have moved.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
-            tools: difference(self.tools.as_ref(), before.tools.as_ref()),
-            calls: difference(self.calls.as_ref(), before.calls.as_ref()),
-            problems: difference(self.problems.as_ref(), before.problems.as_ref()),
+            tools: moved(self.tools.as_ref(), before.tools.as_ref()),
+            calls: moved(self.calls.as_ref(), before.calls.as_ref()),
+            problems: moved(self.problems.as_ref(), before.problems.as_ref()),
+            edge: self.edge.as_ref().zip(before.edge.as_ref()).map(|(now, before)| now.since(before)),
         }
     }
 }
 
-fn difference<K: Ord + Clone>(
+fn moved<K: Ord + Clone>(
     now: Option<&BTreeMap<K, u64>>,
     before: Option<&BTreeMap<K, u64>>,
 ) -> Option<BTreeMap<K, u64>> {
-    let at = |key| before.and_then(|before| before.get(key)).copied().unwrap_or(0);
-    Some(now?.iter().map(|(key, count)| (key.clone(), count.saturating_sub(at(key)))).collect())
+    now.zip(before).map(|(now, before)| difference(now, before))
 }
 
 /// Sums `responses` of all tools.

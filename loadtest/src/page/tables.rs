@@ -108,20 +108,48 @@ pub(super) fn books(report: &Report) -> Markup {
                 h2 { "Books" }
                 div.scroll tabindex="0" role="region" aria-label="Books" {
                     table {
-                        thead { tr { th { "responses" } th.number { "driver got" } th.number { "gateway counted" } th.number { "tools sent" } } }
+                        thead { tr { th { "responses" } th.number { "driver got" } th.number { "edge counted" } th.number { "gateway counted" } th.number { "tools sent" } } }
                         tbody {
                             @for line in &books.lines {
-                                tr { td { (line.name) } td.number { (whole(line.driver)) } td.number { (count(line.gateway)) } td.number { (count(line.tools)) } }
+                                tr { td { (line.name) } td.number { (count(line.driver)) } td.number { (count(line.edge)) } td.number { (count(line.gateway)) } td.number { (count(line.tools)) } }
                             }
                         }
                     }
                 }
+                @if let Some(edge) = &books.edge { p { "Completed calls: " (edge) "." } }
                 @if books.differences.is_empty() {
                     p { "Everybody counted the same." }
                 } @else {
                     ul { @for difference in &books.differences { li { strong { (difference) } } } }
                 }
                 @if books.in_doubt > 0 { p.note { (books.in_doubt) " calls without a complete response are in doubt." } }
+            }
+        }
+    }
+}
+
+pub(super) fn costs(report: &Report) -> Markup {
+    html! {
+        @if let Some(costs) = &report.costs {
+            section {
+                h2 { "Costs" }
+                div.scroll tabindex="0" role="region" aria-label="Costs" {
+                    table {
+                        thead { tr { th { "operation" } th.number { "count" } th.number { "per call" } th.number { "$ per million calls" } } }
+                        tbody {
+                            @for kind in &costs.operations {
+                                tr {
+                                    td { (kind.name) }
+                                    td.number { (whole(kind.count)) }
+                                    td.number { (format!("{:.4}", kind.per_call)) }
+                                    td.number { (format!("{:.4}", kind.dollars_per_million_calls)) }
+                                }
+                            }
+                            tr { th { "all" } td.number {} td.number {} td.number { strong { (format!("{:.4}", costs.dollars_per_million_calls)) } } }
+                        }
+                    }
+                }
+                p.note { "Operations of the platform, at list prices of " (costs.prices_of) ", without CPU time and logs." }
             }
         }
     }

@@ -23,6 +23,7 @@ impl fmt::Display for Report {
         self.write_events(f)?;
         self.write_limits(f)?;
         self.write_books(f)?;
+        self.write_costs(f)?;
         self.write_checks(f)
     }
 }
@@ -84,21 +85,33 @@ impl Report {
     fn write_books(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(books) = &self.books else { return Ok(()) };
         let count = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), |count| count.to_string());
-        writeln!(f, "\nbooks     {:>24} {:>10} {:>10} {:>10}", "", "driver", "gateway", "tools")?;
+        let columns = |name: &str, counts: [String; 4]| {
+            let counts: String = counts.iter().map(|count| format!(" {count:>10}")).collect();
+            format!("{name:>24}{counts}")
+        };
+        let head = ["driver", "edge", "gateway", "tools"].map(str::to_owned);
+        writeln!(f, "\nbooks     {}", columns("", head))?;
         for line in &books.lines {
-            writeln!(
-                f,
-                "          {:>24} {:>10} {:>10} {:>10}",
-                line.name,
-                line.driver,
-                count(line.gateway),
-                count(line.tools)
-            )?;
+            let counts = [line.driver, line.edge, line.gateway, line.tools].map(count);
+            writeln!(f, "          {}", columns(&line.name, counts))?;
+        }
+        if let Some(edge) = &books.edge {
+            writeln!(f, "          {edge}")?;
         }
         for difference in &books.differences {
             writeln!(f, "          difference: {difference}")?;
         }
         Ok(())
+    }
+
+    fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(costs) = &self.costs else { return Ok(()) };
+        writeln!(f, "\ncosts     {:>24} {:>10} {:>10} {:>14}", "", "count", "per call", "$ per million")?;
+        for kind in &costs.operations {
+            let (count, each, dollars) = (kind.count, kind.per_call, kind.dollars_per_million_calls);
+            writeln!(f, "          {:>24} {count:>10} {each:>10.4} {dollars:>14.4}", kind.name)?;
+        }
+        writeln!(f, "          {:>24} {:>36.4}", "without CPU time and logs", costs.dollars_per_million_calls)
     }
 
     fn write_checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -119,6 +119,12 @@ pub struct Arguments {
     /// Admin listener of the proxy, whose metrics go into the books.
     #[arg(long, value_name = "URL", help_heading = "Around the run")]
     pub(super) metrics: Option<String>,
+    /// Counters of a local edge (scripts/edge.mjs --counters), for books and costs.
+    #[arg(long, value_name = "URL", help_heading = "Around the run")]
+    pub(super) edge_counters: Option<String>,
+    /// Time after the run in which an edge does what its calls leave to do. Costs include it.
+    #[arg(long, default_value = "31s", value_parser = duration::argument, requires = "edge_counters", help_heading = "Around the run")]
+    pub(super) costs_wait: Duration,
     /// Command of a hook of the scenario, such as 'reload=kill -HUP 4711'.
     #[arg(long, value_name = "NAME=COMMAND", help_heading = "Around the run")]
     pub(super) hook: Vec<String>,

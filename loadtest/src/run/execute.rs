@@ -8,6 +8,7 @@ use super::prepare::Prepared;
 use super::{Arguments, RunError, progress, signals};
 use crate::books::{self, Counters};
 use crate::clock;
+use crate::costs::{self, Costs};
 use crate::driver::{Collected, Collector, Driver, LiveCounts, StopFlag};
 use crate::events::{await_truths, plan_events, run_steps};
 use crate::report::{Report, RunInfo, RunOutcome};
@@ -53,12 +54,13 @@ pub(super) async fn execute(
     signals.abort();
     let collected = collector.finish().ok_or(RunError::Collector)??;
     played?;
-    conclude(prepared, info, collected, before, stop.is_set(), length).await
+    conclude(prepared, arguments, info, collected, before, stop.is_set(), length).await
 }
 
 /// Judges a run and completes its raw log.
 async fn conclude(
     prepared: &Prepared,
+    arguments: &Arguments,
     info: RunInfo,
     collected: Collected,
     before: Option<Counters>,
@@ -70,12 +72,15 @@ async fn conclude(
         Some(before) => books::balance(&summary, &prepared.sources, before).await,
         None => None,
     };
+    let sent = summary.calls - summary.not_sent();
+    let costs = count_costs(prepared, arguments, before.as_ref(), sent).await;
     let evidence = Evidence {
         summary: &summary,
         timeline: &timeline,
         requests: &info.requests,
         duration: length,
         books: books.as_ref(),
+        costs: costs.as_ref(),
     };
     let mut checks = verdict::judge(&prepared.criteria, &evidence);
     checks.extend(simulator::check(prepared.sources.control.as_ref(), prepared.criteria.max_send_lag).await);
@@ -86,11 +91,23 @@ async fn conclude(
         checks.extend(truths.await?);
     }
     run_steps(&scenario.after, &player.gateway, &player.pools, &mut player.variables.clone()).await?;
-    let outcome = RunOutcome { timeline, checks, books, interrupted };
+    let outcome = RunOutcome { timeline, checks, books, costs, interrupted };
     if let Some(log) = log {
         log.finish(&outcome)?;
     }
     Ok(Report::new(info, outcome, &summary))
+}
+
+/// Waits until an edge has done what its calls leave to do, and returns the costs of all.
+async fn count_costs(
+    prepared: &Prepared,
+    arguments: &Arguments,
+    before: Option<&Counters>,
+    calls: u64,
+) -> Option<Costs> {
+    let (edge, before) = prepared.sources.edge.as_ref().zip(before?.edge.as_ref())?;
+    progress::note(&format!("counting costs for {} s", arguments.costs_wait.as_secs()), arguments.quiet);
+    costs::read(edge, &before.operations, calls, arguments.costs_wait).await
 }
 
 fn run_info(prepared: &Prepared, arguments: &Arguments, stages: &[Stage], schedule: &Schedule) -> RunInfo {

@@ -227,6 +227,7 @@ async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<Coun
     Ok(CounterSources {
         metrics: client(&arguments.metrics).await?,
         control: client(&arguments.control).await?,
+        edge: client(&arguments.edge_counters).await?,
     })
 }
 

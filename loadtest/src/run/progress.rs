@@ -1,5 +1,6 @@
 //! The display of progress on the terminal.
 
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,5 +36,13 @@ pub(super) async fn show(counts: Arc<LiveCounts>, start: Instant, length: Durati
         bar.set_message(format!(
             "{rate:.0}/s  p99 {p99:.1} ms  {good} good  {limited} limited  {other} other"
         ));
+    }
+}
+
+/// Says what happens, unless `quiet`. Nothing is shown unless standard error is a terminal.
+pub(super) fn note(text: &str, quiet: bool) {
+    let is_shown = !quiet && io::stderr().is_terminal();
+    if is_shown && writeln!(io::stderr(), "loadtest: {text}").is_err() {
+        // There is nowhere left to say so.
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum SavedError {
     Different {
         /// The path.
         path: PathBuf,
-        /// The difference.
+        /// The fact that differs.
         what: &'static str,
     },
     /// A condition of the log is not known to this version.

@@ -50,6 +50,7 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
         requests: &whole.requests,
         duration: length,
         books: None,
+        costs: None,
     };
     let checks = verdict::judge(&whole.criteria.parse()?, &evidence);
     let outcome = RunOutcome { timeline, checks, ..RunOutcome::default() };

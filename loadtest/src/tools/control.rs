@@ -34,7 +34,7 @@ pub(super) struct ControlApi {
     watch: AbortHandle,
 }
 
-/// The subject of a request to the control API.
+/// The tools that the control API changes, and the load of their process.
 #[derive(Clone)]
 struct Simulator {
     servers: Arc<[ToolServer]>,

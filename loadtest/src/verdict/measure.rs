@@ -36,6 +36,8 @@ pub(super) enum Metric {
     Usable,
     /// The books.
     Books,
+    /// Dollars for a million calls.
+    Cost,
     /// The time from an event until calls succeed and no longer fail.
     Recovery,
     /// The time from an event to the first good response.
@@ -123,7 +125,7 @@ impl Metric {
             Self::Errors | Self::Success | Self::Status(_) | Self::Code(_) | Self::Failed(_) => {
                 matches!(value, Measured::Share(_) | Measured::Number(_))
             }
-            Self::Calls | Self::MissingRetryAfter => matches!(value, Measured::Number(_)),
+            Self::Calls | Self::MissingRetryAfter | Self::Cost => matches!(value, Measured::Number(_)),
             Self::Rate => matches!(value, Measured::Rate(_)),
             Self::Usable => matches!(value, Measured::Share(_)),
             Self::Admitted | Self::Books => matches!(value, Measured::Holds(_)),
@@ -177,6 +179,7 @@ impl Metric {
             Self::Admitted => Some(Measured::Holds(summary.certificate.is_exact())),
             Self::Usable => summary.certificate.usable.map(Measured::Share),
             Self::Books => evidence.books.map(|books| Measured::Holds(books.is_balanced())),
+            Self::Cost => evidence.costs.map(|costs| Measured::Number(costs.dollars_per_million_calls)),
             Self::Recovery => worst(filter, evidence, Recovery::duration),
             Self::FirstGood => worst(filter, evidence, |recovery| recovery.first_good),
             Self::LastFailure => {

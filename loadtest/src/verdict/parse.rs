@@ -17,7 +17,7 @@ pub(crate) enum ConditionError {
     /// The metric is unknown.
     #[error(
         "invalid condition `{text}`: unknown metric `{metric}`: expected p50 to p99.99, max, mean, lag.p99, errors, \
-         success, status(503), code(quota-exceeded), failed, calls, rate, admitted, usable, books, recovery, \
+         success, status(503), code(quota-exceeded), failed, calls, rate, admitted, usable, books, cost, recovery, \
          first_good, last_failure or missing_retry_after"
     )]
     Metric {
@@ -111,6 +111,7 @@ fn metric(text: &str) -> Option<Metric> {
         ("admitted", None) => Metric::Admitted,
         ("usable", None) => Metric::Usable,
         ("books", None) => Metric::Books,
+        ("cost", None) => Metric::Cost,
         ("recovery", None) => Metric::Recovery,
         ("first_good", None) => Metric::FirstGood,
         ("last_failure", None) => Metric::LastFailure,
