@@ -3,12 +3,12 @@
 use std::pin::Pin;
 
 use shared::{
-    docs,
+    console, docs,
     endpoint::Endpoint,
     problem::{Code, Problem},
     request::Head,
     response::Response,
-    route::{GatewayRoute, Route},
+    route::{ConsoleCall, GatewayRoute, Route},
     site,
     transport::Address,
 };
@@ -52,14 +52,38 @@ pub(crate) async fn dispatch(
     // runtime optimizes its code again and again while the isolate is new.
     let response = match route {
         Route::CallTool(call) => return call_tool::handle(context, &call, access).await,
+        Route::Console(call) => boxed(show(context, call, query, access)).await,
+        route => boxed(respond(context, route, query, access)).await,
+    };
+    response.map(|response| conditional(request, response))
+}
+
+/// Handles a view of the console: the read behind it, whose response it shows.
+async fn show(
+    context: &RequestContext<'_>,
+    call: ConsoleCall<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    Ok(match boxed(respond(context, call.read.into(), query, access)).await? {
+        ClientResponse::Own(response) => ClientResponse::Own(console::respond(&call, query, response)),
+        streamed @ ClientResponse::Streamed { .. } => streamed,
+    })
+}
+
+/// Handles a request that calls no tool.
+async fn respond(
+    context: &RequestContext<'_>,
+    route: Route<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let response = match route {
+        Route::CallTool(_) | Route::Console(_) => return Err(not_handled()),
         Route::Visit(visit) => {
-            let response = boxed(visit::handle(context, &visit, query)).await?;
-            return Ok(conditional(request, response));
+            return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
         }
-        Route::Pages(call) => match boxed(pages_api::handle(context, &call, query, access)).await? {
-            ClientResponse::Own(response) => return Ok(conditional(request, response)),
-            streamed @ ClientResponse::Streamed { .. } => return Ok(streamed),
-        },
+        Route::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
         Route::Gateway(route) => boxed(respond_itself(context, route, query, access)).await,
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
@@ -69,12 +93,12 @@ pub(crate) async fn dispatch(
         Route::PagesOpenApi => Ok(pages::biolink_openapi(context)),
         Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
         Route::Site(route) => {
-            let contact = bindings.security_contact.as_ref();
-            site::respond(route, context.address.base, contact, request.now)
+            let contact = context.bindings.security_contact.as_ref();
+            site::respond(route, context.address.base, contact, context.request.now)
         }
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
     };
-    response.map(|response| conditional(request, response.into_bytes()))
+    response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
 
 /// Handles a request for the gateway itself.
@@ -108,13 +132,19 @@ fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Outp
 
 /// Returns a response with regard to `If-None-Match` and `If-Modified-Since`. For other methods than these, it is a
 /// condition of the change (RFC 9110, section 13.1.2).
-fn conditional(request: &ClientRequest, response: Response<Vec<u8>>) -> ClientResponse {
+fn conditional(request: &ClientRequest, response: ClientResponse) -> ClientResponse {
+    let ClientResponse::Own(response) = response else { return response };
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
     let header = |name| request.header(name).filter(|_| is_read);
     ClientResponse::Own(match (header("if-none-match"), header("if-modified-since")) {
         (None, Some(moment)) => response.if_modified_since(moment),
         (etags, _) => response.if_none_match(etags.map(str::as_bytes).into_iter()),
     })
+}
+
+/// Returns the response to a route that another handler has: [`dispatch`] sends it elsewhere.
+fn not_handled() -> Problem {
+    Problem::new(Code::Internal, "the route has a handler of its own")
 }
 
 fn malformed_url() -> Problem {

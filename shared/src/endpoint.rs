@@ -4,8 +4,8 @@
 use crate::{
     method::Method,
     route::{
-        AdminEndpoint, CallMethod, GatewayRoute, PagesEndpoint, Route, Script, SiteRoute, VisitEndpoint,
-        WebhooksEndpoint,
+        AdminEndpoint, CallMethod, ConsoleView, GatewayRoute, PagesEndpoint, Route, Script, SiteRoute,
+        VisitEndpoint, WebhooksEndpoint,
     },
     tool::Tool,
 };
@@ -35,6 +35,7 @@ pub enum Endpoint {
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
+    Console(ConsoleView),
     PagesOpenApi,
     PushProducts,
     Visit(VisitEndpoint),
@@ -67,6 +68,7 @@ impl Endpoint {
             Route::Pages(call) => Self::Pages(call.endpoint),
             Route::Webhooks(call) => Self::Webhooks(call.endpoint),
             Route::Admin(call) => Self::Admin(call.endpoint),
+            Route::Console(call) => Self::Console(call.view),
             Route::PagesOpenApi => Self::PagesOpenApi,
             Route::PushProducts(_) => Self::PushProducts,
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
@@ -102,10 +104,12 @@ impl Endpoint {
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
         let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
+        let console = ConsoleView::ALL.into_iter().map(Self::Console);
         let scripts = Script::ALL.into_iter().map(Self::Script);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        calls.chain(OTHERS).chain(scripts).chain(site).chain(pages).chain(webhooks).chain(admin).chain(visits)
+        let api = calls.chain(OTHERS).chain(pages).chain(webhooks).chain(admin);
+        api.chain(console).chain(scripts).chain(site).chain(visits)
     }
 
     /// Returns the method.
@@ -134,7 +138,8 @@ impl Endpoint {
             | Self::ProblemPage
             | Self::PagesOpenApi
             | Self::Script(_)
-            | Self::Site(_) => Method::Get,
+            | Self::Site(_)
+            | Self::Console(_) => Method::Get,
         }
     }
 
@@ -143,6 +148,7 @@ impl Endpoint {
     pub fn path(self) -> String {
         let path = match self {
             Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
+            Self::Console(view) => return format!("/console{}", view.api_path()),
             Self::IssueKey => "/v1/keys/issue",
             Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
             Self::RotateOwnKey => "/v1/keys/me/rotate",

@@ -15,6 +15,7 @@ pub mod action;
 pub mod analytics;
 mod base62;
 pub mod caller;
+pub mod console;
 pub mod counter;
 pub mod docs;
 pub mod endpoint;

@@ -152,6 +152,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
+        | Endpoint::Console(_)
         | Endpoint::PagesOpenApi
         | Endpoint::PushProducts
         | Endpoint::Visit(_)

@@ -2,6 +2,7 @@
 //! code parses the path.
 
 mod admin;
+mod console;
 mod pages;
 mod pages_host;
 mod place;
@@ -12,6 +13,7 @@ mod visit;
 mod webhooks;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
+pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::PagesHost;
 use place::Place;
@@ -100,6 +102,8 @@ pub enum Route<'a> {
     Webhooks(WebhooksCall),
     /// A call of the operator of pages.
     Admin(AdminCall<'a>),
+    /// A view of the console.
+    Console(ConsoleCall<'a>),
     /// `GET /biolink/openapi.json`
     PagesOpenApi,
     /// `POST /hooks/products/{source_id}`: a shop pushes changes.
@@ -163,12 +167,39 @@ impl<'a> Route<'a> {
     /// or `route-unknown` for an unknown one, and `method-not-allowed` with `Allow` for a known one
     /// with another method. An `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        let (place, method) = (Place::parse(path), Method::parse(method));
+        let method = Method::parse(method);
+        if let Some(api_path) = ConsoleCall::api_path(path) {
+            return Self::parse_view(method, api_path);
+        }
+        let place = Place::parse(path);
         if method == Some(Method::Options) {
             return Ok(Self::Preflight(place.map_or(&[], Place::methods)));
         }
         let place = place?;
         method.and_then(|method| route_of(place, method)).ok_or_else(|| not_allowed(place.methods()))
+    }
+
+    fn parse_view(method: Option<Method>, api_path: &'a str) -> Result<Self, Problem> {
+        let call = ConsoleCall::parse(api_path);
+        match method {
+            Some(Method::Options) => Ok(Self::Preflight(call.map_or(&[], |_| ConsoleCall::METHODS))),
+            Some(Method::Get | Method::Head) => call.map(Self::Console),
+            _ => call.and_then(|_| Err(not_allowed(ConsoleCall::METHODS))),
+        }
+    }
+}
+
+impl<'a> From<ConsoleRead<'a>> for Route<'a> {
+    fn from(read: ConsoleRead<'a>) -> Self {
+        match read {
+            ConsoleRead::OwnKey => Self::Gateway(GatewayRoute::ReadOwnKey),
+            ConsoleRead::Keys => Self::Gateway(GatewayRoute::ListKeys),
+            ConsoleRead::Key(id) => Self::Gateway(GatewayRoute::ReadKey(id)),
+            ConsoleRead::Status => Self::Status,
+            ConsoleRead::Pages(call) => Self::Pages(call),
+            ConsoleRead::Webhooks(call) => Self::Webhooks(call),
+            ConsoleRead::Admin(call) => Self::Admin(call),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    docs,
+    console, docs,
     page::robots_txt,
     problem::{Code, Problem},
     response::Response,
@@ -31,6 +31,7 @@ pub fn respond(
 ) -> Result<Response, Problem> {
     match route {
         SiteRoute::Landing => Ok(docs::landing()),
+        SiteRoute::Console => Ok(console::page()),
         SiteRoute::Robots => Ok(robots_txt()),
         SiteRoute::Favicon => Ok(Response::public("image/svg+xml", ICON.to_owned())
             .with_headers([("content-security-policy", "default-src 'none'")])),

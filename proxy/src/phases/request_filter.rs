@@ -16,7 +16,7 @@ use shared::{
     proof::Proof,
     request_id::RequestId,
     response::Response,
-    route::{CallMethod, GatewayRoute, Route, ToolCall},
+    route::{CallMethod, GatewayRoute, Route, SiteRoute, ToolCall},
     site,
     status::StatusReport,
     transport::is_confidential,
@@ -78,6 +78,7 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
+        Route::Site(SiteRoute::Console) => return Err(no_pages(&state.mode)),
         Route::Site(route) => match &state.mode {
             Mode::Edge(_) => return Err(tools_only()),
             Mode::Direct(_) => site::respond(route, "", None, clock::now())?,
@@ -87,6 +88,7 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
         | Route::PagesOpenApi
         | Route::PushProducts(_)
         | Route::Admin(_)
+        | Route::Console(_)
         | Route::Visit(_) => {
             return Err(no_pages(&state.mode));
         }

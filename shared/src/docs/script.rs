@@ -7,6 +7,7 @@ use crate::{response::Response, route::Script};
 pub fn script(script: Script) -> Response {
     let text = match script {
         Script::Docs => include_str!("../../assets/docs.js"),
+        Script::Console => include_str!("../../assets/console.js"),
     };
     Response::public("text/javascript; charset=utf-8", text.to_owned())
 }

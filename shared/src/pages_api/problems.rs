@@ -64,7 +64,7 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
 pub fn served_by_edge() -> Problem {
     Problem::new(
         Code::RouteUnknown,
-        "bio-link pages and their API are served by the edge; this gateway runs without one",
+        "bio-link pages, their API and the console are served by the edge; this gateway runs without one",
     )
 }
 

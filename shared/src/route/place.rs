@@ -60,6 +60,7 @@ impl<'a> Place<'a> {
             [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
             [Some("biolink"), Some("openapi.json"), None, ..] => Ok(Self::PagesOpenApi),
             [Some("docs"), None, ..] => Ok(Self::Docs),
+            [Some("console"), None, ..] => Ok(Self::Site(SiteRoute::Console)),
             [Some("robots.txt"), None, ..] => Ok(Self::Site(SiteRoute::Robots)),
             [Some("favicon.ico"), None, ..] => Ok(Self::Site(SiteRoute::Favicon)),
             [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),

@@ -5,11 +5,13 @@
 pub enum Script {
     /// `GET /assets/docs.js`
     Docs,
+    /// `GET /assets/console.js`
+    Console,
 }
 
 impl Script {
     /// Every script once.
-    pub const ALL: [Self; 1] = [Self::Docs];
+    pub const ALL: [Self; 2] = [Self::Docs, Self::Console];
 
     /// Returns the script of a file name.
     pub(super) fn parse(name: &str) -> Option<Self> {
@@ -21,6 +23,7 @@ impl Script {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Docs => "/assets/docs.js",
+            Self::Console => "/assets/console.js",
         }
     }
 }

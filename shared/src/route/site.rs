@@ -5,6 +5,8 @@
 pub enum SiteRoute {
     /// `GET /`
     Landing,
+    /// `GET /console`
+    Console,
     /// `GET /robots.txt`
     Robots,
     /// `GET /favicon.ico`
@@ -15,13 +17,14 @@ pub enum SiteRoute {
 
 impl SiteRoute {
     /// Every route once.
-    pub const ALL: [Self; 4] = [Self::Landing, Self::Robots, Self::Favicon, Self::SecurityTxt];
+    pub const ALL: [Self; 5] = [Self::Landing, Self::Console, Self::Robots, Self::Favicon, Self::SecurityTxt];
 
     /// Returns the path.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Landing => "/",
+            Self::Console => "/console",
             Self::Robots => "/robots.txt",
             Self::Favicon => "/favicon.ico",
             Self::SecurityTxt => "/.well-known/security.txt",

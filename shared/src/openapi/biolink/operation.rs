@@ -69,6 +69,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::ProblemPage
         | Endpoint::Script(_)
         | Endpoint::Site(_)
+        | Endpoint::Console(_)
         | Endpoint::Visit(_)
         | Endpoint::Preflight => None,
     }

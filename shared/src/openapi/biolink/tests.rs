@@ -74,7 +74,11 @@ fn document_and_router_have_the_same_operations() {
             documents.filter(|document| document["paths"][endpoint.path()].get(&method).is_some()).count();
         let is_hidden = matches!(
             endpoint,
-            Endpoint::Site(_) | Endpoint::Script(_) | Endpoint::Visit(_) | Endpoint::KeyChanges
+            Endpoint::Site(_)
+                | Endpoint::Script(_)
+                | Endpoint::Console(_)
+                | Endpoint::Visit(_)
+                | Endpoint::KeyChanges
         );
         assert_eq!(count, usize::from(!is_hidden), "{method} {}", endpoint.path());
     }

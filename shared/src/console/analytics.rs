@@ -1,0 +1,150 @@
+//! The view of `GET /analytics`.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::{
+    chart::{Series, bar},
+    parts::{count, flag, heading, list, parameter, select, table, text},
+};
+
+/// The groups that the view asks for: as many as a report may have.
+const GROUPS: &str = "timeseries,page,link,product,source,device,browser,country";
+const INTERVALS: [(&str, &str); 7] = [
+    ("24h", "24 hours"),
+    ("today", "Today"),
+    ("yesterday", "Yesterday"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+    ("90d", "90 days"),
+    ("mtd", "This month"),
+];
+const METRICS: [(&str, &str); 4] =
+    [("views", "Views"), ("visitors", "Visitors"), ("clicks", "Clicks"), ("scans", "Scans")];
+
+/// Returns the address of the report about a page, or about all pages of the account.
+pub(super) fn address(page_id: Option<&str>, interval: &str) -> String {
+    let page = page_id.map(|id| format!("&page_id={id}")).unwrap_or_default();
+    format!("/analytics?interval={interval}&group_by={GROUPS}{page}")
+}
+
+/// Returns the view.
+pub(super) fn report(query: Option<&str>, report: &Value) -> Markup {
+    let page_id = parameter(query, "page_id");
+    html! {
+        (heading("Analytics"))
+        (interval(query, &page_id))
+        (period(report))
+        div.tiles.small {
+            @for (metric, name) in METRICS {
+                div.tile { strong { (name) } span.number { (count(report, &format!("/totals/{metric}"))) } }
+            }
+        }
+        (over_time(report))
+        @if page_id.is_empty() { (pages(list(report, "/groups/page"))) }
+        div.columns {
+            (group(report, "link", "Top links", "clicks"))
+            (group(report, "product", "Top products", "clicks"))
+            (group(report, "source", "Sources", "views"))
+            (group(report, "device", "Devices", "views"))
+            (group(report, "browser", "Browsers", "views"))
+            (group(report, "country", "Countries", "views"))
+        }
+    }
+}
+
+fn interval(query: Option<&str>, page_id: &str) -> Markup {
+    html! {
+        form data-view="/analytics" {
+            (select("Period", "interval", &INTERVALS, &parameter(query, "interval")))
+            input type="hidden" name="group_by" value=(GROUPS);
+            input type="hidden" name="page_id" value=(page_id);
+            button { "Show" }
+        }
+    }
+}
+
+fn period(report: &Value) -> Markup {
+    let shown = |pointer| label(text(report, pointer), "hour");
+    html! {
+        p.soft {
+            (shown("/meta/start")) " to " (shown("/meta/end")) " UTC"
+            @if flag(report, "/meta/clamped") { ", cut to the " (count(report, "/meta/window_days")) " days of the plan" }
+            ". Programs are not counted: " (count(report, "/totals/bots")) " events of theirs."
+        }
+    }
+}
+
+fn over_time(report: &Value) -> Markup {
+    let (buckets, period) = (list(report, "/groups/timeseries"), text(report, "/meta/granularity"));
+    let charts = METRICS.map(|(metric, name)| {
+        let point = |bucket| (label(text(bucket, "/start"), period), count(bucket, &format!("/{metric}")));
+        let points: Vec<(String, u64)> = buckets.iter().map(point).collect();
+        let points: Vec<(&str, u64)> = points.iter().map(|(start, count)| (start.as_str(), *count)).collect();
+        Series { name, period, points: &points, total: count(report, &format!("/totals/{metric}")) }.bars()
+    });
+    let row = |bucket: &Value| {
+        html! {
+            th scope="row" { (label(text(bucket, "/start"), period)) }
+            @for (metric, _) in METRICS { td.figure { (count(bucket, &format!("/{metric}"))) } }
+        }
+    };
+    let rows: Vec<Markup> = buckets.iter().map(row).collect();
+    html! {
+        h3 { "Over time" }
+        div.columns {
+            div { @for chart in charts { (chart) } }
+            div.tall { (table("Counts over time", &["From", "Views", "Visitors", "Clicks", "Scans"], &rows, "No period.")) }
+        }
+    }
+}
+
+/// Returns the beginning of a period: its day, and its time if it is an hour.
+fn label(start: &str, period: &str) -> String {
+    let length = if period == "hour" { 16 } else { 10 };
+    start.get(..length).unwrap_or(start).replace('T', " ")
+}
+
+fn pages(pages: &[Value]) -> Markup {
+    let row = |page: &Value| {
+        html! {
+            th scope="row" { a href=(format!("#{}", address(Some(text(page, "/id")), "30d"))) { (text(page, "/title")) } }
+            td.figure { (count(page, "/views")) }
+            td.figure { (count(page, "/visitors")) }
+            td.figure { (count(page, "/clicks")) }
+        }
+    };
+    let rows: Vec<Markup> = pages.iter().map(row).collect();
+    html! {
+        h3 { "Pages" }
+        (table("Pages", &["Page", "Views", "Visitors", "Clicks"], &rows, "No page was visited."))
+    }
+}
+
+fn group(report: &Value, name: &str, title: &str, metric: &str) -> Markup {
+    let (rows, metric_pointer) = (list(report, &format!("/groups/{name}")), format!("/{metric}"));
+    let highest = rows.iter().map(|row| count(row, &metric_pointer)).max().unwrap_or_default();
+    let row = |row: &Value| {
+        html! {
+            th scope="row" { (value_of(row, name)) }
+            td { (bar(count(row, &metric_pointer), highest)) }
+            td.figure { (count(row, &metric_pointer)) }
+        }
+    };
+    let counted = rows.iter().filter(|row| count(row, &metric_pointer) > 0);
+    let cells: Vec<Markup> = counted.map(row).collect();
+    let column = if metric == "views" { "Views" } else { "Clicks" };
+    html! { div { h3 { (title) } (table(title, &["Name", "Share", column], &cells, "None.")) } }
+}
+
+/// Returns the value of a row, or what stands for it.
+fn value_of<'a>(row: &'a Value, group: &str) -> &'a str {
+    let own = text(row, &format!("/{group}"));
+    match text(row, "/title") {
+        _ if flag(row, "/other") => "All others",
+        "" if !own.is_empty() => own,
+        "" if flag(row, "/deleted") => text(row, "/id"),
+        "" => "Unknown",
+        title => title,
+    }
+}

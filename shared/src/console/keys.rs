@@ -1,0 +1,137 @@
+//! The administrator's views of keys.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::{
+    parts::{Change, constant, heading, list, moment, pager, parameter, select, table, text},
+    usage::{badge, holder, key_facts, live, rotation},
+};
+
+const ANY: (&str, &str) = ("", "any");
+const TIERS: [(&str, &str); 3] = [("free", "free"), ("pro", "pro"), ("enterprise", "enterprise")];
+const PLANS: [(&str, &str); 3] = [("none", "none"), ("standard", "standard"), ("business", "business")];
+const STATUSES: [(&str, &str); 4] =
+    [ANY, ("active", "active"), ("disabled", "disabled"), ("revoked", "revoked")];
+
+/// Returns the view of `GET /v1/keys`.
+pub(super) fn all(path: &str, query: Option<&str>, keys: &Value) -> Markup {
+    let row = |key: &Value| {
+        html! {
+            th scope="row" { a href=(address(text(key, "/id"))) { code { (text(key, "/id")) } } }
+            td { (holder(key)) }
+            td { (text(key, "/tier")) }
+            td { (badge(text(key, "/status"))) }
+            td { (moment(key, "/issued_at")) }
+            td { (moment(key, "/expires_at")) }
+        }
+    };
+    let rows: Vec<Markup> = list(keys, "/keys").iter().map(row).collect();
+    let columns = ["Id", "Holder", "Tier", "Status", "Issued", "Expires"];
+    html! {
+        (heading("Keys"))
+        (search(query))
+        (table("Keys", &columns, &rows, "No key matches."))
+        (pager(path, query, text(keys, "/cursor")))
+        h3 { "Issue a key" }
+        (issue())
+    }
+}
+
+fn address(id: &str) -> String {
+    format!("#/v1/keys/{id}?include=usage")
+}
+
+fn search(query: Option<&str>) -> Markup {
+    let tiers: Vec<(&str, &str)> = [ANY].into_iter().chain(TIERS).collect();
+    html! {
+        form data-view="/v1/keys" {
+            label { "E-mail" input name="email" type="email" autocomplete="off" value=(parameter(query, "email")); }
+            (select("Tier", "tier", &tiers, &parameter(query, "tier")))
+            (select("Status", "status", &STATUSES, &parameter(query, "status")))
+            button { "Search" }
+        }
+    }
+}
+
+fn issue() -> Markup {
+    let change = Change {
+        method: "POST",
+        path: "/v1/keys/issue".to_owned(),
+        label: "Issue",
+        question: "",
+        is_dangerous: false,
+    };
+    change.form(&html! {
+        label { "E-mail of the holder" input name="email" type="email" autocomplete="off" required; }
+        label { "Name" input name="name" autocomplete="off" required; }
+        (select("Tier", "tier", &TIERS, "free"))
+        (select("Plan for pages", "biolink_plan", &PLANS, "none"))
+        (expiry(""))
+        input type="hidden" name="admin_secret" data-secret;
+    })
+}
+
+fn expiry(expires_at: &str) -> Markup {
+    html! {
+        label {
+            "Expires (UTC, empty: never)"
+            input name="expires_at" type="datetime-local" value=(expires_at.get(..16).unwrap_or_default()) data-nullable;
+        }
+    }
+}
+
+/// Returns the view of `GET /v1/keys/{id}`.
+pub(super) fn one(key: &Value) -> Markup {
+    let path = format!("/v1/keys/{}", text(key, "/id"));
+    let is_revoked = text(key, "/status") == "revoked";
+    html! {
+        (heading("Key"))
+        (key_facts(key))
+        p { a href=(format!("#/admin/accounts/{}", text(key, "/account"))) { "Pages of its account" } }
+        @if key.get("usage").is_some() { h3 { "Usage" } (live(key)) }
+        @if !is_revoked {
+            h3 { "Change" }
+            (changes(key, &path))
+        }
+    }
+}
+
+fn changes(key: &Value, path: &str) -> Markup {
+    let patch = |label, question| Change {
+        method: "PATCH",
+        path: path.to_owned(),
+        label,
+        question,
+        is_dangerous: false,
+    };
+    let is_disabled = text(key, "/status") == "disabled";
+    let wanted = if is_disabled { "false" } else { "true" };
+    let switch = if is_disabled { "Enable" } else { "Disable" };
+    let revoke = Change {
+        method: "POST",
+        path: format!("{path}/revoke"),
+        label: "Revoke",
+        question: "Revoke this key for good? Every program that uses it stops working.",
+        is_dangerous: true,
+    };
+    html! {
+        (patch("Change tier", "Change the tier of this key?").form(&select("Tier", "tier", &TIERS, text(key, "/tier"))))
+        (patch("Change plan", "Change the plan of this key?")
+            .form(&select("Plan for pages", "biolink_plan", &PLANS, text(key, "/biolink_plan"))))
+        (patch("Change limits", "Change the limits of this key? An empty field is the limit of the tier.").form(&limits()))
+        (patch("Change expiry", "Change when this key expires?").form(&expiry(text(key, "/expires_at"))))
+        (rotation(path))
+        div.actions {
+            (patch(switch, "Switch this key on or off?").form(&constant("disabled", wanted)))
+            (revoke.button())
+        }
+    }
+}
+
+fn limits() -> Markup {
+    html! {
+        label { "Calls a minute" input name="limits.minute" type="number" min="1" placeholder="of the tier"; }
+        label { "Calls a day" input name="limits.day" type="number" min="1" placeholder="of the tier"; }
+    }
+}

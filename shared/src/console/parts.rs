@@ -1,0 +1,129 @@
+//! The parts that views have in common.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Returns a text of a response, empty if there is none.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns a whole number of a response, 0 if there is none.
+pub(super) fn count(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Returns a flag of a response, false if there is none.
+pub(super) fn flag(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// Returns a list of a response, empty if there is none.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns the heading of a view, which gets the focus when the view is shown.
+pub(super) fn heading(text: impl maud::Render) -> Markup {
+    html! { h2 tabindex="-1" { (text) } }
+}
+
+/// Returns a moment of a response to the second, or a dash if there is none.
+pub(super) fn moment(value: &Value, pointer: &str) -> Markup {
+    let text = text(value, pointer);
+    let (date, time) = (text.get(..10).unwrap_or_default(), text.get(11..19).unwrap_or_default());
+    html! {
+        @if text.is_empty() { "–" } @else { time datetime=(text) { (date) " " (time) " UTC" } }
+    }
+}
+
+/// Returns names with their values.
+pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+/// Returns a table that scrolls by itself, or a note if it has no rows.
+pub(super) fn table(caption: &str, columns: &[&str], rows: &[Markup], empty: &str) -> Markup {
+    html! {
+        @if rows.is_empty() {
+            p.soft { (empty) }
+        } @else {
+            div.scroll tabindex="0" role="region" aria-label=(caption) {
+                table {
+                    caption { (caption) }
+                    thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                    tbody { @for row in rows { tr { (row) } } }
+                }
+            }
+        }
+    }
+}
+
+/// A change that a view offers. The script sends the fields of its form as JSON.
+pub(super) struct Change<'a> {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) label: &'a str,
+    /// The question before it is sent.
+    pub(super) question: &'a str,
+    pub(super) is_dangerous: bool,
+}
+
+impl Change<'_> {
+    /// Returns the form.
+    pub(super) fn form(&self, fields: &Markup) -> Markup {
+        html! {
+            form data-method=(self.method) data-action=(self.path) data-question=(self.question) {
+                (fields)
+                button.danger[self.is_dangerous] { (self.label) }
+            }
+        }
+    }
+
+    /// Returns the form without fields.
+    pub(super) fn button(&self) -> Markup {
+        self.form(&html! {})
+    }
+}
+
+/// Returns a field that holds one of a few values.
+pub(super) fn select(label: &str, name: &str, options: &[(&str, &str)], chosen: &str) -> Markup {
+    html! {
+        label {
+            (label)
+            select name=(name) {
+                @for (value, text) in options {
+                    option value=(value) selected[*value == chosen] { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a field with a value that the script sends as JSON, not as a text.
+pub(super) fn constant(name: &str, json: &str) -> Markup {
+    html! { input type="hidden" name=(name) value=(json) data-json; }
+}
+
+/// Returns a value of the query, percent-decoded.
+pub(super) fn parameter(query: Option<&str>, name: &str) -> String {
+    let value =
+        query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    percent_encoding::percent_decode_str(value.unwrap_or_default()).decode_utf8_lossy().into_owned()
+}
+
+/// Returns the link to what follows, if there is more.
+pub(super) fn pager(path: &str, query: Option<&str>, cursor: &str) -> Markup {
+    let kept = query.unwrap_or_default().split('&');
+    let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let address = kept.fold(format!("#{path}?cursor={cursor}"), |address, pair| address + "&" + pair);
+    html! {
+        @if !cursor.is_empty() { p { a href=(address) { "Next page" } } }
+    }
+}

@@ -1,0 +1,29 @@
+//! The view of `GET /v1/status`.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::{
+    parts::{flag, heading, list, table, text},
+    usage::badge,
+};
+
+/// Returns the view.
+pub(super) fn tools(status: &Value) -> Markup {
+    let row = |tool: &Value| {
+        html! {
+            th scope="row" { (text(tool, "/tool")) }
+            td { (badge(if flag(tool, "/available") { "available" } else { "unavailable" })) }
+        }
+    };
+    let rows: Vec<Markup> = list(status, "/tools").iter().map(row).collect();
+    html! {
+        div data-refresh="5" {
+            (heading("Tools"))
+            div #tools data-live {
+                p { "The service is " strong { (text(status, "/status")) } "." }
+                (table("Tools", &["Tool", "Calls"], &rows, "None."))
+            }
+        }
+    }
+}

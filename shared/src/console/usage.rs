@@ -1,0 +1,153 @@
+//! The usage of a key: the view of its holder, and the part that the administrator sees too.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::parts::{Change, count, facts, heading, list, moment, table, text};
+
+/// Grace periods that a rotation offers, in seconds.
+const GRACE: [(&str, &str); 4] =
+    [("86400", "for a day"), ("3600", "for an hour"), ("604800", "for a week"), ("0", "not at all")];
+
+/// Returns the view of `GET /v1/keys/me`.
+pub(super) fn own_key(key: &Value) -> Markup {
+    html! {
+        div data-refresh="5" {
+            (heading("Usage"))
+            (live(key))
+            h3 { "The key" }
+            (key_facts(key))
+            h3 { "Change" }
+            div.actions { (rotation("/v1/keys/me")) (revoke_own()) }
+        }
+    }
+}
+
+/// Returns what changes with every call.
+pub(super) fn live(key: &Value) -> Markup {
+    html! {
+        div #usage data-live {
+            div.tiles {
+                (window("This minute", key.pointer("/usage/minute")))
+                (window("Today", key.pointer("/usage/day")))
+            }
+            p.soft { "Last used: " (moment(key, "/last_used_at")) }
+            div.columns {
+                (tally("Calls by tool today", "Tool", key.pointer("/today/by_tool")))
+                (tally("Calls by status today", "Status", key.pointer("/today/by_status")))
+            }
+            @if key.get("refusals").is_some() { (refusals(list(key, "/refusals"))) }
+        }
+    }
+}
+
+fn window(name: &str, window: Option<&Value>) -> Markup {
+    let Some(window) = window else { return html! {} };
+    let (used, limit) = (count(window, "/used"), window.get("limit").and_then(Value::as_u64));
+    html! {
+        div.tile {
+            strong { (name) }
+            @match limit {
+                Some(limit) => {
+                    span.number { (used) span.soft { " of " (limit) } }
+                    meter min="0" max=(limit) value=(used) high=(limit - limit / 10) optimum="0" aria-label=(name) {}
+                    span.soft { (count(window, "/remaining")) " remain until " (moment(window, "/resets_at")) }
+                }
+                None => {
+                    span.number { (used) }
+                    span.soft { "without limit; counted until " (moment(window, "/resets_at")) }
+                }
+            }
+        }
+    }
+}
+
+fn tally(caption: &str, column: &str, counts: Option<&Value>) -> Markup {
+    let rows: Vec<Markup> = counts
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, calls)| html! { th scope="row" { (name) } td.figure { (calls.as_u64().unwrap_or_default()) } })
+        .collect();
+    html! { div { h3 { (caption) } (table(caption, &[column, "Calls"], &rows, "None yet.")) } }
+}
+
+fn refusals(refusals: &[Value]) -> Markup {
+    let row = |refusal: &Value| {
+        let code = text(refusal, "/code");
+        html! {
+            th scope="row" { a href=(format!("/problems/{code}")) { code { (code) } } }
+            td { code { (text(refusal, "/route")) } }
+            td.figure { (count(refusal, "/count")) }
+            td { (moment(refusal, "/last_at")) }
+        }
+    };
+    let rows: Vec<Markup> = refusals.iter().map(row).collect();
+    html! {
+        h3 { "Last refusals" }
+        (table("Last refusals", &["Code", "Route", "Refusals", "Last"], &rows, "None."))
+    }
+}
+
+/// Returns what is stored of a key.
+pub(super) fn key_facts(key: &Value) -> Markup {
+    let limit = |limit: &Value| html! { li { (count(limit, "/calls")) " a " (text(limit, "/name")) } };
+    let former = moment(key, "/rotation/former_key_valid_until");
+    facts(&[
+        ("Id", html! { code { (text(key, "/id")) } }),
+        ("Holder", holder(key)),
+        ("Status", badge(text(key, "/status"))),
+        ("Tier", html! { (text(key, "/tier")) }),
+        ("Limits", html! { ul.list { @for entry in list(key, "/limits") { (limit(entry)) } } }),
+        ("Plan for pages", html! { (text(key, "/biolink_plan")) }),
+        ("Issued", moment(key, "/issued_at")),
+        ("Expires", moment(key, "/expires_at")),
+        ("Former key valid until", former),
+    ])
+}
+
+/// Returns the name and the e-mail address of a key's holder.
+pub(super) fn holder(key: &Value) -> Markup {
+    html! {
+        @if key.pointer("/holder/email").is_some() {
+            (text(key, "/holder/name")) " " span.soft { (text(key, "/holder/email")) }
+        } @else { "–" }
+    }
+}
+
+/// Returns a state as a badge.
+pub(super) fn badge(state: &str) -> Markup {
+    let is_good = matches!(state, "active" | "published" | "enabled" | "delivered" | "closed" | "available");
+    html! { span.badge.good[is_good] { (state) } }
+}
+
+/// Returns the form that replaces the secret of the key at this path.
+pub(super) fn rotation(path: &str) -> Markup {
+    let change = Change {
+        method: "POST",
+        path: format!("{path}/rotate"),
+        label: "Rotate",
+        question: "Replace the secret of this key? The new key is shown once.",
+        is_dangerous: false,
+    };
+    let grace = html! {
+        label {
+            "The present key stays valid"
+            select name="grace_seconds" data-json {
+                @for (seconds, name) in GRACE { option value=(seconds) { (name) } }
+            }
+        }
+    };
+    change.form(&grace)
+}
+
+fn revoke_own() -> Markup {
+    let change = Change {
+        method: "DELETE",
+        path: "/v1/keys/me".to_owned(),
+        label: "Revoke this key",
+        question: "Revoke this key for good? Every program that uses it stops working at once.",
+        is_dangerous: true,
+    };
+    change.button()
+}
