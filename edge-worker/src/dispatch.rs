@@ -52,26 +52,12 @@ pub(crate) async fn dispatch(
     // runtime optimizes its code again and again while the isolate is new.
     let response = match route {
         Route::CallTool(call) => return call_tool::handle(context, &call, access).await,
-        Route::Console(call) => boxed(show(context, call, query, access)).await,
         route => boxed(respond(context, route, query, access)).await,
     };
     response.map(|response| conditional(request, response))
 }
 
-/// Handles a view of the console: the read behind it, whose response it shows.
-async fn show(
-    context: &RequestContext<'_>,
-    call: ConsoleCall<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
-    Ok(match boxed(respond(context, call.read.into(), query, access)).await? {
-        ClientResponse::Own(response) => ClientResponse::Own(console::respond(&call, query, response)),
-        streamed @ ClientResponse::Streamed { .. } => streamed,
-    })
-}
-
-/// Handles a request that calls no tool.
+/// Handles a request, whatever its route.
 async fn respond(
     context: &RequestContext<'_>,
     route: Route<'_>,
@@ -79,7 +65,8 @@ async fn respond(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let response = match route {
-        Route::CallTool(_) | Route::Console(_) => return Err(not_handled()),
+        Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
+        Route::Console(call) => return boxed(show(context, call, query, access)).await,
         Route::Visit(visit) => {
             return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
         }
@@ -99,6 +86,19 @@ async fn respond(
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
+}
+
+/// Handles a view of the console: the read behind it, whose response it shows.
+async fn show(
+    context: &RequestContext<'_>,
+    call: ConsoleCall<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    Ok(match boxed(respond(context, call.read.into(), query, access)).await? {
+        ClientResponse::Own(response) => ClientResponse::Own(console::respond(&call, query, response)),
+        streamed @ ClientResponse::Streamed { .. } => streamed,
+    })
 }
 
 /// Handles a request for the gateway itself.
@@ -140,11 +140,6 @@ fn conditional(request: &ClientRequest, response: ClientResponse) -> ClientRespo
         (None, Some(moment)) => response.if_modified_since(moment),
         (etags, _) => response.if_none_match(etags.map(str::as_bytes).into_iter()),
     })
-}
-
-/// Returns the response to a route that another handler has: [`dispatch`] sends it elsewhere.
-fn not_handled() -> Problem {
-    Problem::new(Code::Internal, "the route has a handler of its own")
 }
 
 fn malformed_url() -> Problem {
