@@ -57,7 +57,7 @@
     for (const menu of document.querySelectorAll("[data-role]")) menu.hidden = (menu.dataset.role === "key") !== isKey();
     for (const link of document.querySelectorAll("#menu a")) {
       const [own, shown] = [link.hash.slice(1), path].map((address) => address.split("?")[0]);
-      link.ariaCurrent = shown === own || (own.split("/").length === 2 && shown.startsWith(own + "/")) ? "page" : null;
+      link.ariaCurrent = `${shown}/`.startsWith(`${own}/`) ? "page" : null;
     }
     view.replaceChildren(...body.childNodes);
     const heading = view.querySelector("h2");

@@ -77,12 +77,11 @@ fn period(report: &Value) -> Markup {
 
 fn over_time(report: &Value) -> Markup {
     let (buckets, period) = (list(report, "/groups/timeseries"), text(report, "/meta/granularity"));
-    let charts = METRICS.map(|(metric, name)| {
+    let chart = |metric, name| {
         let point = |bucket| (label(text(bucket, "/start"), period), count(bucket, &format!("/{metric}")));
-        let points: Vec<(String, u64)> = buckets.iter().map(point).collect();
-        let points: Vec<(&str, u64)> = points.iter().map(|(start, count)| (start.as_str(), *count)).collect();
-        Series { name, period, points: &points, total: count(report, &format!("/totals/{metric}")) }.bars()
-    });
+        let total = count(report, &format!("/totals/{metric}"));
+        Series { name, period, points: buckets.iter().map(point).collect(), total }
+    };
     let row = |bucket: &Value| {
         html! {
             th scope="row" { (label(text(bucket, "/start"), period)) }
@@ -93,7 +92,11 @@ fn over_time(report: &Value) -> Markup {
     html! {
         h3 { "Over time" }
         div.columns {
-            div { @for chart in charts { (chart) } }
+            div {
+                @for (metric, name) in METRICS {
+                    @if metric == "views" || count(report, &format!("/totals/{metric}")) > 0 { (chart(metric, name).bars()) }
+                }
+            }
             div.tall { (table("Counts over time", &["From", "Views", "Visitors", "Clicks", "Scans"], &rows, "No period.")) }
         }
     }

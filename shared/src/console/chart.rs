@@ -14,7 +14,7 @@ pub(super) struct Series<'a> {
     /// The name of a period: hour, day, week or month.
     pub(super) period: &'a str,
     /// The beginning of each period and its count.
-    pub(super) points: &'a [(&'a str, u64)],
+    pub(super) points: Vec<(String, u64)>,
     /// The count of the whole time. Those of periods need not add up to it.
     pub(super) total: u64,
 }
@@ -65,16 +65,16 @@ fn share(count: u64, highest: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn series(counts: &[u64]) -> Series<'static> {
+        let points = (20..).zip(counts).map(|(day, count)| (format!("2026-11-{day}"), *count)).collect();
+        Series { name: "Views", period: "day", points, total: counts.iter().sum() }
+    }
+
     #[test]
     fn highest_bar_is_as_high_as_the_chart() {
-        let points = [("2026-11-20", 5), ("2026-11-21", 0), ("2026-11-22", 1_000)];
-        let series = Series { name: "Views", period: "day", points: &points, total: 1_005 };
-        let chart = series.bars().into_string();
-        assert!(
-            chart.contains(r#"viewBox="0 0 30 100""#)
-                && chart.contains(r#"<rect x="21" y="0" width="8" height="100">"#),
-            "{chart}"
-        );
+        let chart = series(&[5, 0, 1_000]).bars().into_string();
+        assert!(chart.contains(r#"viewBox="0 0 30 100""#), "{chart}");
+        assert!(chart.contains(r#"<rect x="21" y="0" width="8" height="100">"#), "{chart}");
         assert!(
             chart.contains(r#"<rect x="1" y="99" width="8" height="1">"#),
             "a small count is visible: {chart}"
@@ -85,14 +85,8 @@ mod tests {
 
     #[test]
     fn chart_without_counts_has_no_bars() {
-        let points = [("2026-11-20", 0)];
-        let chart = Series { name: "Views", period: "day", points: &points, total: 0 }.bars().into_string();
+        let chart = series(&[0]).bars().into_string();
         assert!(chart.contains(r#"height="0""#) && chart.contains("0 in all"), "{chart}");
-        assert!(
-            Series { name: "Views", period: "day", points: &[], total: 0 }
-                .bars()
-                .into_string()
-                .contains("<svg")
-        );
+        assert!(series(&[]).bars().into_string().contains("<svg"));
     }
 }

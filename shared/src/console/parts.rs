@@ -3,6 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+/// Columns of numbers, which are aligned at their last digit.
+const NUMBERS: [&str; 7] = ["Calls", "Clicks", "Refusals", "Scans", "Time", "Views", "Visitors"];
+
 /// Returns a text of a response, empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -57,7 +60,7 @@ pub(super) fn table(caption: &str, columns: &[&str], rows: &[Markup], empty: &st
             div.scroll tabindex="0" role="region" aria-label=(caption) {
                 table {
                     caption { (caption) }
-                    thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                    thead { tr { @for column in columns { th.figure[NUMBERS.contains(column)] scope="col" { (column) } } } }
                     tbody { @for row in rows { tr { (row) } } }
                 }
             }

@@ -22,7 +22,7 @@ pub(super) fn tools(status: &Value) -> Markup {
             (heading("Tools"))
             div #tools data-live {
                 p { "The service is " strong { (text(status, "/status")) } "." }
-                (table("Tools", &["Tool", "Calls"], &rows, "None."))
+                (table("Tools", &["Tool", "Availability"], &rows, "None."))
             }
         }
     }

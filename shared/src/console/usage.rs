@@ -17,6 +17,9 @@ pub(super) fn own_key(key: &Value) -> Markup {
             (live(key))
             h3 { "The key" }
             (key_facts(key))
+            @if key.pointer("/rotation/former_key_valid_until").is_some() {
+                p { "The former key is valid until " (moment(key, "/rotation/former_key_valid_until")) "." }
+            }
             h3 { "Change" }
             div.actions { (rotation("/v1/keys/me")) (revoke_own()) }
         }
@@ -92,7 +95,6 @@ fn refusals(refusals: &[Value]) -> Markup {
 /// Returns what is stored of a key.
 pub(super) fn key_facts(key: &Value) -> Markup {
     let limit = |limit: &Value| html! { li { (count(limit, "/calls")) " a " (text(limit, "/name")) } };
-    let former = moment(key, "/rotation/former_key_valid_until");
     facts(&[
         ("Id", html! { code { (text(key, "/id")) } }),
         ("Holder", holder(key)),
@@ -102,7 +104,6 @@ pub(super) fn key_facts(key: &Value) -> Markup {
         ("Plan for pages", html! { (text(key, "/biolink_plan")) }),
         ("Issued", moment(key, "/issued_at")),
         ("Expires", moment(key, "/expires_at")),
-        ("Former key valid until", former),
     ])
 }
 

@@ -1,0 +1,34 @@
+// The console as a person uses it.
+import assert from "node:assert/strict";
+
+/** Opens the console in a window of its own. `complaints` and `requests` are those of the window. */
+export async function openConsole(browser, edge, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
+  const page = await context.newPage();
+  const [complaints, requests] = [[], []];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => requests.push(request.url()));
+  const response = await page.goto(`${edge.origin}/console`);
+  assert.equal(response.status(), 200);
+  return { context, page, complaints, requests, close: () => context.close() };
+}
+
+/** Signs in, and waits for the first view. */
+export async function signIn(page, secret) {
+  await page.getByLabel("API key, or the admin secret").fill(secret);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator("#view h2").waitFor();
+}
+
+/** Goes to a view by the menu. */
+export async function follow(page, name) {
+  await page.locator("#menu").getByRole("link", { name, exact: true }).click();
+  await page.locator("#view").getByRole("heading", { name, exact: true, level: 2 }).waitFor();
+}
+
+/** Presses a button of the view, and answers its question with yes. */
+export async function press(page, name) {
+  await page.locator("#view").getByRole("button", { name, exact: true }).first().click();
+  await page.locator("#ask").getByRole("button", { name: "Yes" }).click();
+}
