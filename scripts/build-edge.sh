@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds the worker: edge-worker/build/index.js and index_bg.wasm. wrangler calls this too (wrangler.toml, [build]).
+# Builds the worker: edge-worker/build/index.js and index_bg.wasm, and its static assets in edge-worker/build/site. wrangler calls
+# this too (wrangler.toml, [build]). NATIVE_PROFILE is that of the program that writes the assets: what else is built for this machine
+# has the same, so that nothing is compiled twice.
 # The folder of another worker can be given: scripts/build-edge.sh tests/bench/floor
 # cargo decides whether anything has changed; wasm-bindgen, wasm-opt, esbuild and wasm-names.mjs run only if its product has.
 set -euo pipefail
@@ -57,6 +59,11 @@ package() {
   node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
   if ((${#ENTRY[@]})); then replace_entry; fi
 }
+write_assets() {
+  env CARGO_TARGET_DIR="$TARGET_DIR" cargo run --locked --quiet --profile "${NATIVE_PROFILE:-dev}" -p site -- "$OUT/site.new"
+  rm -rf "$OUT/site"
+  mv "$OUT/site.new" "$OUT/site"
+}
 fingerprint() { sha256sum "$LIBRARY" Cargo.toml "${ENTRY[@]}" "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
 
 here=$(cd "$here" && pwd)
@@ -69,4 +76,7 @@ else
   step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
   fingerprint >"$OUT/fingerprint"
 fi
-if [[ $CRATE == edge-worker ]]; then "$here/wasm-size.sh"; fi
+if [[ $CRATE == edge-worker ]]; then
+  step "writing the static assets" write_assets
+  "$here/wasm-size.sh"
+fi

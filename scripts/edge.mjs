@@ -66,6 +66,13 @@ function originCert() {
   return { ORIGIN_CERT: { network: { allow: ["public", "private", "local"], tlsOptions } } };
 }
 
+/**
+ * The worker's static assets. An environment has Cloudflare's own workers for them, as a deployment does. Elsewhere a folder
+ * stands for those, because one of them would be in front of ours at every request.
+ */
+const assets = (asDeployed) => ({ assets: options.env ? asDeployed : undefined });
+const folderOf = ({ binding, directory }) => (options.env ? {} : { [binding]: { disk: { path: directory, writable: false } } });
+
 function miniflareOptions() {
   const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env);
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
@@ -84,7 +91,8 @@ function miniflareOptions() {
       ACCESS_LOG_SAMPLE: "1",
       ...Object.fromEntries(options.var.map(pair)),
     },
-    serviceBindings: { ...workerOptions.serviceBindings, ...originCert() },
+    ...assets(workerOptions.assets),
+    serviceBindings: { ...workerOptions.serviceBindings, ...originCert(), ...folderOf(workerOptions.assets) },
     host: options.host,
     port: Number(options.port),
     // Without a country: miniflare would say that every visitor is in the USA.

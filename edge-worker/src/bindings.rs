@@ -12,6 +12,7 @@ use shared::{
     sampling::Sampling,
     secret::{AdminSecret, MacKeys, SecretError},
     site::SecurityContact,
+    transport::Address,
     webhooks::EncryptionKeys,
 };
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
@@ -27,10 +28,10 @@ use crate::log;
 extern "C" {
     /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which
     /// every call would have to convert back.
-    pub(crate) type OriginFetcher;
+    pub(crate) type FetchBinding;
 
     #[wasm_bindgen(method, catch)]
-    pub(crate) fn fetch(this: &OriginFetcher, request: &web_sys::Request) -> Result<Promise, JsValue>;
+    pub(crate) fn fetch(this: &FetchBinding, request: &web_sys::Request) -> Result<Promise, JsValue>;
 }
 
 /// The bindings of the worker, parsed and checked.
@@ -72,7 +73,10 @@ pub(crate) struct Bindings {
     pub(crate) origins: Origins,
     /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it
     /// presents the edge's client certificate and the global fetch cannot.
-    pub(crate) origin_cert: Option<OriginFetcher>,
+    pub(crate) origin_cert: Option<FetchBinding>,
+    /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
+    /// none of them, so their absence is no fault of the configuration.
+    pub(crate) assets: Option<FetchBinding>,
     /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
     pub(crate) key_env: KeyEnv,
     /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
@@ -228,7 +232,7 @@ fn variable(env: &Env, name: &str) -> Option<String> {
 enum BindingError {
     #[error("{name}: {error}")]
     Unavailable { name: &'static str, error: worker::Error },
-    #[error("{name} is not a certificate binding")]
+    #[error("{name} is not a binding with `fetch`")]
     NoFetcher { name: &'static str },
     #[error("{name} {reason}")]
     Secret { name: &'static str, reason: SecretError },
@@ -285,6 +289,7 @@ impl Bindings {
         let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
         let origins = reader.origins("ORIGIN_URLS");
         let origin_cert = reader.fetcher("ORIGIN_CERT");
+        let assets = reader.fetcher("ASSETS");
         let key_env = reader.optional("KEY_ENV", "live or test", |text| match text {
             "live" => Some(KeyEnv::Live),
             "test" => Some(KeyEnv::Test),
@@ -294,7 +299,8 @@ impl Bindings {
         let sampling = reader.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
         let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", read_switch);
         reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
-        let public_url = reader.text(PUBLIC_URL).map(|url| url.trim_end_matches('/').to_owned());
+        let url = "a URL without query, such as https://api.example.com";
+        let public_url = reader.optional(PUBLIC_URL, url, read_public_url);
         let host = "a host name such as pages.example, and not that of PUBLIC_URL";
         let pages_host =
             reader.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
@@ -319,6 +325,7 @@ impl Bindings {
             admin: admin?,
             origins: origins?,
             origin_cert,
+            assets,
             key_env: key_env.unwrap_or(KeyEnv::Live),
             public_url,
             pages_host,
@@ -329,6 +336,14 @@ impl Bindings {
             sampling: sampling.unwrap_or(Sampling::ALL),
         })
     }
+}
+
+/// Returns a base URL without its last slash, or `None` if it is none or has a character that would
+/// have to be escaped in HTML or JSON.
+fn read_public_url(text: &str) -> Option<String> {
+    let address = Address::parse(text).filter(Address::is_plain)?;
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~');
+    address.target.bytes().all(is_plain).then(|| text.trim_end_matches('/').to_owned())
 }
 
 fn read_switch(text: &str) -> Option<bool> {
@@ -356,7 +371,7 @@ impl Reader<'_> {
     }
 
     /// Returns the binding of this name if it has a `fetch` of its own.
-    fn fetcher(&mut self, name: &'static str) -> Option<OriginFetcher> {
+    fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
         let has_fetch = Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function());
         self.keep(if has_fetch { Ok(bound.unchecked_into()) } else { Err(BindingError::NoFetcher { name }) })

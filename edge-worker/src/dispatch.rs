@@ -3,12 +3,13 @@
 use std::pin::Pin;
 
 use shared::{
-    console, docs,
+    asset::Asset,
+    console,
     endpoint::Endpoint,
     problem::{Code, Problem},
     request::Head,
     response::Response,
-    route::{ConsoleCall, GatewayRoute, Route},
+    route::{ConsoleCall, GatewayRoute, Route, SiteRoute},
     site,
     transport::Address,
 };
@@ -16,12 +17,13 @@ use worker::{Context, Env};
 
 use crate::{
     access_log::AccessRecord,
+    assets,
     bindings::Bindings,
     client_request::ClientRequest,
     context::RequestContext,
     handlers::{
-        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages, pages_api,
-        push_products, read_own_key, status, visit, webhooks,
+        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages_api, push_products,
+        read_own_key, status, visit, webhooks,
     },
     respond::ClientResponse,
 };
@@ -77,8 +79,9 @@ async fn respond(
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
         Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
         Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
-        Route::PagesOpenApi => Ok(pages::biolink_openapi(context)),
+        Route::PagesOpenApi => boxed(assets::respond(context, Asset::PagesOpenApi)).await,
         Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
+        Route::Site(SiteRoute::Console) => boxed(assets::respond(context, Asset::Console)).await,
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
@@ -111,10 +114,11 @@ async fn respond_itself(
     match route {
         GatewayRoute::IssueKey => issue_key::handle(context, access).await,
         GatewayRoute::ReadOwnKey => read_own_key::handle(context, access).await,
-        GatewayRoute::OpenApi => Ok(pages::openapi(context)),
-        GatewayRoute::Docs => Ok(pages::docs(context)),
-        GatewayRoute::ProblemPage(code) => Ok(docs::problem_page(code)),
-        GatewayRoute::Script(script) => Ok(docs::script(script)),
+        GatewayRoute::Landing => assets::respond(context, Asset::Landing).await,
+        GatewayRoute::OpenApi => assets::respond(context, Asset::OpenApi).await,
+        GatewayRoute::Docs => assets::respond(context, Asset::Docs).await,
+        GatewayRoute::ProblemPage(code) => assets::respond(context, Asset::Problem(code)).await,
+        GatewayRoute::Script(script) => assets::respond(context, Asset::Script(script)).await,
         GatewayRoute::RotateOwnKey => change_key::rotate_own(context, access).await,
         GatewayRoute::RevokeOwnKey => change_key::revoke_own(context, access).await,
         GatewayRoute::ListKeys => list_keys::handle(context, query).await,

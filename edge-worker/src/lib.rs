@@ -9,6 +9,7 @@
 
 mod access_log;
 mod admin;
+mod assets;
 mod authenticate;
 mod bindings;
 mod body;

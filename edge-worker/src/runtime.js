@@ -2,8 +2,9 @@
 // crossing between wasm and the runtime costs more than the work behind it.
 // Lines are `name\nvalue\nname\nvalue`: neither can contain a line break.
 
-/** A placeholder: objects have no address of their own, and the runtime requires a URL. */
+/** A placeholder: objects and assets have no address of their own, and the runtime requires a URL. */
 const OBJECT_URL = "https://object/";
+const ASSETS_URL = "https://assets/";
 
 /** The wasm instance's function for settled promises and timers. A new instance sets its own. */
 let settle;
@@ -44,6 +45,13 @@ export function stopTimer(timer) {
 /** Sends a message to the object of this name. Resolves to the text of its response, or to the status of a failure. */
 export async function askObject(namespace, name, message) {
   const response = await namespace.getByName(name).fetch(OBJECT_URL, { method: "POST", body: message });
+  const text = await response.text();
+  return response.status === 200 ? text : response.status;
+}
+
+/** Reads a static asset. Resolves to its text, or to the status of a failure. */
+export async function readAsset(assets, name) {
+  const response = await assets.fetch(ASSETS_URL + name);
   const text = await response.text();
   return response.status === 200 ? text : response.status;
 }

@@ -6,7 +6,7 @@ use worker::{
     web_sys,
 };
 
-use crate::bindings::OriginFetcher;
+use crate::bindings::FetchBinding;
 
 #[wasm_bindgen(module = "/src/runtime.js")]
 extern "C" {
@@ -24,9 +24,12 @@ extern "C" {
     #[wasm_bindgen(js_name = askObject)]
     pub(crate) fn ask_object(namespace: &JsValue, name: &str, message: &str) -> Promise;
 
+    #[wasm_bindgen(js_name = readAsset)]
+    pub(crate) fn read_asset(assets: &FetchBinding, name: &str) -> Promise;
+
     #[wasm_bindgen(js_name = callOrigin)]
     pub(crate) fn call_origin(
-        fetcher: Option<&OriginFetcher>,
+        fetcher: Option<&FetchBinding>,
         url: &str,
         method: &str,
         client: &web_sys::Request,

@@ -9,7 +9,7 @@ mod reference;
 mod script;
 
 pub use landing::landing;
-pub(crate) use layout::{Page, Section};
+pub(crate) use layout::{Page, Section, respond};
 pub use problem_page::problem_page;
 pub use reference::reference;
 pub use script::script;

@@ -27,6 +27,7 @@ pub enum Endpoint {
     KeyChanges,
     Health,
     Status,
+    Landing,
     OpenApi,
     Docs,
     ProblemPage,
@@ -60,6 +61,7 @@ impl Endpoint {
             Route::KeyChanges => Self::KeyChanges,
             Route::Health => Self::Health,
             Route::Status => Self::Status,
+            Route::Gateway(GatewayRoute::Landing) => Self::Landing,
             Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
             Route::Gateway(GatewayRoute::Docs) => Self::Docs,
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
@@ -79,7 +81,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 17] = [
+        const OTHERS: [Endpoint; 18] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -92,6 +94,7 @@ impl Endpoint {
             Endpoint::KeyChanges,
             Endpoint::Health,
             Endpoint::Status,
+            Endpoint::Landing,
             Endpoint::OpenApi,
             Endpoint::Docs,
             Endpoint::ProblemPage,
@@ -133,6 +136,7 @@ impl Endpoint {
             | Self::KeyChanges
             | Self::Health
             | Self::Status
+            | Self::Landing
             | Self::OpenApi
             | Self::Docs
             | Self::ProblemPage
@@ -159,6 +163,7 @@ impl Endpoint {
             Self::KeyChanges => "/internal/keys/changes",
             Self::Health => "/healthz",
             Self::Status => "/v1/status",
+            Self::Landing => "/",
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::ProblemPage => "/problems/{code}",

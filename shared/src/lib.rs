@@ -13,6 +13,7 @@
 
 pub mod action;
 pub mod analytics;
+pub mod asset;
 mod base62;
 pub mod caller;
 pub mod console;

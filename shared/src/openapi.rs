@@ -147,6 +147,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::RotateKey => Some(keys::rotate()),
         // The pages API is a product of its own.
         Endpoint::KeyChanges
+        | Endpoint::Landing
         | Endpoint::Script(_)
         | Endpoint::Site(_)
         | Endpoint::Pages(_)

@@ -94,7 +94,7 @@ pub enum Route<'a> {
     Health,
     /// `GET /v1/status`
     Status,
-    /// A file or page of the host itself.
+    /// A file of the host itself.
     Site(SiteRoute),
     /// A call of the pages API.
     Pages(PagesCall),
@@ -135,6 +135,8 @@ pub enum GatewayRoute {
     RevokeKey(KeyId),
     /// `POST /v1/keys/{id}/rotate`
     RotateKey(KeyId),
+    /// `GET /`
+    Landing,
     /// `GET /openapi.json`
     OpenApi,
     /// `GET /docs`
@@ -222,6 +224,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
         (Place::Health, Method::Get | Method::Head) => Some(Route::Health),
         (Place::Status, Method::Get | Method::Head) => Some(Route::Status),
+        (Place::Landing, Method::Get | Method::Head) => own(GatewayRoute::Landing),
         (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
         (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),

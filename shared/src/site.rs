@@ -1,10 +1,8 @@
-//! What a host has beside its API: a start page, and the files that crawlers, browsers and security
-//! researchers look for.
+//! The files of a host beside its API, which crawlers, browsers and security researchers look for.
 
 use std::fmt::Write as _;
 
 use crate::{
-    console, docs,
     page::robots_txt,
     problem::{Code, Problem},
     response::Response,
@@ -22,7 +20,8 @@ const DAY_MS: u64 = 86_400_000;
 /// `contact` who takes reports of vulnerabilities.
 ///
 /// # Errors
-/// Returns `route-unknown` for `security.txt` if there is no contact.
+/// Returns `route-unknown` for `security.txt` if there is no contact, and for what is an asset of the
+/// edge.
 pub fn respond(
     route: SiteRoute,
     base: &str,
@@ -30,8 +29,7 @@ pub fn respond(
     now: UnixMillis,
 ) -> Result<Response, Problem> {
     match route {
-        SiteRoute::Landing => Ok(docs::landing()),
-        SiteRoute::Console => Ok(console::page()),
+        SiteRoute::Console => Err(edge_only()),
         SiteRoute::Robots => Ok(robots_txt()),
         SiteRoute::Favicon => Ok(Response::public("image/svg+xml", ICON.to_owned())
             .with_headers([("content-security-policy", "default-src 'none'")])),
@@ -40,6 +38,11 @@ pub fn respond(
             None => Err(Problem::new(Code::RouteUnknown, "the operator has set no SECURITY_CONTACT")),
         },
     }
+}
+
+/// Returns the refusal of what only the edge serves.
+fn edge_only() -> Problem {
+    Problem::new(Code::RouteUnknown, "the edge serves this, not a gateway without one")
 }
 
 /// Who takes reports of vulnerabilities: a URI as RFC 9116, section 2.5.3, demands.

@@ -55,6 +55,19 @@ fn environment_has_every_binding_of_the_top_level() {
     }
 }
 
+/// If the assets were asked first, they would respond in place of the worker, without its headers.
+#[test]
+fn worker_is_asked_before_its_assets() {
+    let config = wrangler();
+    let assets = &config["assets"];
+    assert_eq!(assets["run_worker_first"], Value::Boolean(true));
+    assert_eq!((text(assets, "binding"), text(assets, "html_handling")), ("ASSETS", "none"));
+    assert!(
+        environments(&config).iter().all(|(_, section)| !section.contains_key("assets")),
+        "all inherit them"
+    );
+}
+
 /// Two environments with one queue would take each other's events.
 #[test]
 fn environment_consumes_the_queue_that_it_produces_and_no_other() {

@@ -47,6 +47,26 @@ fn environment_with_an_origin_issues_its_kind_of_keys() {
     }
 }
 
+/// Here Cloudflare's own workers serve the assets, as in a deployment. They redirect some names, and
+/// would respond to requests themselves if they were asked first.
+#[test]
+fn environment_serves_every_asset_with_the_headers_of_the_worker() {
+    for (environment, _) in ENVIRONMENTS {
+        let edge = Edge::start_in(environment, "https://origin.invalid", &["ALLOW_PRIVATE_FETCH=0"]);
+        for path in ["/", "/docs", "/openapi.json", "/biolink/openapi.json", "/problems/key-missing"] {
+            let response = Request::get(path).send(edge.addr);
+            assert_eq!(response.status, 200, "{environment} {path}: {}", response.text());
+            assert!(response.header("x-request-id").is_some(), "{environment} {path}");
+            assert!(!response.text().contains("server.invalid"), "{environment} {path}");
+        }
+        for file in ["/docs.html", "/biolink.json"] {
+            let response = Request::get(file).send(edge.addr);
+            assert_eq!(response.status, 404, "{environment} {file}");
+            assert!(response.header("x-request-id").is_some(), "{environment} {file}");
+        }
+    }
+}
+
 /// Runs a program of the checkout, and returns what it prints.
 fn run(program: &str, arguments: &[&str]) -> String {
     let ran = Command::new(program).args(arguments).current_dir(root()).output().unwrap();

@@ -22,6 +22,21 @@ class Namespace {
 export default (env) => new Namespace(env);
 `;
 
+/** The binding of static assets, asked for as `assets`. */
+const ASSETS = `
+class Fetcher {
+  constructor(env) { this.env = env; }
+  async fetch(...args) {
+    const fate = await (await this.env.CONTROL.fetch("http://control/assets/fetch")).text();
+    if (fate === "absent") return new Response("absent, as the test wants it", { status: 404 });
+    if (fate === "fail") throw new Error("the assets fail, as the test wants it");
+    if (fate === "hang") return new Promise(() => {});
+    return this.env.REAL.fetch(...args);
+  }
+}
+export default (env) => new Fetcher(env);
+`;
+
 /** A binding of objects, asked for as `control`. The worker looks at the class's name, so it has the real one's. */
 const objects = (control) => `
 const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -125,7 +140,7 @@ export default class extends WorkerEntrypoint {
  * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
  * arrive without delay.
  */
-export function withFaults({ kvNamespaces, durableObjects, queueProducers, queueConsumers, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
+export function withFaults({ kvNamespaces, durableObjects, queueProducers, queueConsumers, serviceBindings: { ASSETS: assets, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
   const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, WEBHOOKS, ...others } = durableObjects;
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
@@ -141,16 +156,18 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
         ...restartable(edge),
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
         durableObjects: { ...others, TEST_METER: METER, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
-        serviceBindings: { ...edge.serviceBindings, TEST_EDGE: "edge" },
+        serviceBindings: { ...services, TEST_EDGE: "edge" },
         queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
         wrappedBindings: {
           KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",
           KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt", WEBHOOKS: "faulty-webhooks",
+          ASSETS: "faulty-assets",
         },
       },
       wrapper("faulty-keys", namespace("KEYS", "keys"), { kvNamespaces: { KEYS: kvNamespaces.KEYS } }),
       wrapper("faulty-pages", namespace("PAGES", "pages"), { kvNamespaces: { PAGES: kvNamespaces.PAGES } }),
       wrapper("faulty-events", QUEUE, { queueProducers: { EVENTS: queueProducers.EVENTS } }),
+      { ...wrapper("faulty-assets", ASSETS), serviceBindings: { CONTROL, REAL: assets } },
       wrapped("meter", METER),
       wrapped("changes", KEY_CHANGES),
       wrapped("accounts", ACCOUNT),

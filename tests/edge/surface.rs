@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shared::{openapi, problem::Code, tool::Tool};
 use tests::{
+    faults::{self, Fate, Faults},
     http::{Connection, Request, Response},
     origin::Origin,
     stack::Edge,
@@ -135,10 +136,35 @@ fn status_is_the_report_of_an_origin() {
     assert_eq!((unknown.status, unknown.code().as_str()), (503, "tool-unavailable"), "no report, no status");
 }
 
+/// Calls and refusals need no asset.
+#[test]
+fn asset_that_cannot_be_read_is_500_and_calls_continue() {
+    let faults = Faults::start();
+    let origin = Origin::good("{}");
+    let edge = Edge::start_with_faults(&origin.url(), &faults);
+    let (key, _) = edge.issue("free");
+    for (fate, error) in [
+        (Fate::Fail, "the assets fail"),
+        (Fate::Absent, "the response has status 404"),
+        (Fate::Hang, "no response within 1000 ms"),
+    ] {
+        faults.set(faults::ASSETS, fate);
+        let response = ask(&edge, "GET", "/docs");
+        assert_eq!((response.status, response.code().as_str()), (500, "internal"), "{fate:?}");
+        wait_for(Duration::from_secs(10), || {
+            let log = edge.process.output();
+            (log.contains("asset read failed: ") && log.contains(error)).then_some(())
+        });
+        assert_eq!(Request::get("/v1/qr/generate").key(&key).send(edge.addr).status, 200, "{fate:?}");
+    }
+    faults.set(faults::ASSETS, Fate::Pass);
+    assert_eq!(ask(&edge, "GET", "/docs").status, 200);
+}
+
 #[test]
 fn document_that_the_client_has_is_304() {
     let edge = Edge::start(NOWHERE);
-    for page in ["/docs", "/openapi.json", "/problems/key-missing"] {
+    for page in ["/", "/docs", "/openapi.json", "/biolink/openapi.json", "/problems/key-missing"] {
         let tag = ask(&edge, "GET", page).header("etag").unwrap().to_owned();
         let known = Request::get(page).header("If-None-Match", &tag).send(edge.addr);
         assert_eq!(

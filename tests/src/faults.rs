@@ -15,7 +15,7 @@ pub enum Fate {
     /// It reaches the real binding.
     #[default]
     Pass,
-    /// KV reports that the value is absent.
+    /// KV or the assets report that the value is absent.
     Absent,
     /// It throws.
     Fail,
@@ -62,6 +62,8 @@ pub const PAGES_GET: &str = "/pages/get";
 pub const PAGES_PUT: &str = "/pages/put";
 /// Removals of published pages from KV.
 pub const PAGES_DELETE: &str = "/pages/delete";
+/// Reads of static assets.
+pub const ASSETS: &str = "/assets/fetch";
 /// Messages to an account.
 pub const ACCOUNT: &str = "/accounts/fetch";
 /// Messages to a meter.

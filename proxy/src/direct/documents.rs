@@ -18,6 +18,8 @@ const MIN_AGE: Duration = Duration::from_secs(1);
 /// A document of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Document {
+    /// `/`
+    Landing,
     /// `/openapi.json`
     OpenApi,
     /// `/docs`

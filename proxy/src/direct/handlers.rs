@@ -104,6 +104,7 @@ impl<'a> OwnRequest<'a> {
         quota: &mut Option<QuotaStatus>,
     ) -> Result<Reply, Problem> {
         let response = match self.route {
+            GatewayRoute::Landing => return Ok(self.document(Document::Landing, docs::landing())),
             GatewayRoute::OpenApi => return Ok(self.document(Document::OpenApi, pages::openapi(context))),
             GatewayRoute::Docs => return Ok(self.document(Document::Reference, pages::docs(context))),
             GatewayRoute::ProblemPage(code) => {

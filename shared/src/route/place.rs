@@ -27,6 +27,7 @@ pub(super) enum Place<'a> {
     KeyChanges,
     Health,
     Status,
+    Landing,
     OpenApi,
     Docs,
     Problem(Code),
@@ -48,7 +49,7 @@ impl<'a> Place<'a> {
     pub(super) fn parse(path: &'a str) -> Result<Self, Problem> {
         let inner = path.strip_prefix('/').ok_or_else(|| malformed("the path does not begin with `/`"))?;
         if inner.is_empty() {
-            return Ok(Self::Site(SiteRoute::Landing));
+            return Ok(Self::Landing);
         }
         let mut first = [None; 5];
         for (number, segment) in inner.split('/').enumerate() {
@@ -129,6 +130,7 @@ impl<'a> Place<'a> {
             | Self::KeyRotate(_) => &[Method::Post],
             Self::Health
             | Self::Status
+            | Self::Landing
             | Self::OpenApi
             | Self::PagesOpenApi
             | Self::Docs

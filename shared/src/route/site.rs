@@ -1,10 +1,8 @@
-//! What a host has beside its API and its pages.
+//! The files of a host beside its API and its pages.
 
-/// A file or page of the host itself.
+/// A file that crawlers, browsers and security researchers look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SiteRoute {
-    /// `GET /`
-    Landing,
     /// `GET /console`
     Console,
     /// `GET /robots.txt`
@@ -17,13 +15,12 @@ pub enum SiteRoute {
 
 impl SiteRoute {
     /// Every route once.
-    pub const ALL: [Self; 5] = [Self::Landing, Self::Console, Self::Robots, Self::Favicon, Self::SecurityTxt];
+    pub const ALL: [Self; 4] = [Self::Console, Self::Robots, Self::Favicon, Self::SecurityTxt];
 
     /// Returns the path.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
-            Self::Landing => "/",
             Self::Console => "/console",
             Self::Robots => "/robots.txt",
             Self::Favicon => "/favicon.ico",

@@ -71,6 +71,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::Site(_)
         | Endpoint::Console(_)
         | Endpoint::Visit(_)
+        | Endpoint::Landing
         | Endpoint::Preflight => None,
     }
 }

@@ -74,7 +74,8 @@ fn document_and_router_have_the_same_operations() {
             documents.filter(|document| document["paths"][endpoint.path()].get(&method).is_some()).count();
         let is_hidden = matches!(
             endpoint,
-            Endpoint::Site(_)
+            Endpoint::Landing
+                | Endpoint::Site(_)
                 | Endpoint::Script(_)
                 | Endpoint::Console(_)
                 | Endpoint::Visit(_)

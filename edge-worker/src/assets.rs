@@ -1,0 +1,59 @@
+//! Static assets: texts that `site` has written when the worker was built.
+
+use shared::{
+    asset::Asset,
+    problem::{Code, Problem},
+    response::Response,
+};
+use wasm_bindgen::JsValue;
+
+use crate::{context::RequestContext, log, promise, runtime};
+
+/// Timeout of a read, in milliseconds.
+const READ_TIMEOUT_MS: u64 = 1_000;
+
+/// A failed read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("ASSETS is not bound")]
+    Unbound,
+    #[error(transparent)]
+    Runtime(#[from] worker::Error),
+    #[error("the response has status {0}")]
+    Status(f64),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+}
+
+impl From<JsValue> for ReadError {
+    fn from(error: JsValue) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+/// Returns the response with an asset.
+///
+/// # Errors
+/// `internal` if it cannot be read.
+pub(crate) async fn respond(context: &RequestContext<'_>, asset: Asset) -> Result<Response, Problem> {
+    match text(context, &asset.file()).await {
+        Ok(text) => Ok(asset.respond(&text, context.public_url())),
+        Err(error) => {
+            let fields: [log::Field<'_>; 2] = [("file", &asset.file()), ("error", &error)];
+            log::error("asset read failed", Some(context.request.id), &fields);
+            Err(Problem::new(
+                Code::Internal,
+                "this document cannot be read at the moment; calls are not affected",
+            ))
+        }
+    }
+}
+
+/// Returns the text of a file.
+async fn text(context: &RequestContext<'_>, name: &str) -> Result<String, ReadError> {
+    let assets = context.bindings.assets.as_ref().ok_or(ReadError::Unbound)?;
+    let read = promise::settled(runtime::read_asset(assets, name));
+    let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
+    let value = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
+    value.as_string().ok_or_else(|| ReadError::Status(value.as_f64().unwrap_or_default()))
+}

@@ -1,0 +1,126 @@
+//! Texts that are the same for every client, but for the server's address. They are rendered when the
+//! worker is built and kept beside it as files, because the code that renders them is many times the
+//! size of the code that serves them.
+
+use std::borrow::Cow;
+
+use crate::{
+    console, docs,
+    openapi::{self, SERVER, biolink},
+    problem::Code,
+    response::Response,
+    route::Script,
+};
+
+/// A text that is rendered at build time.
+///
+/// ```
+/// use shared::asset::Asset;
+///
+/// let file = Asset::OpenApi.render();
+/// let response = Asset::OpenApi.respond(&file, "https://api.example.com");
+/// assert!(response.body.contains("https://api.example.com/docs"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asset {
+    /// `GET /`
+    Landing,
+    /// `GET /docs`
+    Docs,
+    /// `GET /problems/{code}`
+    Problem(Code),
+    /// `GET /console`
+    Console,
+    /// A script of a page.
+    Script(Script),
+    /// `GET /openapi.json`
+    OpenApi,
+    /// `GET /biolink/openapi.json`
+    PagesOpenApi,
+}
+
+impl Asset {
+    /// Returns every asset once.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let problems = Code::ALL.into_iter().map(Self::Problem);
+        let scripts = Script::ALL.into_iter().map(Self::Script);
+        [Self::Landing, Self::Docs, Self::Console, Self::OpenApi, Self::PagesOpenApi]
+            .into_iter()
+            .chain(problems)
+            .chain(scripts)
+    }
+
+    /// Returns the path of the file, relative to the folder of assets.
+    #[must_use]
+    pub fn file(self) -> Cow<'static, str> {
+        match self {
+            Self::Landing => "landing.html".into(),
+            Self::Docs => "docs.html".into(),
+            Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
+            Self::Console => "console.html".into(),
+            Self::Script(script) => script.path().trim_start_matches('/').into(),
+            Self::OpenApi => "openapi.json".into(),
+            Self::PagesOpenApi => "biolink.json".into(),
+        }
+    }
+
+    /// Returns the text of the file, with a placeholder for the server's address.
+    #[must_use]
+    pub fn render(self) -> String {
+        let response = match self {
+            Self::Landing => docs::landing(),
+            Self::Docs => docs::reference(SERVER),
+            Self::Problem(code) => docs::problem_page(code),
+            Self::Console => console::page(),
+            Self::Script(script) => docs::script(script),
+            Self::OpenApi => openapi::response(&openapi::text(), SERVER),
+            Self::PagesOpenApi => openapi::response(&biolink::text(), SERVER),
+        };
+        response.body
+    }
+
+    /// Returns the response with the text of the file. `server` is the server's address, such as
+    /// `https://api.example.com`. It must have no character that HTML or JSON escapes.
+    #[must_use]
+    pub fn respond(self, file: &str, server: &str) -> Response {
+        let text = file.replace(SERVER, server);
+        match self {
+            Self::Landing | Self::Docs | Self::Problem(_) | Self::Console => docs::respond(text),
+            Self::Script(_) => Response::public("text/javascript; charset=utf-8", text),
+            Self::OpenApi | Self::PagesOpenApi => Response::public("application/json", text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const URL: &str = "https://api.example.com";
+
+    #[test]
+    fn served_file_is_what_would_be_rendered_for_the_server() {
+        let rendered = [
+            (Asset::Landing, docs::landing()),
+            (Asset::Docs, docs::reference(URL)),
+            (Asset::Problem(Code::KeyMissing), docs::problem_page(Code::KeyMissing)),
+            (Asset::Console, console::page()),
+            (Asset::Script(Script::Docs), docs::script(Script::Docs)),
+            (Asset::OpenApi, openapi::response(&openapi::text(), URL)),
+            (Asset::PagesOpenApi, openapi::response(&biolink::text(), URL)),
+        ];
+        for (asset, rendered) in rendered {
+            let served = asset.respond(&asset.render(), URL);
+            assert!(served.body == rendered.body && served.headers == rendered.headers, "{asset:?}");
+        }
+    }
+
+    #[test]
+    fn every_file_has_a_name_of_its_own() {
+        let names: HashSet<_> = Asset::all().map(Asset::file).collect();
+        assert_eq!(names.len(), Asset::all().count());
+        assert!(names.iter().all(|name| !name.starts_with(['/', '.'])), "{names:?}");
+    }
+}
