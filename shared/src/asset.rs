@@ -85,7 +85,8 @@ impl Asset {
     pub fn respond(self, file: &str, server: &str) -> Response {
         let text = file.replace(SERVER, server);
         match self {
-            Self::Landing | Self::Docs | Self::Problem(_) | Self::Console => docs::respond(text),
+            Self::Landing | Self::Docs | Self::Problem(_) => docs::respond(text),
+            Self::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
             Self::Script(_) => Response::public("text/javascript; charset=utf-8", text),
             Self::OpenApi | Self::PagesOpenApi => Response::public("application/json", text),
         }
