@@ -3,8 +3,14 @@
 
 use serde::Serialize;
 use shared::{
-    endpoint::Endpoint, key::KeyId, method::Method, sampling::Sampling, tier::Tier, time::UnixMillis,
-    tool::Tool, trace::trace_id,
+    endpoint::Endpoint,
+    key::{KeyId, VerifiedKey},
+    method::Method,
+    sampling::Sampling,
+    tier::Tier,
+    time::UnixMillis,
+    tool::Tool,
+    trace::trace_id,
 };
 use worker::console_log;
 
@@ -16,6 +22,8 @@ pub(crate) struct AccessRecord {
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) action: Option<String>,
     pub(crate) key_id: Option<KeyId>,
+    /// The key that the request was authenticated with.
+    pub(crate) key: Option<VerifiedKey>,
     pub(crate) tier: Option<Tier>,
     /// Whether the local budget admitted the call because the meter was unreachable.
     pub(crate) degraded: bool,
@@ -30,6 +38,12 @@ pub(crate) struct AccessRecord {
 }
 
 impl AccessRecord {
+    /// Records the key that the request was authenticated with.
+    pub(crate) const fn record_key(&mut self, key: &VerifiedKey) {
+        self.key_id = Some(key.id);
+        self.key = Some(*key);
+    }
+
     /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
     /// there.
     pub(crate) fn durations(&self, request: &ClientRequest, now: UnixMillis) -> (u64, Option<u64>) {

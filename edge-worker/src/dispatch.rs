@@ -25,6 +25,7 @@ use crate::{
         administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages_api, push_products,
         read_own_key, status, visit, webhooks,
     },
+    meter_client,
     respond::ClientResponse,
 };
 
@@ -52,11 +53,15 @@ pub(crate) async fn dispatch(
     let context = &context;
     // The others are boxed: the future of calls would have room and code for all of them, and the
     // runtime optimizes its code again and again while the isolate is new.
-    let response = match route {
-        Route::CallTool(call) => return call_tool::handle(context, &call, access).await,
-        route => boxed(respond(context, route, query, access)).await,
+    let outcome = match route {
+        Route::CallTool(call) => call_tool::handle(context, &call, access).await,
+        route => {
+            let response = boxed(respond(context, route, query, access)).await;
+            response.map(|response| conditional(request, response))
+        }
     };
-    response.map(|response| conditional(request, response))
+    log_refusal(context, &outcome, access);
+    outcome
 }
 
 /// Handles a request, whatever its route.
@@ -102,6 +107,21 @@ async fn show(
         ClientResponse::Own(response) => ClientResponse::Own(console::respond(&call, query, response)),
         streamed @ ClientResponse::Streamed { .. } => streamed,
     })
+}
+
+/// Logs a refusal for the holder of the key: the gateway's own, or the proxy's.
+fn log_refusal(
+    context: &RequestContext<'_>,
+    outcome: &Result<ClientResponse, Problem>,
+    access: &AccessRecord,
+) {
+    let code = match outcome {
+        Ok(_) => access.code.and_then(Code::parse),
+        Err(problem) => Some(problem.code()),
+    };
+    if let (Some(key), Some(code), Some(endpoint)) = (&access.key, code, access.endpoint) {
+        meter_client::record_refusal(context, key, code, endpoint);
+    }
 }
 
 /// Handles a request for the gateway itself.

@@ -6,6 +6,7 @@ mod key_changes;
 mod message;
 mod meter;
 mod product_source;
+mod refusal_log;
 mod reports;
 mod salt;
 mod slug;

@@ -19,5 +19,5 @@ pub(crate) use admin_attempt::record_attempt;
 pub(crate) use admission::{CallDecision, admit};
 pub(crate) use change::{change, read_record};
 pub(crate) use idempotency::issue;
-pub(crate) use report::{CallOutcome, record_outcome};
+pub(crate) use report::{CallOutcome, record_outcome, record_refusal};
 pub(crate) use snapshot::{read, read_as_admin};

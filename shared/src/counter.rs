@@ -75,6 +75,7 @@ impl Counter {
             reserved: 0,
             tally: self.today.tally(),
             last_used: Some(self.last_used).filter(|at| *at > UnixMillis::default()),
+            refusals: None,
         }
     }
 

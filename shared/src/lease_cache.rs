@@ -46,7 +46,8 @@ use waiting::Waiting;
 
 use crate::{
     key::{KeyRecord, VerifiedKey},
-    meter::MeterRequest,
+    meter::{MeterRequest, RefusedCalls},
+    problem::Code,
     quota::{MARGIN_MS, QuotaStatus},
     time::{UnixMillis, UtcDay},
     tool::Tool,
@@ -200,6 +201,15 @@ impl LeaseCache {
         self.pending.record_outcome(tool, status, charge, now);
         if uncharged {
             self.pending.refund(charge, now);
+        }
+    }
+
+    /// Records a refused call for the key's log. A refusal of the key itself (401) is left out: the
+    /// holder of such a key cannot read the log.
+    pub fn record_refusal(&mut self, code: Code, route: &str, now: UnixMillis) {
+        if code.status() != 401 {
+            let now = self.observe(now);
+            self.pending.record_refusal(RefusedCalls::one(code, route, now), now);
         }
     }
 

@@ -39,6 +39,7 @@
 mod batches;
 mod lease;
 mod message;
+mod refusals;
 mod state;
 mod tally;
 
@@ -48,5 +49,6 @@ pub use message::{
     Attempt, Batch, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply,
     Verdict,
 };
+pub use refusals::{RefusalLog, RefusedCalls};
 pub use state::Meter;
 pub use tally::Tally;

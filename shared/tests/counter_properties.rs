@@ -129,6 +129,7 @@ impl Pair {
             debts: 0,
             ended: vec![(tool, status, 1)],
             corrected: Vec::new(),
+            refused: Vec::new(),
         };
         let request = self.request(false, Some(batch));
         self.meter.handle(Message::Ask(request), UnixMillis(self.machine));

@@ -24,6 +24,7 @@ mod product_push;
 mod product_sync;
 mod readme;
 mod recipes;
+mod refusals;
 mod retention;
 mod site;
 mod surface;

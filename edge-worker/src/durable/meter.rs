@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use futures_util::future::join;
 use shared::{
     key::KeyRecord,
-    meter::{Message, Meter as State},
+    meter::{Message, Meter as State, Reply},
     time::UnixMillis,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -20,7 +20,7 @@ use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
 };
 
-use super::{alarm, message::parse, sql};
+use super::{alarm, message::parse, refusal_log::StoredRefusals, sql};
 use crate::{bindings, clock, key_change_feed, key_store, log};
 
 const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
@@ -53,6 +53,7 @@ pub struct Meter {
     /// `None` until the first message and after a failed write: the row is then read again.
     /// Boxed, because a step takes it out and puts it back.
     state: RefCell<Option<Box<State>>>,
+    refusals: StoredRefusals,
 }
 
 impl DurableObject for Meter {
@@ -70,6 +71,7 @@ impl DurableObject for Meter {
             is_stored: Cell::default(),
             is_expiry_armed: Cell::default(),
             state: RefCell::new(None),
+            refusals: StoredRefusals::default(),
         }
     }
 
@@ -214,7 +216,11 @@ impl Meter {
             Some(state) => state,
             None => self.load()?,
         };
-        let (reply, is_changed) = next.step(message, clock::now());
+        let (mut reply, is_changed) = next.step(message, clock::now());
+        self.refusals.add(&self.sql, next.take_refused());
+        if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
+            snapshot.refusals = Some(self.refusals.groups(&self.sql));
+        }
         let reply = serde_json::to_string(&reply)?;
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);

@@ -29,7 +29,7 @@ pub(crate) async fn handle(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let key = authenticate(context)?;
-    access.key_id = Some(key.id);
+    access.record_key(&key);
     context.head.check_length(context.bindings.max_body)?;
     let CallDecision { admission, tier } = meter_client::admit(context, &key, call.tool).await?;
     access.tier = Some(tier);

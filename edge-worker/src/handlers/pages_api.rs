@@ -74,7 +74,7 @@ pub(super) async fn key_record(
     access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
     let key = authenticate(context)?;
-    access.key_id = Some(key.id);
+    access.record_key(&key);
     let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     Ok(record)

@@ -12,7 +12,7 @@ pub(crate) async fn handle(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     let key = authenticate(context)?;
-    access.key_id = Some(key.id);
+    access.record_key(&key);
     let snapshot = meter_client::read(context, &key).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
     let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;

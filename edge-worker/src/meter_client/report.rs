@@ -1,9 +1,11 @@
 //! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
 
 use shared::{
+    endpoint::Endpoint,
     key::VerifiedKey,
     lease_cache::Charge,
     meter::{Message, MeterRequest, Reply, TTL_MS},
+    problem::Code,
     time::UnixMillis,
     tool::Tool,
 };
@@ -45,6 +47,19 @@ pub(crate) fn record_outcome(
     let recorded = lease_caches::with(key, |cache, now| {
         cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
     });
+    if recorded.is_ok() {
+        schedule(context, key);
+    }
+}
+
+/// Records the problem with which a call of a key was refused. The meter gets it in the background.
+pub(crate) fn record_refusal(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    code: Code,
+    endpoint: Endpoint,
+) {
+    let recorded = lease_caches::with(key, |cache, now| cache.record_refusal(code, &endpoint.path(), now));
     if recorded.is_ok() {
         schedule(context, key);
     }

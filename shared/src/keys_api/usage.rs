@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::{
-    key::KeyRecord, keys_api::describe, meter::MeterSnapshot, quota::WindowStatus, time::UnixMillis,
+    key::KeyRecord,
+    keys_api::describe,
+    meter::{MeterSnapshot, RefusedCalls},
+    quota::WindowStatus,
+    time::UnixMillis,
 };
 
 /// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
@@ -24,6 +28,9 @@ pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value
     members.insert("today".to_owned(), today);
     members.insert("last_used_at".to_owned(), json!(snapshot.last_used.map(UnixMillis::to_rfc3339)));
     members.insert("rotation".to_owned(), rotation(record, now));
+    if let Some(refusals) = &snapshot.refusals {
+        members.insert("refusals".to_owned(), refusals.iter().map(describe_refused).collect());
+    }
     Some(body)
 }
 
@@ -44,6 +51,15 @@ fn rotation(record: &KeyRecord, now: UnixMillis) -> Value {
         Some(former) => json!({ "former_key_valid_until": former.until.to_rfc3339() }),
         None => Value::Null,
     }
+}
+
+fn describe_refused(calls: &RefusedCalls) -> Value {
+    json!({
+        "code": calls.code,
+        "route": calls.route,
+        "count": calls.count,
+        "last_at": calls.last_at.to_rfc3339(),
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! batch if the call came from a lease. Only another outcome is reported after the call.
 
 use crate::{
-    meter::{Batch, Tally},
+    meter::{Batch, RefusedCalls, Tally},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
@@ -18,6 +18,9 @@ const REFUND_AFTER_MS: u64 = 5_000;
 const DEBT_AFTER_MS: u64 = 1_000;
 /// Time after which a batch without an acknowledgment is sent again, in milliseconds.
 const RESEND_AFTER_MS: u64 = 5_000;
+
+/// Maximum number of reasons and routes in a batch. Further ones are not reported.
+const MAX_REFUSED: usize = 16;
 
 const ASSUMED: u16 = Tally::ASSUMED;
 
@@ -49,6 +52,7 @@ struct Gathering {
     debts: u32,
     ended: Vec<(Tool, u16, u32)>,
     corrected: Vec<(Tool, u16, u32)>,
+    refused: Vec<RefusedCalls>,
     due: Option<UnixMillis>,
 }
 
@@ -106,6 +110,18 @@ impl Pending {
         }
     }
 
+    /// Records a refused call.
+    pub(super) fn record_refusal(&mut self, call: RefusedCalls, now: UnixMillis) {
+        let refused = &mut self.gathering.refused;
+        let is_full = refused.len() >= MAX_REFUSED;
+        match refused.iter_mut().find(|calls| calls.is_alike(&call)) {
+            Some(calls) => calls.merge(&call),
+            None if is_full => return,
+            None => refused.push(call),
+        }
+        self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.sending.is_none() && self.gathering.is_empty()
     }
@@ -145,15 +161,20 @@ impl Pending {
     }
 
     fn seal(&mut self, since: UnixMillis) -> Batch {
-        let Gathering { day, refunds, debts, ended, corrected, due: _ } = std::mem::take(&mut self.gathering);
+        let Gathering { day, refunds, debts, ended, corrected, refused, due: _ } =
+            std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
-        Batch { number: self.number, since, day, refunds, debts, ended, corrected }
+        Batch { number: self.number, since, day, refunds, debts, ended, corrected, refused }
     }
 }
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        self.refunds == 0 && self.debts == 0 && self.ended.is_empty() && self.corrected.is_empty()
+        self.refunds == 0
+            && self.debts == 0
+            && self.ended.is_empty()
+            && self.corrected.is_empty()
+            && self.refused.is_empty()
     }
 
     /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if

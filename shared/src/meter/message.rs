@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{LeaseTerms, Report, Tally};
+use super::{LeaseTerms, RefusedCalls, Report, Tally};
 use crate::{
     idempotency::{IssueStep, IssueTurn},
     key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
@@ -156,6 +156,9 @@ pub struct Batch {
     /// Calls that were tallied as ended with 200, now or before, and ended with another status.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_tools")]
     pub corrected: Vec<(Tool, u16, u32)>,
+    /// Calls that the gateway refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedCalls>,
 }
 
 /// A meter's response to a [`MeterRequest`].
@@ -247,6 +250,9 @@ pub struct MeterSnapshot {
     pub tally: Tally,
     /// The moment at which the last call was counted.
     pub last_used: Option<UnixMillis>,
+    /// The last refusals, grouped; `None` where none are logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusals: Option<Vec<RefusedCalls>>,
 }
 
 /// A change of a key's record. Absent fields stay as they are.

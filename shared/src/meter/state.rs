@@ -10,7 +10,7 @@ use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attempt, Batch, Message, MeterRequest, MeterResponse, Reply, Tally, Verdict,
+    Attempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict,
     batches::{BatchOutcome, Batches},
     lease::Lease,
 };
@@ -64,6 +64,9 @@ pub struct Meter {
     responses: ResponseCache,
     tally: Tally,
     last_used: Option<UnixMillis>,
+    /// Refusals that came with the last message, for the shell to log.
+    #[serde(skip)]
+    refused: Vec<RefusedCalls>,
     /// Set in a meter whose subject is an `Idempotency-Key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<IssueOnce>,
@@ -114,6 +117,12 @@ impl Meter {
     #[must_use]
     pub fn unstored(&self) -> Option<&KeyRecord> {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
+    }
+
+    /// Takes the refusals that came with the last message, for the shell to add to the
+    /// [`RefusalLog`](super::RefusalLog).
+    pub fn take_refused(&mut self) -> Vec<RefusedCalls> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Returns the milliseconds after which nothing of the state matters, for the shell to delete
@@ -196,6 +205,9 @@ impl Meter {
             BatchOutcome::New => true,
             BatchOutcome::Untracked => false,
         };
+        let moved_back =
+            |calls: &RefusedCalls| RefusedCalls { last_at: calls.last_at.min(now), ..calls.clone() };
+        self.refused = batch.refused.iter().map(moved_back).collect();
         self.usage.spend(now, batch.debts);
         for &(tool, status, calls) in &batch.ended {
             self.tally.add(tool, status, calls);

@@ -17,9 +17,9 @@ pub(super) fn all() -> Value {
         "Fault": fault(),
         "IssueRequest": issue_request(),
         "IssuedKey": key([key_text()]),
-        "OwnKey": key(own_key()),
+        "OwnKey": with_optional(key(own_key()), [refusals()]),
         "Key": key([]),
-        "KeyDetails": with_optional(key([]), own_key()),
+        "KeyDetails": with_optional(with_optional(key([]), own_key()), [refusals()]),
         "KeyPage": object(json!({
             "keys": { "type": "array", "items": { "$ref": "#/components/schemas/Key" } },
             "cursor": { "type": "string", "nullable": true, "description": "Where the next page begins; null on the last." },
@@ -190,6 +190,22 @@ fn with_optional<const N: usize>(mut schema: Value, more: [(&'static str, Value)
         properties.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
     }
     schema
+}
+
+fn refusals() -> (&'static str, Value) {
+    (
+        "refusals",
+        json!({
+            "type": "array",
+            "description": "The key's last refused calls, at most 1,000, by code and route, the latest first. A refusal is here within half a minute. Refusals of the key itself (401) are not.",
+            "items": object(json!({
+                "code": { "type": "string", "description": "The problem's code." },
+                "route": { "type": "string", "description": "The template of the path." },
+                "count": { "type": "integer" },
+                "last_at": time(),
+            })),
+        }),
+    )
 }
 
 fn own_key() -> [(&'static str, Value); 4] {

@@ -98,6 +98,7 @@ impl Caches {
                 debts: step.debts,
                 ended: vec![],
                 corrected: Vec::new(),
+                refused: Vec::new(),
             }
         })
     }

@@ -66,6 +66,7 @@ fn batch(number: u32, refunds: u32) -> Batch {
         debts: 0,
         ended: vec![(Tool::Qr, 503, refunds)],
         corrected: Vec::new(),
+        refused: Vec::new(),
     }
 }
 

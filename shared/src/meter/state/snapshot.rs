@@ -30,6 +30,7 @@ impl Meter {
             reserved: self.leases.iter().fold(0, |sum, lease| sum.saturating_add(lease.left)),
             tally: self.tally.clone(),
             last_used: self.last_used,
+            refusals: None,
         }
     }
 }
