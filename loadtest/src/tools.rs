@@ -15,6 +15,7 @@ mod server;
 mod service;
 mod settings;
 mod state;
+mod webhook_log;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -42,6 +42,15 @@ fn flood_has_balanced_books_and_costs() {
 }
 
 #[test]
+fn webhook_flaps_passes() {
+    let stack = Stack::start();
+    let url = format!("http://{}", stack.edge.addr);
+    let control = format!("http://{}", stack.tools.control_addr());
+    let output = run(&url, "webhook-flaps", &["--control", &control]);
+    assert_passed("webhook-flaps", &output);
+}
+
+#[test]
 fn origin_failover_passes() {
     let tools = Tools::start();
     let [first, second] = [(); 2].map(|()| ProxyConfig::for_tools(&tools).start_and_wait());

@@ -39,6 +39,14 @@ pub(crate) enum EventError {
         /// The failure.
         reason: String,
     },
+    /// Another server than the gateway is not usable.
+    #[error("cannot ask `{url}`: {reason}")]
+    Server {
+        /// The URL.
+        url: String,
+        /// The failure.
+        reason: String,
+    },
     /// There is no such pool of keys.
     #[error("unknown keys `{0}`")]
     UnknownKeys(String),

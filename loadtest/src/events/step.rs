@@ -5,10 +5,12 @@ use serde_json::Value;
 
 use super::EventError;
 use crate::clock;
+use crate::driver::TlsOptions;
 use crate::http::HttpClient;
 use crate::keys::KeyPools;
 use crate::plan::{Variables, substitute};
 use crate::scenario::StepSpec;
+use crate::target::Target;
 
 /// Sends requests in order. `{{now}}` in them is the time of day in milliseconds.
 ///
@@ -25,10 +27,11 @@ pub(crate) async fn run_steps(
         let method = Method::from_bytes(step.method.as_bytes())
             .map_err(|_invalid| EventError::Method(step.method.clone()))?;
         let path = substitute(&step.path, variables);
+        let server = server(step.url.as_deref(), gateway, variables).await?;
         let body = step.body.as_deref().map(|body| substitute(body, variables));
         let body: Option<Value> = body.and_then(|body| serde_json::from_str(&body).ok());
         let response =
-            send(gateway, method.clone(), &path, body.as_ref(), step.keys.as_deref(), pools).await?;
+            send(&server, method.clone(), &path, body.as_ref(), step.keys.as_deref(), pools).await?;
         for (name, pointer) in &step.capture {
             let value = response.pointer(pointer).and_then(scalar);
             let missing =
@@ -37,6 +40,19 @@ pub(crate) async fn run_steps(
         }
     }
     Ok(())
+}
+
+/// Returns the client of another server, or that of the gateway.
+pub(super) async fn server(
+    url: Option<&str>,
+    gateway: &HttpClient,
+    variables: &Variables,
+) -> Result<HttpClient, EventError> {
+    let Some(url) = url.map(|url| substitute(url, variables)) else { return Ok(gateway.clone()) };
+    let failed = |reason: String| EventError::Server { url: url.clone(), reason };
+    let target = Target::resolve(&url, false).await.map_err(|error| failed(error.to_string()))?;
+    let tls = TlsOptions::new(None, false).map_err(|error| failed(error.to_string()))?;
+    Ok(HttpClient::new(target, tls))
 }
 
 /// Sends a request with the first key of a pool.

@@ -7,14 +7,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::EventError;
-use super::step::send;
-use crate::driver::TlsOptions;
+use super::step::{send, server};
 use crate::duration;
 use crate::http::HttpClient;
 use crate::keys::KeyPools;
 use crate::plan::{Variables, substitute};
 use crate::scenario::TruthSpec;
-use crate::target::Target;
 use crate::verdict::{Check, Condition, Evidence, Purpose};
 
 /// The pause between two reads of a count.
@@ -33,10 +31,7 @@ pub(crate) async fn await_truths(
 ) -> Result<Vec<Check>, EventError> {
     let mut checks = Vec::new();
     for truth in truths {
-        let client = match &truth.url {
-            None => gateway.clone(),
-            Some(url) => other_server(&substitute(url, variables)).await?,
-        };
+        let client = server(truth.url.as_deref(), gateway, variables).await?;
         let path = substitute(&truth.path, variables);
         let deadline = Instant::now() + duration::parse(&truth.within).unwrap_or(Duration::from_secs(30));
         let check = loop {
@@ -53,24 +48,23 @@ pub(crate) async fn await_truths(
     Ok(checks)
 }
 
-async fn other_server(url: &str) -> Result<HttpClient, EventError> {
-    let failed = |reason: String| EventError::Hook { hook: url.to_owned(), reason };
-    let target = Target::resolve(url, false).await.map_err(|error| failed(error.to_string()))?;
-    let tls = TlsOptions::new(None, false).map_err(|error| failed(error.to_string()))?;
-    Ok(HttpClient::new(target, tls))
-}
-
-/// Compares a count with a metric, as the condition `metric=count`.
+/// Compares a count with a metric, as the condition `metric=count`, or with a bound.
 fn compare(truth: &TruthSpec, found: Option<f64>, evidence: &Evidence<'_>) -> Check {
-    let name = format!("{} equals {}", truth.name, truth.equals);
-    let Some(found) = found else {
-        return Check { check: name, passed: false, found: format!("no number at {}", truth.pointer) };
+    let check = match (&truth.equals, truth.at_most) {
+        (Some(metric), _) => format!("{} equals {metric}", truth.name),
+        (None, bound) => format!("{} is at most {}", truth.name, bound.unwrap_or(0.0)),
     };
-    match Condition::parse(Purpose::Expect, &format!("{}={found}", truth.equals)) {
+    let Some(count) = found else {
+        return Check { check, passed: false, found: format!("no number at {}", truth.pointer) };
+    };
+    let Some(metric) = &truth.equals else {
+        return Check { check, passed: count <= truth.at_most.unwrap_or(0.0), found: count.to_string() };
+    };
+    match Condition::parse(Purpose::Expect, &format!("{metric}={count}")) {
         Ok(condition) => {
             let Check { passed, found: own, .. } = condition.evaluate(evidence);
-            Check { check: name, passed, found: format!("{found}, and the driver counted {own}") }
+            Check { check, passed, found: format!("{count}, and the driver counted {own}") }
         }
-        Err(error) => Check { check: name, passed: false, found: error.to_string() },
+        Err(error) => Check { check, passed: false, found: error.to_string() },
     }
 }

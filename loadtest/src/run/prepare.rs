@@ -92,6 +92,9 @@ async fn connect_parts(
     pools: KeyPools,
 ) -> Result<(Arc<CallPlan>, Player), RunError> {
     let mut variables = scenario.vars.clone();
+    if let Some(control) = &arguments.control {
+        variables.insert("control".to_owned(), control.clone());
+    }
     run_steps(&scenario.before, gateway, &pools, &mut variables).await?;
     let plan = CallPlan::new(&scenario.requests, &options.target, options.http2, &variables, &pools)?;
     let player = Player {

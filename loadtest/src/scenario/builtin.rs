@@ -7,7 +7,7 @@ macro_rules! builtin {
 }
 
 /// The built-in scenarios by name.
-pub(crate) const BUILTIN: [(&str, &str); 22] = builtin![
+pub(crate) const BUILTIN: [(&str, &str); 23] = builtin![
     "tour",
     "steady",
     "ramp",
@@ -30,4 +30,5 @@ pub(crate) const BUILTIN: [(&str, &str); 22] = builtin![
     "upgrade",
     "origin-failover",
     "viral-page",
+    "webhook-flaps",
 ];

@@ -153,6 +153,8 @@ pub(crate) struct StepSpec {
     #[serde(default = "get")]
     pub(crate) method: String,
     pub(crate) path: String,
+    /// URL of another server than the gateway.
+    pub(crate) url: Option<String>,
     pub(crate) body: Option<String>,
     /// Name of the pool whose first key is sent.
     pub(crate) keys: Option<String>,
@@ -172,7 +174,9 @@ pub(crate) struct TruthSpec {
     /// JSON Pointer of the count.
     pub(crate) pointer: String,
     /// The metric that it must equal, such as `success of person`.
-    pub(crate) equals: String,
+    pub(crate) equals: Option<String>,
+    /// The number that it must not exceed.
+    pub(crate) at_most: Option<f64>,
     /// The time within which it must.
     #[serde(default = "within")]
     pub(crate) within: String,

@@ -159,10 +159,10 @@ async fn apply(patch: SettingsPatch, server: &ToolServer) -> ToolResponse {
     set_listening(server, patch.stopped.map(|stopped| !stopped)).await
 }
 
-/// Runs `stop`, `start` or `fault` on a tool.
+/// Runs `stop`, `start`, `fault` or `reset` on a tool.
 async fn run_command(command: &str, request: Request<Incoming>, server: &ToolServer) -> ToolResponse {
-    if !matches!(command, "stop" | "start" | "fault") {
-        return not_found(&format!("unknown command `{command}`: expected stop, start or fault"));
+    if !matches!(command, "stop" | "start" | "fault" | "reset") {
+        return not_found(&format!("unknown command `{command}`: expected stop, start, fault or reset"));
     }
     if request.method() != Method::POST {
         return method_not_allowed("POST");
@@ -170,6 +170,10 @@ async fn run_command(command: &str, request: Request<Incoming>, server: &ToolSer
     match command {
         "stop" => set_listening(server, Some(false)).await,
         "start" => set_listening(server, Some(true)).await,
+        "reset" => match server.reset().await {
+            Ok(()) => json(StatusCode::OK, &tool_status(server).await),
+            Err(error) => port_taken(&error),
+        },
         _ => match read_body::<Option<FaultBody>>(request).await {
             Ok(fault) => set_fault(fault, server).await,
             Err(invalid) => *invalid,
@@ -222,6 +226,7 @@ async fn tool_status(server: &ToolServer) -> Value {
         "probes": counters.probes,
         "connections": counters.connections,
         "responses": responses,
+        "webhooks": server.webhooks(),
     })
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use shared::tool::Tool;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -56,6 +57,12 @@ impl ToolServer {
     #[must_use]
     pub fn counters(&self) -> ToolCounters {
         self.state.counters()
+    }
+
+    /// Returns what it has received as a receiver of webhooks.
+    #[must_use]
+    pub fn webhooks(&self) -> Value {
+        self.state.webhooks.status()
     }
 
     /// Returns the settings.

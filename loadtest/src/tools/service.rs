@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use serde_json::json;
@@ -15,6 +15,8 @@ use super::state::ToolState;
 
 /// The distance between the sequences that select errors and hangs.
 const HANG_OFFSET: u64 = 1 << 20;
+/// The maximum size of a webhook.
+const MAX_WEBHOOK_BYTES: usize = 1 << 20;
 
 /// Returns the response that the current settings call for.
 ///
@@ -85,7 +87,23 @@ async fn call(request: Request<Incoming>, state: &ToolState, body_bytes: Option<
         let message = format!("invalid path `{}`: expected /{{action}}", request.uri().path());
         return error(StatusCode::NOT_FOUND, "no-such-action", &message);
     };
+    if action == "webhook" && request.method() == Method::POST {
+        return receive_webhook(request, state).await;
+    }
     actions::perform(state.tool, &action, request, body_bytes).await
+}
+
+/// Counts the events of a webhook.
+async fn receive_webhook(request: Request<Incoming>, state: &ToolState) -> ToolResponse {
+    let invalid = |message: &str| error(StatusCode::BAD_REQUEST, "body-invalid", message);
+    let Ok(body) = Limited::new(request.into_body(), MAX_WEBHOOK_BYTES).collect().await else {
+        return invalid("the body is incomplete or larger than 1 MiB");
+    };
+    if state.webhooks.record(&body.to_bytes()) {
+        json(StatusCode::OK, &json!({ "received": true }))
+    } else {
+        invalid("invalid webhook: expected an event with `id` and `timestamp`, or a batch of them")
+    }
 }
 
 /// Returns the action of a path, or `None` unless it is exactly one segment.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use shared::tool::Tool;
 
 use super::settings::Settings;
+use super::webhook_log::WebhookLog;
 
 /// The settings and counters of a tool, shared by its connections and the control API.
 pub(super) struct ToolState {
@@ -19,6 +20,7 @@ pub(super) struct ToolState {
     connections: AtomicU64,
     /// Responses by the first digit of the status, from 1xx.
     responses: [AtomicU64; 5],
+    pub(super) webhooks: WebhookLog,
 }
 
 /// The counters of a tool since its start or the last reset.
@@ -46,6 +48,7 @@ impl ToolState {
             probes: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             responses: Default::default(),
+            webhooks: WebhookLog::new(),
         }
     }
 
@@ -91,6 +94,7 @@ impl ToolState {
     /// Restores the initial settings and counters.
     pub(super) fn reset(&self) {
         *self.settings() = Settings::default();
+        self.webhooks.reset();
         let counters = [&self.calls, &self.errors, &self.probes, &self.connections];
         for counter in counters.into_iter().chain(&self.responses) {
             counter.store(0, Ordering::Relaxed);
