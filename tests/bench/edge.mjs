@@ -1,5 +1,5 @@
 // Measures what calls cost our worker beside workers written by hand: CPU time of workerd, starts, memory, and dollars.
-//   node tests/bench/edge.mjs [--rounds 7] [--calls 800] [--only cpu,start,costs] [NAME=FOLDER …]
+//   node tests/bench/edge.mjs [--rounds 7] [--calls 2000] [--only cpu,start,costs] [NAME=FOLDER …]
 // A folder is a checkout with a built worker in edge-worker/build: several builds are compared. Without any, this checkout
 // is measured. Every worker has a workerd of its own on core 0. The client and the origin are on core 1.
 import { spawnSync } from "node:child_process";
@@ -16,7 +16,7 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 const FLOOR = path.join(import.meta.dirname, "floor/build");
 const CONNECTIONS = 16;
 /** Calls before the first round: V8 has compiled what is hot. */
-const WARM_UP = 3000;
+const WARM_UP = 24_000;
 /** Calls of a new isolate that are measured together, and starts. */
 const FIRST_CALLS = 200;
 const STARTS = 9;
@@ -26,7 +26,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: "string", default: "7" },
-    calls: { type: "string", default: "800" },
+    calls: { type: "string", default: "2000" },
     only: { type: "string", default: "cpu,start,costs" },
   },
 });
@@ -40,6 +40,7 @@ const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) 
 const workers = [
   ...builds,
   javascript("lease.js", "lease.js"),
+  javascript("grant.js", "grant.js"),
   javascript("object.js", "object.js"),
   javascript("forward.js", "forward.js", {}),
   ...(existsSync(path.join(FLOOR, "index_bg.wasm")) ? [wasm("forward.wasm", FLOOR)] : []),

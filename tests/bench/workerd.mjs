@@ -38,7 +38,7 @@ export function gateway(name, folder = ROOT) {
 
 /** One of the JavaScript workers of this folder. */
 export function javascript(name, file, classes = { METER: "Meter" }) {
-  const modules = [file, "gateway.js"].map((part) => [part, path.join(WORKERS, part)]);
+  const modules = [...new Set([file, "gateway.js", "lease.js"])].map((part) => [part, path.join(WORKERS, part)]);
   return { name, main: file, modules, classes, kv: ["KEYS"], queues: [], bindings: {} };
 }
 

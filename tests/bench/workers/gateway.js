@@ -7,9 +7,13 @@ const PRIVATE = ["x-api-key", "cookie", "cf-connecting-ip", "x-forwarded-for", "
 let signingKey;
 const encoder = new TextEncoder();
 
+/** A key of WebCrypto for HMAC-SHA-256. */
+export function hmacKey(secret) {
+  return crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+}
+
 function importKey(env) {
-  const bytes = encoder.encode(env.KEY_SIGNING_SECRET);
-  signingKey ??= crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+  signingKey ??= hmacKey(env.KEY_SIGNING_SECRET);
   return signingKey;
 }
 
@@ -47,10 +51,16 @@ export function problem(status, code) {
   return new Response(body, { status, headers: { "content-type": "application/problem+json" } });
 }
 
-async function forward(request, env, url) {
+/** Forwards with a secret that the origin knows. */
+function forward(request, env, url) {
+  return send(request, env, url, (headers) => headers.set("authorization", env.GRANT_SECRET));
+}
+
+/** Sends a call to the origin, without what is private and with what `prepare` sets. */
+export async function send(request, env, url, prepare) {
   const headers = new Headers(request.headers);
   for (const name of PRIVATE) headers.delete(name);
-  headers.set("authorization", env.GRANT_SECRET);
+  prepare(headers);
   const init = { method: request.method, headers, body: request.body, redirect: "manual", signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) };
   const response = await fetch(env.ORIGIN_URLS + url.pathname + url.search, init);
   return new Response(response.body, response);
@@ -64,10 +74,10 @@ function setQuota(headers, quota) {
 }
 
 /**
- * A gateway. `admit` decides on a call of a key: `{ allowed, quota }`. `describe` returns the state of a key.
+ * A gateway. `forward` calls the origin. `admit` decides on a call of a key: `{ allowed, quota }`. `describe` returns the state of a key.
  * Both get the execution context for work in the background.
  */
-export const gateway = ({ admit, describe }) => ({
+export const gateway = ({ admit, describe, forward: call = forward }) => ({
   async fetch(request, env, ctx) {
     const started = Date.now();
     const id = crypto.randomUUID();
@@ -89,7 +99,7 @@ export const gateway = ({ admit, describe }) => ({
       if (!key) return problem(401, "key-invalid");
       if (url.pathname === "/v1/keys/me") return Response.json(await describe(key, env, ctx));
       const { allowed, quota } = await admit(key, env, ctx);
-      const answer = allowed ? await forward(request, env, url) : problem(429, "quota-exceeded");
+      const answer = allowed ? await call(request, env, url, key) : problem(429, "quota-exceeded");
       setQuota(answer.headers, quota);
       return answer;
     }

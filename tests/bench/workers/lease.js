@@ -42,7 +42,7 @@ async function renew(key, env, holder) {
   }
 }
 
-async function admit(key, env, ctx) {
+export async function admit(key, env, ctx) {
   const holder = await holderOf(key, env);
   const now = Date.now();
   if (now < holder.deniedUntil) return { allowed: false, quota: holder.quota };
@@ -54,7 +54,9 @@ async function admit(key, env, ctx) {
   return { allowed: true, quota: holder.quota };
 }
 
-export default gateway({ admit, describe: async (key, env) => request(key, env, await holderOf(key, env), 0) });
+export const describe = async (key, env) => request(key, env, await holderOf(key, env), 0);
+
+export default gateway({ admit, describe });
 
 export class Meter extends DurableObject {
   constructor(ctx, env) {
