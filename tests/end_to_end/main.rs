@@ -8,3 +8,4 @@ mod passage;
 mod qr;
 mod secrecy;
 mod smoke;
+mod uploads;
