@@ -118,7 +118,7 @@ pub(super) fn books(report: &Report) -> Markup {
                 }
                 @if let Some(edge) = &books.edge { p { "Completed calls: " (edge) "." } }
                 @if books.differences.is_empty() {
-                    p { "Everybody counted the same." }
+                    p { "All parties counted the same." }
                 } @else {
                     ul { @for difference in &books.differences { li { strong { (difference) } } } }
                 }
