@@ -136,7 +136,7 @@ async fn respond_itself(
         GatewayRoute::ReadOwnKey => read_own_key::handle(context, access).await,
         GatewayRoute::Landing => assets::respond(context, Asset::Landing).await,
         GatewayRoute::OpenApi => assets::respond(context, Asset::OpenApi).await,
-        GatewayRoute::Docs => assets::respond(context, Asset::Docs).await,
+        GatewayRoute::Docs(page) => assets::respond(context, Asset::Docs(page)).await,
         GatewayRoute::ProblemPage(code) => assets::respond(context, Asset::Problem(code)).await,
         GatewayRoute::Script(script) => assets::respond(context, Asset::Script(script)).await,
         GatewayRoute::RotateOwnKey => change_key::rotate_own(context, access).await,

@@ -9,7 +9,7 @@ use crate::{
     openapi::{self, SERVER, biolink},
     problem::Code,
     response::Response,
-    route::Script,
+    route::{DocsPage, Script},
 };
 
 /// A text that is rendered at build time.
@@ -25,8 +25,8 @@ use crate::{
 pub enum Asset {
     /// `GET /`
     Landing,
-    /// `GET /docs`
-    Docs,
+    /// `GET /docs` and the pages below it
+    Docs(DocsPage),
     /// `GET /problems/{code}`
     Problem(Code),
     /// `GET /console`
@@ -44,8 +44,9 @@ impl Asset {
     pub fn all() -> impl Iterator<Item = Self> {
         let problems = Code::ALL.into_iter().map(Self::Problem);
         let scripts = Script::ALL.into_iter().map(Self::Script);
-        [Self::Landing, Self::Docs, Self::Console, Self::OpenApi, Self::PagesOpenApi]
+        [Self::Landing, Self::Console, Self::OpenApi, Self::PagesOpenApi]
             .into_iter()
+            .chain(DocsPage::ALL.map(Self::Docs))
             .chain(problems)
             .chain(scripts)
     }
@@ -55,7 +56,7 @@ impl Asset {
     pub fn file(self) -> Cow<'static, str> {
         match self {
             Self::Landing => "landing.html".into(),
-            Self::Docs => "docs.html".into(),
+            Self::Docs(page) => format!("{}.html", page.path().trim_start_matches('/')).into(),
             Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
             Self::Console => "console.html".into(),
             Self::Script(script) => script.path().trim_start_matches('/').into(),
@@ -69,7 +70,7 @@ impl Asset {
     pub fn render(self) -> String {
         let response = match self {
             Self::Landing => docs::landing(),
-            Self::Docs => docs::reference(SERVER),
+            Self::Docs(page) => docs::reference(page, SERVER),
             Self::Problem(code) => docs::problem_page(code),
             Self::Console => console::page(),
             Self::Script(script) => docs::script(script),
@@ -85,7 +86,7 @@ impl Asset {
     pub fn respond(self, file: &str, server: &str) -> Response {
         let text = file.replace(SERVER, server);
         match self {
-            Self::Landing | Self::Docs | Self::Problem(_) => docs::respond(text),
+            Self::Landing | Self::Docs(_) | Self::Problem(_) => docs::respond(text),
             Self::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
             Self::Script(_) => Response::public("text/javascript; charset=utf-8", text),
             Self::OpenApi | Self::PagesOpenApi => Response::public("application/json", text),
@@ -105,7 +106,7 @@ mod tests {
     fn served_file_is_what_would_be_rendered_for_the_server() {
         let rendered = [
             (Asset::Landing, docs::landing()),
-            (Asset::Docs, docs::reference(URL)),
+            (Asset::Docs(DocsPage::Pages), docs::reference(DocsPage::Pages, URL)),
             (Asset::Problem(Code::KeyMissing), docs::problem_page(Code::KeyMissing)),
             (Asset::Console, console::page()),
             (Asset::Script(Script::Docs), docs::script(Script::Docs)),

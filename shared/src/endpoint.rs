@@ -4,8 +4,8 @@
 use crate::{
     method::Method,
     route::{
-        AdminEndpoint, CallMethod, ConsoleView, GatewayRoute, PagesEndpoint, Route, Script, SiteRoute,
-        VisitEndpoint, WebhooksEndpoint,
+        AdminEndpoint, CallMethod, ConsoleView, DocsPage, GatewayRoute, PagesEndpoint, Route, Script,
+        SiteRoute, VisitEndpoint, WebhooksEndpoint,
     },
     tool::Tool,
 };
@@ -29,7 +29,7 @@ pub enum Endpoint {
     Status,
     Landing,
     OpenApi,
-    Docs,
+    Docs(DocsPage),
     ProblemPage,
     Script(Script),
     Site(SiteRoute),
@@ -63,7 +63,7 @@ impl Endpoint {
             Route::Status => Self::Status,
             Route::Gateway(GatewayRoute::Landing) => Self::Landing,
             Route::Gateway(GatewayRoute::OpenApi) => Self::OpenApi,
-            Route::Gateway(GatewayRoute::Docs) => Self::Docs,
+            Route::Gateway(GatewayRoute::Docs(page)) => Self::Docs(*page),
             Route::Gateway(GatewayRoute::ProblemPage(_)) => Self::ProblemPage,
             Route::Gateway(GatewayRoute::Script(script)) => Self::Script(*script),
             Route::Site(route) => Self::Site(*route),
@@ -81,7 +81,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 18] = [
+        const OTHERS: [Endpoint; 17] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -96,7 +96,6 @@ impl Endpoint {
             Endpoint::Status,
             Endpoint::Landing,
             Endpoint::OpenApi,
-            Endpoint::Docs,
             Endpoint::ProblemPage,
             Endpoint::PagesOpenApi,
             Endpoint::PushProducts,
@@ -108,11 +107,12 @@ impl Endpoint {
         let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
         let console = ConsoleView::ALL.into_iter().map(Self::Console);
+        let docs = DocsPage::ALL.into_iter().map(Self::Docs);
         let scripts = Script::ALL.into_iter().map(Self::Script);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
         let api = calls.chain(OTHERS).chain(pages).chain(webhooks).chain(admin);
-        api.chain(console).chain(scripts).chain(site).chain(visits)
+        api.chain(docs).chain(console).chain(scripts).chain(site).chain(visits)
     }
 
     /// Returns the method.
@@ -138,7 +138,7 @@ impl Endpoint {
             | Self::Status
             | Self::Landing
             | Self::OpenApi
-            | Self::Docs
+            | Self::Docs(_)
             | Self::ProblemPage
             | Self::PagesOpenApi
             | Self::Script(_)
@@ -165,7 +165,7 @@ impl Endpoint {
             Self::Status => "/v1/status",
             Self::Landing => "/",
             Self::OpenApi => "/openapi.json",
-            Self::Docs => "/docs",
+            Self::Docs(page) => page.path(),
             Self::ProblemPage => "/problems/{code}",
             Self::PagesOpenApi => "/biolink/openapi.json",
             Self::PushProducts => "/hooks/products/{source_id}",

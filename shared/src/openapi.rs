@@ -3,6 +3,7 @@
 //! own, [`biolink`].
 
 pub mod biolink;
+mod example;
 mod keys;
 mod marks;
 mod operation;
@@ -17,6 +18,7 @@ use crate::{
     headers::API_KEY,
     problem::{Code, MEDIA_TYPE},
     response::Response,
+    route::DocsPage,
     tool::Tool,
 };
 
@@ -131,10 +133,10 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
             "The description of the API in OpenAPI 3.0.3, with the address that was called as its server.",
             ("application/json", json!({ "type": "object" })),
         )),
-        Endpoint::Docs => Some(operation::open(
+        Endpoint::Docs(DocsPage::Gateway) => Some(operation::open(
             "docs",
             "Reference for people",
-            "Quick start, tools, limits, headers and errors on one page.",
+            "Guides, and every operation with its fields, errors and examples in five languages.",
             ("text/html", json!({ "type": "string" })),
         )),
         Endpoint::ProblemPage => Some(operation::problem_page()),
@@ -149,6 +151,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         Endpoint::KeyChanges
         | Endpoint::Landing
         | Endpoint::Script(_)
+        | Endpoint::Docs(_)
         | Endpoint::Site(_)
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)

@@ -176,7 +176,7 @@ fn weak_tag(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{docs, openapi, problem::Code};
+    use crate::{docs, openapi, problem::Code, route::DocsPage};
 
     fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
         response.header(name)
@@ -226,7 +226,7 @@ mod tests {
         assert!(json.iter().all(|response| header(response, "cache-control") == Some("no-store")));
         assert_eq!((json[2].status, header(&json[2], "location")), (201, Some("/a")));
         let public = [
-            docs::reference("https://a.test"),
+            docs::reference(DocsPage::Gateway, "https://a.test"),
             docs::problem_page(Code::KeyMissing),
             openapi::response("{}", ""),
         ];

@@ -3,6 +3,7 @@
 
 mod admin;
 mod console;
+mod docs;
 mod pages;
 mod pages_host;
 mod place;
@@ -14,6 +15,7 @@ mod webhooks;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
+pub use docs::DocsPage;
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::PagesHost;
 use place::Place;
@@ -139,8 +141,8 @@ pub enum GatewayRoute {
     Landing,
     /// `GET /openapi.json`
     OpenApi,
-    /// `GET /docs`
-    Docs,
+    /// `GET /docs` and the pages below it
+    Docs(DocsPage),
     /// `GET /problems/{code}`
     ProblemPage(Code),
     /// `GET /assets/{file}`
@@ -226,7 +228,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Status, Method::Get | Method::Head) => Some(Route::Status),
         (Place::Landing, Method::Get | Method::Head) => own(GatewayRoute::Landing),
         (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
-        (Place::Docs, Method::Get | Method::Head) => own(GatewayRoute::Docs),
+        (Place::Docs(page), Method::Get | Method::Head) => own(GatewayRoute::Docs(page)),
         (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
         (Place::Script(script), Method::Get | Method::Head) => own(GatewayRoute::Script(script)),
         (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),

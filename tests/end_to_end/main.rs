@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 mod direct;
+mod docs;
 mod health;
 mod mtls;
 mod passage;

@@ -9,7 +9,12 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
-use shared::{headers::tokens, problem::Code, response::Response, route::Script};
+use shared::{
+    headers::tokens,
+    problem::Code,
+    response::Response,
+    route::{DocsPage, Script},
+};
 
 /// A document that contains its address changes with the `Host` of the request, which any client
 /// can choose. So it is compressed again at most once in this time.
@@ -22,8 +27,8 @@ pub(super) enum Document {
     Landing,
     /// `/openapi.json`
     OpenApi,
-    /// `/docs`
-    Reference,
+    /// `/docs` and the pages below it
+    Reference(DocsPage),
     /// `/problems/{code}`
     Problem(Code),
     /// `/assets/{file}`
@@ -158,18 +163,23 @@ mod tests {
     fn document_is_compressed_once_per_text_and_second() {
         let (documents, now) = (Documents::default(), Instant::now());
         let reply = |server: &str, at| {
-            documents.reply(Document::Reference, docs::reference(server), [&b"gzip"[..]].into_iter(), at)
+            documents.reply(
+                Document::Reference(DocsPage::Gateway),
+                docs::reference(DocsPage::Gateway, server),
+                [&b"gzip"[..]].into_iter(),
+                at,
+            )
         };
         let (first, second) = (reply("https://a.test", now), reply("https://a.test", now));
         let (first_gzip, second_gzip) = (first.gzip.clone().unwrap(), second.gzip.unwrap());
         assert!(Arc::ptr_eq(&first_gzip, &second_gzip));
         let mut text = String::new();
         GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
-        assert_eq!(text, docs::reference("https://a.test").body);
+        assert_eq!(text, docs::reference(DocsPage::Gateway, "https://a.test").body);
         assert_eq!(first.response.header("content-encoding"), Some("gzip"));
         let soon = reply("https://b.test", now + MIN_AGE / 2);
         assert!(soon.gzip.is_none() && soon.response.header("content-encoding").is_none());
-        assert_eq!(soon.body(), docs::reference("https://b.test").body.as_bytes());
+        assert_eq!(soon.body(), docs::reference(DocsPage::Gateway, "https://b.test").body.as_bytes());
         let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
         let mut text = String::new();
         GzDecoder::new(&later[..]).read_to_string(&mut text).unwrap();

@@ -106,7 +106,9 @@ impl<'a> OwnRequest<'a> {
         let response = match self.route {
             GatewayRoute::Landing => return Ok(self.document(Document::Landing, docs::landing())),
             GatewayRoute::OpenApi => return Ok(self.document(Document::OpenApi, pages::openapi(context))),
-            GatewayRoute::Docs => return Ok(self.document(Document::Reference, pages::docs(context))),
+            GatewayRoute::Docs(page) => {
+                return Ok(self.document(Document::Reference(page), pages::docs(context, page)));
+            }
             GatewayRoute::ProblemPage(code) => {
                 return Ok(self.document(Document::Problem(code), docs::problem_page(code)));
             }

@@ -1,32 +1,45 @@
 //! One page for each problem code, where a problem's `type` leads.
 
+mod handling;
+mod remedy;
+mod sample;
+
 use maud::html;
 
-use super::layout::{Page, Section, sample};
-use crate::{
-    problem::{Code, Problem},
-    request_id::RequestId,
-    response::Response,
+use super::{
+    layout::{self, Page, Section},
+    text::inline,
 };
+use crate::{problem::Code, response::Response};
 
-/// Returns the page that explains a code: what it means, what to do, and an example response.
+use remedy::{Retry, cure};
+
+/// Returns the page that explains a code: cause, cure, whether to retry, an example response, and
+/// code that handles it.
 #[must_use]
 pub fn problem_page(code: Code) -> Response {
-    let rendered = Problem::new(code, "what happened this time").render(&RequestId([0x5a; 16]));
-    let example = serde_json::from_str::<serde_json::Value>(&rendered.body)
-        .and_then(|body| serde_json::to_string_pretty(&body))
-        .unwrap_or(rendered.body);
+    let retry = Retry::of(code);
     let content = html! {
         h1 { (code.title()) }
         p.lead { span.status { (code.status()) } " " code { (code.as_str()) } }
-        p { (code.about()) }
-        h2 { "The response" }
-        (sample(&example))
+        h2 { "Cause" }
+        p { (inline(code.about())) }
+        h2 { "Cure" }
+        p { (inline(cure(code))) }
+        h2 { "Retry" }
+        p { (inline(retry.advice())) }
+        h2 { "Response" }
+        (layout::sample(&sample::response(code)))
         p {
-            "Switch on " code { "code" } "; the other texts may change. If you ask for help, give the "
+            "Switch on " code { "code" } ". The texts may change. If you ask for help, give the "
             code { "request_id" } "."
         }
-        p { a href="/docs#errors" { "All problems" } }
+        h2 { "Handle it" }
+        h3 { "JavaScript" }
+        (layout::sample(&handling::javascript(code)))
+        h3 { "Python" }
+        (layout::sample(&handling::python(code)))
+        p { a href="/docs#errors" { "All problems, and how to retry" } }
     };
     let title = format!("{} ({})", code.title(), code.as_str());
     Page { section: Some(Section::Docs), ..Page::new(&title, code.about(), &content) }.response()

@@ -1,204 +1,157 @@
-//! The reference: quick start, tools, calls, limits, headers, errors.
+//! The pages of the reference, from the model.
 
-use maud::{Markup, html};
+mod contents;
+mod object;
+mod operation;
 
-use super::layout::{Page, Section, sample};
+use maud::{Markup, PreEscaped, html};
+
+use super::{
+    guides::{Guide, Source},
+    layout::{self, Page, Section},
+    model::{Description, Operation},
+    snippet::language_choice,
+    text::inline,
+};
 use crate::{
-    headers::API_KEY,
-    key::KeyEnv,
-    policy::{Policy, Window},
+    openapi::SERVER,
     problem::Code,
-    request::{
-        BODY_IDLE_TIMEOUT_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES, MIN_BODY_RATE,
-        TOOL_RESPONSE_TIMEOUT_MS,
-    },
     response::Response,
-    route::MAX_TARGET,
-    tier::Tier,
+    route::{DocsPage, Script},
     tool::Tool,
 };
 
-/// Returns the page `/docs`; `server` is the address that the samples call, such as
+const STYLE: &str = include_str!("reference.css");
+
+/// A page of the reference with the operations that it describes.
+struct ReferencePart<'a> {
+    page: DocsPage,
+    operations: Vec<Operation<'a>>,
+}
+
+/// Returns a page of the reference. `server` is the address that the examples call, such as
 /// `https://api.example.com`.
 #[must_use]
-pub fn reference(server: &str) -> Response {
+pub fn reference(page: DocsPage, server: &str) -> Response {
+    serve(&text(page), server)
+}
+
+/// Returns the HTML of a page, which [`serve`] completes.
+#[must_use]
+pub fn text(page: DocsPage) -> String {
+    let (gateway, biolink) = (Description::gateway(), Description::biolink());
+    let parts = parts(&gateway, &biolink);
+    let anywhere = common(parts.iter().flat_map(|part| &part.operations));
+    let description = if page == DocsPage::Gateway { &gateway } else { &biolink };
     let content = html! {
-        h1 { "One key, " (Tool::ALL.len()) " tools" }
-        p.lead {
-            "Every tool is reached at " code { "/v1/{tool}/{action}" } " with one API key. The gateway checks the key, "
-            "keeps its limits, and hands the call to the tool as it is."
+        div.layout {
+            (contents::contents(page, &parts))
+            div data-description=(description.path) {
+                h1 { (page.title()) }
+                p.lead { (page.about()) }
+                (language_choice())
+                @for part in parts.iter().filter(|part| part.page == page) { (describe(description, part, &anywhere)) }
+            }
         }
-        (quick_start(server))
-        (tools())
-        (calls())
-        (limits())
-        (responses())
-        (errors())
-        (bounds())
     };
-    let page = Page::new(
-        "Unified Tool Gateway: reference",
-        "How to call the tools behind one API key, with limits and errors",
-        &content,
-    );
-    Page { section: Some(Section::Docs), ..page }.response()
+    let page = Page {
+        section: Some(Section::Docs),
+        style: STYLE,
+        script: Some(Script::Docs),
+        wide: true,
+        ..Page::new(page.title(), page.about(), &content)
+    };
+    page.html()
 }
 
-fn quick_start(server: &str) -> Markup {
-    let issue = format!(
-        "curl -sS {server}/v1/keys/issue \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\"email\": \"ada@example.com\", \"name\": \"Ada\", \"tier\": \"free\", \"admin_secret\": \"…\"}}'"
-    );
-    let call = format!(
-        "curl -sS {server}/v1/qr/generate \\\n  -H \"X-API-Key: $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\"url\": \"https://example.com\", \"size\": 256}}'"
-    );
-    let usage = format!("curl -sS {server}/v1/keys/me -H \"X-API-Key: $KEY\"");
-    html! {
-        h2 id="start" { "Quick start" }
-        p { "Whoever runs the gateway issues you a key. It is shown once:" }
-        (sample(&issue))
-        p { "Call a tool with it:" }
-        (sample(&call))
-        p { "See what the key has used, free of charge:" }
-        (sample(&usage))
+/// Returns the HTML of a page as a response, with the address of the server.
+#[must_use]
+pub fn serve(text: &str, server: &str) -> Response {
+    // The address may come from the request.
+    let server = html! { (server) }.into_string();
+    layout::respond(text.replace(SERVER, &server))
+}
+
+fn parts<'a>(gateway: &'a Description, biolink: &'a Description) -> Vec<ReferencePart<'a>> {
+    let (gateway, mut biolink) = (gateway.operations(), biolink.operations());
+    // Readers look for the API before its description.
+    biolink.sort_by_key(|operation| operation.tag == "description");
+    let mut parts = vec![ReferencePart { page: DocsPage::Gateway, operations: gateway }];
+    for page in DocsPage::ALL.into_iter().filter(|page| *page != DocsPage::Gateway) {
+        let (here, elsewhere) = biolink.into_iter().partition(|operation| page_of(operation.tag) == page);
+        parts.push(ReferencePart { page, operations: here });
+        biolink = elsewhere;
+    }
+    parts
+}
+
+fn page_of(tag: &str) -> DocsPage {
+    match tag {
+        "products" => DocsPage::Products,
+        "analytics" => DocsPage::Analytics,
+        "webhooks" | "events" => DocsPage::Webhooks,
+        "administration" => DocsPage::Administration,
+        _ => DocsPage::Pages,
     }
 }
 
-fn tools() -> Markup {
-    html! {
-        h2 id="tools" { "Tools" }
-        div.scroll tabindex="0" role="region" aria-label="Tools" {
-            table {
-                caption { "Each tool takes GET and POST. It defines its actions itself; qr and image have " code { "generate" } "." }
-                thead { tr { th scope="col" { "Tool" } th scope="col" { "Path" } th scope="col" { "Purpose" } } }
-                tbody {
-                    @for tool in Tool::ALL {
-                        tr {
-                            th scope="row" { (tool) }
-                            td { code { "/v1/" (tool) "/{action}" } }
-                            td { (tool.purpose()) }
-                        }
-                    }
-                }
-            }
-        }
+/// Returns true for a tool's operation that has no section: those of qr stand for all tools.
+fn is_listed_by_tool(operation: &Operation<'_>) -> bool {
+    Tool::parse(operation.tag).is_some_and(|tool| tool != Tool::Qr)
+}
+
+/// Returns the heading of an operation. That of a tool stands for all tools.
+fn title<'a>(operation: &Operation<'a>) -> &'a str {
+    match (Tool::parse(operation.tag), operation.body.is_some()) {
+        (Some(_), false) => "Call a tool without a body",
+        (Some(_), true) => "Call a tool with a JSON body",
+        (None, _) => operation.summary,
     }
 }
 
-fn calls() -> Markup {
+/// Returns the problems that every operation can have.
+fn common<'a>(mut operations: impl Iterator<Item = &'a Operation<'a>>) -> Vec<Code> {
+    let first = operations.next().map(|operation| operation.codes.clone()).unwrap_or_default();
+    operations.fold(first, |codes, operation| {
+        codes.into_iter().filter(|code| operation.codes.contains(code)).collect()
+    })
+}
+
+fn describe(description: &Description, part: &ReferencePart<'_>, anywhere: &[Code]) -> Markup {
+    let source = Source { description, operations: &part.operations, anywhere };
+    let shown: Vec<_> = part.operations.iter().filter(|operation| !is_listed_by_tool(operation)).collect();
     html! {
-        h2 id="calls" { "Calls" }
-        dl {
-            dt { "The key" }
-            dd {
-                "Goes in the header " code { (API_KEY) } " and nowhere else, over https only. Keys begin with "
-                code { (KeyEnv::Live.prefix()) } " and end in a checksum, so that a typo is told from a wrong key."
+        @for guide in Guide::on(part.page) { (guide.section(&source)) }
+        @for tag in tags(&shown) {
+            h2 id=(format!("group-{}", if tag.is_empty() { "gateway" } else { tag })) { (heading(tag)) }
+            @match Tool::parse(tag) {
+                Some(tool) => p { "The same for every tool. The examples call " (tool) "." },
+                None => @if !tag.is_empty() { p { (inline(description.about_tag(tag))) } },
             }
-            dt { "The action" }
-            dd { "1 to 64 of letters, digits and " code { ". _ ~ -" } ". Paths are taken literally: nothing is decoded or normalised." }
-            dt { "The query and the body" }
-            dd { "Go to the tool as they are and stream both ways. A POST carries JSON, unless the tool takes other types as well." }
-            dt { "Headers" }
-            dd {
-                "Reach the tool, without your key, " code { "Cookie" } ", " code { "Authorization" } " and what means something to the connection only. "
-                code { "traceparent" } " is passed on."
+            @for operation in shown.iter().filter(|operation| operation.tag == tag) {
+                (operation::operation(operation, anywhere))
             }
-            dt { "From a browser" }
-            dd { "Any origin may call (CORS), send any header, and read every response, errors too. Mind that a key in a page is a key given away." }
         }
+        div.objects { (object::objects(description, &shown)) }
     }
 }
 
-fn limits() -> Markup {
-    html! {
-        h2 id="limits" { "Limits" }
-        div.scroll tabindex="0" role="region" aria-label="Limits by tier" {
-            table {
-                caption { "Calls that a key may make, all tools together." }
-                thead { tr { th scope="col" { "Tier" } th scope="col" { "In any " (Window::Minute.seconds()) " seconds" } th scope="col" { "On a UTC day" } } }
-                tbody {
-                    @for tier in Tier::ALL {
-                        @let policy = Policy::for_tier(tier);
-                        tr {
-                            th scope="row" { (tier) }
-                            td { (policy.minute) }
-                            td { @match policy.day { Some(day) => (day), None => "without limit" } }
-                        }
-                    }
-                }
-            }
-        }
-        p { "A key can have limits of its own. What counts is a call that reached its tool: what the gateway refuses and what fails with 503 does not use up the day." }
-        p { "Every response to a key shows its quotas:" }
-        (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
-        p {
-            code { "q" } " is the limit and " code { "w" } " its window in seconds; " code { "r" } " calls remain, and more are to be had in "
-            code { "t" } " seconds. A call over the limit gets 429 with " code { "Retry-After" } ": a call made then will pass."
+/// Returns the tags of operations in their order, each once.
+fn tags<'a>(operations: &[&Operation<'a>]) -> Vec<&'a str> {
+    let mut tags = Vec::new();
+    for operation in operations {
+        if !tags.contains(&operation.tag) {
+            tags.push(operation.tag);
         }
     }
+    tags
 }
 
-fn responses() -> Markup {
-    html! {
-        h2 id="responses" { "Responses" }
-        div.scroll tabindex="0" role="region" aria-label="Headers of responses" {
-            table {
-                caption { "Headers that the gateway adds. Everything else is the tool's." }
-                thead { tr { th scope="col" { "Header" } th scope="col" { "Meaning" } } }
-                tbody {
-                    @for (name, meaning) in [
-                        ("X-Request-Id", "Names the request, here and in every log."),
-                        ("X-Gateway-Problem", "The code of a problem of the gateway's own. An error without it is the tool's."),
-                        ("RateLimit, RateLimit-Policy", "The quotas of the key."),
-                        ("Server-Timing", "Milliseconds of the gateway's own work and of the tool's."),
-                        ("Retry-After", "On 429 and 503: when to come back."),
-                        ("Proxy-Status", "On 503: what went wrong on the way to the tool (RFC 9209)."),
-                        ("X-Gateway-Degraded", "The limit was kept by a local budget, since its meter was out of reach."),
-                    ] {
-                        tr { th scope="row" { (name) } td { (meaning) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn errors() -> Markup {
-    html! {
-        h2 id="errors" { "Errors" }
-        p {
-            "The gateway's own errors are problem details (RFC 9457) as " code { "application/problem+json" } " with the header "
-            code { "X-Gateway-Problem" } ", which no tool can send. Switch on " code { "code" } ". An error without that header is the tool's own, of any type. A tool that cannot be reached is always a 503; any other status from 500 up is the tool's own."
-        }
-        div.scroll tabindex="0" role="region" aria-label="Problem codes" {
-            table {
-                caption { "Every code, with a page that explains it." }
-                thead { tr { th scope="col" { "Status" } th scope="col" { "Code" } th scope="col" { "Meaning" } } }
-                tbody {
-                    @for code in Code::ALL {
-                        tr {
-                            td.status { (code.status()) }
-                            td { a href=(format!("/problems/{}", code.as_str())) { code { (code.as_str()) } } }
-                            td { (code.title()) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn bounds() -> Markup {
-    html! {
-        h2 id="bounds" { "Bounds" }
-        ul {
-            li { "Path and query: " (MAX_TARGET) " bytes." }
-            li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES) " bytes." }
-            li { "Body: " (MAX_BODY_BYTES) " bytes, unless the tool says otherwise." }
-            li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to respond. After that the call ends with 503 " code { "tool-timeout" } "." }
-            li {
-                "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below "
-                (MIN_BODY_RATE) " bytes a second on average."
-            }
-        }
+fn heading(tag: &str) -> Markup {
+    let mut letters = tag.chars();
+    match (Tool::parse(tag), letters.next()) {
+        (Some(_), _) => html! { "Tool calls" },
+        (None, None) => html! { "Keys and status" },
+        (None, Some(first)) => html! { (first.to_uppercase().to_string()) (PreEscaped(letters.as_str())) },
     }
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{keys_api::ListRequest, tier::Tier};
 
 use super::{
-    operation::{add, response, responses, schema},
+    example,
+    operation::{add, json_body, response, responses, schema},
     outcome::Group,
 };
 
@@ -118,7 +119,7 @@ pub(super) fn change() -> Value {
         "requestBody",
         json!({
             "required": true,
-            "content": { "application/json": { "schema": schema("KeyChange") } },
+            "content": json_body("KeyChange"),
         }),
     );
     add(&mut operation, &[Group::KeyConflict]);
@@ -157,7 +158,7 @@ const WITH_BODY: [Group; 5] = [
 fn one(id: &str, summary: &str, about: &str, result: &str, groups: &[Group]) -> Value {
     let mut operation = administered(id, summary, about, result, groups);
     let name = json!({
-        "name": "id", "in": "path", "required": true, "description": "The key's public name.",
+        "name": "id", "in": "path", "required": true, "description": "The key's public name.", "example": example::KEY_ID,
         "schema": { "type": "string", "pattern": "^key_[0-9A-Za-z]{17}$" },
     });
     put(&mut operation, "parameters", json!([name]));
@@ -183,7 +184,7 @@ fn administered(id: &str, summary: &str, about: &str, result: &str, groups: &[Gr
 fn rotation() -> Value {
     json!({
         "required": false,
-        "content": { "application/json": { "schema": schema("Rotation") } },
+        "content": json_body("Rotation"),
     })
 }
 

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{self, Group};
+use super::{
+    example,
+    outcome::{self, Group},
+};
 use crate::{action::Action, problem::Code, route::CallMethod, tool::Tool};
 
 pub(super) fn schema(name: &str) -> Value {
@@ -62,8 +65,22 @@ pub(super) fn response(description: &str, headers: &[&str], media_type: &str, sc
     json!({
         "description": description,
         "headers": outcome::references(headers),
-        "content": { media_type: { "schema": schema } },
+        "content": { media_type: with_example(schema) },
     })
+}
+
+/// Returns a JSON body of a schema, with the schema's example.
+pub(super) fn json_body(name: &str) -> Value {
+    json!({ "application/json": with_example(schema(name)) })
+}
+
+/// Returns a media type object: the schema, and the example of the component that it refers to.
+fn with_example(schema: Value) -> Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.rsplit('/').next());
+    match name.and_then(example::of) {
+        Some(example) => json!({ "schema": schema, "example": example }),
+        None => json!({ "schema": schema }),
+    }
 }
 
 pub(super) fn call_tool(tool: Tool, method: CallMethod) -> Value {
@@ -196,7 +213,7 @@ pub(super) fn issue_key() -> Value {
         }],
         "requestBody": {
             "required": true,
-            "content": { "application/json": { "schema": schema("IssueRequest") } },
+            "content": json_body("IssueRequest"),
         },
         "responses": responses(
             [("201", response("The key, shown once.", &["x-request-id", "location"], "application/json", schema("IssuedKey")))],
@@ -266,7 +283,7 @@ pub(super) fn problem_page() -> Value {
     if let Some(operation) = operation.as_object_mut() {
         let codes = Code::ALL.map(Code::as_str).to_vec();
         let code = json!({
-            "name": "code", "in": "path", "required": true, "schema": { "type": "string", "enum": codes },
+            "name": "code", "in": "path", "required": true, "schema": { "type": "string", "enum": codes }, "example": Code::QuotaExceeded.as_str(),
             "description": "The problem's `code`.",
         });
         operation.insert("parameters".to_owned(), json!([code]));

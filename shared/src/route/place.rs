@@ -1,7 +1,7 @@
 //! The known paths, and the methods that each takes.
 
 use super::{
-    admin::AdminPlace, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit,
+    admin::AdminPlace, docs::DocsPage, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit,
     webhooks::WebhooksPlace,
 };
 use crate::{
@@ -29,7 +29,7 @@ pub(super) enum Place<'a> {
     Status,
     Landing,
     OpenApi,
-    Docs,
+    Docs(DocsPage),
     Problem(Code),
     Script(Script),
     Site(SiteRoute),
@@ -60,8 +60,11 @@ impl<'a> Place<'a> {
             [Some("healthz"), None, ..] => Ok(Self::Health),
             [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
             [Some("biolink"), Some("openapi.json"), None, ..] => Ok(Self::PagesOpenApi),
-            [Some("docs"), None, ..] => Ok(Self::Docs),
             [Some("console"), None, ..] => Ok(Self::Site(SiteRoute::Console)),
+            [Some("docs"), None, ..] => Ok(Self::Docs(DocsPage::Gateway)),
+            [Some("docs"), Some(page), None, ..] => {
+                DocsPage::parse(page).map(Self::Docs).ok_or_else(unknown_route)
+            }
             [Some("robots.txt"), None, ..] => Ok(Self::Site(SiteRoute::Robots)),
             [Some("favicon.ico"), None, ..] => Ok(Self::Site(SiteRoute::Favicon)),
             [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),
@@ -133,7 +136,7 @@ impl<'a> Place<'a> {
             | Self::Landing
             | Self::OpenApi
             | Self::PagesOpenApi
-            | Self::Docs
+            | Self::Docs(_)
             | Self::Problem(_)
             | Self::Script(_)
             | Self::Site(_) => &[Method::Get, Method::Head],

@@ -65,7 +65,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::Health
         | Endpoint::Status
         | Endpoint::OpenApi
-        | Endpoint::Docs
+        | Endpoint::Docs(_)
         | Endpoint::ProblemPage
         | Endpoint::Script(_)
         | Endpoint::Site(_)

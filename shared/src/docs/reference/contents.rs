@@ -1,0 +1,43 @@
+//! The contents beside every page: all guides and operations of the reference.
+
+use maud::{Markup, html};
+
+use super::{super::guides::Guide, ReferencePart};
+use crate::route::DocsPage;
+
+/// Returns the search and the contents. Without the page's script, the search is not shown.
+pub(super) fn contents(current: DocsPage, parts: &[ReferencePart<'_>]) -> Markup {
+    html! {
+        div.side {
+            div id="search" hidden {
+                label for="query" { "Search the reference" }
+                input type="search" id="query" autocomplete="off" placeholder="for example: rotate, /pages, csv";
+                output for="query" role="status" {}
+            }
+            // A checkbox rather than a `details`: it is open on wide screens whatever its state.
+            label.menu { input type="checkbox" id="menu"; " Contents" }
+            nav id="contents" aria-label="Contents" {
+                @for part in parts { (group(part, part.page == current)) }
+            }
+        }
+    }
+}
+
+fn group(part: &ReferencePart<'_>, is_current: bool) -> Markup {
+    let path = if is_current { "" } else { part.page.path() };
+    html! {
+        details open[is_current] {
+            summary { (part.page.title()) }
+            ul {
+                @for guide in Guide::on(part.page) {
+                    li { a href=(format!("{path}#{}", guide.id())) { (guide.title()) } }
+                }
+                @for operation in &part.operations {
+                    @if !super::is_listed_by_tool(operation) {
+                        li { a href=(format!("{path}#{}", operation.id)) { (super::title(operation)) small { (operation.method) " " (operation.path) } } }
+                    }
+                }
+            }
+        }
+    }
+}

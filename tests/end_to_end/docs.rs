@@ -1,0 +1,225 @@
+//! The reference at `/docs`: its examples are run as they stand there, against the whole gateway.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{http::Request, keys::ADMIN_SECRET, stack::Stack};
+
+/// A language of the examples that can be run here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Curl,
+    JavaScript,
+    Python,
+}
+
+impl Language {
+    const ALL: [Self; 3] = [Self::Curl, Self::JavaScript, Self::Python];
+
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Curl => "sh",
+            Self::JavaScript => "js",
+            Self::Python => "py",
+        }
+    }
+
+    /// Returns the command that runs code: a file in `folder`.
+    fn command(self, code: &str, folder: &TempDir) -> Command {
+        let (name, program) = match self {
+            Self::Curl => ("example.sh", "bash"),
+            Self::JavaScript => ("example.mjs", "node"),
+            Self::Python => ("example.py", "python3"),
+        };
+        let file = folder.path().join(name);
+        // curl prints the body and no status.
+        let code = code.replace("curl -sS", "curl -w '%{stderr}%{http_code}' -sS");
+        std::fs::write(&file, code).unwrap();
+        let mut command = Command::new(program);
+        command.arg(file).current_dir(folder.path());
+        command
+    }
+}
+
+/// A section of a page.
+struct Section {
+    id: String,
+    html: String,
+}
+
+impl Section {
+    /// Returns the sections of this class on a page.
+    fn of(page: &str, class: &str) -> Vec<Self> {
+        let begin = format!("<section class=\"{class}\"");
+        let parts = page.split(&begin).skip(1);
+        let section = |part: &str| {
+            let id = part.split("id=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+            Self { id, html: part.split("</section>").next().unwrap().to_owned() }
+        };
+        parts.map(section).collect()
+    }
+
+    /// Returns the code in a language.
+    fn code(&self, language: Language) -> Vec<String> {
+        let begin = format!("<pre class=\"in {}\">", language.class());
+        let parts = self.html.split(&begin).skip(1);
+        parts.map(|part| text(part.split("</pre>").next().unwrap())).collect()
+    }
+
+    /// Returns the statuses that the section documents.
+    fn statuses(&self) -> Vec<String> {
+        let parts = self.html.split("<b class=\"status\">").skip(1);
+        parts.map(|part| part.split('<').next().unwrap().to_owned()).collect()
+    }
+}
+
+fn text(html: &str) -> String {
+    html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+fn page(stack: &Stack, path: &str) -> String {
+    let response = Request::get(path).send(stack.edge.addr);
+    assert_eq!(response.status, 200, "{path}");
+    response.text()
+}
+
+/// A key of the plan `business`.
+struct Client<'a> {
+    stack: &'a Stack,
+    key: String,
+    id: String,
+}
+
+impl<'a> Client<'a> {
+    fn new(stack: &'a Stack) -> Self {
+        let body = json!({
+            "email": "ada@example.com", "name": "Ada", "tier": "enterprise", "biolink_plan": "business",
+            "admin_secret": ADMIN_SECRET,
+        });
+        let issued = Request::post("/v1/keys/issue", &body).send(stack.edge.addr).json();
+        let text = |name: &str| issued[name].as_str().unwrap().to_owned();
+        Self { stack, key: text("key"), id: text("id") }
+    }
+
+    fn create(&self, path: &str, body: &Value) -> Value {
+        let response = Request::post(path, body).key(&self.key).send(self.stack.edge.addr);
+        assert_eq!(response.status, 201, "{}", response.text());
+        response.json()
+    }
+
+    /// Runs code and returns what it prints.
+    ///
+    /// # Panics
+    /// If it fails.
+    fn run(&self, language: Language, code: &str, variables: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = language.command(code, &folder);
+        command.env("KEY", &self.key).env("ADMIN_SECRET", ADMIN_SECRET).envs(variables.iter().copied());
+        let ran = command.output().unwrap();
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        let output = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success(), "{language:?}: {code}\n{output}{errors}");
+        if language == Language::Curl { errors.into_owned() } else { output.into_owned() }
+    }
+}
+
+/// The operations of the gateway, in every language that can be run here: each has a status that the
+/// page documents.
+#[test]
+fn operation_examples_get_a_documented_status() {
+    let stack = Stack::start();
+    let sections = Section::of(&page(&stack, "/docs"), "op");
+    assert!(sections.len() >= 16, "{}", sections.len());
+    for section in &sections {
+        for language in Language::ALL {
+            let client = Client::new(&stack);
+            let [code] = <[String; 1]>::try_from(section.code(language)).unwrap();
+            let code = code.replace("key_0123456789abcdefg", &client.id).replace('…', ADMIN_SECRET);
+            let output = client.run(language, &code, &[]);
+            let status: String = output.chars().take(3).collect();
+            assert!(
+                section.statuses().contains(&status),
+                "{}: {status} {:?}",
+                section.id,
+                section.statuses()
+            );
+        }
+    }
+}
+
+/// What the examples name, as it is here.
+struct Named {
+    page: String,
+    webhook: String,
+    source: String,
+    push_secret: String,
+}
+
+impl Named {
+    fn create(client: &Client<'_>, slug: &str) -> Self {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let page = text(
+            &client.create("/pages", &json!({"title": "Ada", "slug": slug, "status": "published"}))["id"],
+        );
+        let hook = json!({"url": "https://hooks.example.com/biolink", "events": ["click"]});
+        let webhook = text(&client.create("/webhooks", &hook)["id"]);
+        let source = json!({"url": "https://shop.example.com/feed.xml", "push": {"enabled": true}});
+        let source = client.create(&format!("/pages/{page}/product-sources"), &source);
+        Self { page, webhook, push_secret: text(&source["push"]["secret"]), source: text(&source["id"]) }
+    }
+
+    /// Returns code with the ids of the examples replaced.
+    fn put_into(&self, code: &str, slug: &str) -> String {
+        let code = replace_id(code, "pg_", &self.page);
+        let code = replace_id(&code, "whe_", &self.webhook);
+        code.replace("\"ada\"", &format!("\"{slug}\""))
+    }
+}
+
+/// Returns a text with every id of this kind replaced.
+fn replace_id(text: &str, prefix: &str, id: &str) -> String {
+    const DIGITS: usize = 17;
+    let mut parts = text.split(prefix);
+    let mut replaced = parts.next().unwrap().to_owned();
+    for part in parts {
+        let is_id = part.chars().take(DIGITS).filter(char::is_ascii_alphanumeric).count() == DIGITS;
+        replaced.push_str(if is_id { id } else { prefix });
+        replaced.push_str(if is_id { &part[DIGITS..] } else { part });
+    }
+    replaced
+}
+
+#[test]
+fn guides_run_as_they_stand() {
+    let stack = Stack::start();
+    let mut count = 0;
+    for language in [Language::JavaScript, Language::Python] {
+        let client = Client::new(&stack);
+        let slug = format!("ada-{}", language.class());
+        let named = Named::create(&client, &slug);
+        let variables = [("SOURCE", named.source.as_str()), ("PUSH_SECRET", named.push_secret.as_str())];
+        for path in [
+            "/docs",
+            "/docs/pages",
+            "/docs/products",
+            "/docs/analytics",
+            "/docs/webhooks",
+            "/docs/administration",
+        ] {
+            for section in Section::of(&page(&stack, path), "guide") {
+                // A page of this slug is there already.
+                let code = section.code(language);
+                for code in &code {
+                    let code = named.put_into(code, &format!("{slug}-{count}"));
+                    let output = client.run(language, &code, &variables);
+                    // What verifies a signature is a function, and calls nothing.
+                    let is_call = code.contains("http://");
+                    assert!(output.starts_with('2') || !is_call, "{}: {output}", section.id);
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count >= 2 * 15, "{count}");
+}
