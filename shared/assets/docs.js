@@ -114,8 +114,9 @@
       const isRaw = parameter.schema?.type === "object";
       const { example } = parameter;
       const input = make("input", { required: Boolean(parameter.required), autocomplete: "off", spellcheck: false });
-      input.value = parameter.required ? text(example) : "";
-      input.placeholder = isRaw ? "name=value&name=value" : text(example ?? parameter.schema?.default);
+      if (isRaw) input.value = new URLSearchParams(example).toString();
+      else if (parameter.required) input.value = text(example);
+      else input.placeholder = text(example ?? parameter.schema?.default);
       form.append(...field(`${parameter.name} (${parameter.in}${parameter.required ? ", required" : ""})`, input));
       return { ...parameter, isRaw, input };
     });

@@ -55,6 +55,8 @@ pub(super) struct Parameter<'a> {
     pub(super) required: bool,
     pub(super) kind: String,
     pub(super) about: &'a str,
+    /// Whether it stands for several parameters with names of their own.
+    pub(super) is_object: bool,
     /// The text that the example has in its place.
     pub(super) example: Option<String>,
 }
@@ -208,6 +210,7 @@ fn parameter(parameter: &Value) -> Parameter<'_> {
         required: parameter.get("required").and_then(Value::as_bool).unwrap_or(false),
         kind: parameter.get("schema").map(kind_of).unwrap_or_default(),
         about: text(parameter, "description"),
+        is_object: parameter.pointer("/schema/type").and_then(Value::as_str) == Some("object"),
         example: parameter.get("example").map(plain),
     }
 }
@@ -226,11 +229,16 @@ fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref").and_then(Value::as_str).and_then(|target| target.rsplit('/').next())
 }
 
-/// Returns a value as it stands in a path or a query: a list with commas.
+/// Returns a value as it stands in a path or a query: a list with commas, an object as
+/// several parameters.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        Value::Object(members) => {
+            let pairs = members.iter().map(|(name, value)| format!("{name}={}", plain(value)));
+            pairs.collect::<Vec<_>>().join("&")
+        }
         other => other.to_string(),
     }
 }

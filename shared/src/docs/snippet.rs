@@ -98,8 +98,12 @@ impl<'a> Call<'a> {
             match parameter.place {
                 "path" => target = target.replace(&format!("{{{}}}", parameter.name), example),
                 "query" => {
-                    let separator = if target.contains('?') { '&' } else { '?' };
-                    target.push_str(&format!("{separator}{}={example}", parameter.name));
+                    target.push(if target.contains('?') { '&' } else { '?' });
+                    // The parameters of a tool have no common name.
+                    if !parameter.is_object {
+                        target.push_str(&format!("{}=", parameter.name));
+                    }
+                    target.push_str(example);
                 }
                 _ => {}
             }

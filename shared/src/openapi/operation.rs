@@ -94,7 +94,7 @@ pub(super) fn call_tool(tool: Tool, method: CallMethod) -> Value {
         "summary": summary(tool, method),
         "description": "The action, the query, the body and the headers go to the tool; its response comes back as it is, whatever its status and type. An error of the gateway's own has X-Gateway-Problem. A call counts against the key's quotas unless the gateway refuses it or the tool is not available.",
         "security": [{ "ApiKey": [] }],
-        "parameters": [action(), query()],
+        "parameters": [action(), query(tool)],
         "responses": tool_responses(method),
     });
     match method {
@@ -189,15 +189,27 @@ fn action() -> Value {
     })
 }
 
-fn query() -> Value {
-    json!({
+fn query(tool: Tool) -> Value {
+    let mut query = json!({
         "name": "query",
         "in": "query",
         "description": "Any parameters that the tool defines; they are forwarded as they are.",
         "style": "form",
         "explode": true,
         "schema": { "type": "object", "additionalProperties": { "type": "string" } },
-    })
+    });
+    if let (Some(example), Some(query)) = (known_query(tool), query.as_object_mut()) {
+        query.insert("example".to_owned(), example);
+    }
+    query
+}
+
+/// Returns the members of [`known_body`] as texts.
+fn known_query(tool: Tool) -> Option<Value> {
+    let body = known_body(tool)?;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let members = body.as_object()?.iter().map(|(name, value)| (name.clone(), text(value).into()));
+    Some(Value::Object(members.collect()))
 }
 
 pub(super) fn issue_key() -> Value {
