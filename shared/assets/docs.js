@@ -7,16 +7,17 @@
     return element;
   };
 
+  const failure = (error) => make("p", { className: "bad" }, String(error));
+
   /** Shows only entries of the contents that have every word of the search. */
   const startSearch = (box, contents) => {
     const input = box.querySelector("input");
     const result = box.querySelector("output");
     const groups = [...contents.querySelectorAll("details")];
-    const wereOpen = groups.map((group) => group.open);
     input.addEventListener("input", () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let found = 0;
-      for (const [at, group] of groups.entries()) {
+      for (const group of groups) {
         let inGroup = 0;
         for (const entry of group.querySelectorAll("li")) {
           const text = `${entry.textContent} ${entry.firstElementChild.href}`.toLowerCase();
@@ -24,7 +25,7 @@
           if (!entry.hidden) inGroup += 1;
         }
         group.hidden = inGroup === 0;
-        group.open = words.length > 0 || wereOpen[at];
+        group.open = words.length > 0 || group.matches(":has([href^='#'])");
         found += inGroup;
       }
       result.value = words.length > 0 ? `${found} found` : "";
@@ -39,14 +40,7 @@
   let description;
 
   /** Returns the OpenAPI description of this page's operations, which is fetched once. */
-  const describe = (path) => {
-    description ??= fetch(path).then((response) => {
-      if (!response.ok) throw new Error(`${path}: ${response.status}`);
-      return response.json();
-    });
-    description.catch(() => (description = undefined));
-    return description;
-  };
+  const describe = (path) => (description ??= fetch(path).then((response) => response.json()));
 
   const resolve = (all, value) =>
     value.$ref ? value.$ref.slice(2).split("/").reduce((found, name) => found[name], all) : value;
@@ -57,13 +51,12 @@
         if (operation.operationId === id) return { path, method: method.toUpperCase(), operation };
       }
     }
-    throw new Error(`unknown operation ${id}`);
   };
 
   let fields = 0;
   const field = (text, input) => {
     input.id = `try-${(fields += 1)}`;
-    return [make("label", { htmlFor: input.id, textContent: text }), input];
+    return [make("label", { htmlFor: input.id }, text), input];
   };
 
   const text = (value) => (value === undefined ? "" : String(value));
@@ -71,26 +64,17 @@
   const showResponse = async (output, response, started) => {
     const type = response.headers.get("content-type") ?? "";
     const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`);
-    let body;
-    if (/^text\/|json|xml|javascript/.test(type) || type === "") {
-      body = await response.text();
-      if (/json$|json;/.test(type)) {
-        try {
-          body = JSON.stringify(JSON.parse(body), null, 2);
-        } catch {
-          // Shown as it came.
-        }
-      }
-    } else {
-      body = `${(await response.blob()).size} bytes of ${type}`;
-    }
-    const spent = Math.round(performance.now() - started);
+    const isText = /^$|^text\/|json|xml/.test(type);
+    let body = isText ? await response.text() : `${(await response.blob()).size} bytes of ${type}`;
+    // NDJSON has several values, and is shown as it is.
+    if (/[/+]json/.test(type)) body = JSON.stringify(JSON.parse(body), null, 2);
+    const status = `${response.status} ${response.statusText} · ${Math.round(performance.now() - started)} ms`;
     output.replaceChildren(
-      make("p", { className: response.ok ? "good" : "bad", textContent: `${response.status} ${response.statusText} · ${spent} ms` }),
-      make("h4", { textContent: "Headers" }),
-      make("pre", { textContent: lines.join("\n") }),
-      make("h4", { textContent: "Body" }),
-      make("pre", { textContent: body || "(empty)" }),
+      make("p", { className: response.ok ? "good" : "bad" }, status),
+      make("h4", {}, "Headers"),
+      make("pre", {}, lines.join("\n")),
+      make("h4", {}, "Body"),
+      make("pre", {}, body || "(empty)"),
     );
   };
 
@@ -98,9 +82,9 @@
   const buildForm = (all, id) => {
     const { path, method, operation } = find(all, id);
     const form = make("form", { className: "form" });
-    const scheme = (operation.security ?? []).map((one) => Object.keys(one)[0]).find((name) => name in secrets);
+    const scheme = Object.keys(operation.security?.[0] ?? {})[0];
     if (scheme) {
-      const label = scheme === "ApiKey" ? "Your API key (stays in this page)" : "Admin secret (stays in this page)";
+      const label = `${scheme === "ApiKey" ? "Your API key" : "Admin secret"} (stays in this page)`;
       const input = make("input", { type: "password", autocomplete: "off", value: secrets[scheme], required: true });
       input.dataset.scheme = scheme;
       input.addEventListener("input", () => {
@@ -113,7 +97,7 @@
       const parameter = resolve(all, reference);
       const isRaw = parameter.schema?.type === "object";
       const { example } = parameter;
-      const input = make("input", { required: Boolean(parameter.required), autocomplete: "off", spellcheck: false });
+      const input = make("input", { required: Boolean(parameter.required), autocomplete: "off" });
       if (isRaw) input.value = new URLSearchParams(example).toString();
       else if (parameter.required) input.value = text(example);
       else input.placeholder = text(example ?? parameter.schema?.default);
@@ -121,11 +105,11 @@
       return { ...parameter, isRaw, input };
     });
     const content = operation.requestBody?.content?.["application/json"];
-    const area = content && make("textarea", { rows: 10, spellcheck: false, value: JSON.stringify(content.example ?? {}, null, 2) });
+    const area = content && make("textarea", { rows: 10, value: JSON.stringify(content.example ?? {}, null, 2) });
     if (area) form.append(...field("Body (JSON)", area));
     const output = make("div", { className: "output" });
     output.setAttribute("role", "status");
-    form.append(make("p", {}, make("button", { textContent: `Send ${method}` })), output);
+    form.append(make("p", {}, make("button", {}, `Send ${method}`)), output);
 
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -148,7 +132,7 @@
         const options = { method, headers, body: area?.value, credentials: "omit", cache: "no-store" };
         await showResponse(output, await fetch(address, options), started);
       } catch (error) {
-        output.replaceChildren(make("p", { className: "bad", textContent: String(error) }));
+        output.replaceChildren(failure(error));
       }
     });
     return form;
@@ -156,16 +140,9 @@
 
   /** Adds "Try it" to an operation. Its form is made when it is first opened. */
   const startTrying = (section, path) => {
-    const details = make("details", { className: "try" }, make("summary", { textContent: "Try it" }));
-    details.addEventListener("toggle", async () => {
-      if (!details.open || details.querySelector("form")) return;
-      try {
-        const form = buildForm(await describe(path), section.id);
-        if (!details.querySelector("form")) details.append(form);
-      } catch (error) {
-        details.append(make("p", { className: "bad", textContent: String(error) }));
-      }
-    });
+    const details = make("details", { className: "try" }, make("summary", {}, "Try it"));
+    const open = async () => details.append(await describe(path).then((all) => buildForm(all, section.id), failure));
+    details.addEventListener("toggle", open, { once: true });
     section.append(details);
   };
 

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 
-const PAGES = ["/docs", "/problems/quota-exceeded"];
+const PAGES = ["/docs", "/docs/pages", "/problems/quota-exceeded"];
 let edge;
 let browser;
 
@@ -26,12 +26,15 @@ async function open(path, options = {}) {
   return { page, complaints, requests };
 }
 
+/** The addresses of a page's scripts. */
+const scripts = (path) => (path.startsWith("/docs") ? [`${edge.origin}/assets/docs.js`] : []);
+
 for (const path of PAGES) {
-  test(`${path} loads nothing but itself, and breaks no rule of its own`, async () => {
+  test(`${path} loads nothing but itself and its script, and breaks no rule of its own`, async () => {
     const { page, complaints, requests } = await open(path);
     assert.deepEqual(complaints, []);
     // A browser asks for the icon by itself.
-    assert.deepEqual(requests.filter((url) => !url.endsWith("/favicon.ico")), [edge.origin + path]);
+    assert.deepEqual(requests.filter((url) => !url.endsWith("/favicon.ico")), [edge.origin + path, ...scripts(path)]);
     await page.close();
   });
 

@@ -11,7 +11,7 @@ pub(super) fn contents(current: DocsPage, parts: &[ReferencePart<'_>]) -> Markup
         div.side {
             div id="search" hidden {
                 label for="query" { "Search the reference" }
-                input type="search" id="query" autocomplete="off" placeholder="for example: rotate, /pages, csv";
+                input type="search" id="query" autocomplete="off" placeholder="for example: rotate, /webhooks";
                 output for="query" role="status" {}
             }
             // A checkbox rather than a `details`: it is open on wide screens whatever its state.

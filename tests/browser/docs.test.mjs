@@ -1,0 +1,181 @@
+// The reference, as a browser shows it: accessible, fast, with a choice of languages that needs no script, and with forms
+// that call the running service. Leaves screenshots under target/screenshots/.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import lighthouse, { desktopConfig } from "lighthouse";
+import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
+import { startEdge } from "./parts/edge.mjs";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+const SCREENSHOTS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), "screenshots");
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PAGES = ["/docs", "/docs/webhooks", "/problems/fields-invalid"];
+const SCHEMES = ["light", "dark"];
+const WIDTHS = [360, 1280];
+const ATTEMPTS = 5;
+
+let edge;
+let browser;
+
+before(async () => {
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  [edge, browser] = await Promise.all([startEdge(), startChromium()]);
+});
+after(() => Promise.all([browser?.close(), edge?.end()]));
+
+/** A page at `path`, with all that it complained of and all that it asked for. */
+async function open(address, options = {}) {
+  const page = await browser.newPage(options);
+  const complaints = [];
+  const requests = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => requests.push(request.url()));
+  const response = await page.goto(edge.origin + address, { waitUntil: "networkidle" });
+  assert.equal(response.status(), 200, address);
+  return { page, complaints, requests };
+}
+
+for (const address of PAGES) {
+  for (const colorScheme of SCHEMES) {
+    for (const width of WIDTHS) {
+      test(`${address} in ${colorScheme} at ${width} px has no finding of axe and fits`, async () => {
+        const { page, complaints, requests } = await open(address, { colorScheme, viewport: { width, height: 800 } });
+        const name = address.slice(1).replaceAll("/", "-");
+        await page.screenshot({ path: path.join(SCREENSHOTS, `${name}-${colorScheme}-${width}.png`) });
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        assert.deepEqual(requests.filter((url) => !url.startsWith(`${edge.origin}/`)), []);
+        assert.deepEqual(complaints, []);
+        await page.evaluate(AXE);
+        const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        assert.ok(passes.length > 10, "axe has looked at the page");
+        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.slice(0, 5).map(({ html }) => html)]), []);
+        await page.close();
+      });
+    }
+  }
+}
+
+test("a language is chosen for the whole page without a script", async () => {
+  const { page } = await open("/docs", { javaScriptEnabled: false });
+  const visible = (language) => page.locator(`pre.${language}:visible`).count();
+  const all = await page.locator("pre.py").count();
+  assert.ok(all > 20);
+  assert.deepEqual([await visible("sh"), await visible("py")], [all, 0]);
+  for (const language of ["js", "py", "rs", "go", "sh"]) {
+    await page.locator(`#in-${language}`).check();
+    for (const other of ["js", "py", "rs", "go", "sh"]) {
+      assert.equal(await visible(other), other === language ? all : 0, `${other} with ${language}`);
+    }
+  }
+  await page.close();
+});
+
+test("without a script there is no search and no form", async () => {
+  const { page } = await open("/docs", { javaScriptEnabled: false });
+  assert.equal(await page.locator("#search").isVisible(), false);
+  assert.equal(await page.getByText("Try it").count(), 0);
+  assert.equal(await page.locator("#contents").getByRole("link", { name: /^Issue a key/ }).isVisible(), true);
+  await page.close();
+});
+
+test("contents are folded on a phone and opened without a script", async () => {
+  const { page } = await open("/docs", { javaScriptEnabled: false, viewport: { width: 360, height: 800 } });
+  assert.equal(await page.locator("#contents").isVisible(), false);
+  await page.getByLabel("Contents", { exact: true }).first().check();
+  assert.equal(await page.locator("#contents").isVisible(), true);
+  await page.close();
+});
+
+test("search finds operations of every page", async () => {
+  const { page } = await open("/docs");
+  const search = page.getByLabel("Search the reference");
+  const entries = page.locator("#contents li:visible");
+  const before = await entries.count();
+  await search.fill("rotate secret");
+  const found = await entries.allTextContents();
+  assert.ok(found.length > 0 && found.length < before, String(found));
+  assert.ok(found.some((text) => text.includes("/webhooks/{webhook_id}/secret/rotate")), String(found));
+  assert.match(await page.locator("#search output").innerText(), new RegExp(`^${found.length} found$`));
+  await search.fill("");
+  assert.equal(await entries.count(), before);
+  await search.fill("zebra");
+  assert.equal(await entries.count(), 0);
+  await page.close();
+});
+
+test("form of an operation shows status, headers and body of the response", async () => {
+  const key = await edge.issueKey();
+  const { page, complaints } = await open("/docs");
+  const section = page.locator("section#read_own_key");
+  await section.getByText("Try it").click();
+  await section.getByLabel(/^Your API key/).fill(key);
+  await section.getByRole("button", { name: "Send GET" }).click();
+  await section.getByText(/^200/).last().waitFor();
+  const shown = await section.getByRole("status").innerText();
+  assert.match(shown, /ratelimit-policy: "minute"/);
+  assert.match(shown, /"email": "ada@example.com"/);
+  assert.deepEqual(complaints, []);
+
+  // Another form has the key too, which is nowhere else.
+  const other = page.locator("section#revoke_own_key");
+  await other.getByText("Try it").click();
+  assert.equal(await other.getByLabel(/^Your API key/).inputValue(), key);
+  const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie, location.href, history.state]));
+  assert.ok(!kept.includes(key.slice(9)), kept);
+  await page.reload();
+  await section.getByText("Try it").click();
+  assert.equal(await section.getByLabel(/^Your API key/).inputValue(), "");
+  await page.close();
+});
+
+test("form sends parameters and a body, and shows a problem as it is", async () => {
+  const key = await edge.issueKey({ biolink_plan: "business" });
+  const { page } = await open("/docs/pages");
+  const section = page.locator("section#create_page");
+  await section.getByText("Try it").click();
+  await section.getByLabel(/^Your API key/).fill(key);
+  await section.getByLabel("dry_run (query)").fill("true");
+  await section.getByRole("button", { name: "Send POST" }).click();
+  await section.getByRole("status").getByText(/^200/).waitFor();
+  await section.getByLabel("Body (JSON)").fill('{"titel": "Ada"}');
+  await section.getByRole("button", { name: "Send POST" }).click();
+  await section.getByRole("status").getByText(/^422/).waitFor();
+  assert.match(await section.getByRole("status").innerText(), /"code": "fields-invalid"/);
+  await page.close();
+});
+
+/** Measures a page; the best of a few measurements counts, because what else the machine does makes it slower only. */
+async function measure(url, port, width) {
+  const settings = width < 600 ? {} : desktopConfig.settings;
+  const screenEmulation = { width, height: 720, deviceScaleFactor: 1, mobile: width < 600, disabled: false };
+  let best = [];
+  for (let attempt = 0; attempt < ATTEMPTS && !(best.length && best.every(([, score]) => score >= 95)); attempt += 1) {
+    const config = { extends: "lighthouse:default", settings: { ...settings, screenEmulation } };
+    const { lhr } = await lighthouse(url, { port, logLevel: "error", output: "json" }, config);
+    assert.equal(lhr.runtimeError, undefined);
+    const scores = Object.values(lhr.categories).map(({ id, score }) => [id, Math.round(score * 100)]);
+    const sum = (all) => all.reduce((total, [, score]) => total + score, 0);
+    if (sum(scores) > sum(best)) best = scores;
+  }
+  return best;
+}
+
+test("reference gets at least 95 of Lighthouse in every category", async (context) => {
+  const debugged = await startDebuggedChromium();
+  try {
+    for (const address of ["/docs", "/docs/pages"]) {
+      for (const width of WIDTHS) {
+        const scores = await measure(edge.origin + address, debugged.port, width);
+        context.diagnostic(`${address} at ${width} px: ${scores.join(" ")}`);
+        assert.equal(scores.length, 4);
+        for (const [category, score] of scores) assert.ok(score >= 95, `${address} at ${width} px: ${category} ${score}`);
+      }
+    }
+  } finally {
+    await debugged.end();
+  }
+});
