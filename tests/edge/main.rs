@@ -4,6 +4,7 @@
 mod abuse;
 mod administration;
 mod analytics;
+mod console;
 mod costs;
 mod counting;
 mod delivery;

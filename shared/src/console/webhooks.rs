@@ -94,15 +94,15 @@ pub(super) fn deliveries(path: &str, query: Option<&str>, deliveries: &Value) ->
         let last = list(delivery, "/attempts").last();
         html! {
             th scope="row" { a href=(format!("#{}", path_of(delivery))) { (moment(delivery, "/created_at")) } }
-            td { (text(delivery, "/type")) }
             td { (badge(text(delivery, "/status"))) }
+            td { (retry(delivery)) }
+            td { (text(delivery, "/type")) }
             td { @if let Some(last) = last { (result(last)) } @else { "–" } }
             td { (moment(delivery, "/next_attempt_at")) }
-            td { (retry(delivery)) }
         }
     };
     let rows: Vec<Markup> = list(deliveries, "/data").iter().map(row).collect();
-    let columns = ["Created", "Event", "Status", "Last attempt", "Next attempt", "Again"];
+    let columns = ["Created", "Status", "Again", "Event", "Last attempt", "Next attempt"];
     html! {
         (heading("Deliveries"))
         form data-view=(path) {

@@ -32,3 +32,20 @@ export async function press(page, name) {
   await page.locator("#view").getByRole("button", { name, exact: true }).first().click();
   await page.locator("#ask").getByRole("button", { name: "Yes" }).click();
 }
+
+/** Goes to a view by its address. */
+export async function goTo(page, path) {
+  const shown = page.waitForResponse((response) => response.url().endsWith(`/console${path}`));
+  await page.evaluate((hash) => { location.hash = hash; }, path);
+  assert.equal((await shown).status(), 200, path);
+  await page.locator("#view[aria-busy=false]").waitFor();
+}
+
+/** Reads the key that is shown once, and waits until the change is over. */
+export async function takeKey(page) {
+  await page.locator("#reveal[open]").waitFor();
+  const key = await page.locator("#reveal code").innerText();
+  await page.locator("#reveal").getByRole("button", { name: "Done" }).click();
+  await page.getByText("Done.", { exact: true }).waitFor();
+  return key;
+}

@@ -5,7 +5,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
-const ADMIN_SECRET = "admin-secret-of-the-browser-tests-01234567";
+export const ADMIN_SECRET = "admin-secret-of-the-browser-tests-01234567";
 
 /** Starts it with nothing stored and no tool behind it; `origin` is where it listens. */
 export async function startEdge() {

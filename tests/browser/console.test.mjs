@@ -1,0 +1,294 @@
+// The console in Chromium, as holders of keys and administrators use it. Leaves the screenshots under target/screenshots/.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import lighthouse from "lighthouse";
+import { settledReport, until } from "./parts/analytics.mjs";
+import { createPage } from "./parts/biolink.mjs";
+import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
+import { follow, goTo, openConsole, press, signIn, takeKey } from "./parts/console.mjs";
+import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+const SCREENSHOTS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), "screenshots");
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** The user agent of a person. */
+const PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
+const REPORT = "/analytics?interval=7d&group_by=timeseries,page,link,product,source,device,browser,country";
+
+let edge;
+let browser;
+/** A page with visits and a click, a webhook of it with a delivery that failed, and the id of their key. */
+let made;
+
+before(async () => {
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  [edge, browser] = await Promise.all([startEdge(), startChromium()]);
+  made = await makeAccount();
+});
+after(() => Promise.all([browser?.close(), edge?.end()]));
+
+async function call(key, method, path, body) {
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  const response = await fetch(edge.origin + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  return response.json();
+}
+
+async function makeAccount() {
+  const page = await createPage(edge, {
+    slug: "ada", title: "Ada <b>Lovelace</b>", links: [{ title: "News", url: "https://example.com/news" }], status: "published",
+  });
+  const visit = (address) => fetch(address, { redirect: "manual", headers: { "user-agent": PERSON, referer: "https://news.ycombinator.com/" } });
+  for (const address of [page.urls.public, page.urls.public, `${page.urls.public}/l/${page.links[0].id}`]) await visit(address);
+  await settledReport(edge, page, { views: 2, clicks: 1 });
+  const webhook = await call(page.key, "POST", "/webhooks", { url: "https://hooks.example.com/crm", events: ["click"] });
+  const delivery = await call(page.key, "POST", `/webhooks/${webhook.id}/test`, { type: "click" });
+  const { id } = await call(page.key, "GET", "/v1/keys/me");
+  return { page, webhook, delivery, id };
+}
+
+/** Checks that a window complained of nothing and sent nothing elsewhere, and closes it. */
+async function assertQuiet({ complaints, requests, close }) {
+  await close();
+  assert.deepEqual(complaints, []);
+  assert.deepEqual(requests.filter((url) => !url.startsWith(edge.origin)), []);
+}
+
+test("holder sees the calls of the key as they are made", async () => {
+  const key = await edge.issueKey();
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, key);
+  const used = window.page.locator("#usage .number").first();
+  assert.equal(await used.innerText(), "0 of 10");
+  for (let calls = 0; calls < 3; calls += 1) await fetch(`${edge.origin}/v1/qr/generate`, { headers: { "x-api-key": key } });
+  await window.page.locator("#usage .number").first().getByText("3 of 10").waitFor();
+  const tools = window.page.getByRole("region", { name: "Calls by tool today" });
+  assert.deepEqual(await tools.locator("tbody tr").allInnerTexts(), ["qr\t3"]);
+  await assertQuiet(window);
+});
+
+test("key is kept in the memory of the page and nowhere else", async () => {
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, made.page.key);
+  await follow(window.page, "Pages");
+  const kept = await window.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, document.documentElement.outerHTML]));
+  assert.ok(!kept.includes(made.page.key));
+  assert.equal(await window.page.locator("#secret").inputValue(), "");
+  assert.deepEqual(await window.context.cookies(), []);
+  assert.deepEqual(window.requests.filter((url) => url.includes(made.page.key)), []);
+  await window.page.reload();
+  await window.page.getByRole("button", { name: "Sign in" }).waitFor();
+  assert.equal(await window.page.locator("#view").innerText(), "");
+  await assertQuiet(window);
+});
+
+test("rotated key is shown once, and the console goes on with it", async () => {
+  const key = await edge.issueKey();
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, key);
+  await window.page.getByLabel("The present key stays valid").selectOption("not at all");
+  await press(window.page, "Rotate");
+  const rotated = await takeKey(window.page);
+  assert.match(rotated, /^utg_live_/);
+  assert.notEqual(rotated, key);
+  assert.ok(!(await window.page.content()).includes(rotated));
+  const status = async (own) => (await fetch(`${edge.origin}/v1/keys/me`, { headers: { "x-api-key": own } })).status;
+  assert.deepEqual([await status(rotated), await status(key)], [200, 401]);
+
+  await press(window.page, "Revoke this key");
+  await window.page.getByText("The key is revoked.").waitFor();
+  assert.equal(await status(rotated), 401);
+  await assertQuiet(window);
+});
+
+test("change is not sent if its question is answered with no", async () => {
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, made.page.key);
+  const before = window.requests.length;
+  await window.page.getByRole("button", { name: "Revoke this key" }).click();
+  await window.page.keyboard.press("Escape");
+  await window.page.getByRole("button", { name: "Revoke this key" }).click();
+  await window.page.locator("#ask").getByRole("button", { name: "No" }).click();
+  assert.deepEqual(window.requests.slice(before).filter((url) => !url.includes("/console/")), []);
+  await assertQuiet(window);
+});
+
+test("analytics are a chart with its table", async () => {
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, made.page.key);
+  await follow(window.page, "Pages");
+  assert.equal(await window.page.getByRole("link", { name: "Ada <b>Lovelace</b>" }).count(), 1, "titles are text");
+  await goTo(window.page, REPORT);
+  const chart = window.page.getByRole("img", { name: "Views by day: 2 in all, at most 2" });
+  const bars = await chart.locator("rect").evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().height));
+  assert.equal(bars.length, 7);
+  assert.ok(bars.at(-1) > 50 && bars.slice(0, -1).every((height) => height === 0), String(bars));
+  const rows = await window.page.getByRole("region", { name: "Counts over time" }).locator("tbody tr").allInnerTexts();
+  assert.equal(rows.length, 7);
+  assert.match(rows.at(-1), /^\d{4}-\d\d-\d\d\t2\t1\t1\t0$/);
+  assert.equal(await window.page.getByRole("region", { name: "Top links" }).locator("tbody th").innerText(), "News");
+  await assertQuiet(window);
+});
+
+test("delivery that failed is retried", async () => {
+  const { webhook, delivery, page } = made;
+  const attempts = async () => (await call(page.key, "GET", `/webhooks/${webhook.id}/deliveries/${delivery.id}`)).attempts.length;
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, page.key);
+  await follow(window.page, "Webhooks");
+  await window.page.getByRole("link", { name: "Deliveries" }).click();
+  await window.page.locator("#view").getByRole("heading", { name: "Deliveries" }).waitFor();
+  const before = await attempts();
+  const sent = window.page.waitForResponse((response) => response.url().endsWith(`/${delivery.id}/retry`));
+  await window.page.getByRole("button", { name: "Retry" }).first().click();
+  assert.equal((await sent).status(), 202);
+  await window.page.getByText("Done.", { exact: true }).waitFor();
+  await until("retry", async () => (await attempts()) > before);
+  await assertQuiet(window);
+});
+
+test("administrator issues a key, finds it, changes it and revokes it", async () => {
+  const window = await openConsole(browser, edge);
+  const { page } = window;
+  await signIn(page, ADMIN_SECRET);
+  await page.getByLabel("E-mail of the holder").fill("grace+cobol@example.com");
+  await page.getByLabel("Name").fill("Grace");
+  await page.getByRole("button", { name: "Issue" }).click();
+  const key = await takeKey(page);
+  const read = async () => (await fetch(`${edge.origin}/v1/keys/me`, { headers: { "x-api-key": key } })).json();
+
+  await page.getByLabel("E-mail", { exact: true }).fill("grace+cobol@example.com");
+  await page.getByRole("button", { name: "Search" }).click();
+  const { id } = await read();
+  await page.locator("#view tbody tr").getByText(id).click();
+  await page.locator("#view").getByRole("heading", { name: "Key", exact: true }).waitFor();
+
+  await page.getByLabel("Calls a minute").fill("7");
+  await press(page, "Change limits");
+  await page.getByText("7 a minute").waitFor();
+  await page.getByLabel("Tier").selectOption("pro");
+  await press(page, "Change tier");
+  await page.locator(".facts").getByText("pro", { exact: true }).waitFor();
+  assert.deepEqual([(await read()).tier, (await read()).usage.minute.limit], ["pro", 7]);
+  await press(page, "Revoke");
+  await page.locator(".facts").getByText("revoked").waitFor();
+  assert.equal((await read()).code, "key-revoked");
+  await assertQuiet(window);
+});
+
+test("administrator suspends a page and restores it", async () => {
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, ADMIN_SECRET);
+  await follow(window.page, "Reports");
+  await window.page.getByLabel("Page: its slug or its id").fill("ada");
+  await window.page.getByRole("button", { name: "Open the page" }).click();
+  await window.page.getByLabel("Reason").fill("Reported three times");
+  await press(window.page, "Suspend this page");
+  await window.page.getByText("Reported three times").waitFor();
+  await press(window.page, "Restore this page");
+  await window.page.getByRole("button", { name: "Suspend this page" }).waitFor();
+  await assertQuiet(window);
+});
+
+test("wrong secret and refused call are explained", async () => {
+  const window = await openConsole(browser, edge);
+  await window.page.getByLabel("API key, or the admin secret").fill("utg_live_nonsense");
+  await window.page.getByRole("button", { name: "Sign in" }).click();
+  await window.page.getByRole("alert").getByRole("link", { name: "key-malformed" }).waitFor();
+  await signIn(window.page, await edge.issueKey());
+  assert.equal(await window.page.getByRole("alert").count(), 0, "the problem is over");
+  await window.page.locator("#menu").getByRole("link", { name: "Pages" }).click();
+  await window.page.getByRole("alert").getByRole("link", { name: "plan-required" }).waitFor();
+  await window.close();
+  assert.ok(window.complaints.every((text) => text.startsWith("Failed to load resource")), String(window.complaints));
+});
+
+test("keyboard alone is enough", async () => {
+  const { context, page, close } = await openConsole(browser, edge);
+  const reach = async (name) => {
+    for (let presses = 0; presses < 60; presses += 1) {
+      await page.keyboard.press("Tab");
+      const reached = await page.evaluate(() => document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText);
+      if (reached.trim().startsWith(name)) return;
+    }
+    assert.fail(`Tab does not reach ${name}`);
+  };
+  await reach("API key");
+  await page.keyboard.insertText(await edge.issueKey());
+  await page.keyboard.press("Enter");
+  await page.locator("#view h2").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.innerText), "Usage", "the view has the focus");
+  await reach("Revoke this key");
+  await page.keyboard.press("Enter");
+  await page.locator("#ask[open]").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.innerText), "No", "the harmless answer is chosen");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Enter");
+  await page.getByText("The key is revoked.").waitFor();
+  await context.close();
+  await close();
+});
+
+/** Every view, by the name of its screenshot. */
+function views() {
+  const { page, webhook, delivery, id } = made;
+  return {
+    [page.key]: {
+      usage: "/v1/keys/me", pages: "/pages", page: `/pages/${page.id}`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
+      webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
+    },
+    [ADMIN_SECRET]: {
+      keys: "/v1/keys", key: `/v1/keys/${id}?include=usage`, reports: "/admin/reports", "suspended-page": "/admin/pages/ada",
+      "suspended-account": `/admin/accounts/${id}`,
+    },
+  };
+}
+
+for (const scheme of ["light", "dark"]) {
+  for (const width of [360, 1280]) {
+    test(`views in ${scheme} at ${width} px have no finding of axe and fit`, async () => {
+      for (const [secret, paths] of Object.entries(views())) {
+        const window = await openConsole(browser, edge, { colorScheme: scheme, viewport: { width, height: 760 } });
+        await assertAccessible(window.page, width, `console-sign-in-${scheme}-${width}`);
+        await signIn(window.page, secret);
+        for (const [name, path] of Object.entries(paths)) {
+          await goTo(window.page, path);
+          await assertAccessible(window.page, width, `console-${name}-${scheme}-${width}`);
+        }
+        await assertQuiet(window);
+      }
+    });
+  }
+}
+
+async function assertAccessible(page, width, name) {
+  await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), fullPage: true });
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, name);
+  await page.evaluate(AXE);
+  const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  assert.ok(passes.length > 10, "axe has looked at the page");
+  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], name);
+}
+
+/** Measurements of the page's speed at most: a busy machine makes it slower, and never faster. */
+const ATTEMPTS = 3;
+
+test("sign-in gets 95 of Lighthouse or more in every category", async () => {
+  const debugged = await startDebuggedChromium();
+  try {
+    // The console asks search engines not to show it, which the audit `is-crawlable` counts as a fault.
+    const config = { extends: "lighthouse:default", settings: { skipAudits: ["is-crawlable"] } };
+    let poor = ["not measured"];
+    for (let attempt = 0; attempt < ATTEMPTS && poor.length; attempt += 1) {
+      const { lhr } = await lighthouse(`${edge.origin}/console`, { port: debugged.port, logLevel: "error", output: "json" }, config);
+      assert.equal(lhr.runtimeError, undefined);
+      poor = Object.values(lhr.categories).filter(({ score }) => score < 0.95).map(({ id, score }) => [id, score]);
+    }
+    assert.deepEqual(poor, []);
+  } finally {
+    await debugged.end();
+  }
+});

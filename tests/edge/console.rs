@@ -1,0 +1,125 @@
+//! The console: views are reads of the API, under the same rules.
+
+use serde_json::json;
+use tests::{
+    http::{Request, Response},
+    keys,
+    stack::Edge,
+};
+
+use super::pages::{NOWHERE, create, issue};
+
+fn view(edge: &Edge, path: &str, key: &str) -> Response {
+    Request::get(&format!("/console{path}")).key(key).send(edge.addr)
+}
+
+fn administer(edge: &Edge, path: &str) -> Response {
+    let secret = format!("Bearer {}", keys::ADMIN_SECRET);
+    Request::get(&format!("/console{path}")).header("Authorization", &secret).send(edge.addr)
+}
+
+#[test]
+fn view_is_html_that_no_cache_keeps() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = edge.issue("free");
+    let response = view(&edge, "/v1/keys/me", &key);
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    assert_eq!(response.header("x-robots-tag"), Some("noindex"));
+    assert!(response.text().contains("ada@example.com"), "{}", response.text());
+    assert!(!response.text().contains(&key));
+    let head = Request::new("HEAD", "/console/v1/keys/me").key(&key).send(edge.addr);
+    assert_eq!((head.status, head.text().as_str()), (200, ""));
+}
+
+#[test]
+fn view_needs_what_its_read_needs() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = issue(&edge, None);
+    let codes = [
+        (Request::get("/console/v1/keys/me").send(edge.addr), 401, "key-missing"),
+        (view(&edge, "/v1/keys", &key), 401, "admin-required"),
+        (view(&edge, "/admin/reports", &key), 401, "admin-required"),
+        (view(&edge, "/pages", &edge.issue("free").0), 403, "plan-required"),
+        (view(&edge, "/pages/pg_08YYTcdbmMH1lMgsW", &key), 404, "page-unknown"),
+        (view(&edge, "/v1/keys/me?include=everything", &key), 422, "fields-invalid"),
+    ];
+    for (response, status, code) in codes {
+        assert_eq!((response.status, response.code().as_str()), (status, code));
+        assert_eq!(response.header("content-type"), Some("application/problem+json"), "{code}");
+        assert_eq!(response.header("cache-control"), Some("no-store"), "{code}");
+    }
+    let wrong = Request::get("/console/v1/keys").header("Authorization", "Bearer wrong").send(edge.addr);
+    assert_eq!(wrong.code(), "admin-secret-invalid");
+}
+
+#[test]
+fn view_of_another_account_is_not_found() {
+    let edge = Edge::start(NOWHERE);
+    let ((owner, _), (other, _)) = (issue(&edge, None), issue(&edge, None));
+    let page = create(&edge, &owner, &json!({ "title": "Ada", "slug": "ada" })).json();
+    let path = format!("/pages/{}", page["id"].as_str().unwrap());
+    assert_eq!(view(&edge, &path, &owner).status, 200);
+    assert_eq!(view(&edge, &path, &other).code(), "page-unknown");
+}
+
+#[test]
+fn only_reads_with_a_view_are_served() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = issue(&edge, None);
+    for path in ["/v1/qr/generate", "/account/export", "/docs", "/v1/keys/issue", "/events", "/ada"] {
+        assert_eq!(view(&edge, path, &key).code(), "route-unknown", "{path}");
+    }
+    for method in ["POST", "DELETE", "PATCH"] {
+        let response = Request::new(method, "/console/v1/keys/me").key(&key).send(edge.addr);
+        assert_eq!(response.code(), "method-not-allowed", "{method}");
+        assert_eq!(response.header("allow"), Some("GET, HEAD, OPTIONS"));
+    }
+    assert_eq!(view(&edge, "/v1/keys/me", &key).status, 200, "the key was not revoked");
+}
+
+/// A view of the pages API is a call like the read behind it, and one of the key's usage is not.
+#[test]
+fn view_counts_as_its_read() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = issue(&edge, None);
+    let remaining = || {
+        let response = Request::get("/account").key(&key).send(edge.addr);
+        response.json()["calls"]["remaining"].as_u64().unwrap()
+    };
+    let before = remaining();
+    assert_eq!(view(&edge, "/v1/keys/me", &key).status, 200);
+    assert_eq!(view(&edge, "/pages", &key).status, 200);
+    assert_eq!(before - remaining(), 1, "the view of the pages");
+}
+
+#[test]
+fn text_of_a_user_is_shown_as_text() {
+    let edge = Edge::start(NOWHERE);
+    let (key, account) = issue(&edge, None);
+    let title = "<img src=x onerror=alert(1)>";
+    let page = create(&edge, &key, &json!({ "title": title, "slug": "ada", "status": "published" })).json();
+    let id = page["id"].as_str().unwrap();
+    let views = [
+        view(&edge, "/pages", &key),
+        view(&edge, &format!("/pages/{id}"), &key),
+        administer(&edge, &format!("/admin/pages/{id}")),
+        administer(&edge, &format!("/admin/accounts/{account}")),
+    ];
+    for response in views {
+        let html = response.text();
+        assert!(response.status == 200 && html.contains("&lt;img") && !html.contains("<img"), "{html}");
+    }
+}
+
+#[test]
+fn page_of_the_console_needs_no_key() {
+    let edge = Edge::start(NOWHERE);
+    let page = Request::get("/console").send(edge.addr);
+    assert_eq!((page.status, page.header("x-robots-tag")), (200, Some("noindex")));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    let script = Request::get("/assets/console.js").send(edge.addr);
+    assert_eq!((script.status, script.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
+}
