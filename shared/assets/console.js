@@ -8,7 +8,7 @@
   let timer = 0;
 
   const isKey = () => secret.startsWith("utg_");
-  const home = () => (isKey() ? "/v1/keys/me?include=refusals" : "/v1/keys");
+  const home = () => (isKey() ? "/v1/keys/me" : "/v1/keys");
   const isOfAdmin = (path) => /^\/(admin\/|v1\/keys($|[?]|\/key_))/.test(path);
 
   /** The path of the view that the address names, or that of the role's first view. */

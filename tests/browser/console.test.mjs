@@ -70,6 +70,18 @@ test("holder sees the calls of the key as they are made", async () => {
   await assertQuiet(window);
 });
 
+test("refused calls show by code and route", async () => {
+  const key = await edge.issueKey({ limits: { minute: 1 } });
+  const request = () => fetch(`${edge.origin}/v1/qr/generate`, { headers: { "x-api-key": key } });
+  assert.deepEqual([(await request()).status, (await request()).status], [503, 429]);
+  const window = await openConsole(browser, edge);
+  await signIn(window.page, key);
+  const refused = window.page.getByRole("region", { name: "Last refusals" }).locator("tbody tr").filter({ hasText: "quota-exceeded" });
+  await refused.waitFor();
+  assert.match(await refused.innerText(), /^quota-exceeded\t\/v1\/qr\/\{action\}\t1\t/);
+  await assertQuiet(window);
+});
+
 test("key is kept in the memory of the page and nowhere else", async () => {
   const window = await openConsole(browser, edge);
   await signIn(window.page, made.page.key);
@@ -169,7 +181,7 @@ test("administrator issues a key, finds it, changes it and revokes it", async ()
   await page.getByLabel("Calls a minute").fill("7");
   await press(page, "Change limits");
   await page.getByText("7 a minute").waitFor();
-  await page.getByLabel("Tier").selectOption("pro");
+  await page.locator("#view").getByLabel("Tier").selectOption("pro");
   await press(page, "Change tier");
   await page.locator(".facts").getByText("pro", { exact: true }).waitFor();
   assert.deepEqual([(await read()).tier, (await read()).usage.minute.limit], ["pro", 7]);

@@ -49,7 +49,7 @@ fn menu() -> Markup {
     html! {
         nav #menu aria-label="Console" {
             span data-role="key" hidden {
-                a href="#/v1/keys/me?include=refusals" { "Usage" }
+                a href="#/v1/keys/me" { "Usage" }
                 a href="#/pages" { "Pages" }
                 a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }
                 a href="#/webhooks" { "Webhooks" }
