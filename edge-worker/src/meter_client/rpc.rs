@@ -1,6 +1,6 @@
 //! Requests to a meter, with a timeout, a retry and a hedged second request.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
 use futures_util::future::{Either, select};
 use shared::{
@@ -32,21 +32,28 @@ pub(super) async fn call(
     message: &Message,
 ) -> Result<Reply, RpcError> {
     let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
+    let rest_ms = total_ms.saturating_sub(hedge_ms);
     let meter = &context.bindings.meter;
-    let attempts = async {
-        let first = pin!(send(meter, name, message));
-        let silence = pin!(promise::sleep(hedge_ms));
-        match select(first, silence).await {
-            Either::Left((Err(error), _)) if !error.is_overloaded() => send(meter, name, message).await,
-            Either::Left((reply, _)) => reply,
-            Either::Right(((), first)) => match select(first, pin!(send(meter, name, message))).await {
-                Either::Left((Err(_), second)) => second.await,
-                Either::Right((Err(_), first)) => first.await,
-                Either::Left((reply, _)) | Either::Right((reply, _)) => reply,
-            },
+    let mut first = pin!(send(meter, name, message));
+    // One timer at a time: nearly every response comes before the first one ends.
+    match promise::timeout(hedge_ms, first.as_mut()).await {
+        Some(Err(error)) if !error.is_overloaded() => {
+            durable_rpc::timeout(rest_ms, send(meter, name, message)).await
         }
-    };
-    durable_rpc::timeout(total_ms, attempts).await
+        Some(reply) => reply,
+        None => durable_rpc::timeout(rest_ms, first_success(first, pin!(send(meter, name, message)))).await,
+    }
+}
+
+/// Returns the reply of the copy that succeeds first, or the error of the last one.
+async fn first_success<F: Future<Output = Result<Reply, RpcError>>>(
+    first: Pin<&mut F>,
+    second: Pin<&mut F>,
+) -> Result<Reply, RpcError> {
+    match select(first, second).await {
+        Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
+        Either::Left((reply, _)) | Either::Right((reply, _)) => reply,
+    }
 }
 
 /// Sends a message once.
