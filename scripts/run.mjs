@@ -100,10 +100,19 @@ Make a bio-link page with the same key, and open the address in the response's u
     -d '{"title": "Ada", "status": "published", "links": [{"title": "News", "url": "https://example.com/news"}]}'
 `;
 
+/** How long it took from `make run` to here, by stage. */
+function duration() {
+  const { BUILD_SECONDS, BUILD_TIMES = "" } = process.env;
+  const start = (performance.now() - started) / 1_000;
+  if (!BUILD_SECONDS) return `(${start.toFixed(1)} s)`;
+  const all = Math.round(Number(BUILD_SECONDS) + start);
+  const minutes = all < 60 ? "" : `${Math.floor(all / 60)} min `;
+  return `after ${minutes}${all % 60} s: ${BUILD_TIMES}start ${start.toFixed(1)} s`;
+}
+
 function banner(key) {
-  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   return `
-Unified Tool Gateway is up (${seconds} s)
+Unified Tool Gateway is up ${duration()}
 
 ${DIRECT ? direct() : behindTheEdge()}
   admin     ${at(ports.admin)}    /readyz, /pools, /metrics

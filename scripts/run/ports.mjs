@@ -14,14 +14,33 @@ export function portsFrom(environment) {
     }
     return number;
   };
-  const tools = port("TOOLS_PORT", 9100);
   return {
     edge: port("EDGE_PORT", 8787),
     proxy: port("PROXY_PORT", 8080),
     admin: port("ADMIN_PORT", 9090),
-    tools: Array.from({ length: TOOL_COUNT }, (_, index) => tools + index),
-    control: tools + TOOL_COUNT,
+    ...toolsFrom(port("TOOLS_PORT", 9100)),
   };
+}
+
+/** The ports of the tools and of their control, from the first one. */
+const toolsFrom = (first) => ({ tools: Array.from({ length: TOOL_COUNT }, (_, index) => first + index), control: first + TOOL_COUNT });
+
+/** The same ports, with the next free ones in place of those that are in use. A part without a port stays so. */
+export async function freePorts({ edge, proxy, admin, tools }) {
+  const taken = new Set();
+  const next = async (first, count = 1) => {
+    if (first === undefined) return undefined;
+    for (let port = first; port + count <= 65536; port += 1) {
+      const range = Array.from({ length: count }, (_, index) => port + index);
+      const free = await Promise.all(range.map(async (each) => !taken.has(each) && (await isFree(each))));
+      if (!free.every(Boolean)) continue;
+      range.forEach((each) => taken.add(each));
+      return port;
+    }
+    throw new Error(`no free port from ${first} on`);
+  };
+  const ports = { edge: await next(edge), proxy: await next(proxy), admin: await next(admin) };
+  return { ...ports, ...toolsFrom(await next(tools[0], TOOL_COUNT + 1)) };
 }
 
 /**

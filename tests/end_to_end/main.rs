@@ -4,6 +4,7 @@
 mod direct;
 mod docs;
 mod health;
+mod local_ports;
 mod mtls;
 mod passage;
 mod qr;
