@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Parts that nobody here wrote, against the built worker in workerd and against the proxy in direct mode:
-# `clients.sh lint|schemathesis|typescript|python|rust`. scripts/test.sh builds what is needed and calls this.
+# `clients.sh lint|schemathesis|mcp|typescript|python|rust`. scripts/test.sh builds what is needed and calls this.
 #   lint           redocly and spectral read the OpenAPI descriptions; every example of the bio-link one is sent
 #   schemathesis   makes calls of them and checks the responses against them
+#   mcp            the official client of the Model Context Protocol lists and calls tools; the edge alone serves it
 #   typescript, python, rust
 #                  generate a client from it (openapi-typescript, openapi-python-client, progenitor) and make calls with it
 # `with-gateway` starts the parts and calls this script again, once for each of the two. FILTER=cursor takes only the calls
@@ -18,6 +19,8 @@ export PATH=$TOOLS/python/bin:$ROOT/node_modules/.bin:$PATH PYTHONDONTWRITEBYTEC
 node_tests() { node --test --test-reporter=spec ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
 lint() { node_tests "$CLIENTS/lint.test.mjs" "$CLIENTS/examples.test.mjs"; }
+
+mcp() { node_tests "$CLIENTS/mcp/client.test.mjs"; }
 
 schemathesis() {
   local status=0
@@ -65,18 +68,19 @@ rust() {
 }
 
 case ${1:-} in
-  lint | schemathesis | typescript | python | rust) ;;
-  *) fail "usage: clients.sh lint|schemathesis|typescript|python|rust" ;;
+  lint | schemathesis | mcp | typescript | python | rust) ;;
+  *) fail "usage: clients.sh lint|schemathesis|mcp|typescript|python|rust" ;;
 esac
 if [[ -n ${GATEWAY_URL:-} ]]; then
   case $1 in
-    lint | schemathesis) "$1" ;;
+    lint | schemathesis | mcp) "$1" ;;
     typescript | python | rust) "$1" "$(save_description)" ;;
   esac
 else
   "$here/python.sh" >/dev/null
   status=0
   for boundary in edge direct; do
+    if [[ $1 == mcp && $boundary != edge ]]; then continue; fi
     printf '\n      %s: %s\n' "$1" "$boundary"
     "$TARGET_DIR/debug/with-gateway" "$boundary" "$here/clients.sh" "$1" || status=1
   done

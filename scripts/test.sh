@@ -127,6 +127,7 @@ kind load run_binaries 'tests test load'
 kind package package_tests
 kind openapi "$here/clients.sh" lint
 kind schemathesis "$here/clients.sh" schemathesis
+kind mcp "$here/clients.sh" mcp
 kind clients generated_clients
 kind browser node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs
 

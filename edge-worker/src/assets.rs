@@ -36,21 +36,23 @@ impl From<JsValue> for ReadError {
 /// # Errors
 /// `internal` if it cannot be read.
 pub(crate) async fn respond(context: &RequestContext<'_>, asset: Asset) -> Result<Response, Problem> {
-    match text(context, &asset.file()).await {
-        Ok(text) => Ok(asset.respond(&text, context.public_url())),
-        Err(error) => {
-            let fields: [log::Field<'_>; 2] = [("file", &asset.file()), ("error", &error)];
-            log::error("asset read failed", Some(context.request.id), &fields);
-            Err(Problem::new(
-                Code::Internal,
-                "this document cannot be read at the moment; calls are not affected",
-            ))
-        }
-    }
+    Ok(asset.respond(&text(context, asset).await?, context.public_url()))
+}
+
+/// Returns the text of an asset as it was rendered.
+///
+/// # Errors
+/// `internal` if it cannot be read.
+pub(crate) async fn text(context: &RequestContext<'_>, asset: Asset) -> Result<String, Problem> {
+    read(context, &asset.file()).await.map_err(|error| {
+        let fields: [log::Field<'_>; 2] = [("file", &asset.file()), ("error", &error)];
+        log::error("asset read failed", Some(context.request.id), &fields);
+        Problem::new(Code::Internal, "this document cannot be read at the moment; calls are not affected")
+    })
 }
 
 /// Returns the text of a file.
-async fn text(context: &RequestContext<'_>, name: &str) -> Result<String, ReadError> {
+async fn read(context: &RequestContext<'_>, name: &str) -> Result<String, ReadError> {
     let assets = context.bindings.assets.as_ref().ok_or(ReadError::Unbound)?;
     let read = promise::settled(runtime::read_asset(assets, name));
     let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };

@@ -62,6 +62,28 @@ pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuff
     received.and_then(JsCast::dyn_into).map_err(|error| broken_off(request, &error))
 }
 
+/// Reads the body of a response. Returns `None` if it has more than `limit` bytes.
+///
+/// # Errors
+/// As [`read_as`], if it stalls or breaks off.
+pub(crate) async fn of_response(
+    response: &web_sys::Response,
+    request: &ClientRequest,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let mut bytes = Vec::new();
+    let Some(stream) = response.body() else { return Ok(Some(bytes)) };
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    while let Some(chunk) = next_chunk(&reader, request).await? {
+        if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
+            promise::detach(reader.cancel());
+            return Ok(None);
+        }
+        bytes.extend(chunk.to_vec());
+    }
+    Ok(Some(bytes))
+}
+
 /// Drains the body that a refusal left unread (lingering close). Otherwise the runtime resets the
 /// connection once the response is written, and a client that sends everything before it reads
 /// never sees the response.

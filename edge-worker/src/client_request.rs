@@ -38,6 +38,11 @@ impl ClientRequest {
         })
     }
 
+    /// Returns a request that this one stands for, with the same id. `lines` has its headers.
+    pub(crate) fn within(&self, raw: web_sys::Request, method: String, url: String, lines: String) -> Self {
+        Self { raw, id: self.id, now: self.now, method, url, headers: lines }
+    }
+
     /// Returns the header lines.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         header_lines(&self.headers)

@@ -22,8 +22,9 @@ use crate::{
     client_request::ClientRequest,
     context::RequestContext,
     handlers::{
-        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys, pages_api, push_products,
-        read_own_key, status, visit, webhooks,
+        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys,
+        mcp::{self, Step},
+        pages_api, push_products, read_own_key, status, visit, webhooks,
     },
     meter_client,
     respond::ClientResponse,
@@ -87,10 +88,14 @@ async fn respond(
         Route::PagesOpenApi => boxed(assets::respond(context, Asset::PagesOpenApi)).await,
         Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
         Route::Site(SiteRoute::Console) => boxed(assets::respond(context, Asset::Console)).await,
+        Route::Site(SiteRoute::StatusPage) => boxed(status::page(context)).await,
+        Route::Site(SiteRoute::LlmsTxt) => boxed(assets::respond(context, Asset::LlmsTxt)).await,
+        Route::Site(SiteRoute::ApiCatalog) => boxed(assets::respond(context, Asset::ApiCatalog)).await,
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
+        Route::Mcp => boxed(serve_mcp(context, access)).await,
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
@@ -122,6 +127,33 @@ fn log_refusal(
     if let (Some(key), Some(code), Some(endpoint)) = (&access.key, code, access.endpoint) {
         meter_client::record_refusal(context, key, code, endpoint);
     }
+}
+
+/// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
+/// is handled as if a client had sent it.
+async fn serve_mcp(context: &RequestContext<'_>, access: &mut AccessRecord) -> Result<Response, Problem> {
+    match mcp::read(context, access).await? {
+        Step::Respond(response) => Ok(response),
+        Step::Call { id, call } => {
+            let request = mcp::request(context, &call)?;
+            let outcome = boxed(respond_within(&request, context, access)).await;
+            mcp::respond(&request, &id, outcome, access).await
+        }
+    }
+}
+
+/// Handles a request that another one stands for.
+async fn respond_within(
+    request: &ClientRequest,
+    outer: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
+    let (route, query) = Route::read(&request.method, address.target)?;
+    let head = Head::read(request.lines())?;
+    let context =
+        RequestContext { request, address, head, bindings: outer.bindings, execution: outer.execution };
+    Ok(conditional(request, respond(&context, route, query, access).await?))
 }
 
 /// Handles a request for the gateway itself.

@@ -8,6 +8,7 @@ mod export;
 pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;
+pub(crate) mod mcp;
 pub(crate) mod pages_api;
 pub(crate) mod product_sources;
 pub(crate) mod push_products;

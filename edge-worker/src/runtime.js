@@ -79,6 +79,13 @@ export function headerLines({ headers }) {
   return lines;
 }
 
+/** Builds a request that this worker handles itself. */
+export function ownRequest(url, method, lines, body) {
+  const request = new Request(url, { method, body });
+  setLines(request.headers, lines);
+  return request;
+}
+
 /** Builds a response of our own. */
 export function respond(status, lines, timing, body) {
   const response = new Response(body, { status });

@@ -43,6 +43,14 @@ extern "C" {
     #[wasm_bindgen(catch, js_name = headerLines)]
     pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
 
+    #[wasm_bindgen(catch, js_name = ownRequest)]
+    pub(crate) fn own_request(
+        url: &str,
+        method: &str,
+        lines: &str,
+        body: Option<&str>,
+    ) -> Result<web_sys::Request, JsValue>;
+
     #[wasm_bindgen(catch)]
     pub(crate) fn respond(
         status: u16,

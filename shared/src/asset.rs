@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    console, docs,
+    console, docs, mcp,
     openapi::{self, SERVER, biolink},
     problem::Code,
     response::Response,
@@ -29,6 +29,16 @@ pub enum Asset {
     Docs(DocsPage),
     /// `GET /problems/{code}`
     Problem(Code),
+    /// `GET /status`, without the status
+    StatusPage,
+    /// `GET /llms.txt`
+    LlmsTxt,
+    /// `GET /.well-known/api-catalog`
+    ApiCatalog,
+    /// Tools of the Model Context Protocol.
+    McpTools,
+    /// What each of those tools requests of the API.
+    McpRequests,
     /// `GET /console`
     Console,
     /// A script of a page.
@@ -44,11 +54,19 @@ impl Asset {
     pub fn all() -> impl Iterator<Item = Self> {
         let problems = Code::ALL.into_iter().map(Self::Problem);
         let scripts = Script::ALL.into_iter().map(Self::Script);
-        [Self::Landing, Self::Console, Self::OpenApi, Self::PagesOpenApi]
-            .into_iter()
-            .chain(DocsPage::ALL.map(Self::Docs))
-            .chain(problems)
-            .chain(scripts)
+        let others = [
+            Self::Landing,
+            Self::StatusPage,
+            Self::LlmsTxt,
+            Self::ApiCatalog,
+            Self::McpTools,
+            Self::McpRequests,
+            Self::Console,
+            Self::OpenApi,
+            Self::PagesOpenApi,
+        ];
+        let docs = DocsPage::ALL.map(Self::Docs);
+        others.into_iter().chain(docs).chain(problems).chain(scripts)
     }
 
     /// Returns the path of the file, relative to the folder of assets.
@@ -58,6 +76,11 @@ impl Asset {
             Self::Landing => "landing.html".into(),
             Self::Docs(page) => format!("{}.html", page.path().trim_start_matches('/')).into(),
             Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
+            Self::StatusPage => "status.html".into(),
+            Self::LlmsTxt => "llms.txt".into(),
+            Self::ApiCatalog => "api-catalog.json".into(),
+            Self::McpTools => "mcp-tools.json".into(),
+            Self::McpRequests => "mcp-requests.json".into(),
             Self::Console => "console.html".into(),
             Self::Script(script) => script.path().trim_start_matches('/').into(),
             Self::OpenApi => "openapi.json".into(),
@@ -72,6 +95,11 @@ impl Asset {
             Self::Landing => docs::landing(),
             Self::Docs(page) => docs::reference(page, SERVER),
             Self::Problem(code) => docs::problem_page(code),
+            Self::StatusPage => return docs::status_template(),
+            Self::LlmsTxt => return docs::llms_txt(SERVER),
+            Self::ApiCatalog => return docs::api_catalog(SERVER),
+            Self::McpTools => return mcp::tools(),
+            Self::McpRequests => return mcp::requests(),
             Self::Console => console::page(),
             Self::Script(script) => docs::script(script),
             Self::OpenApi => openapi::response(&openapi::text(), SERVER),
@@ -86,10 +114,19 @@ impl Asset {
     pub fn respond(self, file: &str, server: &str) -> Response {
         let text = file.replace(SERVER, server);
         match self {
-            Self::Landing | Self::Docs(_) | Self::Problem(_) => docs::respond(text),
+            Self::Landing | Self::Docs(_) => {
+                docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)])
+            }
+            Self::Problem(_) | Self::StatusPage => docs::respond(text),
+            Self::LlmsTxt => Response::public("text/plain; charset=utf-8", text),
+            Self::ApiCatalog => {
+                Response::public(docs::CATALOG_TYPE, text).with_headers([("link", docs::CATALOG_LINK)])
+            }
             Self::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
             Self::Script(_) => Response::public("text/javascript; charset=utf-8", text),
-            Self::OpenApi | Self::PagesOpenApi => Response::public("application/json", text),
+            Self::OpenApi | Self::PagesOpenApi | Self::McpTools | Self::McpRequests => {
+                Response::public("application/json", text)
+            }
         }
     }
 }
@@ -102,11 +139,15 @@ mod tests {
 
     const URL: &str = "https://api.example.com";
 
+    fn linked(response: Response) -> Response {
+        response.with_headers([("link", docs::SERVICE_LINKS)])
+    }
+
     #[test]
     fn served_file_is_what_would_be_rendered_for_the_server() {
         let rendered = [
-            (Asset::Landing, docs::landing()),
-            (Asset::Docs(DocsPage::Pages), docs::reference(DocsPage::Pages, URL)),
+            (Asset::Landing, linked(docs::landing())),
+            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, URL))),
             (Asset::Problem(Code::KeyMissing), docs::problem_page(Code::KeyMissing)),
             (Asset::Console, console::page()),
             (Asset::Script(Script::Docs), docs::script(Script::Docs)),

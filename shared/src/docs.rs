@@ -1,6 +1,7 @@
 //! `GET /docs` and the pages below it, `GET /problems/{code}` and the start page: the reference for
 //! people, made from the tables that the gateway works by. maud escapes what is put into pages.
 
+mod discovery;
 mod guides;
 mod landing;
 mod layout;
@@ -9,13 +10,17 @@ mod problem_page;
 mod reference;
 mod script;
 mod snippet;
+mod status_page;
 mod text;
 
+pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
+pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
 pub use landing::landing;
 pub(crate) use layout::{Page, Section, respond};
 pub use problem_page::problem_page;
 pub use reference::{reference, serve, text};
 pub use script::script;
+pub use status_page::{status_page, status_template};
 
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,7 @@ pub enum Endpoint {
     Admin(AdminEndpoint),
     Console(ConsoleView),
     PagesOpenApi,
+    Mcp,
     PushProducts,
     Visit(VisitEndpoint),
     Preflight,
@@ -72,6 +73,7 @@ impl Endpoint {
             Route::Admin(call) => Self::Admin(call.endpoint),
             Route::Console(call) => Self::Console(call.view),
             Route::PagesOpenApi => Self::PagesOpenApi,
+            Route::Mcp => Self::Mcp,
             Route::PushProducts(_) => Self::PushProducts,
             Route::Visit(visit) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
@@ -81,7 +83,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 17] = [
+        const OTHERS: [Endpoint; 18] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -98,6 +100,7 @@ impl Endpoint {
             Endpoint::OpenApi,
             Endpoint::ProblemPage,
             Endpoint::PagesOpenApi,
+            Endpoint::Mcp,
             Endpoint::PushProducts,
         ];
         let calls = Tool::ALL
@@ -120,9 +123,12 @@ impl Endpoint {
     pub const fn method(self) -> Method {
         match self {
             Self::CallTool(_, method) => method.method(),
-            Self::IssueKey | Self::RotateOwnKey | Self::RevokeKey | Self::RotateKey | Self::PushProducts => {
-                Method::Post
-            }
+            Self::IssueKey
+            | Self::RotateOwnKey
+            | Self::RevokeKey
+            | Self::RotateKey
+            | Self::PushProducts
+            | Self::Mcp => Method::Post,
             Self::RevokeOwnKey => Method::Delete,
             Self::ChangeKey => Method::Patch,
             Self::Preflight => Method::Options,
@@ -168,6 +174,7 @@ impl Endpoint {
             Self::Docs(page) => page.path(),
             Self::ProblemPage => "/problems/{code}",
             Self::PagesOpenApi => "/biolink/openapi.json",
+            Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Script(script) => script.path(),
             Self::Site(route) => route.path(),

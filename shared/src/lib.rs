@@ -30,6 +30,7 @@ pub mod json;
 pub mod key;
 pub mod keys_api;
 pub mod lease_cache;
+pub mod mcp;
 pub mod meter;
 pub mod method;
 pub mod openapi;

@@ -150,6 +150,7 @@ fn operation(endpoint: Endpoint) -> Option<Value> {
         // The pages API is a product of its own.
         Endpoint::KeyChanges
         | Endpoint::Landing
+        | Endpoint::Mcp
         | Endpoint::Script(_)
         | Endpoint::Docs(_)
         | Endpoint::Site(_)

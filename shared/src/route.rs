@@ -108,6 +108,8 @@ pub enum Route<'a> {
     Console(ConsoleCall<'a>),
     /// `GET /biolink/openapi.json`
     PagesOpenApi,
+    /// `POST /mcp`: a message of the Model Context Protocol.
+    Mcp,
     /// `POST /hooks/products/{source_id}`: a shop pushes changes.
     PushProducts(SourceId),
     /// A route of visitors: pages, links, codes, cards and reports.
@@ -234,6 +236,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::Webhooks(place), method) => place.call(method).map(Route::Webhooks),
+        (Place::Mcp, Method::Post) => Some(Route::Mcp),
         (Place::PushProducts(id), Method::Post) => Some(Route::PushProducts(id)),
         (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),

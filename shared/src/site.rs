@@ -29,7 +29,9 @@ pub fn respond(
     now: UnixMillis,
 ) -> Result<Response, Problem> {
     match route {
-        SiteRoute::Console => Err(edge_only()),
+        SiteRoute::Console | SiteRoute::StatusPage | SiteRoute::LlmsTxt | SiteRoute::ApiCatalog => {
+            Err(edge_only())
+        }
         SiteRoute::Robots => Ok(robots_txt()),
         SiteRoute::Favicon => Ok(Response::public("image/svg+xml", ICON.to_owned())
             .with_headers([("content-security-policy", "default-src 'none'")])),

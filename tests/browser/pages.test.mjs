@@ -1,10 +1,13 @@
 // The pages for people, as a browser shows them.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 
-const PAGES = ["/docs", "/docs/pages", "/problems/quota-exceeded"];
+const PAGES = ["/", "/status", "/docs", "/docs/pages", "/problems/quota-exceeded"];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let edge;
 let browser;
 
@@ -67,6 +70,23 @@ for (const path of PAGES) {
     for (const link of own) await assertLeadsSomewhere(page, link);
     await page.close();
   });
+}
+
+for (const path of ["/", "/status"]) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [360, 1280]) {
+      test(`${path} in ${colorScheme} at ${width} px has no finding of axe and fits`, async () => {
+        const { page } = await open(path, { colorScheme, viewport: { width, height: 720 } });
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        // Not a script element, which the page's policy would refuse.
+        await page.evaluate(AXE);
+        const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        assert.ok(passes.length > 10, "axe has looked at the page");
+        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+        await page.close();
+      });
+    }
+  }
 }
 
 async function assertLeadsSomewhere(page, link) {

@@ -136,6 +136,40 @@ fn status_is_the_report_of_an_origin() {
     assert_eq!((unknown.status, unknown.code().as_str()), (503, "tool-unavailable"), "no report, no status");
 }
 
+/// People can always read it. Without an origin it says that.
+#[test]
+fn status_page_is_200_whatever_the_tools_do() {
+    let report = shared::status::StatusReport::new(|tool| tool != Tool::Qr);
+    let origin = Origin::good(&report.to_json());
+    let page = ask(&Edge::start(&origin.url()), "GET", "/status");
+    assert_eq!((page.status, page.header("cache-control")), (200, Some("private, no-cache")));
+    assert!(page.text().contains("1 of 17 tools are not available"), "{}", page.text());
+    let unknown = ask(&Edge::start(NOWHERE), "GET", "/status");
+    assert_eq!(unknown.status, 200);
+    assert!(unknown.text().contains("No tool can be reached."));
+}
+
+#[test]
+fn programs_find_the_descriptions_by_links_catalog_and_llms_txt() {
+    let edge = Edge::start(NOWHERE);
+    for path in ["/", "/docs"] {
+        let links = ask(&edge, "HEAD", path).header("link").unwrap().to_owned();
+        assert!(links.contains("</openapi.json>; rel=\"service-desc\""), "{path}: {links}");
+    }
+    let catalog = ask(&edge, "GET", "/.well-known/api-catalog");
+    assert!(catalog.header("content-type").unwrap().starts_with("application/linkset+json"));
+    for set in catalog.json()["linkset"].as_array().unwrap() {
+        let described = set["service-desc"][0]["href"].as_str();
+        for href in described.into_iter().chain(set["service-doc"][0]["href"].as_str()) {
+            let path = href.strip_prefix(&format!("http://{}", edge.addr)).unwrap();
+            assert_eq!(ask(&edge, "GET", path).status, 200, "{href}");
+        }
+    }
+    let text = ask(&edge, "GET", "/llms.txt");
+    assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert!(text.text().contains(&format!("curl http://{}/v1/qr/generate", edge.addr)));
+}
+
 /// Calls and refusals need no asset.
 #[test]
 fn asset_that_cannot_be_read_is_500_and_calls_continue() {

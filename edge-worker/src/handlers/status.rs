@@ -1,10 +1,17 @@
-//! `GET /v1/status`.
+//! `GET /v1/status` and `GET /status`.
 
 use std::cell::RefCell;
 
-use shared::{origin::OriginError, problem::Problem, response::Response, status::StatusCache};
+use shared::{
+    asset::Asset,
+    docs::{SERVICE_LINKS, status_page},
+    origin::OriginError,
+    problem::Problem,
+    response::Response,
+    status::{StatusCache, StatusOutcome},
+};
 
-use crate::{clock, context::RequestContext, origin};
+use crate::{assets, clock, context::RequestContext, origin};
 
 thread_local! {
     static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
@@ -16,8 +23,22 @@ thread_local! {
 /// # Errors
 /// `tool-unavailable` if no origin responds.
 pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Problem> {
+    let report = outcome(context).await?;
+    Ok(Response::json(report.to_json()).with_headers([("link", SERVICE_LINKS)]))
+}
+
+/// Returns the page for people, whatever the outcome is.
+///
+/// # Errors
+/// `internal` if the page cannot be read.
+pub(crate) async fn page(context: &RequestContext<'_>) -> Result<Response, Problem> {
+    let template = assets::text(context, Asset::StatusPage).await?;
+    Ok(status_page(&template, &outcome(context).await, clock::now()))
+}
+
+async fn outcome(context: &RequestContext<'_>) -> StatusOutcome {
     let cached = CACHE.with_borrow_mut(|cache| cache.get(context.request.now));
-    let outcome = match cached {
+    match cached {
         Some(outcome) => outcome,
         None => {
             let report =
@@ -25,6 +46,5 @@ pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Prob
             CACHE.with_borrow_mut(|cache| cache.store(report.clone(), clock::now()));
             report
         }
-    };
-    Ok(Response::json(outcome?.to_json()))
+    }
 }

@@ -87,6 +87,7 @@ fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> 
         | Route::Webhooks(_)
         | Route::PagesOpenApi
         | Route::PushProducts(_)
+        | Route::Mcp
         | Route::Admin(_)
         | Route::Console(_)
         | Route::Visit(_) => {

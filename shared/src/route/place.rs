@@ -28,6 +28,7 @@ pub(super) enum Place<'a> {
     Health,
     Status,
     Landing,
+    Mcp,
     OpenApi,
     Docs(DocsPage),
     Problem(Code),
@@ -65,6 +66,10 @@ impl<'a> Place<'a> {
             [Some("docs"), Some(page), None, ..] => {
                 DocsPage::parse(page).map(Self::Docs).ok_or_else(unknown_route)
             }
+            [Some("status"), None, ..] => Ok(Self::Site(SiteRoute::StatusPage)),
+            [Some("llms.txt"), None, ..] => Ok(Self::Site(SiteRoute::LlmsTxt)),
+            [Some(".well-known"), Some("api-catalog"), None, ..] => Ok(Self::Site(SiteRoute::ApiCatalog)),
+            [Some("mcp"), None, ..] => Ok(Self::Mcp),
             [Some("robots.txt"), None, ..] => Ok(Self::Site(SiteRoute::Robots)),
             [Some("favicon.ico"), None, ..] => Ok(Self::Site(SiteRoute::Favicon)),
             [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),
@@ -126,7 +131,8 @@ impl<'a> Place<'a> {
             Self::Own => &[Method::Get, Method::Delete],
             Self::Key(_) => &[Method::Get, Method::Patch],
             Self::Keys | Self::KeyChanges => &[Method::Get],
-            Self::PushProducts(_)
+            Self::Mcp
+            | Self::PushProducts(_)
             | Self::Issue
             | Self::OwnRotate
             | Self::KeyRevoke(_)

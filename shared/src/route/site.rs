@@ -5,6 +5,12 @@
 pub enum SiteRoute {
     /// `GET /console`
     Console,
+    /// `GET /status`
+    StatusPage,
+    /// `GET /llms.txt`
+    LlmsTxt,
+    /// `GET /.well-known/api-catalog`
+    ApiCatalog,
     /// `GET /robots.txt`
     Robots,
     /// `GET /favicon.ico`
@@ -15,13 +21,24 @@ pub enum SiteRoute {
 
 impl SiteRoute {
     /// Every route once.
-    pub const ALL: [Self; 4] = [Self::Console, Self::Robots, Self::Favicon, Self::SecurityTxt];
+    pub const ALL: [Self; 7] = [
+        Self::Console,
+        Self::StatusPage,
+        Self::LlmsTxt,
+        Self::ApiCatalog,
+        Self::Robots,
+        Self::Favicon,
+        Self::SecurityTxt,
+    ];
 
     /// Returns the path.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Console => "/console",
+            Self::StatusPage => "/status",
+            Self::LlmsTxt => "/llms.txt",
+            Self::ApiCatalog => "/.well-known/api-catalog",
             Self::Robots => "/robots.txt",
             Self::Favicon => "/favicon.ico",
             Self::SecurityTxt => "/.well-known/security.txt",

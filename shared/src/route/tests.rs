@@ -121,7 +121,7 @@ fn path_below_a_route_is_unknown() {
         "/q",
         "/q/ad",
         "/.well-known",
-        "/llms.txt",
+        "/llms.txt/x",
     ] {
         assert_eq!(code("GET", path), Some(Code::RouteUnknown), "{path}");
     }

@@ -72,6 +72,7 @@ pub(super) fn describe(endpoint: Endpoint) -> Option<Value> {
         | Endpoint::Console(_)
         | Endpoint::Visit(_)
         | Endpoint::Landing
+        | Endpoint::Mcp
         | Endpoint::Preflight => None,
     }
 }

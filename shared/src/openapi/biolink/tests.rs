@@ -77,6 +77,7 @@ fn document_and_router_have_the_same_operations() {
             || matches!(
                 endpoint,
                 Endpoint::Landing
+                    | Endpoint::Mcp
                     | Endpoint::Site(_)
                     | Endpoint::Script(_)
                     | Endpoint::Console(_)
