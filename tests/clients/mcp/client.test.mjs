@@ -12,7 +12,7 @@ let key;
 let client;
 let transport;
 
-const conforms = (name, check) => test(`mcp_${name.replaceAll(/[^a-z0-9]+/g, "_")}`, async () => {
+const conforms = (name, check) => test(`mcp_${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "_")}`, async () => {
   await check();
   summary.push(name);
 });
@@ -89,7 +89,7 @@ conforms("page is created, read, changed and deleted", async () => {
   const stale = await call("patch_page", { page_id: id, if_match: read._meta.etag, body: { title: "Lost" } });
   assert.equal(stale.structuredContent.code, "revision-mismatch");
   const listed = await call("list_pages", { slug });
-  assert.equal(listed.structuredContent.pages.length, 1);
+  assert.equal(listed.structuredContent.data.length, 1);
   const report = await call("read_analytics", { interval: "7d", metrics: ["views", "clicks"] });
   assert.ok(!report.isError, JSON.stringify(report));
   const gone = await call("delete_page", { page_id: id });
