@@ -94,7 +94,7 @@ pub(super) fn call_tool(tool: Tool, method: CallMethod) -> Value {
         "summary": summary(tool, method),
         "description": "The action, the query, the body and the headers go to the tool; its response comes back as it is, whatever its status and type. An error of the gateway's own has X-Gateway-Problem. A call counts against the key's quotas unless the gateway refuses it or the tool is not available.",
         "security": [{ "ApiKey": [] }],
-        "parameters": [action(), query(tool)],
+        "parameters": [action(), query(tool, method)],
         "responses": tool_responses(method),
     });
     match method {
@@ -189,7 +189,9 @@ fn action() -> Value {
     })
 }
 
-fn query(tool: Tool) -> Value {
+/// Returns the parameters of the tool. Only those of a GET have an example: a POST has them in its
+/// body.
+fn query(tool: Tool, method: CallMethod) -> Value {
     let mut query = json!({
         "name": "query",
         "in": "query",
@@ -198,7 +200,8 @@ fn query(tool: Tool) -> Value {
         "explode": true,
         "schema": { "type": "object", "additionalProperties": { "type": "string" } },
     });
-    if let (Some(example), Some(query)) = (known_query(tool), query.as_object_mut()) {
+    if let (CallMethod::Get, Some(example), Some(query)) = (method, known_query(tool), query.as_object_mut())
+    {
         query.insert("example".to_owned(), example);
     }
     query
