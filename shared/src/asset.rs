@@ -37,7 +37,7 @@ pub enum Asset {
     ApiCatalog,
     /// Tools of the Model Context Protocol.
     McpTools,
-    /// What each of those tools requests of the API.
+    /// The request to the API that each of those tools makes.
     McpRequests,
     /// `GET /console`
     Console,

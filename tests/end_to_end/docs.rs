@@ -148,7 +148,7 @@ fn operation_examples_get_a_documented_status() {
     }
 }
 
-/// What the examples name, as it is here.
+/// The things that the examples name, with the ids that they have here.
 struct Named {
     page: String,
     webhook: String,

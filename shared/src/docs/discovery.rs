@@ -1,4 +1,4 @@
-//! What programs find the API by: links in headers (RFC 8631), the API catalog (RFC 9727) and
+//! Discovery for programs: links in headers (RFC 8631), the API catalog (RFC 9727) and
 //! `llms.txt` (llmstxt.org).
 
 use std::fmt::Write as _;

@@ -53,7 +53,7 @@ pub(crate) struct Page<'a> {
     pub(crate) script: Option<Script>,
     /// Whether the page has room for a column beside its content.
     pub(crate) wide: bool,
-    /// What `main` contains.
+    /// The content of `main`.
     pub(crate) content: &'a Markup,
 }
 

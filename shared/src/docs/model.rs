@@ -40,7 +40,7 @@ pub(super) struct Operation<'a> {
     pub(super) codes: Vec<Code>,
 }
 
-/// How a client authenticates.
+/// The way in which a client authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Authentication {
     None,

@@ -17,7 +17,7 @@ pub enum Message {
     Request {
         /// A string or a number, which the response repeats.
         id: Value,
-        /// What is requested.
+        /// The method of the request.
         method: Method,
     },
     /// A notification, or a response to a request that was never sent. It has no response.

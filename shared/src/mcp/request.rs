@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::headers::Header;
 
-/// What is encoded in a query: all but unreserved characters (RFC 3986, section 2.3).
+/// The characters that are encoded in a query: all but unreserved characters (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A request of the API that a call of a tool stands for.

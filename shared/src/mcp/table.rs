@@ -9,7 +9,7 @@ use crate::{
     tool::Tool,
 };
 
-/// What the operations of tools are listed under in the bio-link description.
+/// The tags under which the operations of tools are listed in the bio-link description.
 const TAGS: [&str; 6] = ["pages", "links", "revisions", "analytics", "webhooks", "account"];
 /// Operations that are no tools: one streams megabytes, the other erases everything.
 const LEFT_OUT: [&str; 2] = ["export_account", "erase_account"];

@@ -2,7 +2,7 @@
 
 use crate::problem::Code;
 
-/// Whether a request that met a problem can be sent again as it is.
+/// The advice on sending a request that met a problem again as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
     /// The same request is refused again.
