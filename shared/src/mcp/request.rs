@@ -62,8 +62,14 @@ impl ToolRequest {
                     let members = value.as_object().ok_or("`query` must be an object of texts")?;
                     query.extend(members.iter().map(|(name, value)| (name.clone(), plain(value))));
                 }
-                (_, Some((_, header))) => {
-                    headers.push((*header, plain(value).replace(['\r', '\n'], " ").into()))
+                (argument, Some((_, header))) => {
+                    let text = plain(value);
+                    if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+                        return Err(format!(
+                            "`{argument}` is the value of a header: visible ASCII and spaces"
+                        ));
+                    }
+                    headers.push((*header, text.into()));
                 }
                 (argument, None) if in_query.contains(&argument) => {
                     query.push((argument.to_owned(), plain(value)))
@@ -147,6 +153,10 @@ mod tests {
             json!({"page_id": "a", "pagee": 1}),
         ] {
             assert!(request("read_page", &arguments).is_err(), "{arguments}");
+        }
+        for value in ["\"v1\"\r\ncf-connecting-ip: 192.0.2.1", "é", "a\tb"] {
+            let arguments = json!({"page_id": "a", "if_match": value, "body": {}});
+            assert!(request("patch_page", &arguments).is_err(), "{arguments}");
         }
         assert!(ToolRequest::new(&requests(), "nothing", &json!({})).is_none());
     }
