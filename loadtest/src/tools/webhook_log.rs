@@ -10,6 +10,9 @@ use shared::time::UnixMillis;
 
 use crate::clock;
 
+/// The latest delivery that is told from later ones, in milliseconds: a day.
+const MAX_LATE_MS: u64 = 86_400_000;
+
 /// A log of webhook deliveries: each event once, and how late it came.
 pub(super) struct WebhookLog {
     /// Hashes of the ids of events.
@@ -22,13 +25,13 @@ struct Received {
     requests: u64,
     duplicates: u64,
     tests: u64,
-    /// Milliseconds from an event to its first delivery. `None` would be an invalid precision.
+    /// Milliseconds from an event to its first delivery. `None` would be invalid bounds.
     late_ms: Option<Histogram<u64>>,
 }
 
 impl Received {
     fn new() -> Self {
-        Self { ids: HashSet::new(), requests: 0, duplicates: 0, tests: 0, late_ms: Histogram::new(3).ok() }
+        Self { ids: HashSet::new(), requests: 0, duplicates: 0, tests: 0, late_ms: Histogram::new_with_bounds(1, MAX_LATE_MS, 3).ok() }
     }
 }
 
