@@ -31,7 +31,13 @@ struct Received {
 
 impl Received {
     fn new() -> Self {
-        Self { ids: HashSet::new(), requests: 0, duplicates: 0, tests: 0, late_ms: Histogram::new_with_bounds(1, MAX_LATE_MS, 3).ok() }
+        Self {
+            ids: HashSet::new(),
+            requests: 0,
+            duplicates: 0,
+            tests: 0,
+            late_ms: Histogram::new_with_bounds(1, MAX_LATE_MS, 3).ok(),
+        }
     }
 }
 
