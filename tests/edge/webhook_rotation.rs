@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::receiver::{Receiver, ReceiverBehavior};
 
 use super::{
@@ -50,13 +50,30 @@ fn rotate(site: &Site, receiver: &Receiver, hook: &Hook) {
     wait_for_step(receiver);
 }
 
-/// The grace period of the older secrets ends.
+/// The grace period of the older secrets ends. The object may store its state once more before it is
+/// restarted, and so undo the change.
 fn expire_old_secrets(site: &Site) {
-    site.change_endpoints(|endpoint| {
-        for secret in endpoint["secrets"].as_array_mut().unwrap().iter_mut().skip(1) {
-            secret["expires_at"] = json!(1);
-        }
+    let is_expired = |secret: &Value| secret["expires_at"] == json!(1);
+    until(|| {
+        site.change_endpoints(|endpoint| {
+            for secret in endpoint["secrets"].as_array_mut().unwrap().iter_mut().skip(1) {
+                secret["expires_at"] = json!(1);
+            }
+        });
+        let endpoints = site.stored_endpoints();
+        endpoints
+            .iter()
+            .all(|endpoint| endpoint["secrets"].as_array().unwrap().iter().skip(1).all(is_expired))
     });
+}
+
+/// Stops the clicks when it is dropped, also by a test that fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -67,6 +84,7 @@ fn rotation_under_load_fails_no_verification() {
     let stop = AtomicBool::new(false);
     let clicks = thread::scope(|scope| {
         let clicks = scope.spawn(|| click_steadily(&site, &receiver, &stop));
+        let running = StopOnDrop(&stop);
         wait_for_step(&receiver);
         for rotation in 1..=ROTATIONS {
             rotate(&site, &receiver, &hook);
@@ -76,7 +94,7 @@ fn rotation_under_load_fails_no_verification() {
                 wait_for_step(&receiver);
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(running);
         clicks.join().unwrap()
     });
     until(|| site.logged().len() == clicks);
