@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import lighthouse, { desktopConfig } from "lighthouse";
 import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
+import { openPage } from "./parts/page.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const SCREENSHOTS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), "screenshots");
@@ -26,18 +27,7 @@ before(async () => {
 });
 after(() => Promise.all([browser?.close(), edge?.end()]));
 
-/** A page at `path`, with all that it complained of and all that it asked for. */
-async function open(address, options = {}) {
-  const page = await browser.newPage(options);
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => requests.push(request.url()));
-  const response = await page.goto(edge.origin + address, { waitUntil: "networkidle" });
-  assert.equal(response.status(), 200, address);
-  return { page, complaints, requests };
-}
+const open = (address, options) => openPage(browser, edge.origin + address, options, { waitUntil: "networkidle" });
 
 for (const address of PAGES) {
   for (const colorScheme of SCHEMES) {

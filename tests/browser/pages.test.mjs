@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
+import { openPage } from "./parts/page.mjs";
 
 const PAGES = ["/", "/status", "/docs", "/docs/pages", "/problems/quota-exceeded"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -16,18 +17,7 @@ before(async () => {
 });
 after(() => Promise.all([browser?.close(), edge?.end()]));
 
-/** A page at `path`, with all that it complained of and all that it asked for. */
-async function open(path, options = {}) {
-  const page = await browser.newPage(options);
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => requests.push(request.url()));
-  const response = await page.goto(edge.origin + path);
-  assert.equal(response.status(), 200, path);
-  return { page, complaints, requests };
-}
+const open = (path, options) => openPage(browser, edge.origin + path, options);
 
 /** The addresses of a page's scripts. */
 const scripts = (path) => (path.startsWith("/docs") ? [`${edge.origin}/assets/docs.js`] : []);

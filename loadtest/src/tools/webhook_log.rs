@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 
 use crate::clock;
 
-/// The latest delivery that is told from later ones, in milliseconds: a day.
+/// Maximum recorded lateness of a delivery, in milliseconds: a day. Later ones count as this late.
 const MAX_LATE_MS: u64 = 86_400_000;
 
 /// A log of webhook deliveries: each event once, and how late it came.
