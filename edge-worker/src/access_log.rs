@@ -6,6 +6,7 @@ use shared::{
     endpoint::Endpoint,
     key::{KeyId, VerifiedKey},
     method::Method,
+    route::Route,
     sampling::Sampling,
     tier::Tier,
     time::UnixMillis,
@@ -20,6 +21,9 @@ use crate::client_request::ClientRequest;
 #[derive(Default)]
 pub(crate) struct AccessRecord {
     pub(crate) endpoint: Option<Endpoint>,
+    /// The tool that is called.
+    pub(crate) tool: Option<Tool>,
+    /// The action of the tool, or the tool of MCP.
     pub(crate) action: Option<String>,
     pub(crate) key_id: Option<KeyId>,
     /// The key that the request was authenticated with.
@@ -34,6 +38,8 @@ pub(crate) struct AccessRecord {
     /// When the call was sent to an origin, and when the headers of its response arrived.
     pub(crate) origin_times: Option<(UnixMillis, UnixMillis)>,
     pub(crate) status: u16,
+    /// The status of the call that a message of MCP stands for. The message itself has 200.
+    pub(crate) call_status: Option<u16>,
     pub(crate) code: Option<&'static str>,
 }
 
@@ -42,6 +48,14 @@ impl AccessRecord {
     pub(crate) const fn record_key(&mut self, key: &VerifiedKey) {
         self.key_id = Some(key.id);
         self.key = Some(*key);
+    }
+
+    /// Records what a request calls, if it calls a tool.
+    pub(crate) fn record_call(&mut self, route: &Route<'_>) {
+        if let Route::CallTool(call) = route {
+            self.tool = Some(call.tool);
+            self.action = Some(call.action.as_str().to_owned());
+        }
     }
 
     /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
@@ -65,10 +79,7 @@ impl AccessRecord {
             // An unknown method is arbitrary text of the client.
             method: Method::parse(&request.method).map_or("other", Method::as_str),
             route: self.endpoint.map(Endpoint::path),
-            tool: match self.endpoint {
-                Some(Endpoint::CallTool(tool, _)) => Some(tool),
-                _ => None,
-            },
+            tool: self.tool,
             action: self.action.as_deref(),
             key_id: self.key_id,
             tier: self.tier,

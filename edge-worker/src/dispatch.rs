@@ -40,9 +40,7 @@ pub(crate) async fn dispatch(
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let (route, query) = Route::read(&request.method, address.target)?;
     access.endpoint = Some(Endpoint::of(&route));
-    if let Route::CallTool(call) = &route {
-        access.action = Some(call.action.as_str().to_owned());
-    }
+    access.record_call(&route);
     let head = Head::read(request.lines())?;
     let bindings = Bindings::of_isolate(env)?;
     if let Some(host) = &bindings.pages_host
@@ -150,6 +148,7 @@ async fn respond_within(
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let (route, query) = Route::read(&request.method, address.target)?;
+    access.record_call(&route);
     let head = Head::read(request.lines())?;
     let context =
         RequestContext { request, address, head, bindings: outer.bindings, execution: outer.execution };

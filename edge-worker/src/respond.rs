@@ -6,6 +6,7 @@ use shared::{
     pages_api::is_shown_as_page,
     problem::Problem,
     response::Response,
+    route::ConsoleCall,
     transport::Address,
 };
 use worker::web_sys;
@@ -43,7 +44,7 @@ pub(crate) fn render(
     let timing = server_timing(request, access);
     match response {
         ClientResponse::Own(own) => {
-            access.status = own.status;
+            access.status = access.call_status.unwrap_or(own.status);
             render_own(own, request, &timing)
         }
         ClientResponse::Streamed { response, headers } => {
@@ -83,10 +84,14 @@ fn render_streamed(
     Ok(runtime::relay(&response.raw, &dropped.join("\n"), &lines.0, timing)?)
 }
 
-/// Adds the headers that every response has.
+/// Adds the headers that every response has. Those that let pages of any site read it are left out for
+/// the console.
 fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) {
-    headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));
-    if !has_hsts && Address::parse(&request.url).is_some_and(|address| address.is_secure()) {
+    let address = Address::parse(&request.url);
+    if !address.is_some_and(|address| ConsoleCall::is_console(address.target)) {
+        headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));
+    }
+    if !has_hsts && address.is_some_and(|address| address.is_secure()) {
         lines.add(headers::HSTS.0, headers::HSTS.1);
     }
     lines.add(headers::REQUEST_ID, &request.id.to_string());

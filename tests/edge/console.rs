@@ -34,6 +34,23 @@ fn view_is_html_that_no_cache_keeps() {
 }
 
 #[test]
+fn console_is_for_pages_of_the_same_origin_only() {
+    let edge = Edge::start(NOWHERE);
+    let (key, _) = edge.issue("free");
+    let is_shared = |method, path| {
+        let response =
+            Request::new(method, path).key(&key).header("origin", "https://b.example").send(edge.addr);
+        let names = ["access-control-allow-origin", "access-control-expose-headers", "timing-allow-origin"];
+        names.map(|name| response.header(name).is_some())
+    };
+    for path in ["/console", "/console/v1/keys/me", "/console/v1/keys", "/console/nothing"] {
+        assert_eq!(is_shared("GET", path), [false; 3], "{path}");
+        assert_eq!(is_shared("OPTIONS", path), [false; 3], "{path}");
+    }
+    assert_eq!(is_shared("GET", "/v1/keys/me"), [true; 3]);
+}
+
+#[test]
 fn view_needs_what_its_read_needs() {
     let edge = Edge::start(NOWHERE);
     let (key, _) = issue(&edge, None);

@@ -17,6 +17,7 @@ mod key_changes;
 mod keys_api;
 mod lifecycle;
 mod limits;
+mod mcp;
 mod migrations;
 mod origins;
 mod pages;

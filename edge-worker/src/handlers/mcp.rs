@@ -119,17 +119,20 @@ pub(crate) async fn respond(
     });
     match response {
         ClientResponse::Own(own) => {
+            access.call_status = Some(own.status);
             let headers: Vec<_> = own.headers.iter().map(|(name, value)| (*name, &**value)).collect();
             let media_type = own.header("content-type").unwrap_or_default();
             Ok(ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }
                 .response(id))
         }
         ClientResponse::Streamed { response, headers } => {
+            access.call_status = Some(response.raw.status());
             let Some(body) = body::of_response(&response.raw, request, MAX_RESULT).await? else {
                 let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
                 return Ok(failed(id, &reason));
             };
-            let media_type = response.header("content-type").unwrap_or_default();
+            let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
+            let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
             let own = headers.iter().map(|(name, value)| (*name, &**value));
             let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
             let status = response.raw.status();

@@ -61,6 +61,14 @@ impl<'a> ConsoleCall<'a> {
     /// The methods that a view takes.
     pub(super) const METHODS: &'static [Method] = &[Method::Get, Method::Head];
 
+    /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
+    /// the same origin only.
+    #[must_use]
+    pub fn is_console(target: &str) -> bool {
+        let path = target.split('?').next().unwrap_or_default();
+        path == "/console" || Self::api_path(path).is_some()
+    }
+
     /// Returns the path of the API behind a path of the console; `None` for another path.
     pub(super) fn api_path(path: &str) -> Option<&str> {
         path.strip_prefix("/console").filter(|rest| rest.starts_with('/'))
@@ -212,6 +220,16 @@ mod tests {
         }
         assert_eq!(code("GET", "/console//pages"), Err(Code::PathMalformed));
         assert_eq!(code("GET", "/console/pages/"), Err(Code::PathMalformed));
+    }
+
+    #[test]
+    fn console_is_its_page_and_what_is_below_it() {
+        for target in ["/console", "/console?a", "/console/pages?limit=2", "/console/"] {
+            assert!(ConsoleCall::is_console(target), "{target}");
+        }
+        for target in ["/", "/consoles", "/pages/console", "/assets/console.js", "/?/console/"] {
+            assert!(!ConsoleCall::is_console(target), "{target}");
+        }
     }
 
     #[test]
