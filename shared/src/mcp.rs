@@ -4,6 +4,7 @@
 //! Tools are made of the OpenAPI descriptions when the worker is built ([`tools`], [`requests`]). A
 //! call of a tool becomes a request of the API ([`ToolRequest`]) and its response the tool's result.
 
+mod hints;
 mod message;
 mod outcome;
 mod request;

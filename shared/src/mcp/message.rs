@@ -8,7 +8,7 @@ use crate::{openapi, response::Response};
 pub const PROTOCOL_VERSION: &str = "2025-11-25";
 /// Every revision that is served. Earlier ones have batches.
 const SUPPORTED: [&str; 2] = [PROTOCOL_VERSION, "2025-06-18"];
-const INSTRUCTIONS: &str = "call_tool reaches every tool of the gateway. The others read and change bio-link pages, links and webhooks, and report analytics and usage. An error is a problem with a stable `code`; wait `retry-after` seconds after quota-exceeded. To keep a change of another client, pass the `etag` of the read as `if_match`.";
+const INSTRUCTIONS: &str = "call_tool reaches every tool of the gateway. The others read and change bio-link pages, links, product sources and webhooks, read the event log, and report analytics and usage. An error is a problem with a stable `code`; wait `retry-after` seconds after quota-exceeded. To keep a change of another client, pass the `etag` of the read as `if_match`.";
 
 /// A message of a client.
 #[derive(Clone, Debug, PartialEq)]

@@ -44,8 +44,8 @@ impl ToolOutcome<'_> {
         let structured =
             is_json.then(|| serde_json::from_slice(self.body).ok()).flatten().filter(Value::is_object);
         let kind = essence.split('/').next().unwrap_or_default();
-        let text =
-            std::str::from_utf8(self.body).ok().filter(|_| is_json || kind == "text" || self.body.is_empty());
+        let is_text = is_json || kind == "text" || essence == "application/x-ndjson";
+        let text = std::str::from_utf8(self.body).ok().filter(|_| is_text || self.body.is_empty());
         let content = match (kind, text) {
             (_, Some("")) => json!({ "type": "text", "text": format!("status {}", self.status) }),
             (_, Some(text)) => json!({ "type": "text", "text": text }),
@@ -100,6 +100,13 @@ mod tests {
             result(200, "application/json", b"[1]").get("structuredContent").is_none(),
             "it must be an object"
         );
+    }
+
+    #[test]
+    fn lines_of_json_are_text() {
+        let export = result(200, "application/x-ndjson", b"{}\n{}\n");
+        assert_eq!(export["content"], json!([{"type": "text", "text": "{}\n{}\n"}]));
+        assert!(export.get("structuredContent").is_none());
     }
 
     #[test]

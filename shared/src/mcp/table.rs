@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::hints::annotations;
 use crate::{
     openapi::{self, biolink},
     tool::Tool,
 };
 
 /// The tags under which the operations of tools are listed in the bio-link description.
-const TAGS: [&str; 6] = ["pages", "links", "revisions", "analytics", "webhooks", "account"];
-/// Operations that are no tools: one streams megabytes, the other erases everything.
-const LEFT_OUT: [&str; 2] = ["export_account", "erase_account"];
+const TAGS: [&str; 8] =
+    ["pages", "links", "revisions", "products", "analytics", "webhooks", "events", "account"];
 const REFERENCE: &str = "#/components/schemas/";
 /// The path and the name of the one operation of the gateway's description beside calls.
 const USAGE: (&str, &str) = ("/v1/keys/me", "read_usage");
@@ -49,7 +49,7 @@ fn entries() -> Vec<Entry> {
         let is_key = operation.pointer("/security/0/ApiKey").is_some();
         if is_usage {
             entries.push(entry(document, USAGE.1, path, method, operation));
-        } else if TAGS.contains(&tag) && is_key && !LEFT_OUT.contains(&id) {
+        } else if TAGS.contains(&tag) && is_key {
             entries.push(entry(document, id, path, method, operation));
         }
     }
@@ -109,12 +109,7 @@ fn entry(document: &Value, name: &str, path: &str, method: &str, operation: &Val
         "title": title,
         "description": format!("{title}. {}", text(operation, "description")),
         "inputSchema": input_schema(document, &parameters, operation),
-        "annotations": {
-            "readOnlyHint": method == "get",
-            "destructiveHint": matches!(method, "delete" | "put" | "patch"),
-            "idempotentHint": matches!(method, "get" | "put" | "delete"),
-            "openWorldHint": false,
-        },
+        "annotations": annotations(name, method),
     });
     let request = json!({
         "method": method.to_uppercase(), "path": path, "path_parameters": of("path"), "query": of("query"),
@@ -247,13 +242,44 @@ mod tests {
             "add_link",
             "read_analytics",
             "list_webhooks",
+            "create_product_source",
+            "refresh_product_source",
+            "list_product_source_runs",
+            "list_events",
+            "export_account",
+            "erase_account",
         ] {
             assert!(names.contains(name), "{name} of {names:?}");
         }
-        assert!(
-            !names.contains("export_account") && !names.iter().any(|name| name.contains("erase")),
-            "{names:?}"
-        );
+    }
+
+    #[test]
+    fn tools_are_all_operations_with_a_key_but_changes_of_the_key_itself() {
+        let names: BTreeSet<_> = all().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        let pages = biolink::document("https://a.test");
+        let with_key =
+            operations(&pages).filter(|(.., operation)| operation.pointer("/security/0/ApiKey").is_some());
+        let expected: BTreeSet<_> =
+            with_key.map(|(.., operation)| text(operation, "operationId").to_owned()).collect();
+        let others: Vec<_> = names.difference(&expected).map(String::as_str).collect();
+        assert_eq!(others, ["call_tool", "read_usage"]);
+        assert_eq!(expected.difference(&names).count(), 0);
+    }
+
+    #[test]
+    fn hint_names_an_operation_that_there_is() {
+        let tools = all();
+        for name in super::super::hints::named() {
+            assert!(tools.iter().any(|tool| tool["name"] == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn erasure_must_be_confirmed() {
+        let tools = all();
+        let erase = tools.iter().find(|tool| tool["name"] == "erase_account").unwrap();
+        assert_eq!(erase["inputSchema"]["required"], json!(["confirm"]), "{erase}");
+        assert_eq!(erase["annotations"]["destructiveHint"], true);
     }
 
     #[test]

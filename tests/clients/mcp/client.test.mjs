@@ -17,8 +17,8 @@ const conforms = (name, check) => test(`mcp_${name.toLowerCase().replaceAll(/[^a
   summary.push(name);
 });
 
-async function issueKey() {
-  const issued = { email: "agent@example.com", name: "Agent", tier: "free", biolink_plan: "business", admin_secret: ADMIN_SECRET };
+async function issueKey(email = "agent@example.com") {
+  const issued = { email, name: "Agent", tier: "free", biolink_plan: "business", admin_secret: ADMIN_SECRET };
   const response = await fetch(new URL("/v1/keys/issue", GATEWAY_URL), {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -65,6 +65,11 @@ conforms("tools list has schemas and hints", async () => {
   assert.equal(byName.list_pages.annotations.readOnlyHint, true);
   assert.equal(byName.delete_page.annotations.destructiveHint, true);
   assert.equal(byName.call_tool.annotations.readOnlyHint, false);
+  assert.equal(byName.list_events.annotations.readOnlyHint, true);
+  const { erase_account: erase, add_link: add } = byName;
+  assert.deepEqual([erase.annotations.destructiveHint, erase.annotations.idempotentHint], [true, true]);
+  assert.deepEqual(erase.inputSchema.required, ["confirm"]);
+  assert.deepEqual([add.annotations.destructiveHint, add.annotations.idempotentHint], [false, false]);
   assert.ok(byName.call_tool.inputSchema.properties.tool.enum.includes("qr"));
 });
 
@@ -94,6 +99,58 @@ conforms("page is created, read, changed and deleted", async () => {
   assert.ok(!report.isError, JSON.stringify(report));
   const gone = await call("delete_page", { page_id: id });
   assert.ok(!gone.isError, JSON.stringify(gone));
+});
+
+conforms("product source is added, read, refreshed and deleted", async () => {
+  const made = await call("create_page", { body: { title: "Shop" } });
+  const page_id = made.structuredContent.id;
+  const body = { url: "https://shop.example.com/feed.xml" };
+  const dry = await call("create_product_source", { page_id, dry_run: true, body });
+  assert.equal(dry._meta.status, 200, JSON.stringify(dry));
+  const added = await call("create_product_source", { page_id, body });
+  assert.equal(added._meta.status, 201, JSON.stringify(added));
+  const source_id = added.structuredContent.id;
+  const listed = await call("list_product_sources", { page_id });
+  assert.deepEqual(listed.structuredContent.data.map(({ id }) => id), [source_id]);
+  const runs = await call("list_product_source_runs", { page_id, source_id });
+  assert.ok(Array.isArray(runs.structuredContent.data), JSON.stringify(runs));
+  const early = await call("refresh_product_source", { page_id, source_id });
+  assert.ok([202, 429].includes(early._meta.status), JSON.stringify(early));
+  const gone = await call("delete_product_source", { page_id, source_id, keep_products: false });
+  assert.equal(gone._meta.status, 204, JSON.stringify(gone));
+});
+
+conforms("events that a webhook wants are read", async () => {
+  const { structuredContent: hook } = await call("create_webhook", { body: { url: "https://hooks.example.com/agent", events: ["page_published"] } });
+  const { structuredContent: page } = await call("create_page", { body: { title: "News", status: "published" } });
+  const logged = await call("list_events", { after: 0, wait: 20 });
+  assert.ok(!logged.isError, JSON.stringify(logged));
+  const [event] = logged.structuredContent.data;
+  assert.deepEqual([event.type, event.data.page.id], ["page_published", page.id]);
+  const read = await call("read_event", { event_id: event.id });
+  assert.equal(read.structuredContent.id, event.id);
+  await call("delete_webhook", { webhook_id: hook.id });
+});
+
+conforms("account is exported, and erased once it is confirmed", async () => {
+  const own = new Client({ name: "erasure", version: "1.0.0" });
+  const headers = { "x-api-key": await issueKey("erased@example.com") };
+  await own.connect(new StreamableHTTPClientTransport(ENDPOINT, { requestInit: { headers } }));
+  const run = (name, args = {}) => own.callTool({ name, arguments: args });
+  await run("create_page", { body: { title: "Kept until erased" } });
+  const exported = await run("export_account");
+  assert.equal(exported.content[0].type, "text", JSON.stringify(exported));
+  const lines = exported.content[0].text.trim().split("\n").map((line) => JSON.parse(line));
+  assert.ok(lines.some(({ object }) => object === "page"));
+  assert.equal(lines.at(-1).object, "end");
+  const unconfirmed = await run("erase_account", { confirm: "yes" });
+  assert.equal(unconfirmed.structuredContent.code, "fields-invalid");
+  const { structuredContent: account } = await run("read_account");
+  assert.equal((await run("list_pages")).structuredContent.data.length, 1);
+  const erased = await run("erase_account", { confirm: account.id });
+  assert.equal(erased._meta.status, 204, JSON.stringify(erased));
+  assert.deepEqual((await run("list_pages")).structuredContent.data, []);
+  await own.close();
 });
 
 conforms("usage of the key is read", async () => {
