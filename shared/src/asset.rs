@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 
 use crate::{
-    console, docs, mcp,
+    console,
+    docs::{self, Host},
+    mcp,
     openapi::{self, SERVER, biolink},
     problem::Code,
     response::Response,
@@ -92,9 +94,9 @@ impl Asset {
     #[must_use]
     pub fn render(self) -> String {
         let response = match self {
-            Self::Landing => docs::landing(),
-            Self::Docs(page) => docs::reference(page, SERVER),
-            Self::Problem(code) => docs::problem_page(code),
+            Self::Landing => docs::landing(Host::Edge),
+            Self::Docs(page) => docs::reference(page, Host::Edge, SERVER),
+            Self::Problem(code) => docs::problem_page(code, Host::Edge),
             Self::StatusPage => return docs::status_template(),
             Self::LlmsTxt => return docs::llms_txt(SERVER),
             Self::ApiCatalog => return docs::api_catalog(SERVER),
@@ -146,9 +148,9 @@ mod tests {
     #[test]
     fn served_file_is_what_would_be_rendered_for_the_server() {
         let rendered = [
-            (Asset::Landing, linked(docs::landing())),
-            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, URL))),
-            (Asset::Problem(Code::KeyMissing), docs::problem_page(Code::KeyMissing)),
+            (Asset::Landing, linked(docs::landing(Host::Edge))),
+            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, Host::Edge, URL))),
+            (Asset::Problem(Code::KeyMissing), docs::problem_page(Code::KeyMissing, Host::Edge)),
             (Asset::Console, console::page()),
             (Asset::Script(Script::Docs), docs::script(Script::Docs)),
             (Asset::OpenApi, openapi::response(&openapi::text(), URL)),

@@ -3,6 +3,7 @@
 
 mod discovery;
 mod guides;
+mod host;
 mod landing;
 mod layout;
 mod model;
@@ -15,6 +16,7 @@ mod text;
 
 pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
 pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
+pub use host::Host;
 pub use landing::landing;
 pub(crate) use layout::{Page, Section, respond};
 pub use problem_page::problem_page;

@@ -176,7 +176,12 @@ fn weak_tag(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{docs, openapi, problem::Code, route::DocsPage};
+    use crate::{
+        docs::{self, Host},
+        openapi,
+        problem::Code,
+        route::DocsPage,
+    };
 
     fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
         response.header(name)
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn matching_etag_is_304_without_a_body() {
-        let page = || docs::problem_page(Code::KeyMissing);
+        let page = || docs::problem_page(Code::KeyMissing, Host::Edge);
         let tag = page().header("etag").unwrap().to_owned();
         let asked = |value: &str| page().if_none_match([value.as_bytes()].into_iter());
         for value in [tag.as_str(), "*", tag.trim_start_matches("W/"), &format!("\"a\", {tag}")] {
@@ -197,7 +202,7 @@ mod tests {
         for value in ["", "\"a\"", "W/\"a\""] {
             assert_eq!(asked(value).status, 200, "{value}");
         }
-        assert_ne!(docs::problem_page(Code::KeyExpired).header("etag"), Some(tag.as_str()));
+        assert_ne!(docs::problem_page(Code::KeyExpired, Host::Edge).header("etag"), Some(tag.as_str()));
         assert_eq!(Response::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
     }
 
@@ -226,8 +231,8 @@ mod tests {
         assert!(json.iter().all(|response| header(response, "cache-control") == Some("no-store")));
         assert_eq!((json[2].status, header(&json[2], "location")), (201, Some("/a")));
         let public = [
-            docs::reference(DocsPage::Gateway, "https://a.test"),
-            docs::problem_page(Code::KeyMissing),
+            docs::reference(DocsPage::Gateway, Host::Edge, "https://a.test"),
+            docs::problem_page(Code::KeyMissing, Host::Edge),
             openapi::response("{}", ""),
         ];
         assert!(

@@ -43,7 +43,8 @@ pub fn respond(
 }
 
 /// Returns the refusal of what only the edge serves.
-fn edge_only() -> Problem {
+#[must_use]
+pub fn edge_only() -> Problem {
     Problem::new(Code::RouteUnknown, "the edge serves this, not a gateway without one")
 }
 

@@ -143,7 +143,7 @@ mod tests {
     use std::io::Read as _;
 
     use flate2::read::GzDecoder;
-    use shared::docs;
+    use shared::docs::{self, Host};
 
     use super::*;
 
@@ -165,7 +165,7 @@ mod tests {
         let reply = |server: &str, at| {
             documents.reply(
                 Document::Reference(DocsPage::Gateway),
-                docs::reference(DocsPage::Gateway, server),
+                docs::reference(DocsPage::Gateway, Host::Direct, server),
                 [&b"gzip"[..]].into_iter(),
                 at,
             )
@@ -175,11 +175,14 @@ mod tests {
         assert!(Arc::ptr_eq(&first_gzip, &second_gzip));
         let mut text = String::new();
         GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
-        assert_eq!(text, docs::reference(DocsPage::Gateway, "https://a.test").body);
+        assert_eq!(text, docs::reference(DocsPage::Gateway, Host::Direct, "https://a.test").body);
         assert_eq!(first.response.header("content-encoding"), Some("gzip"));
         let soon = reply("https://b.test", now + MIN_AGE / 2);
         assert!(soon.gzip.is_none() && soon.response.header("content-encoding").is_none());
-        assert_eq!(soon.body(), docs::reference(DocsPage::Gateway, "https://b.test").body.as_bytes());
+        assert_eq!(
+            soon.body(),
+            docs::reference(DocsPage::Gateway, Host::Direct, "https://b.test").body.as_bytes()
+        );
         let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
         let mut text = String::new();
         GzDecoder::new(&later[..]).read_to_string(&mut text).unwrap();

@@ -7,8 +7,14 @@ mod pages;
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use shared::{
-    docs, keys_api::IDEMPOTENCY_KEY, problem::Problem, quota::QuotaStatus, request::Head, response::Response,
-    route::GatewayRoute, time::UnixMillis,
+    docs::{self, Host},
+    keys_api::IDEMPOTENCY_KEY,
+    problem::Problem,
+    quota::QuotaStatus,
+    request::Head,
+    response::Response,
+    route::GatewayRoute,
+    time::UnixMillis,
 };
 
 use super::{Direct, Reply, RequestScheme, documents::Document};
@@ -104,13 +110,13 @@ impl<'a> OwnRequest<'a> {
         quota: &mut Option<QuotaStatus>,
     ) -> Result<Reply, Problem> {
         let response = match self.route {
-            GatewayRoute::Landing => return Ok(self.document(Document::Landing, docs::landing())),
+            GatewayRoute::Landing => return Ok(self.document(Document::Landing, docs::landing(Host::Direct))),
             GatewayRoute::OpenApi => return Ok(self.document(Document::OpenApi, pages::openapi(context))),
             GatewayRoute::Docs(page) => {
-                return Ok(self.document(Document::Reference(page), pages::docs(context, page)));
+                return Ok(self.document(Document::Reference(page), pages::docs(context, page)?));
             }
             GatewayRoute::ProblemPage(code) => {
-                return Ok(self.document(Document::Problem(code), docs::problem_page(code)));
+                return Ok(self.document(Document::Problem(code), docs::problem_page(code, Host::Direct)));
             }
             GatewayRoute::Script(script) => {
                 return Ok(self.document(Document::Script(script), docs::script(script)));

@@ -2,6 +2,7 @@
 
 mod changes;
 mod issuing;
+mod links;
 mod state;
 
 use std::{

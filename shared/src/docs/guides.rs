@@ -7,6 +7,7 @@ mod tables;
 use maud::{Markup, html};
 
 use super::{
+    host::Host,
     model::{Authentication, Description, Operation},
     snippet::{Call, Snippet},
 };
@@ -138,6 +139,7 @@ pub(super) struct Source<'a> {
     pub(super) description: &'a Description,
     /// The operations of the page.
     pub(super) operations: &'a [Operation<'a>],
+    pub(super) host: Host,
     /// The problems that every operation can have.
     pub(super) anywhere: &'a [Code],
 }

@@ -3,6 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::host::Host;
 use crate::{response::Response, route::Script, secret::sha256};
 
 const STYLE: &str = include_str!("style.css");
@@ -20,6 +21,11 @@ pub(crate) enum Section {
 
 impl Section {
     const ALL: [Self; 3] = [Self::Docs, Self::Status, Self::Console];
+
+    /// Returns the sections that a host serves.
+    fn on(host: Host) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |section| host == Host::Edge || *section == Self::Docs)
+    }
 
     const fn path(self) -> &'static str {
         match self {
@@ -45,6 +51,8 @@ pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     /// One sentence for search engines.
     pub(crate) description: &'a str,
+    /// Who serves the page.
+    pub(crate) host: Host,
     /// The section that the header shows as the current one.
     pub(crate) section: Option<Section>,
     /// Rules of the page's own, after those that all pages share.
@@ -58,9 +66,10 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Returns a page without a section, a script or a style of its own.
+    /// Returns a page of the edge without a section, a script or a style of its own.
     pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
-        Self { title, description, section: None, style: "", script: None, wide: false, content }
+        let (host, section, style, script) = (Host::Edge, None, "", None);
+        Self { title, description, host, section, style, script, wide: false, content }
     }
 
     /// Returns the page as HTML.
@@ -81,7 +90,7 @@ impl<'a> Page<'a> {
                     a.skip href="#main" { "Skip to the content" }
                     (self.header())
                     main id="main" { (self.content) }
-                    (footer())
+                    (footer(self.host))
                 }
             }
         };
@@ -98,7 +107,7 @@ impl<'a> Page<'a> {
             header.bar {
                 a.name href="/" { "Unified Tool Gateway" }
                 nav aria-label="Site" {
-                    @for section in Section::ALL {
+                    @for section in Section::on(self.host) {
                         @let current = (self.section == Some(section)).then_some("true");
                         a href=(section.path()) aria-current=[current] { (section.name()) }
                     }
@@ -108,12 +117,12 @@ impl<'a> Page<'a> {
     }
 }
 
-fn footer() -> Markup {
+fn footer(host: Host) -> Markup {
     html! {
         footer.foot {
             nav aria-label="For programs" {
                 a href="/openapi.json" { "OpenAPI" }
-                a href="/biolink/openapi.json" { "OpenAPI of bio-link pages" }
+                @if host == Host::Edge { a href="/biolink/openapi.json" { "OpenAPI of bio-link pages" } }
                 a href="/v1/status" { "Status as JSON" }
             }
         }

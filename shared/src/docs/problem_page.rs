@@ -7,6 +7,7 @@ mod sample;
 use maud::html;
 
 use super::{
+    host::Host,
     layout::{self, Page, Section},
     text::inline,
 };
@@ -17,7 +18,7 @@ use remedy::{Retry, cure};
 /// Returns the page that explains a code: cause, cure, whether to retry, an example response, and
 /// code that handles it.
 #[must_use]
-pub fn problem_page(code: Code) -> Response {
+pub fn problem_page(code: Code, host: Host) -> Response {
     let retry = Retry::of(code);
     let content = html! {
         h1 { (code.title()) }
@@ -42,5 +43,6 @@ pub fn problem_page(code: Code) -> Response {
         p { a href="/docs#errors" { "All problems, and how to retry" } }
     };
     let title = format!("{} ({})", code.title(), code.as_str());
-    Page { section: Some(Section::Docs), ..Page::new(&title, code.about(), &content) }.response()
+    let page = Page::new(&title, code.about(), &content);
+    Page { host, section: Some(Section::Docs), ..page }.response()
 }

@@ -8,6 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{
     guides::{Guide, Source},
+    host::Host,
     layout::{self, Page, Section},
     model::{Description, Operation},
     snippet::language_choice,
@@ -29,18 +30,18 @@ struct ReferencePart<'a> {
     operations: Vec<Operation<'a>>,
 }
 
-/// Returns a page of the reference. `server` is the address that the examples call, such as
+/// Returns a page of the reference, which the host must serve. `server` is the address that the examples call, such as
 /// `https://api.example.com`.
 #[must_use]
-pub fn reference(page: DocsPage, server: &str) -> Response {
-    serve(&text(page), server)
+pub fn reference(page: DocsPage, host: Host, server: &str) -> Response {
+    serve(&text(page, host), server)
 }
 
 /// Returns the HTML of a page, which [`serve`] completes.
 #[must_use]
-pub fn text(page: DocsPage) -> String {
+pub fn text(page: DocsPage, host: Host) -> String {
     let (gateway, biolink) = (Description::gateway(), Description::biolink());
-    let parts = parts(&gateway, &biolink);
+    let parts = parts(&gateway, &biolink, host);
     let anywhere = common(parts.iter().flat_map(|part| &part.operations));
     let description = if page == DocsPage::Gateway { &gateway } else { &biolink };
     let content = html! {
@@ -50,11 +51,12 @@ pub fn text(page: DocsPage) -> String {
                 h1 { (page.title()) }
                 p.lead { (page.about()) }
                 (language_choice())
-                @for part in parts.iter().filter(|part| part.page == page) { (describe(description, part, &anywhere)) }
+                @for part in parts.iter().filter(|part| part.page == page) { (describe(description, part, host, &anywhere)) }
             }
         }
     };
     let page = Page {
+        host,
         section: Some(Section::Docs),
         style: STYLE,
         script: Some(Script::Docs),
@@ -72,7 +74,7 @@ pub fn serve(text: &str, server: &str) -> Response {
     layout::respond(text.replace(SERVER, &server))
 }
 
-fn parts<'a>(gateway: &'a Description, biolink: &'a Description) -> Vec<ReferencePart<'a>> {
+fn parts<'a>(gateway: &'a Description, biolink: &'a Description, host: Host) -> Vec<ReferencePart<'a>> {
     let (gateway, mut biolink) = (gateway.operations(), biolink.operations());
     // Readers look for the API before its description.
     biolink.sort_by_key(|operation| operation.tag == "description");
@@ -82,6 +84,7 @@ fn parts<'a>(gateway: &'a Description, biolink: &'a Description) -> Vec<Referenc
         parts.push(ReferencePart { page, operations: here });
         biolink = elsewhere;
     }
+    parts.retain(|part| host.serves(part.page));
     parts
 }
 
@@ -117,8 +120,8 @@ fn common<'a>(mut operations: impl Iterator<Item = &'a Operation<'a>>) -> Vec<Co
     })
 }
 
-fn describe(description: &Description, part: &ReferencePart<'_>, anywhere: &[Code]) -> Markup {
-    let source = Source { description, operations: &part.operations, anywhere };
+fn describe(description: &Description, part: &ReferencePart<'_>, host: Host, anywhere: &[Code]) -> Markup {
+    let source = Source { description, operations: &part.operations, host, anywhere };
     let shown: Vec<_> = part.operations.iter().filter(|operation| !is_listed_by_tool(operation)).collect();
     html! {
         @for guide in Guide::on(part.page) { (guide.section(&source)) }

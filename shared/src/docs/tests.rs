@@ -21,7 +21,7 @@ const SERVER: &str = "https://api.example.com";
 const MAX_GZIPPED: usize = 40 * 1024;
 
 fn pages() -> Vec<(DocsPage, String)> {
-    DocsPage::ALL.map(|page| (page, reference(page, SERVER).body)).to_vec()
+    DocsPage::ALL.map(|page| (page, reference(page, Host::Edge, SERVER).body)).to_vec()
 }
 
 fn gzipped(text: &str) -> usize {
@@ -62,7 +62,7 @@ fn every_described_operation_has_an_anchor_and_its_path() {
 
 #[test]
 fn operation_shows_parameters_responses_and_errors() {
-    let page = reference(DocsPage::Pages, SERVER).body;
+    let page = reference(DocsPage::Pages, Host::Edge, SERVER).body;
     let (_, section) = page.split_once("id=\"create_page\"").unwrap();
     let (section, _) = section.split_once("</section>").unwrap();
     for part in [
@@ -106,7 +106,7 @@ fn anchor_is_unique_and_every_own_link_leads_to_one() {
 
 #[test]
 fn reference_names_every_tool_tier_problem_and_route_of_visitors() {
-    let page = reference(DocsPage::Gateway, SERVER).body;
+    let page = reference(DocsPage::Gateway, Host::Edge, SERVER).body;
     for tool in Tool::ALL {
         assert!(page.contains(&format!("/v1/{tool}/")) && page.contains(tool.purpose()), "{tool}");
     }
@@ -116,7 +116,7 @@ fn reference_names_every_tool_tier_problem_and_route_of_visitors() {
     for code in Code::ALL {
         assert!(page.contains(&format!("href=\"/problems/{}\"", code.as_str())), "{}", code.as_str());
     }
-    let pages = reference(DocsPage::Pages, SERVER).body;
+    let pages = reference(DocsPage::Pages, Host::Edge, SERVER).body;
     for endpoint in VisitEndpoint::ALL {
         assert!(pages.contains(endpoint.path()), "{endpoint:?}");
     }
@@ -125,7 +125,7 @@ fn reference_names_every_tool_tier_problem_and_route_of_visitors() {
 #[test]
 fn every_problem_has_a_page() {
     for code in Code::ALL {
-        let page = problem_page(code).body;
+        let page = problem_page(code, Host::Edge).body;
         assert!(page.contains(code.as_str()) && page.contains(&code.status().to_string()));
         assert!(page.contains("<html lang=\"en\">") && page.contains("<main"), "{}", code.as_str());
     }
@@ -133,9 +133,11 @@ fn every_problem_has_a_page() {
 
 #[test]
 fn page_allows_its_style_and_its_script_only() {
-    for (page, scripts) in
-        [(landing(), 0), (problem_page(Code::KeyMissing), 0), (reference(DocsPage::Gateway, SERVER), 1)]
-    {
+    for (page, scripts) in [
+        (landing(Host::Edge), 0),
+        (problem_page(Code::KeyMissing, Host::Edge), 0),
+        (reference(DocsPage::Gateway, Host::Edge, SERVER), 1),
+    ] {
         let html = &page.body;
         assert_eq!(html.matches("<script").count(), scripts);
         assert_eq!(html.matches("src=\"").count(), scripts);
@@ -149,15 +151,32 @@ fn page_allows_its_style_and_its_script_only() {
 
 #[test]
 fn address_of_the_server_is_in_the_examples_and_escaped() {
-    let page = reference(DocsPage::Gateway, SERVER).body;
+    let page = reference(DocsPage::Gateway, Host::Edge, SERVER).body;
     assert!(page.contains("https://api.example.com/v1/keys/issue") && !page.contains("server.invalid"));
-    let page = reference(DocsPage::Gateway, "https://a\"><script>alert(1)</script>").body;
+    let page = reference(DocsPage::Gateway, Host::Edge, "https://a\"><script>alert(1)</script>").body;
     assert!(!page.contains("<script>"), "the host comes from the request");
 }
 
 #[test]
 fn page_can_be_cached() {
-    let response: Response = reference(DocsPage::Webhooks, SERVER);
+    let response: Response = reference(DocsPage::Webhooks, Host::Edge, SERVER);
     assert_eq!(response.header("cache-control"), Some("public, max-age=300"));
     assert!(response.header("etag").is_some());
+}
+
+#[test]
+fn page_of_direct_mode_leads_to_nothing_of_the_edge() {
+    let pages = [
+        landing(Host::Direct),
+        reference(DocsPage::Gateway, Host::Direct, SERVER),
+        problem_page(Code::KeyMissing, Host::Direct),
+    ];
+    let of_edge = ["/console", "/status", "/biolink/", "/llms.txt", "/mcp", "/docs/"];
+    for page in pages {
+        for path in of_edge {
+            assert!(!page.body.contains(&format!("\"{path}")), "{path}");
+        }
+        assert!(page.body.contains("\"/docs\"") && page.body.contains("\"/openapi.json\""));
+    }
+    assert!(landing(Host::Edge).body.contains("\"/console\""));
 }

@@ -1,28 +1,38 @@
 //! The OpenAPI description and the reference documentation.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
-use once_cell::sync::{Lazy, OnceCell};
-use shared::{docs, openapi, response::Response, route::DocsPage, transport::Address};
+use once_cell::sync::Lazy;
+use shared::{
+    docs::{self, Host},
+    openapi,
+    problem::Problem,
+    response::Response,
+    route::DocsPage,
+    site,
+    transport::Address,
+};
 
 use super::Context;
 
 static DESCRIPTION: Lazy<String> = Lazy::new(openapi::text);
-/// The pages of the reference. Each is rendered once, because that reads all of both descriptions.
-static REFERENCE: Lazy<HashMap<DocsPage, OnceCell<String>>> =
-    Lazy::new(|| DocsPage::ALL.map(|page| (page, OnceCell::new())).into());
+/// The reference. It is rendered once, because that reads all of the description.
+static REFERENCE: Lazy<String> = Lazy::new(|| docs::text(DocsPage::Gateway, Host::Direct));
 
 /// `GET /openapi.json`
 pub(super) fn openapi(context: &Context<'_>) -> Response {
     openapi::response(&DESCRIPTION, &public_url(context))
 }
 
-/// `GET /docs` and the pages below it
-pub(super) fn docs(context: &Context<'_>, page: DocsPage) -> Response {
-    let server = public_url(context);
-    match REFERENCE.get(&page) {
-        Some(text) => docs::serve(text.get_or_init(|| docs::text(page)), &server),
-        None => docs::reference(page, &server),
+/// `GET /docs`. The pages below it describe what only the edge serves.
+///
+/// # Errors
+/// Returns `route-unknown` for the pages below it.
+pub(super) fn docs(context: &Context<'_>, page: DocsPage) -> Result<Response, Problem> {
+    if Host::Direct.serves(page) {
+        Ok(docs::serve(&REFERENCE, &public_url(context)))
+    } else {
+        Err(site::edge_only())
     }
 }
 

@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{super::layout::sample, Source, get, tables, written};
+use super::{
+    super::{host::Host, layout::sample},
+    Source, get, tables, written,
+};
 use crate::{
     key::KeyEnv,
     request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS},
@@ -24,7 +27,11 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
         ul {
             li { "Query, body and headers reach the tool as they are, without your key, " code { "Cookie" } " and " code { "Authorization" } ". " code { "traceparent" } " is passed on." }
             li { "Paths are taken literally: nothing is decoded or normalized." }
-            li { "Operators issue keys with " a href="#issue_key" { code { "POST /v1/keys/issue" } } " or in the " a href="/console" { "console" } "." }
+            li {
+                "Operators issue keys with " a href="#issue_key" { code { "POST /v1/keys/issue" } }
+                @if source.host == Host::Edge { " or in the " a href="/console" { "console" } }
+                "."
+            }
         }
     }
 }

@@ -1,0 +1,21 @@
+//! Who serves the pages.
+
+use crate::route::DocsPage;
+
+/// The shell that serves the pages for people. It decides what they can lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The edge, which serves everything.
+    Edge,
+    /// A proxy in direct mode: tools, keys, and their reference. It has no bio-link pages, no console
+    /// and no status page.
+    Direct,
+}
+
+impl Host {
+    /// Returns true if it serves this page of the reference.
+    #[must_use]
+    pub const fn serves(self, page: DocsPage) -> bool {
+        matches!((self, page), (Self::Edge, _) | (Self::Direct, DocsPage::Gateway))
+    }
+}
