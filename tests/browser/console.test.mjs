@@ -10,6 +10,7 @@ import { createPage } from "./parts/biolink.mjs";
 import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
 import { follow, goTo, openConsole, press, signIn, takeKey } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
+import { startGateway } from "./parts/gateway.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const SCREENSHOTS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), "screenshots");
@@ -68,6 +69,31 @@ test("holder sees the calls of the key as they are made", async () => {
   const tools = window.page.getByRole("region", { name: "Calls by tool today" });
   assert.deepEqual(await tools.locator("tbody tr").allInnerTexts(), ["qr\t3"]);
   await assertQuiet(window);
+});
+
+test("tools show their availability as it changes", async () => {
+  const gateway = await startGateway();
+  try {
+    const { page, complaints, close } = await openConsole(browser, gateway);
+    await signIn(page, gateway.key);
+    await follow(page, "Tools");
+    const rows = page.getByRole("region", { name: "Tools" }).locator("tbody tr");
+    const row = (tool, state) => rows.filter({ hasText: new RegExp(`^${tool}\\s*${state}$`) });
+    await row("idea", "available").waitFor();
+    assert.equal(await rows.count(), 17);
+    await gateway.control("idea", "stop");
+    await row("idea", "unavailable").waitFor();
+    await row("qr", "available").waitFor();
+    await assertAccessible(page, 1280, "console-tools-light-1280");
+    await page.setViewportSize({ width: 360, height: 760 });
+    await assertAccessible(page, 360, "console-tools-light-360");
+    await gateway.control("idea", "start");
+    await row("idea", "available").waitFor();
+    await close();
+    assert.deepEqual(complaints, []);
+  } finally {
+    await gateway.end();
+  }
 });
 
 test("refused calls show by code and route", async () => {
@@ -279,6 +305,8 @@ for (const scheme of ["light", "dark"]) {
 async function assertAccessible(page, width, name) {
   await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), fullPage: true });
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, name);
+  const sideways = await page.locator(".scroll, .tall").evaluateAll((all) => all.filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.innerText));
+  assert.deepEqual(sideways, [], `${name}: nothing scrolls sideways`);
   await page.evaluate(AXE);
   const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   assert.ok(passes.length > 10, "axe has looked at the page");

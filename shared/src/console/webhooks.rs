@@ -133,7 +133,7 @@ pub(super) fn delivery(delivery: &Value) -> Markup {
             ("Status", badge(text(delivery, "/status"))),
             ("Created", moment(delivery, "/created_at")),
             ("Next attempt", moment(delivery, "/next_attempt_at")),
-            ("Events", html! { ul.list { @for id in list(delivery, "/event_ids") { li { code { (id.as_str().unwrap_or_default()) } } } } }),
+            ("Events", html! { @if list(delivery, "/event_ids").is_empty() { "not in the log" } ul.list { @for id in list(delivery, "/event_ids") { li { code { (id.as_str().unwrap_or_default()) } } } } }),
         ]))
         (retry(delivery))
         h3 { "Attempts" }

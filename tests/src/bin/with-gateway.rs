@@ -1,8 +1,8 @@
 //! Runs a command against the real parts: `with-gateway (edge|direct) COMMAND [ARGUMENT…]`.
 //!
 //! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`),
-//! `ADMIN_SECRET`, and `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches. Its
-//! status is this program's.
+//! `ADMIN_SECRET`, `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches, and
+//! `TOOLS_CONTROL`, the address of the tools' control API. Its status is this program's.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -29,7 +29,7 @@ use tests::{
 /// The parts between a client and the demo tools.
 enum Gateway {
     Edge(Stack),
-    Direct { proxy: Proxy, _state: TempDir, _tools: Tools },
+    Direct { proxy: Proxy, _state: TempDir, tools: Tools },
 }
 
 fn main() -> ExitCode {
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         .env("GATEWAY_BOUNDARY", boundary)
         .env("GATEWAY_KEY", issue(gateway.addr()))
         .env("ADMIN_SECRET", ADMIN_SECRET)
+        .env("TOOLS_CONTROL", format!("http://{}", gateway.tools().control_addr()))
         .status()
         .unwrap_or_else(|error| panic!("cannot start {program}: {error}"));
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -58,7 +59,7 @@ impl Gateway {
             "direct" => {
                 let tools = Tools::start();
                 let (proxy, state) = direct(&tools);
-                Some(Self::Direct { proxy, _state: state, _tools: tools })
+                Some(Self::Direct { proxy, _state: state, tools })
             }
             _ => None,
         }
@@ -68,6 +69,12 @@ impl Gateway {
         match self {
             Self::Edge(stack) => stack.edge.addr,
             Self::Direct { proxy, .. } => proxy.listen,
+        }
+    }
+
+    const fn tools(&self) -> &Tools {
+        match self {
+            Self::Edge(Stack { tools, .. }) | Self::Direct { tools, .. } => tools,
         }
     }
 }
