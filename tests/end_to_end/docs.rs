@@ -1,8 +1,11 @@
 //! The reference at `/docs`: its examples are run as they stand there, against the whole gateway.
 
+mod compiled;
+
 use std::process::Command;
 
 use serde_json::{Value, json};
+use shared::route::DocsPage;
 use tempfile::TempDir;
 use tests::{http::Request, keys::ADMIN_SECRET, stack::Stack};
 
@@ -40,6 +43,22 @@ impl Language {
         command.arg(file).current_dir(folder.path());
         command
     }
+
+    /// Returns the command that checks the syntax of code: a file in `folder`.
+    fn syntax_check(self, code: &str, folder: &TempDir) -> Command {
+        let (name, program, arguments): (_, _, &[&str]) = match self {
+            Self::Curl => ("example.sh", "bash", &["-n"]),
+            Self::JavaScript => ("example.mjs", "node", &["--check"]),
+            Self::Python => {
+                ("example.py", "python3", &["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"])
+            }
+        };
+        let file = folder.path().join(name);
+        std::fs::write(&file, code).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).arg(file);
+        command
+    }
 }
 
 /// A section of a page.
@@ -62,7 +81,12 @@ impl Section {
 
     /// Returns the code in a language.
     fn code(&self, language: Language) -> Vec<String> {
-        let begin = format!("<pre class=\"in {}\">", language.class());
+        self.code_of(language.class())
+    }
+
+    /// Returns the code in the language of this class.
+    fn code_of(&self, class: &str) -> Vec<String> {
+        let begin = format!("<pre class=\"in {class}\">");
         let parts = self.html.split(&begin).skip(1);
         parts.map(|part| text(part.split("</pre>").next().unwrap())).collect()
     }
@@ -108,6 +132,11 @@ impl<'a> Client<'a> {
         response.json()
     }
 
+    /// Returns the example of an operation with the id of this key and the admin secret.
+    fn put_into(&self, code: &str) -> String {
+        code.replace("key_0123456789abcdefg", &self.id).replace('…', ADMIN_SECRET)
+    }
+
     /// Runs code and returns what it prints.
     ///
     /// # Panics
@@ -135,7 +164,7 @@ fn operation_examples_get_a_documented_status() {
         for language in Language::ALL {
             let client = Client::new(&stack);
             let [code] = <[String; 1]>::try_from(section.code(language)).unwrap();
-            let code = code.replace("key_0123456789abcdefg", &client.id).replace('…', ADMIN_SECRET);
+            let code = client.put_into(&code);
             let output = client.run(language, &code, &[]);
             let status: String = output.chars().take(3).collect();
             assert!(
@@ -194,19 +223,12 @@ fn replace_id(text: &str, prefix: &str, id: &str) -> String {
 fn guides_run_as_they_stand() {
     let stack = Stack::start();
     let mut count = 0;
-    for language in [Language::JavaScript, Language::Python] {
+    for language in Language::ALL {
         let client = Client::new(&stack);
         let slug = format!("ada-{}", language.class());
         let named = Named::create(&client, &slug);
         let variables = [("SOURCE", named.source.as_str()), ("PUSH_SECRET", named.push_secret.as_str())];
-        for path in [
-            "/docs",
-            "/docs/pages",
-            "/docs/products",
-            "/docs/analytics",
-            "/docs/webhooks",
-            "/docs/administration",
-        ] {
+        for path in DocsPage::ALL.map(DocsPage::path) {
             for section in Section::of(&page(&stack, path), "guide") {
                 // A page of this slug is there already.
                 let code = section.code(language);
@@ -221,5 +243,27 @@ fn guides_run_as_they_stand() {
             }
         }
     }
-    assert!(count >= 2 * 15, "{count}");
+    assert!(count >= 3 * 15, "{count}");
+}
+
+/// Every example in a language that needs no compiler is well-formed, those too that are not run here.
+#[test]
+fn every_example_has_valid_syntax() {
+    let stack = Stack::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for path in DocsPage::ALL.map(DocsPage::path) {
+        let html = page(&stack, path);
+        for section in Section::of(&html, "op").iter().chain(&Section::of(&html, "guide")) {
+            for language in Language::ALL {
+                for code in section.code(language) {
+                    let checked = language.syntax_check(&code, &folder).output().unwrap();
+                    let errors = String::from_utf8_lossy(&checked.stderr);
+                    assert!(checked.status.success(), "{} {language:?}: {errors}{code}", section.id);
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count >= 3 * 70, "{count}");
 }

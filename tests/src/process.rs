@@ -118,6 +118,17 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// Returns the folder of build artifacts, of which this program is a part.
+pub fn target() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.ancestors()
+        .find(|folder| folder.ends_with("debug") || folder.ends_with("release"))
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
 /// Returns the path of a binary of the workspace that was built with the same profile as this
 /// program. Tests lie in `deps` beside the binaries.
 pub fn binary(name: &str) -> PathBuf {

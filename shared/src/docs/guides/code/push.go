@@ -20,3 +20,8 @@ request.Header.Set("webhook-id", id)
 request.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
 request.Header.Set("webhook-signature", signature)
 response, err := http.DefaultClient.Do(request)
+if err != nil {
+	log.Fatal(err)
+}
+defer response.Body.Close()
+fmt.Println(response.Status)
