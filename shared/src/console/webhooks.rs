@@ -133,12 +133,21 @@ pub(super) fn delivery(delivery: &Value) -> Markup {
             ("Status", badge(text(delivery, "/status"))),
             ("Created", moment(delivery, "/created_at")),
             ("Next attempt", moment(delivery, "/next_attempt_at")),
-            ("Events", html! { @if list(delivery, "/event_ids").is_empty() { "not in the log" } ul.list { @for id in list(delivery, "/event_ids") { li { code { (id.as_str().unwrap_or_default()) } } } } }),
+            ("Events", event_ids(delivery)),
         ]))
         (retry(delivery))
         h3 { "Attempts" }
         (table("Attempts", &["Moment", "Result", "Time", "Response"], &rows, "None yet."))
         p { a href=(format!("#/webhooks/{}/deliveries", text(delivery, "/webhook_id"))) { "All deliveries" } }
+    }
+}
+
+fn event_ids(delivery: &Value) -> Markup {
+    let ids = list(delivery, "/event_ids");
+    html! {
+        @if ids.is_empty() { "not in the log" } @else {
+            ul.list { @for id in ids { li { code { (id.as_str().unwrap_or_default()) } } } }
+        }
     }
 }
 

@@ -216,7 +216,6 @@ fn compile_and_run(language: Compiled) {
         assert!(is_documented, "{name}: {output}{errors}\n{code}");
         count += 1;
     }
-    println!("{language:?}: {} examples compiled, {count} run", examples.len());
     assert!(count >= 25 && examples.len() >= 70, "{count} of {}", examples.len());
 }
 
