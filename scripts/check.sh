@@ -6,7 +6,7 @@ source "$here/lib.sh"
 
 cd "$ROOT"
 step "formatting" cargo fmt --all --check
-for client in rust webhooks/rust; do cargo fmt --manifest-path "tests/clients/$client/Cargo.toml" --check; done
+for client in rust webhooks/rust examples; do cargo fmt --manifest-path "tests/clients/$client/Cargo.toml" --check; done
 "$here/setup.sh"
 step "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 # clippy comes with rustup's toolchain only; Debian's rustc still finds what does not compile.

@@ -63,7 +63,7 @@ pub(super) fn table(caption: &str, columns: &[&str], rows: &[Markup], empty: &st
                 table.stacks[stacks] {
                     caption { (caption) }
                     thead { tr { @for column in columns { th.figure[NUMBERS.contains(column)] scope="col" { (column) } } } }
-                    tbody { @for row in rows { tr { (labelled(row, columns)) } } }
+                    tbody { @for row in rows { tr { @if stacks { (labelled(row, columns)) } @else { (row) } } } }
                 }
             }
         }
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn cell_has_the_name_of_its_column_whatever_its_text() {
-        let row = html! { th scope="row" { "Ada" } td { "<td>" } td.figure { "7" } };
-        let shown = table("Pages", &["Title", "Address", "Views"], &[row], "None.").into_string();
+        let row = html! { th scope="row" { "Ada" } td { "<td>" } td.figure { "7" } td { "live" } };
+        let shown = table("Pages", &["Title", "Address", "Views", "Status"], &[row], "None.").into_string();
         assert!(shown.contains("<th scope=\"row\">Ada</th>"), "{shown}");
         assert!(shown.contains("<td data-column=\"Address\">&lt;td&gt;</td>"), "{shown}");
         assert!(shown.contains("<td data-column=\"Views\" class=\"figure\">7</td>"), "{shown}");
