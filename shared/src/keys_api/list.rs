@@ -140,7 +140,6 @@ pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
     for (name, value) in parameters(query)? {
         match (name, &*value) {
             ("include", "usage") => usage = true,
-            ("include", "") => {}
             ("include", _) => return Err(invalid("include must be usage")),
             _ => return Err(invalid("the query has a parameter other than include")),
         }
@@ -246,7 +245,7 @@ mod tests {
     #[test]
     fn usage_is_included_on_request_only() {
         assert_eq!((includes_usage(None), includes_usage(Some("include=usage"))), (Ok(false), Ok(true)));
-        for query in ["include=all", "usage", "include=usage&x=1"] {
+        for query in ["include=all", "include=", "usage", "include=usage&x=1"] {
             assert!(includes_usage(Some(query)).is_err(), "{query}");
         }
     }
