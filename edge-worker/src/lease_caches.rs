@@ -30,8 +30,6 @@ struct CacheTable(BTreeMap<KeyId, Entry>);
 struct Entry {
     cache: LeaseCache,
     used_at: UnixMillis,
-    /// When a background report that is in flight will be sent.
-    report_due: Option<UnixMillis>,
 }
 
 /// Runs `step` on the key's cache, which is created if there is none. `step` is synchronous, so
@@ -48,20 +46,6 @@ pub(crate) fn with<T>(
     CACHES.with_borrow_mut(|table| match table.entry(&key.id, now, id) {
         Ok(entry) => Ok(step(&mut entry.cache, now)),
         Err(error) => Err(entropy::unavailable(&error, None)),
-    })
-}
-
-/// Claims the background report that is due at `due`. Returns false if another one in flight will
-/// be sent by then.
-pub(crate) fn claim_report(key: &KeyId, due: UnixMillis, now: UnixMillis) -> bool {
-    CACHES.with_borrow_mut(|table| {
-        let Some(entry) = table.0.get_mut(key) else { return false };
-        // A report that was due before now and is not sent was cancelled with its request.
-        let is_claimed = entry.report_due.is_some_and(|other| now < other && other <= due);
-        if !is_claimed {
-            entry.report_due = Some(due);
-        }
-        !is_claimed
     })
 }
 
@@ -110,7 +94,7 @@ impl CacheTable {
         let entry = match self.0.entry(*key) {
             btree_map::Entry::Occupied(entry) => entry.into_mut(),
             btree_map::Entry::Vacant(place) => {
-                place.insert(Entry { cache: LeaseCache::new(id()?), used_at: now, report_due: None })
+                place.insert(Entry { cache: LeaseCache::new(id()?), used_at: now })
             }
         };
         entry.used_at = now;

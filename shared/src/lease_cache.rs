@@ -26,6 +26,7 @@ mod local_budget;
 mod pending;
 mod rate;
 mod refused_secrets;
+mod report_turn;
 mod round_trip;
 mod timeouts;
 mod waiting;
@@ -40,6 +41,8 @@ pub use pending::Charge;
 use pending::Pending;
 use rate::Rate;
 use refused_secrets::RefusedSecrets;
+pub use report_turn::ReportTurn;
+use report_turn::Turns;
 use round_trip::RoundTrip;
 pub use timeouts::Timeouts;
 use waiting::Waiting;
@@ -115,6 +118,7 @@ pub struct LeaseCache {
     round_trip: RoundTrip,
     backoff: Backoff,
     local_budget: LocalBudget,
+    turns: Turns,
     latest: UnixMillis,
     /// The last request that was sent before the clock went back. Leases of requests up to this one
     /// are dropped, because their start is not known by this clock.
@@ -143,6 +147,7 @@ impl LeaseCache {
             round_trip: RoundTrip::default(),
             backoff: Backoff::default(),
             local_budget: LocalBudget::default(),
+            turns: Turns::default(),
             latest: UnixMillis::default(),
             untrusted_seq: 0,
         }
@@ -178,7 +183,8 @@ impl LeaseCache {
             return self.ask_meter(key, tool, now);
         }
         if let Some(admission) = self.spend(key, Some(tool), now) {
-            let renewal = self.is_renewal_due(now).then(|| self.request(key, None, now));
+            let rate = self.rate.per_1000_seconds(now);
+            let renewal = self.is_renewal_due(rate, now).then(|| self.request(key, None, rate, now));
             return Step::Decided(admission, renewal);
         }
         if let Some(denial) = self.denied.get(now) {
@@ -223,6 +229,21 @@ impl LeaseCache {
         Some(due.max(self.backoff.until()))
     }
 
+    /// Promises the next report to a request that began to work in the background at `started`.
+    /// Returns `None` if nothing is pending, if another request will send it, or if this one ends
+    /// before it is due.
+    pub fn promise_report(&mut self, started: UnixMillis, now: UnixMillis) -> Option<ReportTurn> {
+        let now = self.observe(now);
+        self.flush_at().and_then(|due| self.turns.promise(due, started, now))
+    }
+
+    /// Returns the report to send in this turn, or `None` if none is due any more: another request
+    /// has taken over, or has carried everything. It also requests the next lease of a key that is
+    /// in use, if there is someone to report it.
+    pub fn report(&mut self, key: &VerifiedKey, turn: ReportTurn, now: UnixMillis) -> Option<MeterRequest> {
+        self.turns.end(turn).then(|| self.flush(key, turn.renews, now)).flatten()
+    }
+
     /// Returns the report to send to the meter in the background, or `None` if none is due. With
     /// `renew`, it also requests the next lease of a key that is in use.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
@@ -231,13 +252,17 @@ impl LeaseCache {
             return None;
         }
         let rate = if renew && self.leases.ended_in_use(now) { self.rate.per_1000_seconds(now) } else { 0 };
-        Some(MeterRequest { rate, ..self.request(key, None, now) })
+        // One lease for all that is left costs one report of its end.
+        if rate > 0 && self.round_trip.takes_few_calls(rate) {
+            self.leases.end_all(now);
+        }
+        Some(self.request(key, None, rate, now))
     }
 
     /// Returns a request for no call, to read the meter's state with everything reported.
     pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> MeterRequest {
         let now = self.observe(now);
-        MeterRequest { rate: 0, ..self.request(key, None, now) }
+        self.request(key, None, 0, now)
     }
 
     /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
@@ -312,33 +337,35 @@ impl LeaseCache {
     }
 
     /// Returns true if the leases end soon, by time or by calls, and no renewal was sent just now.
-    fn is_renewal_due(&mut self, now: UnixMillis) -> bool {
-        let used_soon =
-            u64::from(self.rate.per_1000_seconds(now)).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
+    /// The end of a lease by time is awaited if hardly a call comes in a round trip: the report of
+    /// the end renews it, in one message instead of two.
+    fn is_renewal_due(&self, rate: u32, now: UnixMillis) -> bool {
+        let used_soon = u64::from(rate).saturating_mul(RENEW_WITHIN_MS) / 1_000_000;
         let low = u64::from(self.leases.left(now)) <= used_soon;
-        let ending = self.leases.last_end().is_none_or(|end| end.since(now) < RENEW_WITHIN_MS);
+        let ending = self.leases.last_end().is_none_or(|end| end.since(now) < RENEW_WITHIN_MS)
+            && !self.round_trip.takes_few_calls(rate);
         let recently = self.renewed.is_some_and(|at| now.since(at) < RENEW_GAP_MS);
         (low || ending) && !recently && !self.backoff.is_active(now)
     }
 
-    /// Returns a request for a call of `tool`, or for no call.
-    fn request(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> MeterRequest {
+    /// Returns a request for a call of `tool`, or for no call, and for a lease if `rate`, the calls
+    /// in 1,000 seconds, is not zero.
+    fn request(&mut self, key: &VerifiedKey, tool: Option<Tool>, rate: u32, now: UnixMillis) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
         let is_news = self.meter_version.is_none_or(|known| known < version);
-        let want = tool.is_some();
         MeterRequest {
             holder: self.id,
             seq: self.seq,
             key: *key,
-            want,
+            want: tool.is_some(),
             tool,
             admit_within_ms: MARGIN_MS,
             retry: false,
             unread: self.record.is_none(),
             withdrawn: self.waiting.withdrawn(now),
-            rate: if want && self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) },
+            rate,
             record: self.record.clone().filter(|_| is_news),
             version,
             reports: self.leases.report(now),

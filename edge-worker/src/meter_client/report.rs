@@ -3,8 +3,8 @@
 use shared::{
     endpoint::Endpoint,
     key::VerifiedKey,
-    lease_cache::Charge,
-    meter::{Message, MeterRequest, Reply, TTL_MS},
+    lease_cache::{Charge, ReportTurn},
+    meter::{Message, MeterRequest, Reply},
     problem::Code,
     time::UnixMillis,
     tool::Tool,
@@ -21,13 +21,6 @@ use crate::{
 
 /// Timeout of a report, in milliseconds.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
-/// Time for which a request may work in the background, in milliseconds. The platform ends it 30
-/// seconds after its response.
-const BACKGROUND_MS: u64 = 29_000;
-/// Time for which a request renews leases in the background, in milliseconds. It must still report
-/// the last lease.
-const RENEW_FOR_MS: u64 = BACKGROUND_MS - TTL_MS;
-
 /// The outcome of a call.
 pub(crate) struct CallOutcome {
     pub(crate) status: u16,
@@ -65,11 +58,11 @@ pub(crate) fn record_refusal(
     }
 }
 
-/// Starts a background report of everything pending, unless one is in flight.
+/// Starts a background report of everything pending, unless another request will send it.
 pub(super) fn schedule(context: &RequestContext<'_>, key: &VerifiedKey) {
     let reporter = Reporter::new(context, key);
-    if let Some(wait_ms) = reporter.claim(clock::now().plus(BACKGROUND_MS)) {
-        context.execution.wait_until(async move { reporter.run(wait_ms).await });
+    if let Some(turn) = reporter.next_turn() {
+        context.execution.wait_until(async move { reporter.run(turn).await });
     }
 }
 
@@ -83,36 +76,29 @@ pub(super) fn send_in_background(context: &RequestContext<'_>, key: &VerifiedKey
 struct Reporter {
     meter: ObjectNamespace,
     key: VerifiedKey,
+    started: UnixMillis,
 }
 
 impl Reporter {
     fn new(context: &RequestContext<'_>, key: &VerifiedKey) -> Self {
-        Self { meter: context.bindings.meter.clone(), key: *key }
+        Self { meter: context.bindings.meter.clone(), key: *key, started: clock::now() }
     }
 
-    /// Claims the next report. Returns the milliseconds to wait before it, or `None` if nothing is
-    /// pending, another task will report it, or this one ends before it is due.
-    fn claim(&self, end: UnixMillis) -> Option<u64> {
-        let now = clock::now();
-        let due = lease_caches::with(&self.key, |cache, _| cache.flush_at());
-        let due = due.ok().flatten().filter(|due| *due <= end)?;
-        lease_caches::claim_report(&self.key.id, due, now).then(|| due.since(now))
+    fn next_turn(&self) -> Option<ReportTurn> {
+        lease_caches::with(&self.key, |cache, now| cache.promise_report(self.started, now)).ok().flatten()
     }
 
-    /// Reports until nothing is pending. A report renews the lease of a key in use, so this ends
-    /// when the platform ends the request.
-    async fn run(&self, mut wait_ms: u64) {
-        let started = clock::now();
+    /// Reports until nothing is pending or another request does it. A report renews the lease of a
+    /// key in use, so this may go on until the platform ends the request.
+    async fn run(&self, mut turn: ReportTurn) {
         loop {
-            promise::sleep(wait_ms).await;
-            let renew = clock::now().since(started) < RENEW_FOR_MS;
-            let request = lease_caches::with(&self.key, |cache, now| cache.flush(&self.key, renew, now));
-            // Another request may have carried everything, and brought a lease that ends later.
+            promise::sleep(turn.due.since(clock::now())).await;
+            let request = lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now));
             if let Ok(Some(request)) = request {
                 self.send(request).await;
             }
-            match self.claim(started.plus(BACKGROUND_MS)) {
-                Some(next) => wait_ms = next,
+            match self.next_turn() {
+                Some(next) => turn = next,
                 None => return,
             }
         }

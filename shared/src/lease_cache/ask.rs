@@ -17,7 +17,8 @@ impl LeaseCache {
         let timeouts = self.timeouts(key, now);
         let until_ms = if self.round_trip.is_known() { timeouts.hedge_ms } else { timeouts.total_ms };
         let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
-        let request = MeterRequest { admit_within_ms, ..self.request(key, Some(tool), now) };
+        let rate = if self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) };
+        let request = MeterRequest { admit_within_ms, ..self.request(key, Some(tool), rate, now) };
         self.waiting.open(request.seq, now);
         (request, timeouts)
     }

@@ -59,6 +59,13 @@ impl Leases {
         self.held.clear();
     }
 
+    /// Ends all leases early: the next report returns them.
+    pub(super) fn end_all(&mut self, now: UnixMillis) {
+        for lease in &mut self.held {
+            lease.until = lease.until.min(now);
+        }
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

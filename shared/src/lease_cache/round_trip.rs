@@ -44,6 +44,13 @@ impl RoundTrip {
         self.smoothed_ms.is_some()
     }
 
+    /// Returns true if a key of `rate` calls in 1,000 seconds makes less than one in twenty round
+    /// trips.
+    pub(super) fn takes_few_calls(&self, rate: u32) -> bool {
+        let calls = |ms: u64| u64::from(rate).saturating_mul(ms).saturating_mul(20);
+        self.smoothed_ms.is_some_and(|ms| calls(ms) < 1_000_000)
+    }
+
     /// Returns the milliseconds of silence after which a request is sent again.
     pub(super) fn hedge_ms(&self) -> u64 {
         let Some(smoothed) = self.smoothed_ms else { return FIRST_HEDGE_MS };

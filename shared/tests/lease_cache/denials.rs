@@ -67,7 +67,7 @@ fn refusal_is_cached_for_five_seconds_per_secret() {
 #[test]
 fn revoked_key_is_refused_after_the_next_renewal() {
     let mut pair = Pair::new(Tier::Pro);
-    pair.admit(0);
+    pair.admit_from_afar(0);
     pair.change(Change::Revoke, 100);
     let Step::Decided(_, Some(renewal)) = pair.call(8_000) else { panic!("not renewed") };
     assert_eq!(pair.exchange(&renewal, 8_000), None);

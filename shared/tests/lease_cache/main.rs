@@ -1,6 +1,7 @@
 //! A [`LeaseCache`] against a real [`Meter`], message by message.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod costs;
 mod denials;
 mod far;
 mod leases;
@@ -102,6 +103,15 @@ impl Pair {
             Step::Decided(admission, _) => admission,
             Step::Ask(request, _) => self.exchange(&request, at).unwrap(),
         }
+    }
+
+    /// Makes a call that needs the meter, which is far away: the leases are renewed ahead of time.
+    fn admit_from_afar(&mut self, at: u64) {
+        let request = self.expect_request(at);
+        let response = self.meter(&request, at + 400);
+        let admission =
+            self.cache.handle_response(&request, NOON.plus(at), &response, NOON.plus(at + 800)).unwrap();
+        assert!(allowed(&admission));
     }
 
     fn flush(&mut self, renew: bool, at: u64) -> Option<MeterRequest> {

@@ -74,7 +74,7 @@ fn silent_meter_is_asked_after_one_two_four_and_five_seconds() {
 #[test]
 fn failed_background_request_decides_no_call() {
     let mut pair = Pair::new(Tier::Pro);
-    pair.admit(0);
+    pair.admit_from_afar(0);
     let Step::Decided(_, Some(renewal)) = pair.call(8_000) else { panic!("not renewed") };
     assert_eq!(pair.cache.handle_failure(&renewal, NOON.plus(8_300)), None);
     assert_eq!(

@@ -13,8 +13,6 @@ pub(super) struct Isolate {
     /// Number of crashes. Work started before a crash ends with it.
     pub(super) life: u32,
     pub(super) site: Site,
-    /// The true time of the background report that is in flight.
-    report_due: Option<u64>,
     clock: MachineClock,
 }
 
@@ -31,7 +29,6 @@ impl Isolate {
             holder: LeaseCache::new(rng.next()),
             life: 0,
             site: scenario.sites[place % scenario.sites.len()],
-            report_due: None,
             clock: MachineClock::new(offset, scenario.start, &steps),
         }
     }
@@ -44,16 +41,6 @@ impl Isolate {
     pub(super) fn crash(&mut self, rng: &mut Rng) {
         self.holder = LeaseCache::new(rng.next());
         self.life += 1;
-        self.report_due = None;
-    }
-
-    /// Claims the background report that is due at `due`, as the worker's table of caches does.
-    pub(super) fn claim_report(&mut self, due: u64, now: u64) -> bool {
-        let is_claimed = self.report_due.is_some_and(|other| now < other && other <= due);
-        if !is_claimed {
-            self.report_due = Some(due);
-        }
-        !is_claimed
     }
 
     /// Looks the key up in the store, which still has the record of its issue.

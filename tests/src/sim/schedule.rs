@@ -3,11 +3,10 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use shared::{
-    lease_cache::Charge,
+    lease_cache::{Charge, ReportTurn},
     meter::{MeterRequest, MeterResponse},
+    time::UnixMillis,
 };
-
-use super::world::Background;
 
 /// An event. Isolates and exchanges are given by their index.
 pub(super) enum Event {
@@ -16,7 +15,7 @@ pub(super) enum Event {
     AtIsolate(usize, Box<MeterRequest>, Box<MeterResponse>),
     Retry(usize),
     Deadline(usize),
-    Timer { isolate: usize, life: u32, background: Background },
+    Timer { isolate: usize, life: u32, started: UnixMillis, turn: ReportTurn },
     Ended { isolate: usize, life: u32, fails: bool, charge: Charge },
     Change(usize),
 }

@@ -20,7 +20,6 @@ use super::{
     object::{Fate, Object},
     schedule::{Event, Schedule},
 };
-pub(super) use exchange::Background;
 use exchange::{Exchange, Waiting};
 
 /// The time after the last call in which the simulation continues.
@@ -138,7 +137,7 @@ impl<'a> World<'a> {
             Event::AtIsolate(exchange, ask, response) => self.at_isolate(exchange, &ask, &response),
             Event::Retry(exchange) => self.retry(exchange),
             Event::Deadline(exchange) => self.deadline(exchange),
-            Event::Timer { isolate, life, background } => self.timer(isolate, life, background),
+            Event::Timer { isolate, life, started, turn } => self.timer(isolate, life, started, turn),
             Event::Ended { isolate, life, fails, charge } => self.ended(isolate, life, fails, charge),
             Event::Change(place) => self.change(place),
         }
@@ -160,16 +159,15 @@ impl<'a> World<'a> {
                 Step::Ask(MeterRequest { rate: 0, ..ask }, timeouts)
             }
         };
-        let background = Background { born: self.now, renewals: 0 };
         let waiting = Waiting { fails };
         match step {
             Step::Ask(ask, timeouts) => {
                 self.outcome.waited += 1;
-                self.ask(isolate, ask, background, Some((waiting, timeouts)));
+                self.ask(isolate, ask, now, Some((waiting, timeouts)));
             }
             Step::Decided(admission, renewal) => {
                 if let Some(ask) = renewal {
-                    self.ask(isolate, ask, background, None);
+                    self.ask(isolate, ask, now, None);
                 }
                 self.served(isolate, waiting, admission, self.now);
             }
@@ -205,7 +203,7 @@ impl<'a> World<'a> {
         }
         let now = here.now(self.now);
         here.holder.record_outcome(Tool::Qr, if fails { 503 } else { 200 }, fails, charge, now);
-        self.keep(isolate, Background { born: self.now, renewals: 0 });
+        self.keep(isolate, now);
     }
 
     /// Makes a change of the record, and retries until it is stored.

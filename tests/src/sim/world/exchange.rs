@@ -1,7 +1,7 @@
 //! Requests to the meter: sending, second copies, timeouts, late responses and background renewals.
 
 use shared::{
-    lease_cache::{LeaseCache, Timeouts},
+    lease_cache::{LeaseCache, ReportTurn, Timeouts},
     meter::{Message, MeterRequest, MeterResponse, Reply, Verdict},
     time::UnixMillis,
     tool::Tool,
@@ -13,11 +13,6 @@ use crate::sim::{object::Fate, schedule::Event};
 /// The timeout of a request that no call waits for.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
 
-/// The time limit of a request in the background (`waitUntil`), and the number of leases that it
-/// renews.
-const BACKGROUND_MS: u64 = 29_000;
-const MAX_RENEWALS: u8 = 2;
-
 /// A request to the meter, and the call that waits for the response.
 pub(super) struct Exchange {
     pub(super) isolate: usize,
@@ -25,7 +20,8 @@ pub(super) struct Exchange {
     pub(super) ask: MeterRequest,
     /// The time of sending by the isolate's clock.
     pub(super) sent: UnixMillis,
-    pub(super) background: Background,
+    /// When the request behind it began, by the isolate's clock.
+    pub(super) started: UnixMillis,
     pub(super) waiting: Option<Waiting>,
     timeouts: Timeouts,
     /// The time at which the meter first admitted the call.
@@ -41,19 +37,12 @@ pub(super) struct Waiting {
     pub(super) fails: bool,
 }
 
-/// The background work of a request whose client is served (`waitUntil`).
-#[derive(Clone, Copy)]
-pub(in crate::sim) struct Background {
-    pub(super) born: u64,
-    pub(super) renewals: u8,
-}
-
 impl World<'_> {
     pub(super) fn ask(
         &mut self,
         isolate: usize,
         ask: MeterRequest,
-        background: Background,
+        started: UnixMillis,
         waiting: Option<(Waiting, Timeouts)>,
     ) {
         let here = &mut self.isolates[isolate];
@@ -66,7 +55,7 @@ impl World<'_> {
             life,
             ask: ask.clone(),
             sent,
-            background,
+            started,
             waiting: waiting.map(|(waiting, _)| waiting),
             timeouts,
             decided: None,
@@ -141,7 +130,7 @@ impl World<'_> {
     /// Handles a response, which may come after the call was given up.
     pub(super) fn at_isolate(&mut self, exchange: usize, ask: &MeterRequest, response: &MeterResponse) {
         let asked = &mut self.exchanges[exchange];
-        let (isolate, background) = (asked.isolate, asked.background);
+        let (isolate, started) = (asked.isolate, asked.started);
         let here = &mut self.isolates[isolate];
         if here.life != asked.life || asked.waiting.is_none() && std::mem::replace(&mut asked.over, true) {
             return;
@@ -160,13 +149,13 @@ impl World<'_> {
             asked.over = true;
             self.served(isolate, waiting, admission, decided);
         }
-        self.keep(isolate, background);
+        self.keep(isolate, started);
     }
 
     /// Reads the store, and asks again.
     fn ask_with_record(&mut self, exchange: usize) {
         let asked = &mut self.exchanges[exchange];
-        let (isolate, background, waiting) = (asked.isolate, asked.background, asked.waiting);
+        let (isolate, started, waiting) = (asked.isolate, asked.started, asked.waiting);
         let here = &mut self.isolates[isolate];
         if std::mem::replace(&mut asked.over, true) {
             return;
@@ -174,13 +163,13 @@ impl World<'_> {
         here.look_up(&self.key, self.scenario);
         let now = here.now(self.now);
         let (ask, timeouts) = here.holder.ask_again(&asked.ask, Tool::Qr, now);
-        self.ask(isolate, ask, background, waiting.map(|waiting| (waiting, timeouts)));
+        self.ask(isolate, ask, started, waiting.map(|waiting| (waiting, timeouts)));
     }
 
     /// Gives a call up.
     pub(super) fn deadline(&mut self, exchange: usize) {
         let asked = &mut self.exchanges[exchange];
-        let (isolate, background) = (asked.isolate, asked.background);
+        let (isolate, started) = (asked.isolate, asked.started);
         let here = &mut self.isolates[isolate];
         if std::mem::replace(&mut asked.over, true) || here.life != asked.life {
             return;
@@ -191,35 +180,28 @@ impl World<'_> {
         if let (Some(waiting), Some(admission)) = (asked.waiting, admission) {
             self.served(isolate, waiting, admission, self.now);
         }
-        self.keep(isolate, background);
+        self.keep(isolate, started);
     }
 
-    /// Sets a timer for the next report, if the request may run until then and no other one will
-    /// send it.
-    pub(super) fn keep(&mut self, isolate: usize, background: Background) {
+    /// Sets a timer for the next report, if the request that began at `started` is to send it.
+    pub(super) fn keep(&mut self, isolate: usize, started: UnixMillis) {
         let here = &mut self.isolates[isolate];
         let (now, life) = (here.now(self.now), here.life);
-        if let Some(at) = here.holder.flush_at() {
-            let due = self.now + at.since(now);
-            if due <= background.born + BACKGROUND_MS && here.claim_report(due, self.now) {
-                let late = self.rng.range(0, 4);
-                self.schedule.push(due + late, Event::Timer { isolate, life, background });
-            }
+        if let Some(turn) = here.holder.promise_report(started, now) {
+            let at = self.now + turn.due.since(now) + self.rng.range(0, 4);
+            self.schedule.push(at, Event::Timer { isolate, life, started, turn });
         }
     }
 
-    pub(super) fn timer(&mut self, isolate: usize, life: u32, background: Background) {
+    pub(super) fn timer(&mut self, isolate: usize, life: u32, started: UnixMillis, turn: ReportTurn) {
         let here = &mut self.isolates[isolate];
         if here.life != life {
             return;
         }
         let now = here.now(self.now);
-        match here.holder.flush(&self.key, background.renewals < MAX_RENEWALS, now) {
-            Some(ask) => {
-                let renewals = background.renewals + u8::from(ask.rate > 0);
-                self.ask(isolate, ask, Background { renewals, ..background }, None);
-            }
-            None => self.keep(isolate, background),
+        match here.holder.report(&self.key, turn, now) {
+            Some(ask) => self.ask(isolate, ask, started, None),
+            None => self.keep(isolate, started),
         }
     }
 }
