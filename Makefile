@@ -39,7 +39,7 @@ bench-cold-start: ## how long the worker takes to its first response, next to an
 	@scripts/bench-cold-start.sh
 
 sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
-	cargo run --locked --profile local -p tests --bin sim
+	cargo run --locked --release -p tests --bin sim
 
 load: ## a tour of the load tests in one minute; leaves target/load/report.html (LOAD takes options of `loadtest run`)
 	@scripts/load.sh

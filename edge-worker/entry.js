@@ -1,25 +1,40 @@
-// The entry of the worker, in place of the one that worker-build writes. That one makes an instance of a class, several
-// proxies and three promises for each request, and proxies for each message to an object. What it does after a panic is
-// still done: the next request or message replaces the wasm instance, and objects are made again.
-import Worker, * as built from "./build/built.js";
+// The entry of the worker: gives requests, batches of the queue and messages of objects to wasm, and replaces the wasm
+// instance after a panic. scripts/build-edge.sh puts the bindings that wasm-bindgen writes in place of the import.
+import * as wasm from "bindings";
 
-const { handle } = Worker.prototype;
-/** The state that worker-build keeps of the wasm instance. */
-const state = globalThis.__worker_init_state;
+// Those of panics are deep.
+Error.stackTraceLimit = 100;
 
-/** Calls wasm. A panic marks the instance as lost, and what worker-build constructs begins with a new one. */
-function call(Built, ctx, env, step) {
-  if (state.criticalError) new Built(ctx, env);
+/** What is known of the wasm instance: whether it is lost, and how many there were before. */
+const state = wasm.__worker_init_state();
+
+/** Marks the instance as lost if the error is a panic. */
+function note(error) {
+  if (!(error instanceof WebAssembly.RuntimeError)) return;
+  console.error("Critical", error);
+  state.criticalError = true;
+}
+
+function replaceLostInstance() {
+  if (!state.criticalError) return;
+  console.log("Reinitializing Wasm application");
+  wasm.__wbg_reset_state();
+  state.criticalError = false;
+  state.instanceId++;
+}
+
+/** Calls wasm. The call after a panic begins with a new instance. */
+function call(step) {
+  replaceLostInstance();
   try {
     return step();
   } catch (error) {
-    if (error instanceof WebAssembly.RuntimeError) {
-      console.error("Critical", error);
-      state.criticalError = true;
-    }
+    note(error);
     throw error;
   }
 }
+
+addEventListener("error", ({ error }) => note(error));
 
 /** Method, URL and header lines, one a line. */
 function headOf(request) {
@@ -33,33 +48,28 @@ function headOf(request) {
 
 export default {
   fetch(request, env, ctx) {
-    const response = call(Worker, ctx, env, () => handle(headOf(request), request, env, ctx));
+    const response = call(() => wasm.handle(headOf(request), request, env, ctx));
     // A client that hangs up does not strand what its request has begun.
     if (response instanceof Promise) ctx.waitUntil(response);
     return response;
   },
-  queue: (batch, env, ctx) => new Worker(ctx, env).queue(batch),
+  queue: (batch, env, ctx) => call(() => wasm.queue(batch, env, ctx)),
 };
 
-/** The class of an object, without worker-build's proxies. */
-function object(Built) {
-  const { prototype } = Built;
-  const Wasm = prototype.constructor;
+/** The class of an object. After a panic, each object is made again in the new instance. */
+function object(Wasm) {
   class Direct {
     constructor(ctx, env) {
       this.ctx = ctx;
       this.env = env;
-      this.call(() => this.make());
-    }
-    call(step) {
-      return call(Built, this.ctx, this.env, step);
+      call(() => this.make());
     }
     make() {
       this.wasm = new Wasm(this.ctx, this.env);
       this.instanceId = state.instanceId;
     }
     send(name, ...args) {
-      return this.call(() => {
+      return call(() => {
         if (this.instanceId !== state.instanceId) this.make();
         return this.wasm[name](...args);
       });
@@ -76,16 +86,16 @@ function object(Built) {
       return new Response(reply);
     };
   }
-  if (prototype.alarm) Direct.prototype.alarm = function alarm() { return this.send("alarm"); };
+  if (Wasm.prototype.alarm) Direct.prototype.alarm = function alarm() { return this.send("alarm"); };
   return Direct;
 }
 
-export const Account = object(built.Account);
-export const KeyChanges = object(built.KeyChanges);
-export const Meter = object(built.Meter);
-export const ProductSource = object(built.ProductSource);
-export const Reports = object(built.Reports);
-export const Salt = object(built.Salt);
-export const Slug = object(built.Slug);
-export const Stats = object(built.Stats);
-export const Webhooks = object(built.Webhooks);
+export const Account = object(wasm.Account);
+export const KeyChanges = object(wasm.KeyChanges);
+export const Meter = object(wasm.Meter);
+export const ProductSource = object(wasm.ProductSource);
+export const Reports = object(wasm.Reports);
+export const Salt = object(wasm.Salt);
+export const Slug = object(wasm.Slug);
+export const Stats = object(wasm.Stats);
+export const Webhooks = object(wasm.Webhooks);

@@ -1,40 +1,25 @@
 #!/usr/bin/env bash
-# Builds the worker: edge-worker/build/index.js and index_bg.wasm, and its static assets in edge-worker/build/site. wrangler calls
-# this too (wrangler.toml, [build]). NATIVE_PROFILE is that of the program that writes the assets: what else is built for this machine
-# has the same, so that nothing is compiled twice.
-# The folder of another worker can be given: scripts/build-edge.sh tests/bench/floor
-# cargo decides whether anything has changed; wasm-bindgen, wasm-opt, esbuild and wasm-names.mjs run only if its product has.
+# Builds the worker: index.js, index_bg.wasm and its static assets (site) in edge-worker/build. wrangler calls this too
+# (wrangler.toml, [build]).
+#   scripts/build-edge.sh tests/bench/floor    builds the worker of another folder
+#   LOCAL=1 scripts/build-edge.sh              for a local run: soon built, large, and in target/local/worker
+#   PROGRAMS=FOLDER scripts/build-edge.sh      takes the programs that write bindings and assets from there
+# cargo decides whether anything has changed. What follows it runs only if its product has.
 set -euo pipefail
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
-readonly PROFILE=edge
 readonly CRATE=${1:-edge-worker}
-readonly OUT=$ROOT/$CRATE/build
+if [[ -n ${LOCAL:-} ]]; then
+  PROFILE=local OUT=$TARGET_DIR/local/worker
+else
+  PROFILE=edge OUT=$ROOT/$CRATE/build
+fi
 name=$(basename "$CRATE")
 readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/${name//-/_}.wasm
 
-ENTRY=()
-if [[ -e $ROOT/$CRATE/entry.js ]]; then ENTRY=(entry.js); fi
-
 # wrangler may be the first to ask.
-if [[ ! -s $TOOLS/wasm-rust || ! -x $TOOLS/bin/worker-build || ! -x $TOOLS/bin/wasm-bindgen ]]; then "$here/setup.sh"; fi
-
-export CARGO_TARGET_DIR=$EDGE_TARGET_DIR
-# A client that hangs up does not strand what its request has begun.
-export RUN_TO_COMPLETION=1
-# What worker-build itself sets for cargo: the same here, or it would compile everything again.
-export WASM_BINDGEN_USE_JS_SYS=1
-export WASM_BINDGEN_BIN=$TOOLS/bin/wasm-bindgen
-export WASM_OPT_BIN=$ROOT/node_modules/.bin/wasm-opt
-export ESBUILD_BIN=$ROOT/node_modules/.bin/esbuild
-# worker-build only warns about a missing one, and then downloads its own.
-for program in "$WASM_BINDGEN_BIN" "$WASM_OPT_BIN" "$ESBUILD_BIN"; do
-  [[ -x $program ]] || fail "$program is missing: run scripts/setup.sh"
-done
-if [[ $(cat "$TOOLS/wasm-rust") == debian ]]; then
-  export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
-fi
+if [[ ! -s $TOOLS/wasm-rust ]]; then "$here/setup.sh"; fi
 
 # What was compiled against another copy of the standard library cannot be linked with this one, and cargo doesn't notice.
 discard_what_another_std_built() {
@@ -46,37 +31,63 @@ discard_what_another_std_built() {
   printf '%s\n' "$now" >"$stamp"
 }
 
-compile() { cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown; }
-# The worker's own entry stands before the one that worker-build writes.
-replace_entry() {
-  mv "$OUT/index.js" "$OUT/built.js"
-  "$ESBUILD_BIN" entry.js --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
-    --external:./index_bg.wasm '--external:cloudflare:*'
-  rm "$OUT/built.js"
+# The variable makes wasm-bindgen's macros use js-sys for promises, as the crate worker does.
+compile() {
+  if [[ $(cat "$TOOLS/wasm-rust") == debian ]]; then
+    export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
+  fi
+  discard_what_another_std_built
+  CARGO_TARGET_DIR=$EDGE_TARGET_DIR WASM_BINDGEN_USE_JS_SYS=1 \
+    cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown
+}
+build_programs() { cargo build --locked -p bindgen -p site; }
+
+# The features that rustc and wasm-bindgen use, and workerd has. No other may be in the result.
+optimize() {
+  local feature features=()
+  for feature in mutable-globals sign-ext nontrapping-float-to-int bulk-memory multivalue reference-types exception-handling; do
+    features+=("--enable-$feature")
+  done
+  "$ROOT/node_modules/.bin/wasm-opt" -O --debuginfo "${features[@]}" "$1" -o "$2"
 }
 package() {
-  "$TOOLS/bin/worker-build" --profile "$PROFILE" --locked
-  node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
-  if ((${#ENTRY[@]})); then replace_entry; fi
+  local bindings=$OUT/bindings
+  rm -rf "$bindings"
+  "$PROGRAMS/bindgen" "$LIBRARY" "$bindings"
+  # workerd imports a compiled module without the phase.
+  sed 's/^import source /import /' "$bindings/index.js" >"$bindings/bindings.js"
+  # wasm-bindgen names the module runtime.js twice in one object.
+  "$ROOT/node_modules/.bin/esbuild" entry.js --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
+    --alias:bindings="$bindings/bindings.js" --external:./index_bg.wasm --log-override:duplicate-object-key=silent
+  if [[ -n ${LOCAL:-} ]]; then
+    mv "$bindings/index_bg.wasm" "$OUT"
+  else
+    optimize "$bindings/index_bg.wasm" "$OUT/index_bg.wasm"
+    node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
+  fi
+  rm -r "$bindings"
 }
 write_assets() {
-  env CARGO_TARGET_DIR="$TARGET_DIR" cargo run --locked --quiet --profile "${NATIVE_PROFILE:-dev}" -p site -- "$OUT/site.new"
+  "$PROGRAMS/site" "$OUT/site.new"
   rm -rf "$OUT/site"
   mv "$OUT/site.new" "$OUT/site"
 }
-fingerprint() { sha256sum "$LIBRARY" Cargo.toml "${ENTRY[@]}" "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$WASM_BINDGEN_BIN" "$TOOLS/bin/worker-build" | cut -c 1-64; }
+fingerprint() {
+  sha256sum "$LIBRARY" entry.js "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
+}
 
-here=$(cd "$here" && pwd)
 cd "$ROOT/$CRATE"
-discard_what_another_std_built
-compile
+if [[ -z ${PROGRAMS:-} ]]; then
+  build_programs
+  PROGRAMS=$TARGET_DIR/debug
+fi
+(compile)
+mkdir -p "$OUT"
 if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$OUT/fingerprint" 2>/dev/null)" ]]; then
   ok "worker: nothing has changed"
 else
   step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
   fingerprint >"$OUT/fingerprint"
 fi
-if [[ $CRATE == edge-worker ]]; then
-  step "writing the static assets" write_assets
-  "$here/wasm-size.sh"
-fi
+if [[ $CRATE == edge-worker ]]; then step "writing the static assets" write_assets; fi
+if [[ $OUT == "$ROOT/edge-worker/build" ]]; then "$here/wasm-size.sh"; fi

@@ -6,5 +6,5 @@ source "$here/lib.sh"
 
 "$here/setup.sh"
 step "building the proxy and the load generator" \
-  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest -p site
-NATIVE_PROFILE=release "$here/build-edge.sh"
+  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest -p bindgen -p site
+PROGRAMS=$TARGET_DIR/release "$here/build-edge.sh"

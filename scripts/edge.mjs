@@ -2,6 +2,7 @@
 //   --port N         0 takes a free one; default EDGE_PORT or 8787
 //   --host H         default 127.0.0.1
 //   --state DIR      where KV, Durable Objects and queues live; `memory` keeps nothing; default .data/edge
+//   --worker DIR     the built worker with its assets; default edge-worker/build
 //   --env NAME       the bindings and variables of [env.NAME], as a deployment has them; default the top level
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
     port: { type: "string", default: process.env.EDGE_PORT || "8787" },
     host: { type: "string", default: "127.0.0.1" },
     state: { type: "string", default: path.join(ROOT, ".data/edge") },
+    worker: { type: "string", default: path.join(ROOT, "edge-worker/build") },
     env: { type: "string" },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
@@ -40,6 +42,8 @@ const { values: options } = parseArgs({
     "account-store": { type: "string" },
   },
 });
+
+const WORKER = path.resolve(options.worker);
 
 /** Secrets by name: the environment's, else those of .dev.vars. */
 function secrets() {
@@ -71,10 +75,11 @@ function originCert() {
  * stands for those, because one of them would be in front of ours at every request.
  */
 const assets = (asDeployed) => ({ assets: options.env ? asDeployed : undefined });
-const folderOf = ({ binding, directory }) => (options.env ? {} : { [binding]: { disk: { path: directory, writable: false } } });
+const folderOf = ({ binding }) => (options.env ? {} : { [binding]: { disk: { path: path.join(WORKER, "site"), writable: false } } });
 
 function miniflareOptions() {
-  const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env);
+  const { workerOptions } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env);
+  const main = path.join(WORKER, "index.js");
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
   return {
     ...workerOptions,

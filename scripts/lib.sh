@@ -50,8 +50,3 @@ apt_install() {
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
 }
-
-# locked_version crate: the version that Cargo.lock holds.
-locked_version() {
-  awk -v name="name = \"$1\"" '$0 == name { getline; gsub(/version = |"/, ""); print; exit }' "$ROOT/Cargo.lock"
-}

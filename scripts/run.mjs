@@ -68,7 +68,7 @@ async function startAll() {
     start("proxy", proxy, ["-c", "conf/proxy.direct.toml"], ["KEY_SIGNING_SECRET", "ADMIN_SECRET"]);
   } else {
     start("proxy", proxy, ["-c", "conf/proxy.toml"], ["GRANT_SECRET"]);
-    start("edge", process.execPath, ["scripts/edge.mjs"]);
+    start("edge", process.execPath, ["scripts/edge.mjs", "--worker", path.join(PROGRAMS, "worker")]);
   }
   await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports[FRONT], "/healthz"), PATIENCE_MS)]);
 }

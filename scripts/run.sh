@@ -21,7 +21,7 @@ stage() {
 }
 
 build_native() { cargo build --manifest-path "$ROOT/Cargo.toml" --locked --profile local "$@"; }
-build_worker() { NATIVE_PROFILE=local "$here/build-edge.sh"; }
+build_worker() { LOCAL=1 PROGRAMS=$TARGET_DIR/local "$here/build-edge.sh"; }
 
 # Ports that are in use are found before anything is built. Without Node, setup.sh says what is missing.
 if command -v node >/dev/null; then
@@ -36,7 +36,7 @@ if [[ ${1:-} == --direct ]]; then
 else
   readonly STAGES=4
   stage tools "installing packages and build tools" "$here/setup.sh"
-  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p site
+  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p bindgen -p site
   stage worker "building the worker" build_worker
 fi
 printf '\n[%d/%d] starting\n' "$STAGES" "$STAGES"
