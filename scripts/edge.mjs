@@ -75,12 +75,13 @@ function originCert() {
  * stands for those, because one of them would be in front of ours at every request.
  */
 const assets = (asDeployed) => ({ assets: options.env ? asDeployed : undefined });
-const folderOf = ({ binding }) => (options.env ? {} : { [binding]: { disk: { path: path.join(WORKER, "site"), writable: false } } });
+const folderOf = ({ binding, directory }) => (options.env ? {} : { [binding]: { disk: { path: directory, writable: false } } });
 
 function miniflareOptions() {
-  const { workerOptions } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env);
   const main = path.join(WORKER, "index.js");
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
+  const overrides = { assets: { directory: path.join(WORKER, "site") } };
+  const { workerOptions } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env, { overrides });
   return {
     ...workerOptions,
     name: "edge",
