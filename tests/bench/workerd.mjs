@@ -154,7 +154,8 @@ async function listening(child) {
 export class Client {
   constructor(port, connections = 1) {
     this.port = port;
-    this.agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+    // workerd closes a connection that is idle for 5 seconds, and a call that is sent just then fails.
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: connections, timeout: 3000 });
   }
 
   async send({ method = "GET", path: target, headers = {}, body }) {

@@ -85,9 +85,26 @@ class WorkerQueue {
 export default (env) => new WorkerQueue(env);
 `;
 
+/** Makes the next request trap within wasm: it is given a head outside of the memory. */
+const TRAP = `
+let isNext = false;
+export const trap = () => { isNext = true; };
+
+const { Instance } = WebAssembly;
+WebAssembly.Instance = function (...args) {
+  const { handle, ...others } = new Instance(...args).exports;
+  return { exports: { ...others, handle(head, ...rest) {
+    const given = isNext ? -16 : head;
+    isNext = false;
+    return handle(given, ...rest);
+  } } };
+};
+`;
+
 /**
  * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
  * own pass by the faults:
+ *   GET /test/trap                      a request that traps within wasm, as a panic does
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
  *   POST /test/OBJECT/NAME              a message to an object, METER, STATS, SALT, WEBHOOKS or PRODUCT_SOURCE
  *   GET /test/OBJECT/NAME/restart       restarts it from what it has stored
@@ -97,6 +114,7 @@ export default (env) => new WorkerQueue(env);
  */
 const RESTARTABLE = `
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { trap } from "./trap.js";
 import Worker, * as built from "./index.js";
 export * from "./index.js";
 
@@ -127,7 +145,8 @@ export const Account = restartable(built.Account);
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
-    if (test !== "test") return Worker.fetch(request, this.env, this.ctx);
+    if (test === "test" && binding === "trap") trap();
+    if (test !== "test" || binding === "trap") return Worker.fetch(request, this.env, this.ctx);
     if (binding !== "queue") return this.env["TEST_" + binding].getByName(name).fetch(new Request("http://object/" + step, request));
     const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
     return Response.json(await this.env.TEST_EDGE.queue("events", messages));
@@ -184,6 +203,7 @@ function restartable({ scriptPath, ...edge }) {
     ...edge,
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE },
+      { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },
       { type: "ESModule", path: scriptPath },
       { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
     ],

@@ -166,6 +166,19 @@ fn lease_saves_paid_calls_the_meter_request() {
     assert!(asked <= 40, "{asked} messages for 100 calls");
 }
 
+/// A trap ends the wasm instance of the isolate. The next request makes another, with new objects.
+#[test]
+fn trap_in_wasm_fails_one_request_and_loses_no_count() {
+    let world = World::start();
+    let (key, _) = world.edge.issue("free");
+    for used in [2, 4, 6] {
+        assert_eq!(world.call(&key).status, 200);
+        assert_eq!(Request::get("/test/trap").send(world.edge.addr).status, 500);
+        assert_eq!(world.call(&key).status, 200, "with a new instance");
+        assert_eq!(world.usage(&key)["usage"]["minute"]["used"], used);
+    }
+}
+
 /// Sends calls of one key over 8 parallel connections. Returns how many were 200 and how many 429.
 ///
 /// # Panics
