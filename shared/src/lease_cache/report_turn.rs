@@ -1,4 +1,4 @@
-//! Which of the requests in the background sends the next report.
+//! The turns in which requests report in the background.
 
 use crate::{meter::TTL_MS, time::UnixMillis};
 
@@ -16,7 +16,7 @@ const CANCELLED_AFTER_MS: u64 = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportTurn {
     number: u32,
-    /// When it is sent.
+    /// The moment at which it is sent.
     pub due: UnixMillis,
     /// True if the request lives long enough to report the next lease too, so that it may renew.
     pub(super) renews: bool,

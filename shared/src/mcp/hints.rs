@@ -27,8 +27,8 @@ pub(super) fn annotations(id: &str, method: &str) -> Value {
     })
 }
 
-#[cfg(test)]
 /// Returns the operations that the tables name.
+#[cfg(test)]
 pub(super) fn named() -> impl Iterator<Item = &'static str> {
     DESTRUCTIVE.into_iter().chain(REPEATABLE).chain(OUTWARD)
 }

@@ -20,7 +20,7 @@ pub(super) struct Exchange {
     pub(super) ask: MeterRequest,
     /// The time of sending by the isolate's clock.
     pub(super) sent: UnixMillis,
-    /// When the request behind it began, by the isolate's clock.
+    /// The start of the request behind it, by the isolate's clock.
     pub(super) started: UnixMillis,
     pub(super) waiting: Option<Waiting>,
     timeouts: Timeouts,
