@@ -5,34 +5,25 @@ use std::{cell::RefCell, rc::Rc};
 use shared::{
     fetch_url::FetchPolicy,
     key::KeyEnv,
-    origin::{Origins, OriginsError},
+    origin::Origins,
     problem::{Code, Problem},
     request::MAX_BODY_BYTES,
     route::PagesHost,
     sampling::Sampling,
-    secret::{AdminSecret, MacKeys, SecretError},
+    secret::{AdminSecret, MacKeys},
     site::SecurityContact,
     transport::Address,
     webhooks::EncryptionKeys,
 };
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{
-    Env, KvStore, ObjectNamespace, Queue,
-    js_sys::{Promise, Reflect},
-    web_sys,
-};
+use worker::{Env, KvStore, ObjectNamespace, Queue};
+
+mod fetch_binding;
+mod reader;
+
+pub(crate) use fetch_binding::FetchBinding;
+use reader::{Reader, variable};
 
 use crate::log;
-
-#[wasm_bindgen]
-extern "C" {
-    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which
-    /// every call would have to convert back.
-    pub(crate) type FetchBinding;
-
-    #[wasm_bindgen(method, catch)]
-    pub(crate) fn fetch(this: &FetchBinding, request: &web_sys::Request) -> Result<Promise, JsValue>;
-}
 
 /// The bindings of the worker, parsed and checked.
 pub(crate) struct Bindings {
@@ -222,26 +213,6 @@ fn is_private_fetch_allowed(env: &Env) -> bool {
     variable(env, ALLOW_PRIVATE_FETCH).is_some_and(|value| value.trim() == "1")
 }
 
-/// Returns a variable or secret, or `None` if it is empty or absent.
-fn variable(env: &Env, name: &str) -> Option<String> {
-    env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
-}
-
-/// An error in one binding. It never contains a secret.
-#[derive(Debug, thiserror::Error)]
-enum BindingError {
-    #[error("{name}: {error}")]
-    Unavailable { name: &'static str, error: worker::Error },
-    #[error("{name} is not a binding with `fetch`")]
-    NoFetcher { name: &'static str },
-    #[error("{name} {reason}")]
-    Secret { name: &'static str, reason: SecretError },
-    #[error("{name} {reason}")]
-    Origins { name: &'static str, reason: OriginsError },
-    #[error("{name} must be {expected}, not `{value}`")]
-    Value { name: &'static str, expected: &'static str, value: String },
-}
-
 impl Bindings {
     /// Returns all of them, read and checked once for each isolate: they change with a deployment
     /// only, which starts new isolates.
@@ -258,11 +229,11 @@ impl Bindings {
     }
 
     fn from_env(env: &Env) -> Result<Self, Problem> {
-        let mut reader = Reader { env, errors: Vec::new() };
+        let mut reader = Reader::new(env);
         match Self::read(&mut reader) {
-            Some(bindings) if reader.errors.is_empty() => Ok(bindings),
+            Some(bindings) if reader.errors().is_empty() => Ok(bindings),
             _ => {
-                for error in &reader.errors {
+                for error in reader.errors() {
                     log::error("invalid configuration", None, &[("error", error)]);
                 }
                 Err(Problem::new(Code::Internal, "the gateway is not configured correctly"))
@@ -287,7 +258,7 @@ impl Bindings {
         let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
         let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
-        let origins = reader.origins("ORIGIN_URLS");
+        let origins = reader.origins("ORIGIN_URLS", is_private_fetch_allowed(reader.env()));
         let origin_cert = reader.fetcher("ORIGIN_CERT");
         let assets = reader.fetcher("ASSETS");
         let key_env = reader.optional("KEY_ENV", "live or test", |text| match text {
@@ -331,7 +302,7 @@ impl Bindings {
             pages_host,
             security_contact,
             http_allowed: http_allowed.unwrap_or(false),
-            fetch_policy: fetch_policy(reader.env),
+            fetch_policy: fetch_policy(reader.env()),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
             sampling: sampling.unwrap_or(Sampling::ALL),
         })
@@ -351,61 +322,5 @@ fn read_switch(text: &str) -> Option<bool> {
         "1" => Some(true),
         "0" => Some(false),
         _ => None,
-    }
-}
-
-/// A reader of the environment that collects errors.
-struct Reader<'a> {
-    env: &'a Env,
-    errors: Vec<BindingError>,
-}
-
-impl Reader<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        variable(self.env, name)
-    }
-
-    fn binding<T>(&mut self, name: &'static str, find: impl FnOnce(&Env) -> worker::Result<T>) -> Option<T> {
-        let found = find(self.env).map_err(|error| BindingError::Unavailable { name, error });
-        self.keep(found)
-    }
-
-    /// Returns the binding of this name if it has a `fetch` of its own.
-    fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
-        let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
-        let has_fetch = Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function());
-        self.keep(if has_fetch { Ok(bound.unchecked_into()) } else { Err(BindingError::NoFetcher { name }) })
-    }
-
-    fn secret<T>(
-        &mut self,
-        name: &'static str,
-        parse: impl FnOnce(&str) -> Result<T, SecretError>,
-    ) -> Option<T> {
-        let parsed = parse(&self.text(name).unwrap_or_default());
-        self.keep(parsed.map_err(|reason| BindingError::Secret { name, reason }))
-    }
-
-    fn origins(&mut self, name: &'static str) -> Option<Origins> {
-        let text = self.text(name).unwrap_or_default();
-        let parsed = Origins::parse(&text, is_private_fetch_allowed(self.env));
-        self.keep(parsed.map_err(|reason| BindingError::Origins { name, reason }))
-    }
-
-    fn optional<T>(
-        &mut self,
-        name: &'static str,
-        expected: &'static str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        let text = self.text(name)?;
-        let value = text.trim();
-        let error = || BindingError::Value { name, expected, value: value.to_owned() };
-        self.keep(parse(value).ok_or_else(error))
-    }
-
-    /// Returns the value, or keeps the error and returns `None`.
-    fn keep<T>(&mut self, read: Result<T, BindingError>) -> Option<T> {
-        read.map_err(|error| self.errors.push(error)).ok()
     }
 }

@@ -1,0 +1,103 @@
+//! The reader of the environment.
+
+use shared::{
+    origin::{Origins, OriginsError},
+    secret::SecretError,
+};
+use wasm_bindgen::JsCast;
+use worker::{Env, js_sys::Reflect};
+
+use super::fetch_binding::FetchBinding;
+
+/// An error in one binding. It never contains a secret.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BindingError {
+    #[error("{name}: {error}")]
+    Unavailable { name: &'static str, error: worker::Error },
+    #[error("{name} is not a binding with `fetch`")]
+    NoFetcher { name: &'static str },
+    #[error("{name} {reason}")]
+    Secret { name: &'static str, reason: SecretError },
+    #[error("{name} {reason}")]
+    Origins { name: &'static str, reason: OriginsError },
+    #[error("{name} must be {expected}, not `{value}`")]
+    Value { name: &'static str, expected: &'static str, value: String },
+}
+
+/// A reader of the environment that collects errors.
+pub(super) struct Reader<'a> {
+    env: &'a Env,
+    errors: Vec<BindingError>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(env: &'a Env) -> Self {
+        Self { env, errors: Vec::new() }
+    }
+
+    pub(super) const fn env(&self) -> &'a Env {
+        self.env
+    }
+
+    /// Returns the errors so far.
+    pub(super) fn errors(&self) -> &[BindingError] {
+        &self.errors
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        variable(self.env, name)
+    }
+
+    pub(super) fn binding<T>(
+        &mut self,
+        name: &'static str,
+        find: impl FnOnce(&Env) -> worker::Result<T>,
+    ) -> Option<T> {
+        let found = find(self.env).map_err(|error| BindingError::Unavailable { name, error });
+        self.keep(found)
+    }
+
+    /// Returns the binding of this name if it has a `fetch` of its own.
+    pub(super) fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
+        let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
+        let has_fetch = Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function());
+        self.keep(if has_fetch { Ok(bound.unchecked_into()) } else { Err(BindingError::NoFetcher { name }) })
+    }
+
+    pub(super) fn secret<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, SecretError>,
+    ) -> Option<T> {
+        let parsed = parse(&self.text(name).unwrap_or_default());
+        self.keep(parsed.map_err(|reason| BindingError::Secret { name, reason }))
+    }
+
+    pub(super) fn origins(&mut self, name: &'static str, may_be_private: bool) -> Option<Origins> {
+        let text = self.text(name).unwrap_or_default();
+        let parsed = Origins::parse(&text, may_be_private);
+        self.keep(parsed.map_err(|reason| BindingError::Origins { name, reason }))
+    }
+
+    pub(super) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        let value = text.trim();
+        let error = || BindingError::Value { name, expected, value: value.to_owned() };
+        self.keep(parse(value).ok_or_else(error))
+    }
+
+    /// Returns the value, or keeps the error and returns `None`.
+    fn keep<T>(&mut self, read: Result<T, BindingError>) -> Option<T> {
+        read.map_err(|error| self.errors.push(error)).ok()
+    }
+}
+
+/// Returns a variable or secret, or `None` if it is empty or absent.
+pub(super) fn variable(env: &Env, name: &str) -> Option<String> {
+    env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
+}
