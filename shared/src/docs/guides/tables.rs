@@ -67,8 +67,8 @@ pub(super) fn bounds() -> Markup {
     html! {
         ul {
             li { "Path and query: " (MAX_TARGET) " bytes." }
-            li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES) " bytes." }
-            li { "Body: " (MAX_BODY_BYTES) " bytes, unless the tool says otherwise." }
+            li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES / 1024) " KiB." }
+            li { "Body: " (MAX_BODY_BYTES / 1024 / 1024) " MiB, unless the tool says otherwise." }
         }
     }
 }
