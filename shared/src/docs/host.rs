@@ -1,4 +1,4 @@
-//! Who serves the pages.
+//! The host of the pages for people.
 
 use crate::route::DocsPage;
 

@@ -51,7 +51,7 @@ pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     /// One sentence for search engines.
     pub(crate) description: &'a str,
-    /// Who serves the page.
+    /// The shell that serves the page.
     pub(crate) host: Host,
     /// The section that the header shows as the current one.
     pub(crate) section: Option<Section>,
