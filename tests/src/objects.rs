@@ -9,6 +9,9 @@ use crate::{
     stack::Edge,
 };
 
+/// The error of a request to an object that is restarted (`tests/edge/faults.mjs`).
+const RESTARTED: &str = "the test restarts the object";
+
 /// An object of the worker.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
@@ -61,9 +64,19 @@ impl<'a> Object<'a> {
         self.request("POST", "", message.to_string())
     }
 
-    /// Runs a statement in its store. Returns the rows, with blobs in base64.
+    /// Runs a statement in its store. Returns the rows, with blobs in base64. A reading one is repeated
+    /// if a fault restarts the object meanwhile.
     pub fn sql(&self, statement: &str) -> Vec<Vec<Value>> {
-        serde_json::from_value(self.step("POST", "/sql", statement.to_owned()).json()).unwrap()
+        let run = || self.request("POST", "/sql", statement.to_owned());
+        let was_cut_off = |response: &Response| {
+            statement.starts_with("SELECT") && response.status == 500 && response.text().contains(RESTARTED)
+        };
+        let mut response = run();
+        while was_cut_off(&response) {
+            response = run();
+        }
+        assert_eq!(response.status, 200, "{}", response.text());
+        serde_json::from_value(response.json()).unwrap()
     }
 
     /// Returns the moment of its alarm.
