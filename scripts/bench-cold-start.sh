@@ -6,7 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
 readonly BASE=${BASE:-$(git -C "$ROOT" rev-parse 'HEAD~1')}
-readonly CHECKOUT=$TARGET_DIR/cold-start/$(git -C "$ROOT" rev-parse --short=12 "$BASE")
+CHECKOUT=$TARGET_DIR/cold-start/$(git -C "$ROOT" rev-parse --short=12 "$BASE")
+readonly CHECKOUT
 
 # The other commit, with the tools of this checkout and what it compiled before.
 checkout_base() {

@@ -25,7 +25,7 @@ if [[ ! -s $TOOLS/wasm-rust ]]; then "$here/setup.sh"; fi
 discard_what_another_std_built() {
   local stamp=$EDGE_TARGET_DIR/std-stamp libdir now
   libdir=$(rustc --target wasm32-unknown-unknown --print target-libdir)
-  now=$(rustc -vV; sha256sum "$libdir"/libstd-*.rlib)
+  now=$(rustc -vV; sha256 "$libdir"/libstd-*.rlib)
   if [[ -e $stamp && $(cat "$stamp") != "$now" ]]; then rm -rf "$EDGE_TARGET_DIR/wasm32-unknown-unknown"; fi
   mkdir -p "$EDGE_TARGET_DIR"
   printf '%s\n' "$now" >"$stamp"
@@ -73,7 +73,7 @@ write_assets() {
   mv "$OUT/site.new" "$OUT/site"
 }
 fingerprint() {
-  sha256sum "$LIBRARY" entry.js "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
+  sha256 "$LIBRARY" entry.js "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
 }
 
 cd "$ROOT/$CRATE"

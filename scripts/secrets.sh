@@ -9,7 +9,7 @@ readonly FILE=${1:-$ROOT/.dev.vars}
 readonly NAMES=(ADMIN_SECRET KEY_SIGNING_SECRET GRANT_SECRET WEBHOOK_ENCRYPTION_SECRET)
 
 # 256 random bits as 43 characters of base64url.
-random_secret() { head -c 32 /dev/urandom | base64 -w 0 | tr '+/' '-_' | tr -d '='; }
+random_secret() { head -c 32 /dev/urandom | base64 | tr '+/' '-_' | tr -d '=\n'; }
 
 added=()
 next=$(mktemp "$FILE.XXXXXX")

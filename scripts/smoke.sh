@@ -11,7 +11,7 @@ set -euo pipefail
 readonly PATIENCE_S=90 # A revocation reaches every location within a minute.
 readonly TOOL=${TOOL:-qr/generate?url=https%3A%2F%2Fexample.com&size=64}
 [[ $# == 1 && $1 =~ ^https?://[^/]+/?$ ]] || {
-  printf 'error expected one URL without a path, such as https://api.example.com, not `%s`\n' "$*" >&2
+  printf 'error expected one URL without a path, such as https://api.example.com, not "%s"\n' "$*" >&2
   exit 64
 }
 readonly URL=${1%/}
@@ -24,18 +24,19 @@ passed=0 failed=0 status=000
 request() {
   local method=$1 path=$2 line options=()
   shift 2
-  : >"$HEAD" >"$BODY"
+  : >"$HEAD"
+  : >"$BODY"
   if [[ -n ${CA:-} ]]; then options=(--cacert "$CA"); fi
   for line in "$@"; do
     if [[ $line == @* ]]; then printf 'data-binary = "%s"\n' "$line"; else printf 'header = "%s"\n' "$line"; fi
   done | {
-    curl --silent --show-error --max-time 40 --request "$method" --config - "${options[@]}" \
+    curl --silent --show-error --max-time 40 --request "$method" --config - ${options[@]+"${options[@]}"} \
       --dump-header "$HEAD" --output "$BODY" --write-out '%{http_code}' "$URL$path" 2>"$answers/error" || true
   } >"$answers/status"
   status=$(tail -c 3 "$answers/status")
 }
 
-header() { tr -d '\r' <"$HEAD" | sed -n "s/^$1: *//Ip" | tail -n 1; }
+header() { tr -d '\r' <"$HEAD" | awk -F ': *' -v name="$1" 'tolower($1) == name { sub(/^[^:]*: */, ""); value = $0 } END { print value }'; }
 member() { grep -o "\"$1\": *\"[^\"]*\"" "$BODY" | head -n 1 | sed 's/^[^:]*: *"//; s/"$//'; }
 
 # why: what a failed check saw.

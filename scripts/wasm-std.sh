@@ -23,9 +23,12 @@ has_debian_std() {
     [[ $(/usr/bin/rustc -vV) == "$(cat "$(debian_libdir)/built-by" 2>/dev/null)" ]]
 }
 
+# Debian's Rust takes the place of a rustup that hangs. Where there is no `timeout` (macOS), there is no Debian either.
 add_rustup_target() {
+  local add=(rustup target add "$TRIPLE")
   command -v rustup >/dev/null || return 1
-  (cd "$ROOT" && timeout "$RUSTUP_PATIENCE" rustup target add "$TRIPLE") && has_rustup_std
+  if command -v timeout >/dev/null; then add=(timeout "$RUSTUP_PATIENCE" "${add[@]}"); fi
+  (cd "$ROOT" && "${add[@]}") && has_rustup_std
 }
 
 # cargo's build-std, run by Debian's cargo over Debian's sources.

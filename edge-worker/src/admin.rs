@@ -1,6 +1,6 @@
 //! Authorization of administrative calls by the admin secret, with a limit on wrong attempts.
 
-use shared::{caller, meter::Attempt, problem::Problem};
+use shared::{caller, problem::Problem};
 
 use crate::{context::RequestContext, meter_client};
 
@@ -17,14 +17,12 @@ pub(crate) async fn authorize(context: &RequestContext<'_>) -> Result<(), Proble
     check(context, secret).await
 }
 
-/// Checks an admin secret. The meter of the client's address counts wrong attempts: after too many,
-/// the right secret is refused too.
+/// Checks an admin secret. Wrong ones are counted for each client address: after too many, the right
+/// secret is refused too.
 ///
 /// # Errors
 /// `admin-secret-invalid`, `attempts-exceeded`, `meter-unavailable`.
 pub(crate) async fn check(context: &RequestContext<'_>, secret: &str) -> Result<(), Problem> {
-    let caller = caller::name(context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
-    let right = context.bindings.admin.matches(secret);
-    let attempt = if right { Attempt::Right } else { Attempt::Wrong };
-    caller::admitted(&meter_client::record_attempt(context, &caller, attempt).await?, right)
+    let right = context.bindings.admin()?.matches(secret);
+    meter_client::admit_attempt(context, context.request.header(CLIENT_ADDRESS), right).await
 }

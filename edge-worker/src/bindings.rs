@@ -23,16 +23,53 @@ mod reader;
 pub(crate) use fetch_binding::FetchBinding;
 use reader::{Reader, variable};
 
-use crate::log;
-
-/// The bindings of the worker, parsed and checked.
+/// The bindings of the worker, parsed and checked. Calls of tools need those that are not optional,
+/// and nothing else.
 pub(crate) struct Bindings {
     /// KV namespace `KEYS`: key records.
     pub(crate) keys: KvStore,
     /// Durable Objects `METER`, one per key, named by its id.
     pub(crate) meter: ObjectNamespace,
+    /// Secret `KEY_SIGNING_SECRET`: signs keys.
+    pub(crate) signing: MacKeys,
+    /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
+    pub(crate) grants: MacKeys,
+    /// Variable `ORIGIN_URLS`: the proxies, best first.
+    pub(crate) origins: Origins,
+    /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it
+    /// presents the edge's client certificate and the global fetch cannot.
+    pub(crate) origin_cert: Option<FetchBinding>,
+    /// Secret `ADMIN_SECRET`.
+    admin: Option<AdminSecret>,
+    /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
+    key_env: Option<KeyEnv>,
     /// Durable Object `KEY_CHANGES`, one for all keys: the key-change feed.
-    pub(crate) key_changes: ObjectNamespace,
+    key_changes: Option<ObjectNamespace>,
+    biolink: Option<BiolinkBindings>,
+    /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
+    /// none of them, so their absence is no fault of the configuration.
+    pub(crate) assets: Option<FetchBinding>,
+    /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
+    /// the request's own.
+    pub(crate) public_url: Option<String>,
+    /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
+    pub(crate) pages_host: Option<PagesHost>,
+    /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
+    pub(crate) security_contact: Option<SecurityContact>,
+    /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
+    /// name.
+    pub(crate) http_allowed: bool,
+    /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
+    /// customers may be called. `1` allows loopback for them and for origins, for development.
+    pub(crate) fetch_policy: FetchPolicy,
+    /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
+    pub(crate) max_body: u64,
+    /// Variable `ACCESS_LOG_SAMPLE`: the sampling of the access log. Default: every line.
+    pub(crate) sampling: Sampling,
+}
+
+/// The bindings of bio-link pages.
+pub(crate) struct BiolinkBindings {
     /// KV namespace `PAGES`: published snapshots of pages.
     pub(crate) pages: KvStore,
     /// Durable Objects `ACCOUNT`, one per bio-link account, named by its id.
@@ -54,43 +91,11 @@ pub(crate) struct Bindings {
     pub(crate) webhook_encryption: EncryptionKeys,
     /// Queue `EVENTS`: batches of events.
     pub(crate) events: Queue,
-    /// Secret `KEY_SIGNING_SECRET`: signs keys.
-    pub(crate) signing: MacKeys,
-    /// Secret `GRANT_SECRET`: signs grants and the tokens of origins.
-    pub(crate) grants: MacKeys,
-    /// Secret `ADMIN_SECRET`.
-    pub(crate) admin: AdminSecret,
-    /// Variable `ORIGIN_URLS`: the proxies, best first.
-    pub(crate) origins: Origins,
-    /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it
-    /// presents the edge's client certificate and the global fetch cannot.
-    pub(crate) origin_cert: Option<FetchBinding>,
-    /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
-    /// none of them, so their absence is no fault of the configuration.
-    pub(crate) assets: Option<FetchBinding>,
-    /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
-    pub(crate) key_env: KeyEnv,
-    /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
-    /// the request's own.
-    pub(crate) public_url: Option<String>,
-    /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
-    pub(crate) pages_host: Option<PagesHost>,
-    /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
-    pub(crate) security_contact: Option<SecurityContact>,
-    /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
-    /// name.
-    pub(crate) http_allowed: bool,
-    /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
-    /// customers may be called. `1` allows loopback for them and for origins, for development.
-    pub(crate) fetch_policy: FetchPolicy,
-    /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
-    pub(crate) max_body: u64,
-    /// Variable `ACCESS_LOG_SAMPLE`: the sampling of the access log. Default: every line.
-    pub(crate) sampling: Sampling,
 }
 
 thread_local! {
-    static OF_ISOLATE: RefCell<Option<Rc<Bindings>>> = const { RefCell::new(None) };
+    /// `None` until the first request, and `Some(None)` if calls cannot be served.
+    static OF_ISOLATE: RefCell<Option<Option<Rc<Bindings>>>> = const { RefCell::new(None) };
 }
 
 const KEYS: &str = "KEYS";
@@ -189,7 +194,9 @@ pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
 /// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
 /// every line.
 pub(crate) fn sampling(env: &Env) -> Sampling {
-    if let Some(sampling) = OF_ISOLATE.with_borrow(|bindings| bindings.as_ref().map(|all| all.sampling)) {
+    if let Some(Some(sampling)) =
+        OF_ISOLATE.with_borrow(|bindings| bindings.as_ref().map(|all| all.as_ref().map(|all| all.sampling)))
+    {
         return sampling;
     }
     let text = env.var(SAMPLE).ok().map(|value| value.to_string());
@@ -215,38 +222,133 @@ fn is_private_fetch_allowed(env: &Env) -> bool {
 
 impl Bindings {
     /// Returns all of them, read and checked once for each isolate: they change with a deployment
-    /// only, which starts new isolates.
+    /// only, which starts new isolates. What is missing or bad is logged then, one line for each.
     ///
     /// # Errors
-    /// `internal`, with one log line for each error.
+    /// `internal` if calls of tools cannot be served.
     pub(crate) fn of_isolate(env: &Env) -> Result<Rc<Self>, Problem> {
-        if let Some(bindings) = OF_ISOLATE.with_borrow(Clone::clone) {
-            return Ok(bindings);
-        }
-        let bindings = Rc::new(Self::from_env(env)?);
-        OF_ISOLATE.set(Some(Rc::clone(&bindings)));
-        Ok(bindings)
+        let bindings = OF_ISOLATE.with_borrow(Clone::clone).unwrap_or_else(|| {
+            let bindings = Self::from_env(env).map(Rc::new);
+            OF_ISOLATE.set(Some(bindings.clone()));
+            bindings
+        });
+        bindings.ok_or_else(|| Problem::new(Code::Internal, "the gateway is not configured correctly"))
     }
 
-    fn from_env(env: &Env) -> Result<Self, Problem> {
-        let mut reader = Reader::new(env);
-        match Self::read(&mut reader) {
-            Some(bindings) if reader.errors().is_empty() => Ok(bindings),
-            _ => {
-                for error in reader.errors() {
-                    log::error("invalid configuration", None, &[("error", error)]);
-                }
-                Err(Problem::new(Code::Internal, "the gateway is not configured correctly"))
-            }
-        }
+    /// Returns the bindings that were read in this isolate.
+    pub(crate) fn known() -> Option<Rc<Self>> {
+        OF_ISOLATE.with_borrow(Clone::clone).flatten()
     }
 
+    /// Returns the admin secret.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    pub(crate) fn admin(&self) -> Result<&AdminSecret, Problem> {
+        self.admin.as_ref().ok_or_else(|| {
+            not_configured("the administration of keys and pages is not set up on this gateway")
+        })
+    }
+
+    /// Returns the kind of keys to issue.
+    ///
+    /// # Errors
+    /// `not-configured`. A key of the wrong kind would be worse than none.
+    pub(crate) fn key_env(&self) -> Result<KeyEnv, Problem> {
+        self.key_env.ok_or_else(|| not_configured("the issuing of keys is not set up on this gateway"))
+    }
+
+    /// Returns the key-change feed.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    pub(crate) fn key_changes(&self) -> Result<&ObjectNamespace, Problem> {
+        self.key_changes
+            .as_ref()
+            .ok_or_else(|| not_configured("the key-change feed is not set up on this gateway"))
+    }
+
+    /// Returns the bindings of bio-link pages.
+    ///
+    /// # Errors
+    /// `not-configured` if any of them is missing or bad.
+    pub(crate) fn biolink(&self) -> Result<&BiolinkBindings, Problem> {
+        self.biolink.as_ref().ok_or_else(|| not_configured("bio-link pages are not set up on this gateway"))
+    }
+
+    /// Returns `None` if a binding is missing or bad that calls of tools need.
+    fn from_env(env: &Env) -> Option<Self> {
+        let private_allowed = is_private_fetch_allowed(env);
+        let mut calls = Reader::new(env, "all requests are refused");
+        let keys = calls.binding(KEYS, key_store);
+        let meter = calls.binding(METER, |env| env.durable_object(METER));
+        let signing = calls.secret("KEY_SIGNING_SECRET", MacKeys::parse);
+        let grants = calls.secret("GRANT_SECRET", MacKeys::parse);
+        let origins = calls.origins("ORIGIN_URLS", private_allowed);
+        let origin_cert = calls.fetcher("ORIGIN_CERT");
+        let is_complete = calls.finish();
+
+        let mut defaults = Reader::new(env, "its default is used");
+        let max_body = defaults.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
+        let sampling = defaults.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
+        let http_allowed = defaults.optional("ALLOW_HTTP", "1 or 0", read_switch);
+        let contact = "a URI such as mailto:security@example.com or https://example.com/security";
+        let security_contact = defaults.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
+        let assets = defaults.fetcher("ASSETS");
+        defaults.finish();
+
+        let mut administration = Reader::new(env, "no key is issued or managed");
+        let admin = administration.secret("ADMIN_SECRET", AdminSecret::new);
+        let key_env = administration.value("KEY_ENV", "live or test", KeyEnv::Live, |text| match text {
+            "live" => Some(KeyEnv::Live),
+            "test" => Some(KeyEnv::Test),
+            _ => None,
+        });
+        administration.finish();
+
+        let mut feed = Reader::new(env, "proxies in direct mode see no changes of keys");
+        let key_changes = feed.binding(KEY_CHANGES, key_changes);
+        feed.finish();
+
+        let mut pages = Reader::new(env, "no route of bio-link pages is served");
+        pages.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
+        let url = "a URL without query, such as https://api.example.com";
+        let public_url = pages.optional(PUBLIC_URL, url, read_public_url);
+        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
+        let pages_host =
+            pages.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
+        let biolink = BiolinkBindings::read(&mut pages);
+        let are_pages_complete = pages.finish();
+        if !is_complete {
+            return None;
+        }
+        Some(Self {
+            keys: keys?,
+            meter: meter?,
+            signing: signing?,
+            grants: grants?,
+            origins: origins?,
+            origin_cert,
+            admin,
+            key_env,
+            key_changes,
+            biolink: biolink.filter(|_| are_pages_complete),
+            assets,
+            public_url,
+            pages_host,
+            security_contact,
+            http_allowed: http_allowed.unwrap_or(false),
+            fetch_policy: fetch_policy(env),
+            max_body: max_body.unwrap_or(MAX_BODY_BYTES),
+            sampling: sampling.unwrap_or(Sampling::ALL),
+        })
+    }
+}
+
+impl BiolinkBindings {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let keys = reader.binding(KEYS, key_store);
-        let meter = reader.binding(METER, |env| env.durable_object(METER));
-        let key_changes = reader.binding(KEY_CHANGES, key_changes);
         let pages = reader.binding(PAGES, pages);
-        let accounts = reader.binding(ACCOUNT, |env| env.durable_object(ACCOUNT));
+        let accounts = reader.binding(ACCOUNT, accounts);
         let slugs = reader.binding(SLUG, slugs);
         let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
         let stats = reader.binding(STATS, stats);
@@ -255,32 +357,7 @@ impl Bindings {
         let webhooks = reader.binding(WEBHOOKS, webhooks);
         let webhook_encryption = reader.secret(ENCRYPTION, EncryptionKeys::parse);
         let events = reader.binding(EVENTS, |env| env.queue(EVENTS));
-        let signing = reader.secret("KEY_SIGNING_SECRET", MacKeys::parse);
-        let grants = reader.secret("GRANT_SECRET", MacKeys::parse);
-        let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
-        let origins = reader.origins("ORIGIN_URLS", is_private_fetch_allowed(reader.env()));
-        let origin_cert = reader.fetcher("ORIGIN_CERT");
-        let assets = reader.fetcher("ASSETS");
-        let key_env = reader.optional("KEY_ENV", "live or test", |text| match text {
-            "live" => Some(KeyEnv::Live),
-            "test" => Some(KeyEnv::Test),
-            _ => None,
-        });
-        let max_body = reader.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
-        let sampling = reader.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
-        let http_allowed = reader.optional("ALLOW_HTTP", "1 or 0", read_switch);
-        reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
-        let url = "a URL without query, such as https://api.example.com";
-        let public_url = reader.optional(PUBLIC_URL, url, read_public_url);
-        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
-        let pages_host =
-            reader.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
-        let contact = "a URI such as mailto:security@example.com or https://example.com/security";
-        let security_contact = reader.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
         Some(Self {
-            keys: keys?,
-            meter: meter?,
-            key_changes: key_changes?,
             pages: pages?,
             accounts: accounts?,
             slugs: slugs?,
@@ -291,22 +368,12 @@ impl Bindings {
             webhooks: webhooks?,
             webhook_encryption: webhook_encryption?,
             events: events?,
-            signing: signing?,
-            grants: grants?,
-            admin: admin?,
-            origins: origins?,
-            origin_cert,
-            assets,
-            key_env: key_env.unwrap_or(KeyEnv::Live),
-            public_url,
-            pages_host,
-            security_contact,
-            http_allowed: http_allowed.unwrap_or(false),
-            fetch_policy: fetch_policy(reader.env()),
-            max_body: max_body.unwrap_or(MAX_BODY_BYTES),
-            sampling: sampling.unwrap_or(Sampling::ALL),
         })
     }
+}
+
+fn not_configured(detail: &'static str) -> Problem {
+    Problem::new(Code::NotConfigured, detail)
 }
 
 /// Returns a base URL without its last slash, or `None` if it is none or has a character that would

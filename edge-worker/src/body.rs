@@ -1,7 +1,7 @@
 //! Request bodies: read, buffered or drained.
 
 use shared::{
-    problem::{Code, Problem},
+    problem::{Code, Problem, response_aborted},
     request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large},
 };
 use wasm_bindgen::JsCast;
@@ -12,7 +12,7 @@ use crate::{client_request::ClientRequest, log, promise};
 /// Timeout for draining the body of a refused request, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
-/// Reads a JSON body of at most `limit` bytes. Returns all of it.
+/// Reads a JSON body of at most `limit` bytes, in a `PATCH` a merge patch. Returns all of it.
 ///
 /// # Errors
 /// As [`read_as`].
@@ -28,11 +28,11 @@ pub(crate) async fn read(request: &ClientRequest, head: &Head<'_>, limit: usize)
 pub(crate) async fn read_as(
     request: &ClientRequest,
     head: &Head<'_>,
-    types: &[String],
+    types: &[&str],
     limit: usize,
 ) -> Result<Vec<u8>, Problem> {
     let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
-    head.check_media_type(types)?;
+    head.check_own_body(&request.method, types)?;
     head.check_length(limit_bytes)?;
     let mut bytes = Vec::new();
     let Some(stream) = request.raw.body() else {
@@ -65,7 +65,7 @@ pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuff
 /// Reads the body of a response. Returns `None` if it has more than `limit` bytes.
 ///
 /// # Errors
-/// As [`read_as`], if it stalls or breaks off.
+/// `response-aborted` if it stalls or breaks off.
 pub(crate) async fn of_response(
     response: &web_sys::Response,
     request: &ClientRequest,
@@ -74,7 +74,7 @@ pub(crate) async fn of_response(
     let mut bytes = Vec::new();
     let Some(stream) = response.body() else { return Ok(Some(bytes)) };
     let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
-    while let Some(chunk) = next_chunk(&reader, request).await? {
+    while let Some(chunk) = next_chunk(&reader, request).await.map_err(|_| response_aborted())? {
         if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
             promise::detach(reader.cancel());
             return Ok(None);

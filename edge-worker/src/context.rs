@@ -1,9 +1,12 @@
 //! The context of a request, which every handler receives.
 
-use shared::{fetch_url::FetchPolicy, request::Head, transport::Address};
+use shared::{fetch_url::FetchPolicy, problem::Problem, request::Head, transport::Address};
 use worker::Context;
 
-use crate::{bindings::Bindings, client_request::ClientRequest};
+use crate::{
+    bindings::{Bindings, BiolinkBindings},
+    client_request::ClientRequest,
+};
 
 /// A parsed request with the bindings of the worker.
 pub(crate) struct RequestContext<'a> {
@@ -16,6 +19,15 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
+    /// Returns the bindings of bio-link pages.
+    ///
+    /// # Errors
+    /// `not-configured`, which [`dispatch`](crate::dispatch::dispatch) returns before any handler of
+    /// theirs runs.
+    pub(crate) fn biolink(&self) -> Result<&BiolinkBindings, Problem> {
+        self.bindings.biolink()
+    }
+
     /// Returns the base URL for clients: the configured one, or the one of this request. Returns an
     /// empty string, so that paths are relative, if the latter contains characters that need
     /// escaping.

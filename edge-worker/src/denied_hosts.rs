@@ -54,7 +54,7 @@ pub(crate) async fn load(store: &KvStore) -> Rc<DeniedHosts> {
 /// # Errors
 /// `pages-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>) -> Result<DeniedHosts, Problem> {
-    let read = page_store::read(&context.bindings.pages, DeniedHosts::KEY, CACHE_S).await;
+    let read = page_store::read(&context.biolink()?.pages, DeniedHosts::KEY, CACHE_S).await;
     let text = read.map_err(|error| failed("deny list read failed", &error, context))?;
     Ok(DeniedHosts::from_text(&text.unwrap_or_default()))
 }
@@ -67,7 +67,8 @@ pub(crate) async fn replace(
     context: &RequestContext<'_>,
     hosts: DeniedHosts,
 ) -> Result<Rc<DeniedHosts>, Problem> {
-    let put = async { context.bindings.pages.put(DeniedHosts::KEY, hosts.to_text())?.execute().await };
+    let pages = &context.biolink()?.pages;
+    let put = async { pages.put(DeniedHosts::KEY, hosts.to_text())?.execute().await };
     put.await.map_err(|error| failed("deny list write failed", &error.into(), context))?;
     Ok(keep(Rc::new(hosts), MEMORY_MS))
 }

@@ -9,7 +9,7 @@ use shared::{
     problem::{Code, Problem},
     request::Head,
     response::Response,
-    route::{ConsoleCall, GatewayRoute, Route, SiteRoute},
+    route::{ConsoleCall, GatewayRoute, Route, SiteRoute, Target},
     site,
     transport::Address,
 };
@@ -38,7 +38,7 @@ pub(crate) async fn dispatch(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
-    let (route, query) = Route::read(&request.method, address.target)?;
+    let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
     access.endpoint = Some(Endpoint::of(&route));
     access.record_call(&route);
     let head = Head::read(request.lines())?;
@@ -70,6 +70,9 @@ async fn respond(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
+    if route.is_of_biolink() {
+        context.biolink()?;
+    }
     let response = match route {
         Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
         Route::Console(call) => return boxed(show(context, call, query, access)).await,
@@ -93,7 +96,7 @@ async fn respond(
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
-        Route::Mcp => boxed(serve_mcp(context, access)).await,
+        Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(mcp::challenged),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
@@ -129,13 +132,19 @@ fn log_refusal(
 
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
-async fn serve_mcp(context: &RequestContext<'_>, access: &mut AccessRecord) -> Result<Response, Problem> {
-    match mcp::read(context, access).await? {
+async fn serve_mcp(
+    context: &RequestContext<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let RequestContext { request, address, bindings, execution, .. } = *context;
+    let context = &RequestContext { request, address, head: mcp::head(context), bindings, execution };
+    match mcp::read(context, query, access).await? {
         Step::Respond(response) => Ok(response),
-        Step::Call { id, call } => {
+        Step::Call { responder, call } => {
             let request = mcp::request(context, &call)?;
             let outcome = boxed(respond_within(&request, context, access)).await;
-            mcp::respond(&request, &id, outcome, access).await
+            mcp::respond(&request, &responder, outcome, access).await
         }
     }
 }
@@ -147,7 +156,7 @@ async fn respond_within(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
-    let (route, query) = Route::read(&request.method, address.target)?;
+    let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
     access.record_call(&route);
     let head = Head::read(request.lines())?;
     let context =

@@ -1,9 +1,9 @@
 //! Requests to Durable Objects: a JSON message out, a JSON text back.
 
-use shared::json::JsonError;
+use shared::{json::JsonError, lease_cache::STALL_MS};
 use worker::{ObjectNamespace, js_sys::Reflect};
 
-use crate::{promise, runtime};
+use crate::{clock, promise, runtime};
 
 /// A failed request to a Durable Object.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,10 @@ pub(crate) enum RpcError {
     Status(f64),
     #[error("no response within {ms} ms")]
     TimedOut { ms: u64 },
+    #[error("no response within {ms} ms, in which this isolate did not run all the time")]
+    Stalled { ms: u64 },
+    #[error("the response came after {ms} ms, too late to admit the call")]
+    Late { ms: u64 },
     #[error("the message cannot be written: {0}")]
     Message(#[from] serde_json::Error),
     #[error("the response cannot be read: {0}")]
@@ -28,6 +32,11 @@ impl RpcError {
     pub(crate) fn is_overloaded(&self) -> bool {
         let Self::Runtime(error) = self else { return false };
         Reflect::get(&error.to_js_value(), &"overloaded".into()).is_ok_and(|flag| flag.is_truthy())
+    }
+
+    /// Returns true if the object may be well: this isolate did not run.
+    pub(crate) const fn is_stall(&self) -> bool {
+        matches!(self, Self::Stalled { .. })
     }
 }
 
@@ -50,11 +59,17 @@ pub(crate) async fn call(namespace: &ObjectNamespace, name: &str, message: &str)
     }
 }
 
-/// Returns the output of a call, or [`RpcError::TimedOut`] after `ms` milliseconds. The object may
-/// have taken the message even so.
+/// Returns the output of a call, or [`RpcError::TimedOut`] after `ms` milliseconds, or
+/// [`RpcError::Stalled`] if the isolate stalled. The object may have taken the message even so.
 pub(crate) async fn timeout<T>(
     ms: u64,
     call: impl Future<Output = Result<T, RpcError>>,
 ) -> Result<T, RpcError> {
-    promise::timeout(ms, call).await.unwrap_or(Err(RpcError::TimedOut { ms }))
+    let started = clock::now();
+    if let Some(output) = promise::timeout(ms, call).await {
+        return output;
+    }
+    let elapsed_ms = clock::now().since(started);
+    let is_stalled = elapsed_ms > ms.saturating_add(STALL_MS);
+    Err(if is_stalled { RpcError::Stalled { ms: elapsed_ms } } else { RpcError::TimedOut { ms } })
 }

@@ -14,7 +14,7 @@ use shared::{
 use wasm_bindgen::JsValue;
 use worker::{Delay, ObjectNamespace, Queue, QueueContentType, RawMessageBuilder};
 
-use crate::{bindings::Bindings, clock, entropy, log, stats_client};
+use crate::{bindings::BiolinkBindings, clock, entropy, log, stats_client};
 
 /// Time that a store has to take a batch, in milliseconds. The queue has it after that.
 const STORE_TIMEOUT_MS: u64 = 2_000;
@@ -35,7 +35,7 @@ pub(crate) struct EventSinks {
 }
 
 impl EventSinks {
-    pub(crate) fn of(bindings: &Bindings) -> Self {
+    pub(crate) fn of(bindings: &BiolinkBindings) -> Self {
         Self { stats: bindings.stats.clone(), queue: bindings.events.clone() }
     }
 

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 
 use shared::{
     events::{Event, Flood, Occurrence, Request, observe},
+    problem::Problem,
     visitor::VisitorId,
 };
 use wasm_bindgen::JsValue;
@@ -13,6 +14,7 @@ use worker::js_sys::Reflect;
 
 use crate::{
     admin::CLIENT_ADDRESS,
+    bindings::BiolinkBindings,
     context::RequestContext,
     event_delivery::{EventSinks, push},
     log, visitor_salt,
@@ -47,7 +49,15 @@ impl Visitor {
 }
 
 /// Counts what a visitor did.
-pub(crate) fn record(context: &RequestContext<'_>, occurrence: Occurrence, query: Option<&str>) {
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) fn record(
+    context: &RequestContext<'_>,
+    occurrence: Occurrence,
+    query: Option<&str>,
+) -> Result<(), Problem> {
+    let biolink = context.biolink()?;
     let country = country(context);
     let own_host = context.address.host();
     let request = Request {
@@ -60,15 +70,17 @@ pub(crate) fn record(context: &RequestContext<'_>, occurrence: Occurrence, query
     };
     let (event, is_numbered) = observe(&occurrence, &request);
     if !is_numbered {
-        return add(context, &occurrence, &event);
+        add(context, biolink, &occurrence, &event);
+        return Ok(());
     }
     let visitor = Visitor::read(context);
     let day = event.at.day();
     if let Some(salt) = visitor_salt::known(day) {
-        return add(context, &occurrence, &visitor.add_to(event, &occurrence, &salt));
+        add(context, biolink, &occurrence, &visitor.add_to(event, &occurrence, &salt));
+        return Ok(());
     }
-    let (salts, id) = (context.bindings.salt.clone(), context.request.id);
-    let sinks = EventSinks::of(context.bindings);
+    let (salts, id) = (biolink.salt.clone(), context.request.id);
+    let sinks = EventSinks::of(biolink);
     context.execution.wait_until(async move {
         let event = match visitor_salt::fetch(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),
@@ -81,11 +93,12 @@ pub(crate) fn record(context: &RequestContext<'_>, occurrence: Occurrence, query
             sinks.deliver(flush).await;
         }
     });
+    Ok(())
 }
 
-fn add(context: &RequestContext<'_>, occurrence: &Occurrence, event: &Event) {
+fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occurrence, event: &Event) {
     if let Some(flush) = push(occurrence, event) {
-        let sinks = EventSinks::of(context.bindings);
+        let sinks = EventSinks::of(biolink);
         context.execution.wait_until(async move { sinks.deliver(flush).await });
     }
 }

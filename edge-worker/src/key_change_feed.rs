@@ -36,7 +36,7 @@ pub(crate) async fn append(feed: &ObjectNamespace, record: &KeyRecord) -> Result
 /// `key-store-unavailable`. The key must not be issued then, because origins in direct mode would
 /// not see its limits or expiry.
 pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyRecord) -> Result<(), Problem> {
-    let appended = append(&context.bindings.key_changes, record).await;
+    let appended = append(context.bindings.key_changes()?, record).await;
     appended.map_err(|error| unavailable("key-change feed append failed", &error, context.request.id))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyReco
 /// # Errors
 /// `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, request: ChangesRequest) -> Result<String, Problem> {
-    let page = call(&context.bindings.key_changes, &ChangesMessage::Read(request)).await;
+    let page = call(context.bindings.key_changes()?, &ChangesMessage::Read(request)).await;
     page.map_err(|error| unavailable("key-change feed read failed", &error, context.request.id))
 }
 

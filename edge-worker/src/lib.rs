@@ -23,6 +23,7 @@ mod durable_rpc;
 mod entropy;
 mod event_delivery;
 mod event_queue;
+mod event_stream;
 mod events;
 mod guarded_fetch;
 mod handlers;

@@ -15,9 +15,9 @@ mod rpc;
 mod snapshot;
 mod stored_record;
 
-pub(crate) use admin_attempt::record_attempt;
+pub(crate) use admin_attempt::admit_attempt;
 pub(crate) use admission::{CallDecision, admit};
 pub(crate) use change::{change, read_record};
 pub(crate) use idempotency::issue;
-pub(crate) use report::{CallOutcome, record_outcome, record_refusal};
+pub(crate) use report::{CallOutcome, record_aborted, record_outcome, record_refusal};
 pub(crate) use snapshot::{read, read_as_admin};

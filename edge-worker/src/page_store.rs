@@ -5,6 +5,7 @@ use shared::{
     key::KeyId,
     page::{PageId, Slug},
     pages_api::Snapshot,
+    problem::Problem,
 };
 use worker::{KvError, KvStore};
 
@@ -26,12 +27,15 @@ pub(crate) enum ReadError {
 }
 
 /// Returns the snapshot of a slug; `None` if KV shows none, or fails: then the account is asked.
-pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Option<Snapshot> {
-    match read(&context.bindings.pages, &Snapshot::key(slug), CACHE_S).await {
-        Ok(text) => text.as_deref().and_then(Snapshot::from_json),
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    match read(&context.biolink()?.pages, &Snapshot::key(slug), CACHE_S).await {
+        Ok(text) => Ok(text.as_deref().and_then(Snapshot::from_json)),
         Err(error) => {
             log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
-            None
+            Ok(None)
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn call(
     account: KeyId,
     message: &AccountMessage,
 ) -> Result<Reply, Problem> {
-    let reply = account_call(&context.bindings.accounts, account, message).await;
+    let reply = account_call(&context.biolink()?.accounts, account, message).await;
     let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
     reply.map_err(|error| unavailable("account call failed", &error, context))
 }
@@ -45,10 +45,11 @@ pub(crate) async fn call(
 /// # Errors
 /// `pages-unavailable`.
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    let biolink = context.biolink()?;
     let found = async {
-        let Some(owner) = locate(context, slug).await? else { return Ok(None) };
+        let Some(owner) = locate(&biolink.slugs, slug).await? else { return Ok(None) };
         let message = AccountMessage::Serve { account: owner.account, slug: slug.clone() };
-        let snapshot = account_call(&context.bindings.accounts, owner.account, &message).await?;
+        let snapshot = account_call(&biolink.accounts, owner.account, &message).await?;
         Ok(json::from_str(&snapshot)?)
     };
     found.await.map_err(|error| unavailable("page lookup failed", &error, context))
@@ -59,12 +60,12 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
 /// # Errors
 /// `pages-unavailable`.
 pub(crate) async fn owner(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, Problem> {
-    let found = locate(context, slug).await;
+    let found = locate(&context.biolink()?.slugs, slug).await;
     found.map_err(|error| unavailable("slug lookup failed", &error, context))
 }
 
-async fn locate(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, RpcError> {
-    match slug_call(&context.bindings.slugs, slug, SlugMessage::Locate).await? {
+async fn locate(slugs: &ObjectNamespace, slug: &Slug) -> Result<Option<Owner>, RpcError> {
+    match slug_call(slugs, slug, SlugMessage::Locate).await? {
         SlugReply::Owner(owner) => Ok(owner),
         SlugReply::Granted | SlugReply::Taken | SlugReply::Noted => Err(RpcError::UnexpectedReply),
     }
@@ -88,7 +89,7 @@ pub(crate) async fn suspended(
 /// # Errors
 /// `pages-unavailable`.
 pub(crate) async fn names(context: &RequestContext<'_>, account: KeyId) -> Result<Labels, Problem> {
-    let names = account_call(&context.bindings.accounts, account, &AccountMessage::Names).await;
+    let names = account_call(&context.biolink()?.accounts, account, &AccountMessage::Names).await;
     let names = names.and_then(|names| Ok(json::from_str(&names)?));
     names.map_err(|error| unavailable("account call failed", &error, context))
 }

@@ -11,10 +11,11 @@ use std::{
 };
 
 use futures_util::future::{Either, select};
+use shared::{lease_cache::STALL_MS, time::UnixMillis};
 use wasm_bindgen::{JsCast, JsValue, prelude::Closure};
 use worker::{js_sys::Promise, wasm_bindgen_futures::spawn_local};
 
-use crate::{runtime, task};
+use crate::{clock, runtime, task};
 
 /// The value of a promise, or its rejection.
 type Settlement = Result<JsValue, JsValue>;
@@ -144,10 +145,35 @@ pub(crate) const fn sleep(ms: u64) -> Timer {
     Timer { ms, started: None }
 }
 
-/// Returns the output of `future`, or `None` after `ms` milliseconds. A timeout does not undo side
-/// effects.
+/// A timer whose end is put off once if it fires late, because the isolate did not run. What came
+/// meanwhile is settled after the timer.
+struct Deadline {
+    timer: Timer,
+    due: UnixMillis,
+    is_put_off: bool,
+}
+
+impl Future for Deadline {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if Pin::new(&mut self.timer).poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        if self.is_put_off || clock::now().since(self.due) <= STALL_MS {
+            return Poll::Ready(());
+        }
+        self.is_put_off = true;
+        self.timer = sleep(STALL_MS);
+        Pin::new(&mut self.timer).poll(context)
+    }
+}
+
+/// Returns the output of `future`, or `None` after `ms` milliseconds. After a stall of the isolate
+/// it waits for [`STALL_MS`] longer. A timeout does not undo side effects.
 pub(crate) async fn timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> {
-    match select(pin!(future), pin!(sleep(ms))).await {
+    let deadline = Deadline { timer: sleep(ms), due: clock::now().plus(ms), is_put_off: false };
+    match select(pin!(future), pin!(deadline)).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(((), _)) => None,
     }

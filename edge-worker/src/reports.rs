@@ -17,9 +17,10 @@ const TIMEOUT_MS: u64 = 2_000;
 /// # Errors
 /// `pages-unavailable`. The object may have taken the message even so.
 pub(crate) async fn call(context: &RequestContext<'_>, message: &ReportsMessage) -> Result<String, Problem> {
+    let reports = &context.biolink()?.reports;
     let sent = async {
         let message = serde_json::to_string(message)?;
-        let reply = durable_rpc::call(&context.bindings.reports, NAME, &message);
+        let reply = durable_rpc::call(reports, NAME, &message);
         durable_rpc::timeout(TIMEOUT_MS, reply).await
     };
     sent.await.map_err(|error| {

@@ -6,13 +6,22 @@
 const OBJECT_URL = "https://object/";
 const ASSETS_URL = "https://assets/";
 
-/** The wasm instance's function for settled promises and timers. A new instance sets its own. */
+/** The wasm instance's functions for settled promises and timers, and for broken streams. A new instance sets its own. */
 let settle;
+let recordAborted;
 
 export function setSettle(callback) {
-  settle = (slot, isFulfilled, value) => {
+  settle = guarded(callback);
+}
+
+export function setRecordAborted(callback) {
+  recordAborted = guarded(callback);
+}
+
+function guarded(callback) {
+  return (...args) => {
     try {
-      callback(slot, isFulfilled, value);
+      callback(...args);
     } catch (error) {
       // A panic. The entry replaces the instance.
       if (error instanceof WebAssembly.RuntimeError) {
@@ -101,6 +110,66 @@ export function relay(response, dropped, lines, timing) {
   setLines(relayed.headers, lines);
   relayed.headers.append("server-timing", timing);
   return relayed;
+}
+
+/** Bytes of a line that wait for its end at most. */
+const MAX_LINE = 65_536;
+
+/**
+ * Returns a response whose event stream ends with `event` if the origin breaks it off. `recordAborted` gets `call` then,
+ * unless the client has left.
+ */
+export function follow(response, event, call, ctx) {
+  const { readable, writable } = new IdentityTransformStream();
+  pumpEvents(response.body.getReader(), writable.getWriter(), event, () => recordAborted(call, ctx));
+  return new Response(readable, response);
+}
+
+async function pumpEvents(reader, writer, event, onAborted) {
+  // The beginning of a line, and the last bytes that were sent.
+  let held = new Uint8Array();
+  let tail = "";
+  const send = (bytes) => {
+    tail = (tail + String.fromCharCode(...bytes.subarray(-4))).slice(-4);
+    return writer.write(bytes);
+  };
+  try {
+    for (;;) {
+      const read = await reader.read().catch(() => null);
+      if (!read) {
+        await writer.write(new TextEncoder().encode(endOfEvent(tail) + event));
+        onAborted();
+        break;
+      }
+      if (read.done) {
+        if (held.length > 0) await send(held);
+        break;
+      }
+      const bytes = joined(held, read.value);
+      const lines = Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1;
+      const end = bytes.length - lines > MAX_LINE ? bytes.length : lines;
+      held = bytes.subarray(end);
+      if (end > 0) await send(bytes.subarray(0, end));
+    }
+    await writer.close();
+  } catch (error) {
+    // The client has left.
+    await reader.cancel(error).catch(() => {});
+  }
+}
+
+/** Returns what ends an event that is not complete. Its name keeps it apart from those that are. */
+function endOfEvent(tail) {
+  if (tail === "" || /(\n\n|\r\r|\r\n\r\n)$/.test(tail)) return "";
+  return `${/[\r\n]$/.test(tail) ? "" : "\n"}event: incomplete\n\n`;
+}
+
+function joined(first, second) {
+  if (first.length === 0) return second;
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
 }
 
 function setLines(headers, lines) {

@@ -3,7 +3,7 @@
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{
     js_sys::{Function, Promise},
-    web_sys,
+    web_sys, worker_sys,
 };
 
 use crate::bindings::FetchBinding;
@@ -12,6 +12,9 @@ use crate::bindings::FetchBinding;
 extern "C" {
     #[wasm_bindgen(js_name = setSettle)]
     pub(crate) fn set_settle(callback: &Function);
+
+    #[wasm_bindgen(js_name = setRecordAborted)]
+    pub(crate) fn set_record_aborted(callback: &Function);
 
     pub(crate) fn watch(promise: &Promise, slot: u32);
 
@@ -42,6 +45,14 @@ extern "C" {
 
     #[wasm_bindgen(catch, js_name = headerLines)]
     pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub(crate) fn follow(
+        response: &web_sys::Response,
+        event: &str,
+        call: &str,
+        ctx: &worker_sys::Context,
+    ) -> Result<web_sys::Response, JsValue>;
 
     #[wasm_bindgen(catch, js_name = ownRequest)]
     pub(crate) fn own_request(

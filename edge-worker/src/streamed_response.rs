@@ -9,7 +9,7 @@ use crate::{client_request::header_lines, runtime};
 pub(crate) struct StreamedResponse {
     pub(crate) raw: web_sys::Response,
     /// Names and values of the headers, one a line.
-    lines: String,
+    pub(crate) lines: String,
 }
 
 impl StreamedResponse {

@@ -7,7 +7,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use shared::{key::KeyId, page::PageId, pages_api::SuspendedPages, time::UnixMillis};
+use shared::{key::KeyId, page::PageId, pages_api::SuspendedPages, problem::Problem, time::UnixMillis};
 
 use crate::{clock, context::RequestContext, log, pages_client};
 
@@ -21,14 +21,21 @@ thread_local! {
 }
 
 /// Returns true if the page is suspended.
-pub(crate) async fn contain(context: &RequestContext<'_>, account: KeyId, page: &PageId) -> bool {
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) async fn contain(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    page: &PageId,
+) -> Result<bool, Problem> {
     let known = KNOWN.with_borrow(|known| known.get(&account).cloned());
     if let Some((until, pages)) = &known
         && clock::now() < *until
     {
-        return pages.contains(page);
+        return Ok(pages.contains(page));
     }
-    let pages = match pages_client::suspended(&context.bindings.accounts, account).await {
+    let pages = match pages_client::suspended(&context.biolink()?.accounts, account).await {
         Ok(pages) => pages,
         Err(error) => {
             log::error("suspension lookup failed", Some(context.request.id), &[("error", &error)]);
@@ -42,7 +49,7 @@ pub(crate) async fn contain(context: &RequestContext<'_>, account: KeyId, page: 
         }
         known.insert(account, (clock::now().plus(MEMORY_MS), pages));
     });
-    is_suspended
+    Ok(is_suspended)
 }
 
 /// Forgets what is known of an account that has just been changed here.

@@ -41,7 +41,7 @@ pub(crate) async fn request(
     account: KeyId,
     message: &WebhooksMessage,
 ) -> Result<Reply, Problem> {
-    let reply = send(&context.bindings.webhooks, account, message, TIMEOUT_MS + WAIT_MS).await;
+    let reply = send(&context.biolink()?.webhooks, account, message, TIMEOUT_MS + WAIT_MS).await;
     let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
     reply.map_err(|error| {
         log::error("webhooks call failed", Some(context.request.id), &[("error", &error)]);

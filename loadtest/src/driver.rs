@@ -2,6 +2,8 @@
 
 mod collector;
 mod connection;
+mod http2_probe;
+mod options;
 mod response;
 mod send_once;
 mod sender;
@@ -9,6 +11,7 @@ mod stop_flag;
 mod tls;
 mod worker;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -16,8 +19,10 @@ use std::time::{Duration, Instant};
 
 use async_channel::Sender;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-pub(crate) use collector::{Collected, Collector, LiveCounts};
+pub(crate) use collector::{Collected, Collector, CollectorOptions, FindLostCheck, LiveCounts};
+pub(crate) use options::DriverOptions;
 pub(crate) use response::CallResponse;
 pub(crate) use send_once::RequestError;
 pub(crate) use send_once::send_once;
@@ -28,31 +33,11 @@ pub(crate) use tls::TlsOptions;
 use crate::plan::CallPlan;
 use crate::record::CallRecord;
 use crate::schedule::Schedule;
-use crate::target::Target;
 use connection::Connection;
 use worker::{DueCall, Worker};
 
-/// The options of a driver.
-#[derive(Clone, Debug)]
-pub(crate) struct DriverOptions {
-    /// The server to call.
-    pub(crate) target: Target,
-    pub(crate) tls: TlsOptions,
-    /// The number of open connections. A call waits if all of them are busy, and its latency
-    /// includes the wait.
-    pub(crate) connections: u16,
-    /// The calls at once on each connection: 1 for HTTP/1.1.
-    pub(crate) streams: u16,
-    /// The timeout of a call, from sending the request to the last byte of the response.
-    pub(crate) timeout: Duration,
-    pub(crate) http2: bool,
-}
-
 /// The time to open a connection before a run.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time that calls which are already due may wait for a connection after the last call became
-/// due.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A driver with open connections.
 pub(crate) struct Driver {
@@ -64,8 +49,15 @@ impl Driver {
     /// Opens all connections, so that the first calls do not include connection setup.
     ///
     /// # Errors
-    /// Returns an error if a connection cannot be opened within 5 seconds.
+    /// Returns an error if a connection cannot be opened within 5 seconds, or if the server does not
+    /// speak HTTP/2 where that is wanted.
     pub(crate) async fn connect(options: DriverOptions) -> Result<Self, RequestError> {
+        if options.http2 && !options.target.tls {
+            let checked = timeout(CONNECT_TIMEOUT, http2_probe::check(&options.target)).await;
+            let checked = checked.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
+            let failed = |source| RequestError::Connect { target: options.target.to_string(), source };
+            checked.map_err(failed)?;
+        }
         let mut connections = Vec::new();
         for _ in 0..options.connections {
             let connection = Connection::open(&options, CONNECT_TIMEOUT).await?;
@@ -86,12 +78,12 @@ impl Driver {
         records: mpsc::Sender<Vec<CallRecord>>,
     ) {
         let (due_sender, due_calls) = async_channel::unbounded();
-        let send_deadline = schedule.duration() + DRAIN_TIMEOUT;
+        let (end, workers_stop) = (schedule.duration(), stop.clone());
         let scheduler = thread::spawn(move || send_due_calls(&schedule, start, &stop, &due_sender));
         let mut workers = JoinSet::new();
         for connection in self.connections {
-            let worker =
-                Worker::new(connection, self.options.timeout, Arc::clone(&plan), start, send_deadline);
+            let (plan, stop) = (Arc::clone(&plan), workers_stop.clone());
+            let worker = Worker::new(connection, self.options.timeout, plan, start, end, stop);
             workers.spawn(worker.run(due_calls.clone(), records.clone()));
         }
         while workers.join_next().await.is_some() {}

@@ -1,12 +1,14 @@
 //! The keys of a run: from the environment or a file, issued for the run, or minted.
 
 mod admin;
+mod demand;
 mod error;
 mod mint;
 mod pool;
 mod read;
 
 pub(crate) use admin::KeyAdmin;
+pub(crate) use demand::{LoadSize, add_keys, check_given, keys_needed};
 pub(crate) use error::KeysError;
 pub(crate) use pool::{KeyPool, PickedKey};
 pub(crate) use read::{read_keys, read_secret};

@@ -36,8 +36,8 @@ enum Command {
     },
     /// Run a scenario against the gateway and report the results.
     ///
-    /// Exit code 0: all checks of the scenario passed. 3: a check failed. 1: the run could not
-    /// start or failed.
+    /// Exit code 0: all checks passed. 3: a check failed. 1: the run could not start or failed. 2: the
+    /// command line is invalid. 130: a signal ended the run early.
     Run(Box<run::Arguments>),
     /// List the built-in scenarios, or print the file of one.
     Scenarios {
@@ -46,11 +46,11 @@ enum Command {
     },
     /// Make an HTML page of a saved run.
     ///
-    /// Exit code 0: all checks of the run passed. 3: a check failed.
+    /// Exit code 0: all checks of the run passed. 3: a check failed. 130: the run was interrupted.
     Report(saved::ReportArguments),
     /// Compare two saved runs.
     ///
-    /// Exit code 3: the second run is worse by more than noise.
+    /// Exit code 3: the second run is worse.
     Compare(saved::CompareArguments),
     /// Put the raw logs of several drivers together.
     Merge(saved::MergeArguments),
@@ -66,8 +66,10 @@ fn main() -> ExitCode {
         Command::Merge(arguments) => saved::merge(&arguments),
     };
     result.unwrap_or_else(|error| {
-        let written = writeln!(io::stderr(), "loadtest: {error}");
-        if written.is_ok() { ExitCode::FAILURE } else { ExitCode::from(2) }
+        if writeln!(io::stderr(), "loadtest: {error}").is_err() {
+            // There is nowhere left to say so.
+        }
+        ExitCode::FAILURE
     })
 }
 

@@ -2,19 +2,20 @@
 
 mod chart;
 mod graphs;
+mod histogram;
 mod tables;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::clock;
-use crate::report::Report;
+use crate::report::{Report, RunEnd};
 
 const STYLE: &str = include_str!("page/style.css");
 
 /// Renders the page.
 pub(crate) fn render(report: &Report) -> String {
     let run = &report.run;
-    let verdict = if report.passed { "passed" } else { "failed" };
+    let verdict = report.verdict().to_string();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -29,13 +30,19 @@ pub(crate) fn render(report: &Report) -> String {
                 main {
                     header {
                         h1 { (run.scenario) " " span class={ "badge " (verdict) } { (verdict) } }
-                        @if report.interrupted { p.warning { "The run was stopped early." } }
+                        @match &report.end {
+                            RunEnd::Planned => {}
+                            RunEnd::Interrupted => { p.warning { "The run was stopped early, so its checks prove nothing." } }
+                            RunEnd::Aborted(check) => { p.warning { "The run ended early, because a check could no longer pass: " (check) } }
+                        }
                         p { (run.about) }
                         @if !run.proves.is_empty() { p.proves { "Proves: " (run.proves) } }
                     }
                     (figures(report))
                     (tables::checks(report))
+                    (tables::steps(report))
                     (graphs::graphs(report))
+                    (histogram::histogram(report))
                     (tables::rows(report))
                     (tables::events(report))
                     (tables::limits(report))
@@ -57,12 +64,14 @@ fn figures(report: &Report) -> Markup {
     let figures = [
         ("calls", whole(calls.due)),
         ("2xx and 3xx", format!("{:.2} %", (success * 100.0).floor() / 100.0)),
-        ("calls a second", format!("{:.1}", report.achieved_rate)),
+        ("sent/s", format!("{:.1}", report.achieved_rate)),
+        ("completed/s", format!("{:.1}", report.completed_rate)),
         ("p50", millis(latency.p50)),
         ("p99", millis(latency.p99)),
         ("p99.9", millis(latency.p99_9)),
         ("maximum", millis(latency.max)),
-        ("send lag p99", millis(report.send_lag_ms.p99)),
+        ("woke late p99", millis(report.wake_lag_ms.p99)),
+        ("waited p99", millis(report.connection_wait_ms.p99)),
     ];
     html! {
         dl.figures {
@@ -91,6 +100,12 @@ fn conditions(report: &Report) -> Markup {
         ("Load", run.stages.join(", ")),
         ("Connections", connections),
         ("Started", clock::rfc3339(run.started_unix_ms)),
+        (
+            "Send lag",
+            "from the due time until a connection took the call: the driver woke up late, or the call waited because \
+             no connection was free"
+                .to_owned(),
+        ),
         ("Latencies", format!("counted from the due time of each call; quantiles are {quantiles}")),
         ("Received", format!("{} bytes", whole(report.bytes_received))),
         ("Memory of the driver", format!("at most {:.1} MB", memory as f64 / 1e6)),
@@ -156,6 +171,7 @@ mod tests {
             assert!(!found.contains(foreign), "{foreign}");
         }
         assert!(page.matches("<svg").count() >= 4, "two charts, wide and narrow");
+        assert!(page.matches("<svg").count() >= 6 && page.contains("Latencies of all calls"));
         assert!(page.contains("p99&lt;=1ms") || page.contains("p99<=1ms"));
     }
 

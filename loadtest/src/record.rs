@@ -24,6 +24,8 @@ pub(crate) struct CallRecord {
     pub(crate) due: Duration,
     /// The time at which a connection took the call.
     pub(crate) sent: Duration,
+    /// The part of the send lag in which no connection was free.
+    pub(crate) waited: Duration,
     /// The time of the last response byte, or of the failure.
     pub(crate) done: Duration,
     /// The outcome.
@@ -36,9 +38,14 @@ impl CallRecord {
         self.done.saturating_sub(self.due)
     }
 
-    /// Returns the time that the call waited for the driver.
+    /// Returns the time between due and sent.
     pub(crate) const fn send_lag(&self) -> Duration {
         self.sent.saturating_sub(self.due)
+    }
+
+    /// Returns the time by which the driver woke up late: its own share of the send lag.
+    pub(crate) const fn wake_lag(&self) -> Duration {
+        self.send_lag().saturating_sub(self.waited)
     }
 
     /// Returns true if the response status is 2xx or 3xx.

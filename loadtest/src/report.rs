@@ -1,6 +1,8 @@
 //! The report of a run: counts, latencies and checks.
 
 mod csv;
+mod end;
+mod knee_step;
 mod row;
 mod table;
 
@@ -11,11 +13,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) use row::Row;
 
 pub(crate) use csv::to_csv;
+pub(crate) use end::{RunEnd, Verdict};
+pub(crate) use knee_step::KneeStep;
 
 use crate::books::Books;
 use crate::costs::Costs;
 use crate::record::CallError;
-use crate::summary::{HISTOGRAM_DIGITS, OutcomeKey, Quantiles, Second, Summary};
+use crate::summary::{
+    HISTOGRAM_DIGITS, LatencyRange, OutcomeKey, Quantiles, Second, Summary, latency_ranges,
+};
 use crate::timeline::Timeline;
 use crate::verdict::{Check, CriteriaText};
 
@@ -65,7 +71,7 @@ pub(crate) struct RunOutcome {
     pub(crate) checks: Vec<Check>,
     pub(crate) books: Option<Books>,
     pub(crate) costs: Option<Costs>,
-    pub(crate) interrupted: bool,
+    pub(crate) end: RunEnd,
 }
 
 /// The report of a run.
@@ -73,23 +79,29 @@ pub(crate) struct RunOutcome {
 pub(crate) struct Report {
     /// The facts of the run.
     pub(crate) run: RunInfo,
-    /// True if all checks passed.
+    /// True if all checks passed and the run was complete.
     pub(crate) passed: bool,
     /// The checks.
     pub(crate) checks: Vec<Check>,
     /// The calls by outcome.
     pub(crate) calls: CallCounts,
-    /// Completed calls per second, over the requested duration or, if it was later, until the last
-    /// response.
+    /// Calls per second that were sent while calls became due.
     pub(crate) achieved_rate: f64,
+    /// Those of them per second that have a complete response.
+    pub(crate) completed_rate: f64,
     /// The total size of all response bodies in bytes.
     pub(crate) bytes_received: u64,
     /// The latencies of all calls, counted from the due time of each.
     pub(crate) latency_ms: Quantiles,
-    /// The delay between a call's due time and the time at which a connection took it.
-    ///
-    /// It is the driver's own share of every latency.
+    /// The latencies of all calls in ranges of equal ratio.
+    pub(crate) histogram: Vec<LatencyRange>,
+    /// The delay between a call's due time and the time at which a connection took it. It is a part
+    /// of every latency.
     pub(crate) send_lag_ms: Quantiles,
+    /// The driver's own share of the send lag: it woke up late.
+    pub(crate) wake_lag_ms: Quantiles,
+    /// The share of the send lag in which no connection was free.
+    pub(crate) connection_wait_ms: Quantiles,
     /// The maximum error of quantiles: 0 up to a million calls, then that of the histograms.
     pub(crate) quantile_error: f64,
     /// The calls by request, phase, status and problem code.
@@ -104,8 +116,10 @@ pub(crate) struct Report {
     pub(crate) costs: Option<Costs>,
     /// The run second by second.
     pub(crate) series: Vec<Second>,
-    /// True if the run was stopped early.
-    pub(crate) interrupted: bool,
+    /// The steps of a search for the knee.
+    pub(crate) steps: Vec<KneeStep>,
+    /// The end of the run.
+    pub(crate) end: RunEnd,
 }
 
 /// The number of calls by outcome. `due` is the sum of the others.
@@ -158,6 +172,8 @@ pub(crate) struct Limits {
     pub(crate) violations: usize,
     /// The smallest share of its limit that a limited key could use.
     pub(crate) usable: Option<f64>,
+    /// The smallest limit of a key, in calls per minute.
+    pub(crate) least_limit: Option<u32>,
     /// The fullest window in a sentence.
     pub(crate) fullest: Option<String>,
 }
@@ -165,16 +181,21 @@ pub(crate) struct Limits {
 impl Report {
     /// Computes the report of a run.
     pub(crate) fn new(run: RunInfo, outcome: RunOutcome, summary: &Summary) -> Self {
-        let duration =
-            if outcome.interrupted { Duration::ZERO } else { Duration::from_secs_f64(run.seconds) };
+        let length = summary.length(Duration::from_secs_f64(run.seconds), outcome.end.is_early());
+        let latencies = summary.latencies(|_| true);
+        let passed = outcome.checks.iter().all(|check| check.passed);
         Self {
-            passed: outcome.checks.iter().all(|check| check.passed),
+            passed: passed && outcome.end == RunEnd::Planned,
             checks: outcome.checks,
             calls: CallCounts::new(summary),
-            achieved_rate: summary.achieved_rate(duration),
+            achieved_rate: summary.sent_rate(length),
+            completed_rate: summary.completed_rate(length),
             bytes_received: summary.bytes,
-            latency_ms: summary.latencies(|_| true).quantiles(),
+            latency_ms: latencies.quantiles(),
+            histogram: latency_ranges(&latencies),
             send_lag_ms: summary.send_lag.quantiles(),
+            wake_lag_ms: summary.wake_lag.quantiles(),
+            connection_wait_ms: summary.connection_wait.quantiles(),
             quantile_error: if summary.is_compressed() {
                 10_f64.powi(-i32::from(HISTOGRAM_DIGITS))
             } else {
@@ -186,8 +207,18 @@ impl Report {
             books: outcome.books,
             costs: outcome.costs,
             series: summary.series.clone(),
-            interrupted: outcome.interrupted,
+            steps: Vec::new(),
+            end: outcome.end,
             run,
+        }
+    }
+
+    /// Returns the verdict on the run.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match &self.end {
+            RunEnd::Interrupted => Verdict::Interrupted,
+            RunEnd::Planned if self.passed => Verdict::Passed,
+            RunEnd::Planned | RunEnd::Aborted(_) => Verdict::Failed,
         }
     }
 }
@@ -222,6 +253,7 @@ impl Limits {
             limited_keys: certificate.limited_keys,
             violations: certificate.violations,
             usable: certificate.usable,
+            least_limit: certificate.least_limit,
             fullest,
         }
     }

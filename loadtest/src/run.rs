@@ -4,6 +4,7 @@ mod arguments;
 mod error;
 mod execute;
 mod knee;
+mod knee_range;
 mod output;
 mod prepare;
 mod progress;
@@ -17,10 +18,8 @@ use error::RunError;
 
 use prepare::Prepared;
 
-/// The exit code of a run in which a check failed.
-pub(crate) const CHECK_FAILED: u8 = 3;
-
-/// Runs a scenario and writes its reports. Returns exit code 0 if all checks pass, otherwise 3.
+/// Runs a scenario and writes its reports. Returns exit code 0 if all checks pass, 3 if one fails,
+/// and 130 if a signal ended the run early.
 ///
 /// # Errors
 /// Returns an error if the arguments are inconsistent, the target is unreachable, or an event
@@ -30,14 +29,15 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 async fn run_scenario(arguments: Arguments) -> Result<ExitCode, RunError> {
+    output::check(&arguments)?;
     let prepared = Prepared::new(&arguments).await?;
     let report = match &arguments.knee {
         Some(range) => knee::find(&prepared, &arguments, range).await,
-        None => execute::execute(&prepared, &arguments, &prepared.stages).await,
+        None => execute::execute(&prepared, &arguments, &prepared.stages, arguments.log.as_deref()).await,
     };
     // Keys that were issued for the run are revoked whatever its result.
     prepared.revoke_issued_keys().await;
     let report = report?;
     output::write(&report, &arguments)?;
-    Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+    Ok(report.verdict().into())
 }

@@ -1,6 +1,8 @@
 //! Saved runs: raw logs and JSON reports, and the commands that read them.
 
+mod blocks;
 mod compare;
+mod conditions;
 mod error;
 mod merge;
 mod read;
@@ -14,8 +16,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::page;
-use crate::report::to_csv;
-use crate::run::CHECK_FAILED;
+use crate::report::{Verdict, to_csv};
 use compare::Noise;
 use error::SavedError;
 
@@ -45,9 +46,12 @@ pub struct CompareArguments {
     before: PathBuf,
     /// Raw log or JSON report of the run to judge.
     after: PathBuf,
-    /// Difference that is noise, as a share of the value before.
+    /// Difference that does not matter, as a share of the value before.
     #[arg(long, default_value = "5%", value_parser = Noise::parse)]
     noise: Noise,
+    /// Compare runs of different scenarios or loads.
+    #[arg(long)]
+    anyway: bool,
 }
 
 /// The options of `loadtest merge`.
@@ -62,12 +66,12 @@ pub struct MergeArguments {
 }
 
 /// Writes the page of a saved run, or prints its report. Returns exit code 0 if all checks of the
-/// run passed, otherwise 3.
+/// run passed, 3 if one failed, and 130 if the run was interrupted.
 ///
 /// # Errors
 /// Returns an error if the run cannot be read or the page cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let report = read::report(&arguments.run)?;
+    let report = read::run(&arguments.run)?.report;
     let text = match arguments {
         ReportArguments { text: true, .. } => report.to_string(),
         ReportArguments { json: true, .. } => serde_json::to_string_pretty(&report)? + "\n",
@@ -79,7 +83,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     io::stdout().write_all(text.as_bytes())?;
-    Ok(exit_code(report.passed))
+    Ok(report.verdict().into())
 }
 
 /// Compares two saved runs. Returns exit code 3 if the second one is worse by more than noise.
@@ -87,25 +91,28 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
 /// # Errors
 /// Returns an error if a run cannot be read.
 pub fn compare(arguments: &CompareArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let (before, after) = (read::report(&arguments.before)?, read::report(&arguments.after)?);
+    let (before, after) = (read::run(&arguments.before)?, read::run(&arguments.after)?);
+    if !arguments.anyway {
+        conditions::check_same(&before.report.run, &after.report.run, &arguments.after)?;
+    }
+    for warning in conditions::warnings(&before.report, &after.report) {
+        writeln!(io::stderr(), "loadtest: {warning}")?;
+    }
     let comparison = compare::Comparison::new(&before, &after, arguments.noise);
     write!(io::stdout(), "{comparison}")?;
-    Ok(exit_code(!comparison.is_worse()))
+    let verdict = if comparison.is_worse() { Verdict::Failed } else { Verdict::Passed };
+    Ok(verdict.into())
 }
 
 /// Merges the raw logs of all shards of a run and prints the report of the whole. Returns exit code
-/// 0 if all its checks pass, otherwise 3.
+/// 0 if all its checks pass, 3 if one fails, and 130 if a driver was interrupted.
 ///
 /// # Errors
-/// Returns an error if a log cannot be read, or if the logs are not of one run.
+/// Returns an error if a log cannot be read, or if the logs are not each shard of one run once.
 pub fn merge(arguments: &MergeArguments) -> Result<ExitCode, Box<dyn Error>> {
     let report = merge::merge(&arguments.logs, &arguments.output)?;
     write!(io::stdout(), "{report}")?;
-    Ok(exit_code(report.passed))
-}
-
-fn exit_code(passed: bool) -> ExitCode {
-    if passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) }
+    Ok(report.verdict().into())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), SavedError> {

@@ -110,6 +110,24 @@ impl Schedule {
         self.segments.iter().map(|segment| segment.stage.calls()).sum()
     }
 
+    /// Returns the number of calls of this shard.
+    pub(crate) fn own_calls(&self) -> u64 {
+        let (number, of) = (u64::from(self.shard.number) - 1, u64::from(self.shard.of));
+        (self.calls() + of - 1 - number) / of
+    }
+
+    /// Returns the most calls of all shards that are due within a minute.
+    pub(crate) fn fullest_minute(&self) -> f64 {
+        const MINUTE: f64 = 60.0;
+        let begins = (0..=self.duration().as_secs()).map(|second| second as f64);
+        begins.map(|begin| self.due_until(begin + MINUTE) - self.due_until(begin)).fold(0.0, f64::max)
+    }
+
+    fn due_until(&self, seconds: f64) -> f64 {
+        let due = |segment: &Segment| segment.stage.due_until(seconds - segment.start.as_secs_f64());
+        self.segments.iter().map(due).sum()
+    }
+
     /// Returns the number and the due time of each call of this shard.
     pub(crate) fn due_calls(&self) -> impl Iterator<Item = (u64, Duration)> {
         let (number, of) = (u64::from(self.shard.number) - 1, u64::from(self.shard.of));
@@ -157,6 +175,21 @@ mod tests {
         together.sort_unstable();
         assert_eq!(together, whole);
         assert_eq!(whole.len(), 7 + 90 + 3);
+    }
+
+    #[test]
+    fn calls_of_a_shard_and_of_the_fullest_minute_are_counted() {
+        for (number, of) in [(1, 1), (1, 3), (2, 3), (3, 3), (5, 7)] {
+            let stages = ["1s:7", "3s:10..50", "1s:3"].map(|text| Stage::parse(text).unwrap());
+            let schedule = Schedule::new(&stages, Shard { number, of }, false).unwrap();
+            assert_eq!(schedule.own_calls(), schedule.due_calls().count() as u64, "{number}/{of}");
+        }
+        let fullest = |stages: &[&str]| schedule(stages).fullest_minute().round();
+        assert_eq!(fullest(&["1m:100"]), 6000.0);
+        assert_eq!(fullest(&["10s:20", "2s:400", "18s:20"]), 1360.0);
+        assert_eq!(fullest(&["5m:10", "1m:100", "5m:10"]), 6000.0);
+        assert_eq!(fullest(&["10m:0..600"]), 34200.0);
+        assert_eq!(fullest(&["2m:5 burst"]), 300.0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod audit;
 mod distribution;
 mod group;
+mod latency_ranges;
 mod recovery;
 mod series;
 
@@ -15,6 +16,7 @@ pub(crate) use series::Second;
 
 pub(crate) use distribution::{Distribution, HISTOGRAM_DIGITS};
 pub(crate) use group::{GroupKey, OutcomeKey};
+pub(crate) use latency_ranges::{LatencyRange, latency_ranges};
 pub(crate) use recovery::Recovery;
 
 use audit::LimitAudit;
@@ -30,11 +32,10 @@ pub(crate) const MAX_EXACT_CALLS: u64 = 1_000_000;
 /// The summary of a run while calls are added.
 #[derive(Debug)]
 pub(crate) struct SummaryBuilder {
-    groups: BTreeMap<GroupKey, Group>,
-    send_lag: Distribution,
-    calls: u64,
-    bytes: u64,
-    end: Duration,
+    /// The counts and times so far. What needs all calls is still missing.
+    so_far: Summary,
+    /// The time during which calls become due.
+    window: Duration,
     audit: LimitAudit,
     series: Series,
     recoveries: Recoveries,
@@ -50,29 +51,35 @@ pub(crate) struct Group {
 }
 
 /// The summary of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) groups: BTreeMap<GroupKey, Group>,
+    /// The times between due and sent.
     pub(crate) send_lag: Distribution,
+    /// The driver's own share of send lags.
+    pub(crate) wake_lag: Distribution,
+    /// The share of send lags in which no connection was free.
+    pub(crate) connection_wait: Distribution,
     pub(crate) calls: u64,
+    /// The calls that were sent while calls became due.
+    sent_in_window: u64,
+    /// Those of them that have a complete response.
+    completed_in_window: u64,
     /// The total size of all response bodies in bytes.
     pub(crate) bytes: u64,
-    /// The time of the last response.
-    pub(crate) end: Duration,
+    /// The time at which the last call was due, or of the last response.
+    end: Duration,
     pub(crate) certificate: LimitCertificate,
     pub(crate) series: Vec<Second>,
     pub(crate) recoveries: Vec<Recovery>,
 }
 
 impl SummaryBuilder {
-    /// Returns an empty summary of calls with this timeout.
-    pub(crate) fn new(timeout: Duration) -> Self {
+    /// Returns an empty summary of calls that become due within `window` and have this timeout.
+    pub(crate) fn new(window: Duration, timeout: Duration) -> Self {
         Self {
-            groups: BTreeMap::new(),
-            send_lag: Distribution::default(),
-            calls: 0,
-            bytes: 0,
-            end: Duration::ZERO,
+            so_far: Summary::default(),
+            window,
             audit: LimitAudit::new(timeout),
             series: Series::new(timeout),
             recoveries: Recoveries::default(),
@@ -81,20 +88,28 @@ impl SummaryBuilder {
 
     /// Adds a call.
     pub(crate) fn record(&mut self, record: &CallRecord, timeline: &Timeline) {
-        self.calls += 1;
-        if self.calls == MAX_EXACT_CALLS {
-            self.compress();
+        let summary = &mut self.so_far;
+        summary.calls += 1;
+        if summary.calls == MAX_EXACT_CALLS {
+            summary.compress();
         }
-        let compressed = self.calls >= MAX_EXACT_CALLS;
+        let compressed = summary.is_compressed();
         let phase = timeline.phase_of(record.sent, record.done);
         let key = GroupKey { request: record.request, phase, outcome: OutcomeKey::new(record.outcome) };
-        let group = self.groups.entry(key).or_insert_with(|| Group::new(compressed));
+        let group = summary.groups.entry(key).or_insert_with(|| Group::new(compressed));
         group.calls += 1;
         group.latencies.record(record.latency());
-        self.send_lag.record(record.send_lag());
+        summary.send_lag.record(record.send_lag());
+        summary.wake_lag.record(record.wake_lag());
+        summary.connection_wait.record(record.waited);
+        summary.end = summary.end.max(record.due);
+        let in_window =
+            record.sent < self.window && record.outcome != CallOutcome::Failed(CallError::NotSent);
+        summary.sent_in_window += u64::from(in_window);
         if let CallOutcome::Completed { bytes, retry_after, .. } = record.outcome {
-            self.bytes += u64::from(bytes);
-            self.end = self.end.max(record.done);
+            summary.completed_in_window += u64::from(in_window);
+            summary.bytes += u64::from(bytes);
+            summary.end = summary.end.max(record.done);
             group.retry_after += u64::from(retry_after);
         }
         self.audit.record(record);
@@ -107,22 +122,19 @@ impl SummaryBuilder {
         self.series.record_memory(second, bytes);
     }
 
-    fn compress(&mut self) {
-        self.send_lag.compress();
-        self.groups.values_mut().for_each(|group| group.latencies.compress());
+    /// Returns the summary of the calls so far: groups and lags, without limit certificate, seconds
+    /// and recoveries.
+    pub(crate) const fn so_far(&self) -> &Summary {
+        &self.so_far
     }
 
     /// Returns the summary of all calls.
     pub(crate) fn finish(self) -> Summary {
         Summary {
-            groups: self.groups,
-            send_lag: self.send_lag,
-            calls: self.calls,
-            bytes: self.bytes,
-            end: self.end,
             certificate: self.audit.certificate(),
             series: self.series.finish(),
             recoveries: self.recoveries.finish(),
+            ..self.so_far
         }
     }
 }
@@ -163,18 +175,36 @@ impl Summary {
         self.count(|key| key.outcome == OutcomeKey::Failed(CallError::NotSent))
     }
 
-    /// Returns completed calls per second, over `duration` or, if it was later, until the last
-    /// response.
-    pub(crate) fn achieved_rate(&self, duration: Duration) -> f64 {
-        let completed = self.count(|key| key.outcome.status().is_some());
-        let end = self.end.max(duration);
-        if end.is_zero() { 0.0 } else { completed as f64 / end.as_secs_f64() }
+    /// Returns the time during which calls became due: the planned one, unless the run was stopped
+    /// early.
+    pub(crate) fn length(&self, planned: Duration, stopped: bool) -> Duration {
+        if stopped { self.end.min(planned) } else { planned }
+    }
+
+    /// Returns the calls per second that were sent during `length`, in which calls became due.
+    pub(crate) fn sent_rate(&self, length: Duration) -> f64 {
+        per_second(self.sent_in_window, length)
+    }
+
+    /// Returns the calls per second that were sent during `length` and have a complete response.
+    pub(crate) fn completed_rate(&self, length: Duration) -> f64 {
+        per_second(self.completed_in_window, length)
+    }
+
+    fn compress(&mut self) {
+        let lags = [&mut self.send_lag, &mut self.wake_lag, &mut self.connection_wait];
+        lags.into_iter().for_each(Distribution::compress);
+        self.groups.values_mut().for_each(|group| group.latencies.compress());
     }
 
     /// Returns true if quantiles are those of histograms.
     pub(crate) const fn is_compressed(&self) -> bool {
         self.calls >= MAX_EXACT_CALLS
     }
+}
+
+fn per_second(calls: u64, length: Duration) -> f64 {
+    if length.is_zero() { 0.0 } else { calls as f64 / length.as_secs_f64() }
 }
 
 #[cfg(test)]
@@ -190,6 +220,7 @@ pub(crate) mod tests {
             key: NO_KEY,
             due: sent,
             sent,
+            waited: Duration::ZERO,
             done: sent + Duration::from_millis(1),
             outcome,
         }
@@ -202,7 +233,7 @@ pub(crate) mod tests {
 
     /// Returns the summary of calls.
     pub(crate) fn summary(records: impl IntoIterator<Item = CallRecord>, timeline: &Timeline) -> Summary {
-        let mut builder = SummaryBuilder::new(Duration::from_secs(1));
+        let mut builder = SummaryBuilder::new(Duration::MAX, Duration::from_secs(1));
         records.into_iter().for_each(|record| builder.record(&record, timeline));
         builder.finish()
     }
@@ -212,21 +243,38 @@ pub(crate) mod tests {
         let mut late = call(100, status(200));
         late.sent += Duration::from_millis(50);
         late.done += Duration::from_millis(50);
+        late.waited = Duration::from_millis(30);
         let summary = summary([late], &Timeline::default());
         let [max] = summary.latencies(|_| true).percentiles([100.0]);
         assert!((max - 51.0).abs() < 1e-9, "{max}");
-        assert!((summary.send_lag.percentiles([99.0])[0] - 50.0).abs() < 1e-9);
+        let lags = [&summary.send_lag, &summary.connection_wait, &summary.wake_lag];
+        assert_eq!(lags.map(|lag| lag.percentiles([99.0])[0]), [50.0, 30.0, 20.0]);
     }
 
+    /// A late response makes no rate lower, and calls that are sent late do.
     #[test]
-    fn achieved_rate_falls_with_late_responses() {
+    fn rates_count_calls_sent_in_time() {
         let second = Duration::from_secs(1);
-        let rate = |calls: [CallRecord; 2]| summary(calls, &Timeline::default()).achieved_rate(second);
-        let mut late = call(0, status(200));
-        assert!((rate([late, late]) - 2.0).abs() < 1e-9);
-        late.done = Duration::from_secs(4);
-        assert!((rate([call(0, status(200)), late]) - 0.5).abs() < 1e-9);
-        assert!(summary([], &Timeline::default()).achieved_rate(Duration::ZERO).abs() < 1e-9);
+        let rates = |calls: [CallRecord; 3]| {
+            let mut builder = SummaryBuilder::new(second, second);
+            calls.iter().for_each(|call| builder.record(call, &Timeline::default()));
+            let summary = builder.finish();
+            (summary.sent_rate(second), summary.completed_rate(second))
+        };
+        let good = call(0, status(200));
+        assert_eq!(rates([good; 3]), (3.0, 3.0));
+        let mut slow = good;
+        slow.done = Duration::from_secs(40);
+        assert_eq!(rates([good, good, slow]), (3.0, 3.0));
+        let mut late = good;
+        late.sent = Duration::from_secs(2);
+        let failed = call(0, CallOutcome::Failed(CallError::TimedOut));
+        let unsent = call(0, CallOutcome::Failed(CallError::NotSent));
+        assert_eq!(rates([good, late, failed]), (2.0, 1.0));
+        assert_eq!(rates([good, good, unsent]), (2.0, 2.0));
+        assert_eq!(summary([], &Timeline::default()).sent_rate(Duration::ZERO), 0.0);
+        let length = |stopped| summary([good], &Timeline::default()).length(second, stopped).as_millis();
+        assert_eq!([length(false), length(true)], [1000, 1]);
     }
 
     #[test]
@@ -237,10 +285,19 @@ pub(crate) mod tests {
         let seconds = summary(records, &Timeline::default()).series;
         assert_eq!(seconds.len(), 30);
         for (number, second) in seconds.iter().enumerate() {
-            assert_eq!((second.second, second.due), (number as u64, 1000));
+            assert_eq!((second.second, second.due, second.completed), (number as u64, 1000, 800));
             let counts =
                 [second.success, second.limited, second.client_errors, second.server_errors, second.failed];
             assert_eq!(counts, [200; 5]);
         }
+    }
+
+    #[test]
+    fn late_response_counts_in_the_second_of_its_completion() {
+        let mut late = call(500, status(200));
+        late.done = Duration::from_secs(3);
+        let seconds = summary([call(0, status(200)), late], &Timeline::default()).series;
+        let counts: Vec<_> = seconds.iter().map(|second| (second.due, second.completed)).collect();
+        assert_eq!(counts, [(2, 1), (0, 0), (0, 0), (0, 1)]);
     }
 }

@@ -1,7 +1,9 @@
 //! The verdict of a run: conditions that must hold, and conditions that must not.
 
+mod bounds;
 mod condition;
 mod defaults;
+mod error;
 mod filter;
 mod measure;
 mod parse;
@@ -12,7 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use condition::{Condition, Purpose};
-pub(crate) use parse::ConditionError;
+pub(crate) use error::ConditionError;
 pub(crate) use tolerance::Tolerance;
 
 use crate::books::Books;
@@ -68,6 +70,11 @@ impl CriteriaText {
 }
 
 impl Criteria {
+    /// Returns true if calls of a request may be refused because of the limit of their key.
+    pub(crate) fn allows_limit(&self, request: &str) -> bool {
+        self.tolerances.iter().any(|tolerance| tolerance.allows_limit(request))
+    }
+
     /// Checks that all requests and phases exist.
     ///
     /// # Errors
@@ -94,6 +101,14 @@ pub(crate) struct Evidence<'a> {
 pub(crate) fn judge(criteria: &Criteria, evidence: &Evidence<'_>) -> Vec<Check> {
     let conditions = criteria.conditions.iter().map(|condition| condition.evaluate(evidence));
     defaults::checks(criteria, evidence).into_iter().chain(conditions).collect()
+}
+
+/// Returns the first check that fails whatever the outcomes of `remaining` more calls are, or `None`
+/// if all of them can still pass. Needs the groups and lags of a summary only.
+pub(crate) fn first_lost(criteria: &Criteria, evidence: &Evidence<'_>, remaining: u64) -> Option<String> {
+    let lost = |condition: &&Condition| condition.is_lost(evidence, remaining);
+    let condition = || criteria.conditions.iter().find(lost).map(Condition::expectation);
+    defaults::first_lost(criteria, evidence, remaining).or_else(condition)
 }
 
 #[cfg(test)]
@@ -239,6 +254,62 @@ pub(crate) mod tests {
         assert_eq!(default_passes(vec![call(9000, status(503))], &["503 in stopped"]).len(), 1);
     }
 
+    fn lost(purpose: Purpose, text: &str, records: &[CallRecord], remaining: u64) -> bool {
+        let conditions = vec![Condition::parse(purpose, text).unwrap()];
+        let tolerances = ["429", "failed"].map(|text| Tolerance::parse(text).unwrap()).to_vec();
+        let criteria = Criteria { conditions, tolerances, max_send_lag: Duration::from_millis(1) };
+        let timeline = Timeline::default();
+        let summary = summary(records.iter().copied(), &timeline);
+        let requests = ["main".to_owned()];
+        let duration = Duration::from_secs(20);
+        let (summary, timeline, requests) = (&summary, &timeline, &requests);
+        let evidence = Evidence { summary, timeline, requests, duration, books: None, costs: None };
+        first_lost(&criteria, &evidence, remaining).is_some()
+    }
+
+    /// A condition is lost if, and only if, no outcome of the remaining calls can make it hold.
+    #[test]
+    fn condition_is_lost_if_no_outcome_can_make_it_hold() {
+        use Purpose::{Expect, FailIf};
+        let records = thousand();
+        for (purpose, text, remaining) in [
+            (Expect, "status(429)=0", 1000),
+            (Expect, "success>=99.9%", 999),
+            (Expect, "max<=50ms", 1_000_000),
+            (Expect, "p99.95<=50ms", 10),
+            (Expect, "calls<1000", 5),
+            (FailIf, "p99.95>50ms", 10),
+            (FailIf, "failed>0", 9),
+            (FailIf, "max>50ms", 9),
+        ] {
+            assert!(lost(purpose, text, &records, remaining), "{text}");
+        }
+        for (purpose, text, remaining) in [
+            (Expect, "success>=99.9%", 1000),
+            (Expect, "p99.95<=50ms", 1000),
+            (Expect, "failed<=0.1%", 0),
+            (Expect, "p50>=2ms", 1000),
+            (Expect, "calls=1500", 500),
+            (Expect, "status(429)>5", 5),
+            (Expect, "rate>=1000/s", 0),
+            (Expect, "admitted=exact", 0),
+            (FailIf, "p99.95>50ms", 1000),
+            (FailIf, "status(503)>0", 9),
+        ] {
+            assert!(!lost(purpose, text, &records, remaining), "{text}");
+        }
+    }
+
+    #[test]
+    fn unexpected_response_or_late_driver_is_lost() {
+        let records = [call(0, status(503))];
+        assert!(lost(Purpose::Expect, "calls>0", &records, 1_000_000));
+        let mut late = call(0, status(200));
+        late.sent += Duration::from_millis(5);
+        assert!(lost(Purpose::Expect, "calls>0", &[late], 9));
+        assert!(!lost(Purpose::Expect, "calls>0", &[late], 1000));
+    }
+
     #[test]
     fn run_without_a_response_or_with_a_late_driver_fails() {
         assert_eq!(default_passes(Vec::new(), &[]).len(), 1);
@@ -250,5 +321,11 @@ pub(crate) mod tests {
         };
         assert_eq!(late(1), [""; 0]);
         assert!(late(2)[0].contains("driver-limited"));
+        let mut waiting = call(0, status(200));
+        waiting.sent += Duration::from_millis(900);
+        waiting.done += Duration::from_millis(900);
+        waiting.waited = Duration::from_millis(900);
+        let found = default_passes(vec![waiting], &[]);
+        assert!(found.len() == 1 && found[0].contains("all connections were busy"), "{found:?}");
     }
 }

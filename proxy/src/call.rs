@@ -9,7 +9,7 @@ use shared::{
     proof::Proof,
     quota::QuotaStatus,
     request_id::RequestId,
-    route::{CallMethod, Route},
+    route::{CallMethod, ToolCall},
     tier::Tier,
     time::UtcDay,
     tool::Tool,
@@ -139,16 +139,9 @@ pub struct RefusedCall {
     pub action: Box<str>,
 }
 
-impl RefusedCall {
-    /// Returns the call that a request line names, or `None` if it names none.
-    #[must_use]
-    pub fn parse(method: &str, target: &str) -> Option<Self> {
-        match Route::read(method, target) {
-            Ok((Route::CallTool(call), _)) => {
-                Some(Self { method: call.method, tool: call.tool, action: call.action.as_str().into() })
-            }
-            _ => None,
-        }
+impl From<ToolCall<'_>> for RefusedCall {
+    fn from(call: ToolCall<'_>) -> Self {
+        Self { method: call.method, tool: call.tool, action: call.action.as_str().into() }
     }
 }
 

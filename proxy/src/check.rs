@@ -1,27 +1,68 @@
-//! The warnings of `--check`: settings that are valid and likely to cause trouble.
+//! The findings of `--check` in a valid file: settings that are likely to cause trouble, and what keeps
+//! the proxy from starting on this machine.
 
-use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
+mod names;
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    io::ErrorKind,
+    net::{IpAddr, SocketAddr, TcpListener},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+    time::Duration,
+};
 
 use shared::{time::UnixMillis, tool::Tool};
 
+use self::names::Unresolved;
 use crate::{
-    config::{AdminState, Callers, Config, PoolConfig, ServerConfig, show_duration as show},
+    config::{AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show},
     direct,
-    upgrade::UpgradeListener,
+    server::fd_limit::FileBudget,
+    upgrade::{UpgradeError, UpgradeListener},
 };
 
-/// A setting that is valid and probably wrong.
+/// Whether the proxy starts in spite of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The setting is valid and probably wrong.
+    Warning,
+    /// The proxy does not start on this machine.
+    Error,
+}
+
+/// A setting that is valid and causes trouble.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct Finding {
+    /// Whether the proxy starts in spite of it.
+    pub severity: Severity,
+    /// The line and column of the value, or of its section, both from 1. `None` if the file has
+    /// neither.
+    pub place: Option<(usize, usize)>,
     /// The key's path, such as `pools.qr.try_timeout`, or `pools.*.…` if it holds for every pool.
     pub key: String,
     /// The value, its consequence, and the remedy.
     pub detail: String,
 }
 
-impl fmt::Display for Warning {
+impl Finding {
+    fn new(config: &Config, severity: Severity, key: &str, detail: String) -> Self {
+        Self { severity, place: config.places.of(key), key: key.to_owned(), detail }
+    }
+}
+
+impl fmt::Display for Finding {
+    /// Begins with the place, to follow the name of the file and a colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warning: {}: {}", self.key, self.detail)
+        if let Some((line, column)) = self.place {
+            write!(f, "{line}:{column}:")?;
+        }
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, " {severity}: {}: {}", self.key, self.detail)
     }
 }
 
@@ -29,12 +70,13 @@ impl fmt::Display for Warning {
 /// CertificateEnds.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Returns all warnings. Tests files and directories on this machine, with the rights of this
-/// process.
+/// Returns all findings. Tests addresses, files and directories on this machine, with the rights of
+/// this process, and resolves the names of servers.
 #[must_use]
-pub fn warnings(config: &Config, now: UnixMillis) -> Vec<Warning> {
-    let mut found = Vec::new();
-    let mut warn = |key: &str, detail: String| found.push(Warning { key: key.to_owned(), detail });
+pub fn findings(config: &Config, now: UnixMillis) -> Vec<Finding> {
+    let mut found = obstacles(config);
+    let mut warn =
+        |key: &str, detail: String| found.push(Finding::new(config, Severity::Warning, key, detail));
     let server = &config.server;
     if let Some(detail) =
         server.tls.as_ref().and_then(|tls| certificate(tls.starts_at(), tls.expires_at(), now))
@@ -53,16 +95,49 @@ pub fn warnings(config: &Config, now: UnixMillis) -> Vec<Warning> {
     if let Some(detail) = grace(config) {
         warn("server.grace", detail);
     }
-    if let Some(error) = upgrade_socket(server) {
-        warn("server.upgrade_socket", error);
+    if let Some(detail) = open_files(config, &FileBudget::allowed(config)) {
+        warn("clients.connections", detail);
+    }
+    if let Some(error) = upgrade_socket(server).filter(UpgradeError::is_missing_directory) {
+        warn("server.upgrade_socket", format!("{error}: the proxy starts, and cannot be upgraded"));
+    }
+    for file in &config.secret_files {
+        if let Some(detail) = readable_by_all(&file.path) {
+            warn(&file.key, detail);
+        }
+    }
+    let unresolved = Unresolved::of(config);
+    if let Some(detail) = names::edge_name(config).and_then(|name| unresolved.warning(name)) {
+        warn("keys.changes", detail);
+    }
+    found.extend(pools(config, &unresolved, now));
+    found
+}
+
+/// Returns what keeps the proxy from starting on this machine.
+fn obstacles(config: &Config) -> Vec<Finding> {
+    let server = &config.server;
+    let mut found = Vec::new();
+    let mut fail = |key: &str, detail: String| found.push(Finding::new(config, Severity::Error, key, detail));
+    for (key, address) in [("server.listen", server.listen), ("server.admin", server.admin)] {
+        if let Some(error) = unbindable(address) {
+            fail(key, format!("cannot listen on {address}: {error}"));
+        }
+    }
+    if let Some(error) = upgrade_socket(server).filter(|error| !error.is_missing_directory()) {
+        fail("server.upgrade_socket", error.to_string());
     }
     if let Callers::Clients(keys) = &config.callers
         && let Err(fault) = direct::check_state(&keys.state)
     {
-        warn("keys.state", fault.to_string());
+        fail("keys.state", fault.to_string());
     }
-    found.extend(pools(config));
     found
+}
+
+/// Returns why an address cannot be bound, unless it is in use: that may be by the running proxy.
+fn unbindable(address: SocketAddr) -> Option<std::io::Error> {
+    TcpListener::bind(address).err().filter(|error| error.kind() != ErrorKind::AddrInUse)
 }
 
 const LOCAL: &str = "listen on a private address such as 127.0.0.1";
@@ -121,21 +196,52 @@ fn grace(config: &Config) -> Option<String> {
     ))
 }
 
-fn upgrade_socket(server: &ServerConfig) -> Option<String> {
-    let path = server.upgrade_socket.as_deref()?;
-    // Opened as with `--upgrade`, so that a proxy that listens there causes no warning.
-    UpgradeListener::bind(path, true).err().map(|error| error.to_string())
+/// Returns a warning if the system does not allow the connections of clients and the idle ones to
+/// upstreams at the same time, with a reserve.
+fn open_files(config: &Config, budget: &FileBudget) -> Option<String> {
+    let FileBudget { files, clients, idle, .. } = budget;
+    let (connections, configured) = (config.clients.connections, config.idle_upstream_connections);
+    (connections > *clients || configured > *idle).then(|| {
+        format!(
+            "{connections} connections and {configured} idle ones to servers (idle_upstream_connections) need more open files than the {files} that this system allows (LimitNOFILE, ulimit -Hn): the proxy accepts {} and keeps {}; raise the limit, or lower both",
+            connections.min(*clients),
+            configured.min(*idle)
+        )
+    })
 }
 
-/// Returns the warnings of pools. One that several pools share is reported once.
-fn pools(config: &Config) -> Vec<Warning> {
+fn upgrade_socket(server: &ServerConfig) -> Option<UpgradeError> {
+    let path = server.upgrade_socket.as_deref()?;
+    // Opened as with `--upgrade`, so that a proxy that listens there is no finding.
+    UpgradeListener::bind(path, true).err()
+}
+
+/// Returns a warning if every user of this machine can read a file with a secret. A file that belongs
+/// to a folder that only its owner can enter is not warned of.
+fn readable_by_all(path: &Path) -> Option<String> {
+    let mode = |path: &Path| fs::metadata(path).ok().map(|found| found.permissions().mode());
+    let is_open = mode(path).is_some_and(|mode| mode & 0o004 != 0);
+    let is_reachable = path.parent().and_then(mode).is_none_or(|mode| mode & 0o001 != 0);
+    (is_open && is_reachable).then(|| {
+        let owner = fs::metadata(path).map_or(0, |found| found.uid());
+        format!(
+            "every user of this machine can read the secret in {}: make it readable by its owner (uid {owner}) or a group only",
+            path.display()
+        )
+    })
+}
+
+/// Returns the warnings of pools. One that several pools share is reported once, at the first of
+/// them.
+fn pools(config: &Config, unresolved: &Unresolved, now: UnixMillis) -> Vec<Finding> {
     let mut found: BTreeMap<(&str, String), Vec<Tool>> = BTreeMap::new();
     for (tool, pool) in config.pools.iter() {
-        for (key, detail) in pool_warnings(pool) {
+        for (key, detail) in pool_warnings(pool, unresolved, now) {
             found.entry((key, detail)).or_default().push(tool);
         }
     }
     let warning = |((key, detail), tools): ((&str, String), Vec<Tool>)| {
+        let place = tools.first().and_then(|tool| config.places.of(&format!("pools.{tool}.{key}")));
         let key = match tools.as_slice() {
             all if all.len() == Tool::ALL.len() => format!("pools.*.{key}"),
             [tool] => format!("pools.{tool}.{key}"),
@@ -144,14 +250,25 @@ fn pools(config: &Config) -> Vec<Warning> {
                 format!("pools.{{{}}}.{key}", names.join(","))
             }
         };
-        Warning { key, detail }
+        Finding { severity: Severity::Warning, place, key, detail }
     };
     found.into_iter().map(warning).collect()
 }
 
-fn pool_warnings(pool: &PoolConfig) -> Vec<(&'static str, String)> {
+fn pool_warnings(pool: &PoolConfig, unresolved: &Unresolved, now: UnixMillis) -> Vec<(&'static str, String)> {
     let settings = &pool.settings;
     let mut found = Vec::new();
+    if settings.max_body == 0 {
+        found.push(("max_body", "0B refuses every body: each POST with one gets 413".to_owned()));
+    }
+    if let Some(DisabledUntil::Moment(until)) = settings.disabled
+        && until <= now
+    {
+        let until = until.to_rfc3339();
+        found.push(("disabled_until", format!("{until} is in the past: the tool is on; remove the line")));
+    }
+    let names = pool.upstreams.iter().filter_map(names::name);
+    found.extend(names.filter_map(|name| unresolved.warning(name)).map(|detail| ("upstreams", detail)));
     if settings.try_timeout > settings.answer_timeout {
         let (part, whole) = (show(settings.try_timeout), show(settings.answer_timeout));
         let detail = format!("{part} is longer than answer_timeout, {whole}: a slow GET is never retried");

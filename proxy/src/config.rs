@@ -25,7 +25,7 @@ pub use pool::{
 };
 pub use reader::{
     env::Lookup,
-    fault::{Fault, Faults},
+    fault::{Fault, Faults, Places, SecretFile},
     values::show as show_duration,
 };
 pub use report::{ReloadOutcome, ReloadReport};
@@ -57,6 +57,10 @@ pub struct Config {
     /// The other files that the file names, such as secrets. A change of one reloads the
     /// configuration.
     pub files: Vec<PathBuf>,
+    /// Those of them whose content must be kept secret.
+    pub secret_files: Vec<SecretFile>,
+    /// The positions of the values in the file.
+    pub places: Places,
 }
 
 /// Settings of the process.
@@ -150,7 +154,7 @@ pub enum LoadError {
 /// The detail of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessDetail {
-    /// Only requests that were refused, ended with a 5xx, or got no response.
+    /// Only requests that were refused, ended with a 5xx, or got no response or an incomplete one.
     Failures,
     /// Every request.
     Calls,

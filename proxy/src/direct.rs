@@ -3,6 +3,7 @@
 
 mod admin_attempts;
 mod checked_file;
+mod count_clock;
 mod counter_event;
 mod counter_table;
 mod documents;
@@ -21,6 +22,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
 use arc_swap::{ArcSwap, Guard};
@@ -42,16 +44,17 @@ use crate::{
     upgrade::record::SyncRecord,
 };
 use admin_attempts::AdminAttempts;
+use count_clock::CountClock;
 pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
 pub use handlers::{Outcome, OwnRequest};
-pub use key_table::{CallDecision, KeyTable};
+pub use key_table::{CallDecision, KeyMoment, KeyTable, Restored};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
 pub use state_saver::StateSaver;
-use transport::clock;
+use transport::clock::{self, Moment};
 
 /// The state of direct mode.
 pub struct Direct {
@@ -59,6 +62,7 @@ pub struct Direct {
     pub keys: KeyTable,
     /// The age of the copy of the edge's key-change feed.
     pub freshness: Freshness,
+    clock: CountClock,
     config: ArcSwap<DirectConfig>,
     files: StateFiles,
     source: Mutex<RecordSource>,
@@ -88,12 +92,14 @@ impl Direct {
     /// authority over its keys.
     pub fn open(config: &DirectConfig) -> Result<Self, StateError> {
         let (keys, files) = (KeyTable::default(), StateFiles::open(&config.state)?);
-        files.load_counters(&keys)?;
+        let clock = CountClock::start(Moment::now());
+        let now = clock.at(Instant::now());
+        files.load_counters(&keys, now)?;
         let (edge, lost) = match &config.authority {
             Authority::Here { .. } => (None, None),
             Authority::Edge(feed) => (Some(feed.edge.clone()), Some(RECORDS_ARE_FETCHED)),
         };
-        let stored = files.load_records(&keys, lost)?;
+        let stored = files.load_records(&keys, lost, now)?;
         // Records of another edge are kept, because revoked keys must stay revoked. Its cursor is
         // not, because it means nothing to this edge.
         let source = stored.filter(|source| source.edge == edge);
@@ -105,6 +111,7 @@ impl Direct {
         Ok(Self {
             keys,
             freshness,
+            clock,
             config: ArcSwap::from_pointee(config.clone()),
             files,
             source,
@@ -129,9 +136,9 @@ impl Direct {
     ///
     /// # Errors
     /// The refusal of the key, or `key-store-unavailable` while revocations are unknown.
-    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, Problem> {
+    pub fn call(&self, key: &VerifiedKey, at: Moment) -> Result<CallDecision, Problem> {
         self.check_revocations_known()?;
-        Ok(self.keys.call(key, now)?)
+        Ok(self.keys.call(key, self.moment(at))?)
     }
 
     /// Records the outcome of a call that was counted on `day`, and refunds it if it must not be
@@ -140,8 +147,32 @@ impl Direct {
     pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, refused: bool) {
         if status > 0 {
             let refund = is_uncharged(status, refused).then_some(day);
-            self.keys.record_outcome(id, tool, status, refund, clock::now());
+            self.keys.record_outcome(id, tool, status, refund, self.counted_now());
         }
+    }
+
+    /// Applies a counter event of another process.
+    pub fn apply_event(&self, record: SyncRecord) {
+        self.keys.apply_event(record, self.counted_now());
+    }
+
+    /// Logs a step of the machine's clock, which counts do not follow.
+    fn log_clock_step(&self) {
+        if let Some(ahead_ms) = self.clock.observe(Moment::now()) {
+            log::warn!(
+                "clock was set: ahead_of_counts_ms={ahead_ms} consequence=\"limits count on as before, until a restart or upgrade\""
+            );
+        }
+    }
+
+    /// Returns a moment as records and counts see it.
+    fn moment(&self, at: Moment) -> KeyMoment {
+        KeyMoment { time: at.time, counted_at: self.clock.at(at.instant) }
+    }
+
+    /// Returns the current time on the clock of counts.
+    fn counted_now(&self) -> UnixMillis {
+        self.clock.at(Instant::now())
     }
 
     /// Returns how often a state file could not be written, and how many files were damaged at
@@ -151,8 +182,8 @@ impl Direct {
     }
 
     /// Writes all state for the next process.
-    pub fn close(&self, now: UnixMillis) {
-        self.save_counters(now);
+    pub fn close(&self) {
+        self.save_counters();
         if self.records_changed.load(Ordering::Relaxed) {
             self.save_records();
         }
@@ -163,8 +194,9 @@ impl Direct {
     ///
     /// # Errors
     /// If a file cannot be written. Nothing has changed then.
-    pub fn hand_over(&self, other: &mpsc::Sender<SyncRecord>, now: UnixMillis) -> io::Result<()> {
+    pub fn hand_over(&self, other: &mpsc::Sender<SyncRecord>) -> io::Result<()> {
         let mut handed_over = self.handed_over.lock();
+        let now = self.counted_now();
         let counters = self.files.save_counters(|out| self.keys.write_and_mirror(now, other, out));
         let records = self.files.save_records(&self.keys, &self.source.lock().clone());
         if counters && records {
@@ -178,8 +210,9 @@ impl Direct {
     /// Loads what the previous process has written last. Logs what cannot be read.
     pub fn take_over(&self) {
         let lost = matches!(self.config.load().authority, Authority::Edge(_)).then_some(RECORDS_ARE_FETCHED);
-        let counters = self.files.load_counters(&self.keys);
-        let records = self.files.load_records(&self.keys, lost);
+        let now = self.counted_now();
+        let counters = self.files.load_counters(&self.keys, now);
+        let records = self.files.load_records(&self.keys, lost, now);
         for error in [counters.err(), records.err()].into_iter().flatten() {
             log::error!("state of the previous process lost: error=\"{error}\"");
         }
@@ -195,8 +228,9 @@ impl Direct {
     }
 
     /// Writes the counters, unless another process owns the files. Returns false on failure.
-    fn save_counters(&self, now: UnixMillis) -> bool {
+    fn save_counters(&self) -> bool {
         let handed_over = self.handed_over.lock();
+        let now = self.counted_now();
         self.keys.take_changed();
         *handed_over || self.files.save_counters(|out| self.keys.write(now, out))
     }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Parser;
 use mimalloc::MiMalloc;
 use proxy::{
-    check,
+    check::{self, Severity},
     config::{Config, LoadError},
     ready, server, version,
 };
@@ -22,8 +22,8 @@ struct Arguments {
     /// The configuration file.
     #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration, print warnings and exit: 0 if it is valid, 1 if it cannot be read,
-    /// 2 if it has faults.
+    /// Check the configuration, print warnings and exit: 0 if the proxy would start, 1 if the file
+    /// cannot be read or the proxy cannot start on this machine, 2 if the file has faults.
     #[arg(long)]
     check: bool,
     /// With --check, exit with 2 if there are warnings.
@@ -111,7 +111,7 @@ fn not_loaded(error: &LoadError) -> ExitCode {
     })
 }
 
-/// Prints that the configuration is valid, with its warnings, and returns the exit code.
+/// Prints what was found in a valid configuration, and returns the exit code.
 #[allow(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -119,16 +119,21 @@ fn not_loaded(error: &LoadError) -> ExitCode {
 )]
 fn check(arguments: &Arguments, config: &Config) -> ExitCode {
     let file = arguments.config.display();
-    let warnings = check::warnings(config, clock::now());
-    for warning in &warnings {
-        eprintln!("{file}: {warning}");
+    let findings = check::findings(config, clock::now());
+    for finding in &findings {
+        eprintln!("{file}:{finding}");
     }
-    match warnings.len() {
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    if errors > 0 {
+        println!("{file}: valid, but the proxy cannot start on this machine");
+        return ExitCode::from(UNAVAILABLE);
+    }
+    match findings.len() {
         0 => println!("{file}: valid"),
         1 => println!("{file}: valid, with 1 warning"),
         count => println!("{file}: valid, with {count} warnings"),
     }
-    if arguments.strict && !warnings.is_empty() { ExitCode::from(FAULTY) } else { ExitCode::SUCCESS }
+    if arguments.strict && !findings.is_empty() { ExitCode::from(FAULTY) } else { ExitCode::SUCCESS }
 }
 
 /// Prints whether the running proxy is ready, and returns the exit code.

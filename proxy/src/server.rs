@@ -1,6 +1,6 @@
 //! Assembles the proxy, runs it, and shuts it down gracefully.
 
-mod fd_limit;
+pub(crate) mod fd_limit;
 pub(crate) mod listener;
 pub(crate) mod shutdown;
 mod systemd;
@@ -21,6 +21,7 @@ use pingora_core::{
 use tokio::sync::watch;
 
 use self::{
+    fd_limit::FileBudget,
     listener::{BoundService, Socket},
     shutdown::{ExitSignals, SignalWatch},
     systemd::{Manager, Notifier},
@@ -36,7 +37,7 @@ use crate::{
     upstreams::{probe::Prober, resolve::Resolver},
     version,
 };
-use transport::{clock, downstream::Downstream};
+use transport::downstream::Downstream;
 
 /// An error that prevents the proxy from starting, or of its log writer.
 #[derive(Debug, thiserror::Error)]
@@ -87,10 +88,10 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
         let (open, reasons) = (open.clone(), reasons.clone());
         UpgradeService::new(Arc::clone(&state), old, listener, [&listen, &admin], open, reasons)
     });
-    let idle_connections = state.config.load().idle_upstream_connections;
-    let gateway = Gateway { state: Arc::clone(&state), max_connections: max_connections(&state) };
+    let budget = file_budget(&state);
+    let gateway = Gateway { state: Arc::clone(&state), max_connections: budget.clients };
     let transport = state.config.load().server.transport;
-    let downstream = Downstream::new(&server.configuration, gateway, transport, idle_connections);
+    let downstream = Downstream::new(&server.configuration, gateway, transport, budget.upstream_limits());
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.until(state.drain.handed_over()));
@@ -119,7 +120,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
         shutdown::wait(&state, first, &reason);
     }
     if let Mode::Direct(direct) = &state.mode {
-        direct.close(clock::now());
+        direct.close();
     }
     state.access_log.close();
     log.join().map_err(|_panic| RunError::LogWriter)
@@ -135,16 +136,18 @@ fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBu
     }
 }
 
-/// Returns half the limit of open files, because a call needs a second file for its upstream.
-fn max_connections(state: &State) -> usize {
-    let (files, configured) = (fd_limit::raise(), state.config.load().clients.connections);
-    if configured > files / 2 {
+/// Raises the limit of open files, and shares them out.
+fn file_budget(state: &State) -> FileBudget {
+    let config = state.config.load();
+    let budget = fd_limit::raise(&config);
+    let FileBudget { files, clients, .. } = budget;
+    let configured = config.clients.connections;
+    if configured > clients {
         log::warn!(
-            "connections limited by open files (LimitNOFILE): open_files={files} connections={} configured={configured}",
-            files / 2
+            "connections limited by open files (LimitNOFILE): open_files={files} connections={clients} configured={configured}"
         );
     }
-    files / 2
+    budget
 }
 
 /// Connects to the running process if there is one to upgrade, and binds the upgrade socket for the
@@ -161,8 +164,15 @@ fn open_upgrade(
     };
     let is_direct = matches!(config.callers, Callers::Clients(_));
     let old = if upgrade { OldProcess::connect(path, is_direct)? } else { None };
-    let listener = UpgradeListener::bind(path, old.is_some())?;
-    Ok((old, Some(listener)))
+    match UpgradeListener::bind(path, old.is_some()) {
+        Ok(listener) => Ok((old, Some(listener))),
+        // Upgrades are a convenience: a host that did not prepare for them still serves.
+        Err(error) if old.is_none() && error.is_missing_directory() => {
+            log::warn!("upgrade not possible, its directory is missing: error={:?}", error.to_string());
+            Ok((None, None))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Takes the socket of the old process, or binds a new one if it has none for this address.

@@ -72,6 +72,12 @@ impl Pools {
         self.pools.iter().map(|(_, pool)| pool)
     }
 
+    /// Closes an idle connection to any upstream, to free its file descriptor. Returns false if there
+    /// is none.
+    pub fn close_idle(&self) -> bool {
+        self.iter().flat_map(|pool| &pool.upstreams).any(Upstream::close_idle)
+    }
+
     /// Returns true if every upstream has been probed at least once.
     pub fn are_known(&self) -> bool {
         self.iter().all(|pool| pool.is_known())

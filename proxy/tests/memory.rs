@@ -9,7 +9,7 @@
 use std::{fs, io, time::Instant};
 
 use mimalloc::MiMalloc;
-use proxy::direct::KeyTable;
+use proxy::direct::{KeyMoment, KeyTable, Restored};
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, VerifiedKey},
     quota::Decision,
@@ -50,7 +50,7 @@ fn round(table: &KeyTable, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128
     let begun = Instant::now();
     for (number, status) in (0..keys).zip(statuses.into_iter().cycle()) {
         let key = key(number, like);
-        let decided = table.call(&key, at).unwrap();
+        let decided = table.call(&key, KeyMoment { time: at, counted_at: at }).unwrap();
         assert!(matches!(decided.decision, Decision::Allow(_)));
         table.record_outcome(
             &key.id,
@@ -91,5 +91,6 @@ fn million_keys_take_at_most_150_bytes_each() {
     let mut written = Vec::new();
     table.write(NOW.plus(9_000), &mut written).unwrap();
     println!("{at_most} bytes at most, {} of state for each", written.len() as u64 / KEYS);
-    assert_eq!(KeyTable::default().restore(&written), Some(table.len()));
+    let restored = KeyTable::default().restore(&written, NOW.plus(9_000));
+    assert_eq!(restored, Some(Restored { keys: table.len(), from_future: 0 }));
 }

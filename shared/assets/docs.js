@@ -9,18 +9,51 @@
 
   const failure = (error) => make("p", { className: "bad" }, String(error));
 
-  /** Shows only entries of the contents that have every word of the search. */
+  const readPage = async (path) => {
+    if (path === location.pathname) return document;
+    const response = await fetch(path);
+    return new DOMParser().parseFromString(await response.text(), "text/html");
+  };
+
+  /** Returns what a section says, with the objects that it links to and without code. */
+  const sectionText = (page, section) => {
+    const links = [...section.querySelectorAll("a[href^='#']")].map((link) => link.getAttribute("href"));
+    const objects = links.map((id) => page.querySelector(`.objects ${id}`)).filter(Boolean);
+    return [section, ...objects].map((part) => {
+      const copy = part.cloneNode(true);
+      for (const code of copy.querySelectorAll("pre")) code.remove();
+      return copy.textContent;
+    });
+  };
+
+  /** Returns the text behind each link, from all pages. Links to a page that cannot be read have none. */
+  const readTexts = async (links) => {
+    const texts = new Map();
+    const read = async (path) => {
+      const page = await readPage(path);
+      for (const link of links.filter(({ pathname }) => pathname === path)) {
+        const place = page.getElementById(link.hash.slice(1));
+        if (place) texts.set(link, sectionText(page, place.closest("section") ?? place).join(" "));
+      }
+    };
+    await Promise.allSettled([...new Set(links.map(({ pathname }) => pathname))].map(read));
+    return texts;
+  };
+
+  /** Shows only entries of the contents that have every word of the search, in their name or in what they lead to. */
   const startSearch = (box, contents) => {
     const input = box.querySelector("input");
     const result = box.querySelector("output");
     const groups = [...contents.querySelectorAll("details")];
-    input.addEventListener("input", () => {
+    let texts = new Map();
+    const show = () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let found = 0;
       for (const group of groups) {
         let inGroup = 0;
         for (const entry of group.querySelectorAll("li")) {
-          const text = `${entry.textContent} ${entry.firstElementChild.href}`.toLowerCase();
+          const link = entry.firstElementChild;
+          const text = `${entry.textContent} ${link.href} ${texts.get(link) ?? ""}`.toLowerCase();
           entry.hidden = !words.every((word) => text.includes(word));
           if (!entry.hidden) inGroup += 1;
         }
@@ -29,7 +62,15 @@
         found += inGroup;
       }
       result.value = words.length > 0 ? `${found} found` : "";
-    });
+    };
+    const load = async () => {
+      contents.ariaBusy = "true";
+      texts = await readTexts([...contents.querySelectorAll("a")]);
+      contents.ariaBusy = "false";
+      if (input.value) show();
+    };
+    input.addEventListener("focus", load, { once: true });
+    input.addEventListener("input", show);
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") contents.querySelector("details:not([hidden]) li:not([hidden]) a")?.click();
     });
@@ -51,6 +92,22 @@
         if (operation.operationId === id) return { path, method: method.toUpperCase(), operation };
       }
     }
+  };
+
+  const authorize = (headers, scheme) => {
+    if (scheme === "ApiKey") headers.set("X-API-Key", secrets.ApiKey);
+    if (scheme === "AdminSecret") headers.set("Authorization", `Bearer ${secrets.AdminSecret}`);
+    return headers;
+  };
+
+  /** Replaces the made-up id of an example by the first one of the list that the path leads through. */
+  const fillId = async (all, path, scheme, parameter) => {
+    const list = path.slice(0, path.indexOf("/{"));
+    if (!parameter || !all.paths[list]?.get || !secrets[scheme]) return;
+    const options = { headers: authorize(new Headers(), scheme), cache: "no-store" };
+    const response = await fetch(list, options).catch(() => ({ ok: false }));
+    const items = response.ok ? Object.values(await response.json()).find(Array.isArray) : [];
+    if (items?.[0]?.id && parameter.input.value === text(parameter.example)) parameter.input.value = items[0].id;
   };
 
   let fields = 0;
@@ -87,6 +144,7 @@
       const label = `${scheme === "ApiKey" ? "Your API key" : "Admin secret"} (stays in this page)`;
       const input = make("input", { type: "password", autocomplete: "off", value: secrets[scheme], required: true });
       input.dataset.scheme = scheme;
+      input.addEventListener("change", () => fillId(all, path, scheme, inPath()));
       input.addEventListener("input", () => {
         secrets[scheme] = input.value;
         for (const other of document.querySelectorAll(`[data-scheme=${scheme}]`)) other.value = input.value;
@@ -104,6 +162,8 @@
       form.append(...field(`${parameter.name} (${parameter.in}${parameter.required ? ", required" : ""})`, input));
       return { ...parameter, isRaw, input };
     });
+    const inPath = () => inputs.find(({ in: place }) => place === "path");
+    fillId(all, path, scheme, inPath());
     const content = operation.requestBody?.content?.["application/json"];
     const area = content && make("textarea", { rows: 10, value: JSON.stringify(content.example ?? {}, null, 2) });
     if (area) form.append(...field("Body (JSON)", area));
@@ -122,8 +182,7 @@
         else if (place === "header") headers.set(name, input.value);
         else query.push(isRaw ? input.value : `${name}=${encodeURIComponent(input.value)}`);
       }
-      if (scheme === "ApiKey") headers.set("X-API-Key", secrets.ApiKey);
-      if (scheme === "AdminSecret") headers.set("Authorization", `Bearer ${secrets.AdminSecret}`);
+      authorize(headers, scheme);
       if (area) headers.set("Content-Type", "application/json");
       const started = performance.now();
       output.replaceChildren("…");

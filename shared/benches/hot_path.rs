@@ -19,7 +19,7 @@ use shared::{
     headers::reaches_tool,
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
     lease_cache::{LeaseCache, Step},
-    meter::{Message, Meter, MeterRequest, Reply},
+    meter::{HeldShare, Message, Meter, MeterRequest, Reply},
     policy::{LimitOverrides, Policy},
     quota::Usage,
     request_id::RequestId,
@@ -133,6 +133,7 @@ fn meter_with(calls: u32) -> (Meter, String) {
         version: 1,
         reports: Vec::new(),
         batch: None,
+        budget: HeldShare::default(),
     };
     for seq in 1..=calls {
         let request = MeterRequest { holder: u64::from(seq % 4), seq, rate: 0, ..plain.clone() };

@@ -81,7 +81,7 @@ impl Asset {
             Self::StatusPage => "status.html".into(),
             Self::LlmsTxt => "llms.txt".into(),
             Self::ApiCatalog => "api-catalog.json".into(),
-            Self::McpTools => "mcp-tools.json".into(),
+            Self::McpTools => "mcp-tools.tsv".into(),
             Self::McpRequests => "mcp-requests.json".into(),
             Self::Console => "console.html".into(),
             Self::Script(script) => script.path().trim_start_matches('/').into(),

@@ -1,13 +1,13 @@
 //! The client that attempts are counted against, under a pseudonym.
 
-mod refused;
+mod attempt_guard;
 
-pub use refused::RefusedCallers;
+pub use attempt_guard::{AttemptGuard, GuardStep};
 
 use crate::{
     policy::{ADMIN_ATTEMPTS, UNKNOWN_PAGES_PER_MINUTE},
     problem::{Code, Problem},
-    quota::{Counts as _, Decision, Denial, Usage},
+    quota::{Counts as _, Decision, Usage},
     secret::MacKeys,
     time::UnixMillis,
 };
@@ -35,9 +35,23 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
 /// it with others. Clients whose address is not known share one.
 #[must_use]
 pub fn bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
-    let address = address.and_then(|text| text.trim().parse().ok()).map_or(0, network);
+    bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, network), scope, keys)
+}
+
+/// Returns the bucket of the wider network that a client's address lies in, the /24 of an IPv4
+/// address or the /48 of an IPv6 address: one subscriber can have as many addresses.
+#[must_use]
+pub fn network_bucket(address: Option<&str>, keys: &MacKeys) -> u16 {
+    let wide = |address: IpAddr| match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(address.to_bits() >> 8 << 8),
+        IpAddr::V6(address) => address.to_bits() >> 80 << 80,
+    };
+    bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, wide), "network", keys)
+}
+
+fn bucket_of(network: u128, scope: &str, keys: &MacKeys) -> u16 {
     let (_, mac) = keys.current();
-    let tag = mac.sign(&[b"utg.bucket.v1", &address.to_be_bytes(), scope.as_bytes()]);
+    let tag = mac.sign(&[b"utg.bucket.v1", &network.to_be_bytes(), scope.as_bytes()]);
     tag.first_chunk().copied().map(u16::from_be_bytes).unwrap_or_default()
 }
 
@@ -69,13 +83,19 @@ impl MinuteCounters {
         }
     }
 
+    /// Returns the count of this minute.
+    #[must_use]
+    pub fn count(&self, bucket: u16, now: UnixMillis) -> u8 {
+        let count = self.counts.get(usize::from(bucket)).copied();
+        count.filter(|_| self.minute == now.seconds() / 60).unwrap_or(0)
+    }
+
     /// Refuses a client that has opened too many addresses without a page.
     ///
     /// # Errors
     /// Returns `too-many-requests`.
     pub fn check(&self, bucket: u16, now: UnixMillis) -> Result<(), Problem> {
-        let count = self.counts.get(usize::from(bucket)).copied().unwrap_or(0);
-        if self.minute != now.seconds() / 60 || count < UNKNOWN_PAGES_PER_MINUTE {
+        if self.count(bucket, now) < UNKNOWN_PAGES_PER_MINUTE {
             return Ok(());
         }
         let detail = "this address opens too many addresses that have no page";
@@ -113,7 +133,8 @@ pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
 }
 
 /// Returns the token after `Bearer`, or `None` if there is none.
-pub(crate) fn bearer_token(authorization: Option<&str>) -> Option<&str> {
+#[must_use]
+pub fn bearer_token(authorization: Option<&str>) -> Option<&str> {
     let (scheme, token) = authorization?.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
@@ -134,21 +155,33 @@ pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     }
 }
 
+/// Returns true unless the next admin secret will be refused.
+pub(crate) fn has_attempts_left(wrong: &Usage) -> bool {
+    wrong.free(&ADMIN_ATTEMPTS) > 0
+}
+
 /// Turns the decision on an admin secret into a response.
 ///
 /// # Errors
 /// Returns `attempts-exceeded`, or `admin-secret-invalid` unless it was `right`.
 pub fn admitted(decision: &Decision, right: bool) -> Result<(), Problem> {
     match decision {
-        Decision::Deny(denial, _) => Err(attempts_exceeded(denial)),
-        Decision::Allow(_) if right => Ok(()),
-        Decision::Allow(_) => Err(Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong")),
+        Decision::Deny(denial, _) => Err(attempts_exceeded(denial.retry_ms)),
+        Decision::Allow(_) => compared(right),
     }
 }
 
+/// Turns the comparison of an admin secret that is taken into a response.
+///
+/// # Errors
+/// Returns `admin-secret-invalid` unless it was `right`.
+pub fn compared(right: bool) -> Result<(), Problem> {
+    right.then_some(()).ok_or_else(|| Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong"))
+}
+
 /// Returns the refusal of a caller who has sent too many wrong admin secrets.
-fn attempts_exceeded(denial: &Denial) -> Problem {
-    let seconds = denial.retry_ms.div_ceil(1000).max(1);
+fn attempts_exceeded(retry_ms: u64) -> Problem {
+    let seconds = retry_ms.div_ceil(1000).max(1);
     Problem::new(
         Code::AttemptsExceeded,
         format!("too many wrong admin secrets from this address; the next attempt is taken in {seconds} s"),
@@ -201,6 +234,17 @@ mod tests {
         assert_ne!(of("192.0.2.1", "a"), of("192.0.2.2", "a"));
         assert_ne!(of("192.0.2.1", "a"), of("192.0.2.1", "b"));
         assert_eq!(bucket(None, "a", &keys), of("not an address", "a"));
+    }
+
+    #[test]
+    fn network_bucket_is_shared_by_a_24_and_by_a_48() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let of = |address| network_bucket(Some(address), &keys);
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.250"));
+        assert_ne!(of("192.0.2.1"), of("192.0.3.1"));
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:ffff::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:2:2::1"));
+        assert_eq!(network_bucket(None, &keys), of("not an address"));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! by the same [`Counts`] as a meter does, and is small, since such a process has one for each key.
 //!
 //! **Promise.** As [`Usage`](crate::quota::Usage)'s, on the clock of the process that holds the
-//! counter: each `now` is read off one [`Clock`](crate::quota::Clock).
+//! counter: each `now` is read off one [`Clock`](crate::quota::Clock). What a clock that was ahead
+//! has stored is dropped ([`Counter::drop_future`]).
 
 mod minute;
 mod stored;
@@ -90,6 +91,34 @@ impl Counter {
         let mut later = self.clone();
         later.roll(now);
         later.in_minute() == 0 && later.day_used == 0
+    }
+
+    /// Drops what lies further ahead of `now` than stored moments may
+    /// ([`UnixMillis::latest_stored`]). Returns true if there was any. A key could not be used until
+    /// then otherwise.
+    ///
+    /// ```
+    /// use shared::{counter::Counter, quota::Counts, time::UnixMillis};
+    ///
+    /// let now = UnixMillis(1_763_712_000_000);
+    /// let mut counter = Counter::default();
+    /// counter.count(now);
+    /// counter.count(now.plus(4 * 86_400_000));
+    /// assert!(counter.drop_future(now) && !counter.drop_future(now));
+    /// assert_eq!((counter.in_minute(), counter.in_day()), (0, 0));
+    /// ```
+    pub fn drop_future(&mut self, now: UnixMillis) -> bool {
+        let latest = now.latest_stored();
+        let mut has_dropped = self.minute.drop_after(latest);
+        if self.day > narrow(latest.day()) {
+            (self.day, self.day_used, self.today) = (narrow(now.day()), 0, Today::default());
+            has_dropped = true;
+        }
+        if self.last_used > latest {
+            self.last_used = now;
+            has_dropped = true;
+        }
+        has_dropped
     }
 
     fn spend(&mut self, now: UnixMillis) {

@@ -89,6 +89,11 @@ impl Fields {
         self.members.retain(|name, _| !names.contains(&name.as_str()));
     }
 
+    /// Returns true if the member is there, as `null` perhaps, and was not taken yet.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
     /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it.
     /// Returns `None` after an error.
     pub(crate) fn required<T, E: fmt::Display>(
@@ -215,6 +220,12 @@ impl Fields {
             FieldError { pointer: format!("{place}{below}"), detail: error.detail }
         }));
         is_valid
+    }
+
+    /// Returns true if the body has the member, and it was not taken yet.
+    #[must_use]
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
     }
 
     /// Returns true if the body has the member, and it is `null`.

@@ -7,7 +7,7 @@ mod withheld;
 
 use std::borrow::Cow;
 
-use crate::method::{self, Method};
+use crate::method::{Method, Methods};
 
 pub use forwarding::{Nominated, PassedHeaders, reaches_client, reaches_tool, tokens};
 
@@ -33,6 +33,9 @@ pub const PROBLEM: &str = "x-gateway-problem";
 /// Says that the quota was kept by the local budget because the meter was out of reach; its value
 /// is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";
+/// The types of a `PATCH`: a JSON merge patch (RFC 7396), which may also be called plain JSON.
+pub(crate) const ACCEPT_PATCH: Header =
+    ("accept-patch", Cow::Borrowed("application/merge-patch+json, application/json"));
 /// The gateway's own share of the time (W3C Server Timing).
 pub const SERVER_TIMING: &str = "server-timing";
 
@@ -63,17 +66,25 @@ pub const CORS: [(&str, &str); 3] = [
 /// standard); the others are for browsers that know no `*`.
 const ALLOWED_HEADERS: &str = "*, Authorization, Content-Type, Idempotency-Key, X-API-Key";
 
+/// Returns true for the media type of an event stream (HTML standard, section 9.2).
+#[must_use]
+pub fn is_event_stream(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("text/event-stream")
+}
+
 /// Returns the headers of a preflight's 204 (Fetch standard), good for a day. Any method and header
 /// may be sent, so that a page can read why a request was refused. `Allow` names the methods that
-/// the path takes, if it is known.
+/// the path takes, if it is known, and `Accept-Patch` the types of a `PATCH` (RFC 5789, section 3.1).
 #[must_use]
-pub fn preflight(methods: &[Method]) -> Vec<Header> {
-    let allow = (!methods.is_empty()).then(|| ("allow", method::allow(methods).into()));
+pub fn preflight(methods: Methods) -> Vec<Header> {
+    let allow = (!methods.is_empty()).then(|| ("allow", methods.allow().into()));
+    let patch = methods.contains(Method::Patch).then_some(ACCEPT_PATCH);
     let every = Method::ALL.map(Method::as_str).join(", ");
     let headers = [
         ("access-control-allow-methods", every.into()),
         ("access-control-allow-headers", ALLOWED_HEADERS.into()),
         ("access-control-max-age", "86400".into()),
     ];
-    allow.into_iter().chain(headers).collect()
+    allow.into_iter().chain(patch).chain(headers).collect()
 }

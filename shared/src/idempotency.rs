@@ -140,6 +140,12 @@ impl IssueOnce {
         now.since(self.at) >= KEEP_MS
     }
 
+    /// Returns true if it was stored by a clock that was far ahead of `now`.
+    #[must_use]
+    pub fn is_from_future(&self, now: UnixMillis) -> bool {
+        self.at.max(self.busy_until) > now.latest_stored()
+    }
+
     /// Returns the moment from which it is over.
     pub(crate) fn ends_at(&self) -> UnixMillis {
         self.at.plus(KEEP_MS)

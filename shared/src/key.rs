@@ -9,6 +9,7 @@ mod key_id;
 mod record;
 mod secret_hash;
 mod subject;
+mod when_meter_unreachable;
 
 pub use api_key::{ApiKey, KeyEntropy, KeyEnv, VerifiedKey};
 pub use authenticate::authenticate;
@@ -18,3 +19,4 @@ pub use key_id::KeyId;
 pub use record::{FormerSecret, KeyHolder, KeyRecord, KeyStatus, RecordError};
 pub use secret_hash::SecretHash;
 pub use subject::Subject;
+pub use when_meter_unreachable::WhenMeterUnreachable;

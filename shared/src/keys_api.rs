@@ -17,6 +17,6 @@ pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cur
 pub use idempotency_key::{IDEMPOTENCY_KEY, IdempotencyKey};
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
-pub(crate) use query::{invalid as invalid_query, not_a_cursor, parameters};
+pub(crate) use query::{invalid as invalid_query, not_a_cursor, parameters, parameters_with_lists};
 pub use usage::describe_usage;
 pub(crate) use values::{MAX_EMAIL, MAX_NAME};

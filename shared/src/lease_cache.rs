@@ -4,8 +4,8 @@
 //! It is a pure state machine like the meter. Its shell calls [`LeaseCache::call`] for each call,
 //! sends a [`MeterRequest`] to the meter if it must, and passes the response to
 //! [`LeaseCache::handle_response`]. The cache never waits. Each call that needs the meter sends its
-//! own request, and nothing of the cache is borrowed while that is in flight. After a silence the
-//! shell sends the request again ([`LeaseCache::retry`]), and at the end of its [`Timeouts`] it
+//! own request, and nothing of the cache is borrowed while that is in flight. The call's
+//! [`CallWait`] says when the shell sends the request again ([`LeaseCache::retry`]), and when it
 //! calls [`LeaseCache::handle_failure`]. Every response goes to [`LeaseCache::handle_response`],
 //! however late: its leases and its verdict serve later calls.
 //!
@@ -44,7 +44,7 @@ use refused_secrets::RefusedSecrets;
 pub use report_turn::ReportTurn;
 use report_turn::Turns;
 use round_trip::RoundTrip;
-pub use timeouts::Timeouts;
+pub use timeouts::{CallWait, STALL_MS, Timeouts, WaitEvent, WaitFailure, WaitStep};
 use waiting::Waiting;
 
 use crate::{
@@ -210,6 +210,14 @@ impl LeaseCache {
         }
     }
 
+    /// Records that the response of an admitted call broke off, whose outcome was recorded as `status`
+    /// when it began: refunds the call to its day, and tallies it as failed.
+    pub fn record_aborted(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
+        let now = self.observe(now);
+        self.pending.correct_outcome(tool, status, Code::ResponseAborted.status(), charge, now);
+        self.pending.refund(charge, now);
+    }
+
     /// Records a refused call for the key's log. A refusal of the key itself (401) is left out: the
     /// holder of such a key cannot read the log.
     pub fn record_refusal(&mut self, code: Code, route: &str, now: UnixMillis) {
@@ -281,6 +289,7 @@ impl LeaseCache {
             self.denied.clear();
             self.refused.clear();
             self.backoff.reset();
+            self.local_budget.distrust();
             self.pending.expedite(now);
             self.waiting.expedite(now);
             self.latest = now;
@@ -370,6 +379,7 @@ impl LeaseCache {
             version,
             reports: self.leases.report(now),
             batch: self.pending.batch(self.heard, now),
+            budget: self.local_budget.held(now),
         }
     }
 }

@@ -30,6 +30,10 @@
 //! 8. A call that was given up is withdrawn by its request's number. It is taken back once, or not
 //!    counted if the request arrives later.
 //!
+//! Beside what the meter counts, caches may admit calls while it is out of reach: at most
+//! [`LOCAL_BUDGET_PART`](crate::policy::LOCAL_BUDGET_PART) of the limit in any 60 seconds, all of them
+//! together. `budget_shares.rs` says why. The meter counts those calls when it hears of them.
+//!
 //! A call stays in the window for 300 ms longer than 60 seconds
 //! ([`RollingMinute`](crate::quota::RollingMinute)). That covers the first 300 ms of the way of a
 //! response, or else a step of a holder's clock back, or of the meter's forward, by as much.
@@ -37,12 +41,15 @@
 //! `docs/limits.md` says the same to clients and operators, with what it costs near the limit.
 
 mod batches;
+mod budget_shares;
+mod held_share;
 mod lease;
 mod message;
 mod refusals;
 mod state;
 mod tally;
 
+pub use held_share::HeldShare;
 pub(crate) use lease::SLOT_MS;
 pub use lease::{LeaseTerms, Report, TTL_MS};
 pub use message::{

@@ -33,6 +33,19 @@ impl Method {
         }
     }
 
+    /// Returns the bit of the method in a [`Methods`].
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Get => 1,
+            Self::Head => 1 << 1,
+            Self::Post => 1 << 2,
+            Self::Put => 1 << 3,
+            Self::Patch => 1 << 4,
+            Self::Delete => 1 << 5,
+            Self::Options => 1 << 6,
+        }
+    }
+
     /// Returns the method that `token` names, or `None` for one that no route takes. Methods are
     /// case-sensitive (RFC 9110, section 9.1).
     #[must_use]
@@ -47,16 +60,55 @@ impl fmt::Display for Method {
     }
 }
 
-/// Returns the value of `Allow` for a path with these methods. Every path takes `OPTIONS` too.
+/// A set of methods: those that a path takes.
 ///
 /// ```
-/// use shared::method::{Method, allow};
+/// use shared::method::{Method, Methods};
 ///
-/// assert_eq!(allow(&[Method::Get, Method::Post]), "GET, POST, OPTIONS");
+/// let methods = Methods::of([Method::Post, Method::Get]);
+/// assert_eq!(methods.allow(), "GET, POST, OPTIONS");
+/// assert_eq!(methods.with_head().allow(), "GET, HEAD, POST, OPTIONS");
 /// ```
-#[must_use]
-pub fn allow(methods: &[Method]) -> String {
-    let mut names = methods.iter().map(|method| method.as_str()).collect::<Vec<_>>();
-    names.push(Method::Options.as_str());
-    names.join(", ")
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Methods(u8);
+
+impl Methods {
+    /// No method.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the set of these methods.
+    pub fn of(methods: impl IntoIterator<Item = Method>) -> Self {
+        Self(methods.into_iter().fold(0, |bits, method| bits | method.bit()))
+    }
+
+    /// Returns the same set with `HEAD` if it has `GET`: a general-purpose server must support both
+    /// (RFC 9110, section 9.1).
+    #[must_use]
+    pub const fn with_head(self) -> Self {
+        if self.contains(Method::Get) { Self(self.0 | Method::Head.bit()) } else { self }
+    }
+
+    /// Returns true if the method is in the set.
+    #[must_use]
+    pub const fn contains(self, method: Method) -> bool {
+        self.0 & method.bit() != 0
+    }
+
+    /// Returns true if the set is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the methods of the set.
+    pub fn iter(self) -> impl Iterator<Item = Method> {
+        Method::ALL.into_iter().filter(move |method| self.contains(*method))
+    }
+
+    /// Returns the value of `Allow` for a path with these methods. Every path takes `OPTIONS` too.
+    #[must_use]
+    pub fn allow(self) -> String {
+        let names = Self(self.0 | Method::Options.bit()).iter().map(Method::as_str);
+        names.collect::<Vec<_>>().join(", ")
+    }
 }

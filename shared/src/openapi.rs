@@ -75,7 +75,7 @@ fn compact_document() -> Value {
         "info": {
             "title": "Unified Tool Gateway API",
             "version": VERSION,
-            "description": "One endpoint pattern reaches every tool, and one API key authenticates all calls. Send the key in the header X-API-Key. Every response names its request in X-Request-Id. The gateway's own errors are RFC 9457 problem details and carry X-Gateway-Problem with the problem's code. An error without that header is the tool's own, of any type.",
+            "description": "One endpoint pattern reaches every tool, and one API key authenticates all calls. Send the key in the header X-API-Key. Every response names its request in X-Request-Id. Except at tools, HEAD is taken wherever GET is, and the body of a PATCH may also be called application/merge-patch+json. An event stream of a tool that breaks off ends with an event `error`, whose data is the problem `response-aborted`. The gateway's own errors are RFC 9457 problem details and carry X-Gateway-Problem with the problem's code. An error without that header is the tool's own, of any type.",
             "contact": { "name": "Reference and quick start", "url": format!("{server}/docs") },
             "license": { "name": "MIT OR Apache-2.0", "url": "https://spdx.org/licenses/" },
         },

@@ -72,12 +72,34 @@ pub struct LimitOverrides {
     pub day: Option<NonZeroU32>,
 }
 
+impl LimitOverrides {
+    /// Returns these limits with those of `former` for the windows in `kept`.
+    #[must_use]
+    pub(crate) fn keeping(self, kept: &[Window], former: Self) -> Self {
+        let of = |window: Window, own, former| if kept.contains(&window) { former } else { own };
+        Self {
+            minute: of(Window::Minute, self.minute, former.minute),
+            day: of(Window::Day, self.day, former.day),
+        }
+    }
+}
+
 /// Maximum of a key's own limit for the minute: 50,000 calls a second. The meter of a key is one
 /// object, and takes the requests of about 500 isolates (docs/limits.md).
 pub const MAX_MINUTE_LIMIT: u32 = 3_000_000;
 
+/// The local budget of a key is one part in this many of its limit for the minute: what all lease
+/// caches together may admit in any 60 seconds while its meter is out of reach.
+pub const LOCAL_BUDGET_PART: u32 = 4;
+
 /// Wrong admin secrets that one client address may send within a minute and within a day.
 pub(crate) const ADMIN_ATTEMPTS: Policy = Policy { minute: nonzero(10), day: Some(nonzero(100)) };
+
+/// Wrong admin secrets that one network, a /24 or a /48, may send within a minute to one isolate.
+pub(crate) const ADMIN_ATTEMPTS_PER_NETWORK: u8 = 100;
+/// Wrong admin secrets within a minute that one isolate reports to the meters of their callers. It
+/// decides on further ones alone.
+pub(crate) const ADMIN_ATTEMPTS_REPORTED: u32 = 60;
 
 /// Addresses without a page that one client address may open within a minute.
 pub(crate) const UNKNOWN_PAGES_PER_MINUTE: u8 = 60;

@@ -136,6 +136,13 @@ impl Problem {
             .with_headers([mark].into_iter().chain(challenge).chain(self.headers.iter().cloned()))
     }
 
+    /// Returns the problem as an event of an event stream: `error`, with the body of the response that
+    /// it would be as its data.
+    #[must_use]
+    pub fn render_event(&self, request_id: &RequestId) -> String {
+        format!("event: error\ndata: {}\n\n", self.body(request_id))
+    }
+
     /// Put together from its parts, since refusals come in floods. What comes from the table of
     /// codes has nothing in it that JSON would escape, as a test finds.
     fn body(&self, request_id: &RequestId) -> String {
@@ -167,6 +174,12 @@ impl Problem {
     }
 }
 
+/// Returns the problem of a response that broke off after it had begun.
+#[must_use]
+pub fn response_aborted() -> Problem {
+    Problem::new(Code::ResponseAborted, "the tool broke off its response; what came before may be incomplete")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +196,16 @@ mod tests {
             assert_eq!(body["type"].as_str().map(|uri| uri.ends_with(code.as_str())), Some(true));
             assert_eq!((&body["title"], &body["detail"]), (&code.title().into(), &"why, \"so\"?".into()));
         }
+    }
+
+    #[test]
+    fn event_is_one_event_whose_data_is_the_problem() {
+        let event = response_aborted().render_event(&RequestId([7; 16]));
+        let data =
+            event.strip_prefix("event: error\ndata: ").and_then(|rest| rest.strip_suffix("\n\n")).unwrap();
+        assert!(!data.contains(['\n', '\r']));
+        let body: Value = serde_json::from_str(data).unwrap();
+        assert_eq!((&body["code"], &body["status"]), (&json!("response-aborted"), &json!(503)));
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 mod host;
 
+pub(crate) use host::is_authority;
+
 use crate::{
-    headers,
+    headers::{self, tokens},
+    method::Method,
     problem::{Code, Problem},
 };
 
@@ -22,6 +25,9 @@ pub const MIN_BODY_RATE: u64 = 1_024;
 /// Timeout for the head of a tool's response, in milliseconds, unless its pool sets another.
 pub const TOOL_RESPONSE_TIMEOUT_MS: u64 = 35_000;
 
+/// The media type of a JSON merge patch (RFC 7396).
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
 /// The parts of a request's head that the gateway decides on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {
@@ -31,6 +37,8 @@ pub struct Head<'a> {
     pub content_length: Option<u64>,
     /// The body's media type, as sent.
     pub content_type: Option<&'a str>,
+    /// The body's content coding, as sent.
+    pub content_encoding: Option<&'a str>,
     /// Whether the body comes in chunks of unstated number.
     pub chunked: bool,
 }
@@ -39,9 +47,9 @@ impl<'a> Head<'a> {
     /// Reads the header lines, in any case and order.
     ///
     /// # Errors
-    /// Returns `headers-too-large`, `expectation-failed`, or `header-malformed` for what two
-    /// parsers could read differently: a name with an underscore, a key sent twice, a body with two
-    /// lengths, an invalid host.
+    /// Returns `headers-too-large`, `expectation-failed`, `upgrade-unsupported` for a WebSocket, or
+    /// `header-malformed` for what two parsers could read differently: a name with an underscore, a
+    /// key sent twice, a body with two lengths, an invalid host.
     pub fn read(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<Self, Problem> {
         let mut head = Self::default();
         let mut bounds = Bounds::default();
@@ -58,8 +66,12 @@ impl<'a> Head<'a> {
                 head.chunked = true;
             } else if name.eq_ignore_ascii_case("content-type") {
                 head.read_type(value)?;
+            } else if name.eq_ignore_ascii_case("content-encoding") {
+                head.content_encoding = Some(std::str::from_utf8(value).unwrap_or("\u{fffd}"));
             } else if name.eq_ignore_ascii_case("host") {
                 host::check(value)?;
+            } else if name.eq_ignore_ascii_case("upgrade") {
+                check_upgrade(value)?;
             } else if name.eq_ignore_ascii_case("expect") && !value.eq_ignore_ascii_case(b"100-continue") {
                 return Err(Problem::new(
                     Code::ExpectationFailed,
@@ -90,19 +102,53 @@ impl<'a> Head<'a> {
     /// # Errors
     /// Returns `media-type-unsupported` with `Accept` (RFC 9110 section 15.5.16).
     pub fn check_media_type(&self, accepted: &[String]) -> Result<(), Problem> {
+        self.check_type(accepted.iter().map(String::as_str))
+    }
+
+    fn check_type<'r>(&self, accepted: impl Iterator<Item = &'r str> + Clone) -> Result<(), Problem> {
         let essence = self.content_type.unwrap_or("").split(';').next().unwrap_or("").trim();
-        let empty = !self.chunked && self.content_length.unwrap_or(0) == 0;
-        let json = essence.eq_ignore_ascii_case("application/json");
-        if json || (empty && essence.is_empty()) || accepted.iter().any(|range| in_range(essence, range)) {
+        let accepted = std::iter::once("application/json").chain(accepted);
+        let is_none = self.is_empty() && essence.is_empty();
+        if is_none || accepted.clone().any(|range| in_range(essence, range)) {
             return Ok(());
         }
-        let accept = std::iter::once("application/json").chain(accepted.iter().map(String::as_str));
-        let accept = accept.collect::<Vec<_>>().join(", ");
+        let accept = accepted.collect::<Vec<_>>().join(", ");
         let detail = match essence {
             "" => format!("the body has no Content-Type; this takes {accept}"),
             _ => format!("the body's type `{}` is not accepted here; this takes {accept}", shown(essence)),
         };
         Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept", accept))
+    }
+
+    /// Refuses a body that the gateway itself cannot read: another type than JSON and those in
+    /// `accepted`, or an encoded body. A `PATCH` takes a JSON merge patch too (RFC 7396).
+    ///
+    /// # Errors
+    /// Returns `media-type-unsupported` with `Accept`, for a `PATCH` with `Accept-Patch` too (RFC
+    /// 5789, section 2.2), or with `Accept-Encoding` (RFC 9110, section 15.5.16).
+    pub fn check_own_body(&self, method: &str, accepted: &[&str]) -> Result<(), Problem> {
+        self.check_encoding()?;
+        if method != Method::Patch.as_str() {
+            return self.check_type(accepted.iter().copied());
+        }
+        let checked = self.check_type(accepted.iter().copied().chain([MERGE_PATCH]));
+        checked.map_err(|problem| problem.with_header(headers::ACCEPT_PATCH.0, headers::ACCEPT_PATCH.1))
+    }
+
+    /// Refuses a body in a content coding, which only tools may know.
+    fn check_encoding(&self) -> Result<(), Problem> {
+        let coding = self.content_encoding.unwrap_or_default().trim();
+        if self.is_empty() || coding.is_empty() || coding.eq_ignore_ascii_case("identity") {
+            return Ok(());
+        }
+        let detail =
+            format!("the body's encoding `{}` is not accepted here; send it as it is", shown(coding));
+        Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept-encoding", "identity"))
+    }
+
+    /// Returns true if the request states no body.
+    fn is_empty(&self) -> bool {
+        !self.chunked && self.content_length.unwrap_or(0) == 0
     }
 
     fn read_key(&mut self, value: &'a [u8]) -> Result<(), Problem> {
@@ -165,6 +211,18 @@ pub fn late() -> Problem {
 #[must_use]
 pub fn too_large(limit: u64) -> Problem {
     Problem::new(Code::BodyTooLarge, format!("the body is larger than the limit of {limit} bytes"))
+}
+
+/// Refuses a WebSocket. Any other upgrade is an offer that may be ignored (RFC 9110, section 7.8),
+/// but a client that gets a response instead of its WebSocket can do nothing with it.
+fn check_upgrade(value: &[u8]) -> Result<(), Problem> {
+    let name =
+        |token: &[u8]| token.split(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase();
+    if tokens(value).any(|token| name(token) == b"websocket") {
+        let detail = "this gateway forwards requests and responses, and no WebSockets";
+        return Err(Problem::new(Code::UpgradeUnsupported, detail));
+    }
+    Ok(())
 }
 
 fn in_range(essence: &str, range: &str) -> bool {
@@ -260,6 +318,52 @@ mod tests {
     fn length_beyond_u64_is_413() {
         let head = read(&[("content-length", "99999999999999999999999")]).unwrap();
         assert_eq!(head.check_length(MAX_BODY_BYTES).map_err(|p| p.code()), Err(Code::BodyTooLarge));
+    }
+
+    #[test]
+    fn websocket_is_refused_and_other_upgrades_are_ignored() {
+        for value in ["websocket", "WebSocket", "h2c, websocket", "websocket/13"] {
+            assert_eq!(read(&[("upgrade", value)]), Err(Code::UpgradeUnsupported), "{value}");
+        }
+        for value in ["h2c", "TLS/1.2", "", "websockets"] {
+            assert!(read(&[("upgrade", value)]).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn patch_takes_a_merge_patch_and_post_does_not() {
+        let head = Head {
+            content_type: Some("application/merge-patch+json; charset=utf-8"),
+            content_length: Some(2),
+            ..Head::default()
+        };
+        assert_eq!(head.check_own_body("PATCH", &[]), Ok(()));
+        assert!(head.check_own_body("POST", &[]).is_err());
+        let other = Head { content_type: Some("text/plain"), ..head };
+        let refusal = other.check_own_body("PATCH", &[]).unwrap_err();
+        let refusal = refusal.render(&crate::request_id::RequestId([0; 16]));
+        assert_eq!(refusal.header("accept"), Some("application/json, application/merge-patch+json"));
+        assert_eq!(refusal.header("accept-patch"), Some("application/merge-patch+json, application/json"));
+    }
+
+    #[test]
+    fn encoded_body_is_415_for_the_gateway_itself() {
+        let head = |coding| Head {
+            content_type: Some("application/json"),
+            content_length: Some(2),
+            content_encoding: Some(coding),
+            ..Head::default()
+        };
+        for coding in ["identity", "", " Identity "] {
+            assert_eq!(head(coding).check_own_body("POST", &[]), Ok(()), "{coding}");
+        }
+        for coding in ["gzip", "br, gzip", "\u{fffd}"] {
+            let refusal = head(coding).check_own_body("POST", &[]).unwrap_err();
+            let refusal = refusal.render(&crate::request_id::RequestId([0; 16]));
+            assert_eq!((refusal.status, refusal.header("accept-encoding")), (415, Some("identity")));
+            assert_eq!(head(coding).check_media_type(&[]), Ok(()), "a tool may know it");
+        }
+        assert_eq!(Head { content_length: None, ..head("gzip") }.check_own_body("POST", &[]), Ok(()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::{
     headers::{self, Header, tokens},
-    method::Method,
+    method::Methods,
     time::UnixMillis,
 };
 
@@ -71,7 +71,7 @@ impl Response {
     /// Returns the response to a preflight of a path that takes these methods, none if it leads
     /// nowhere.
     #[must_use]
-    pub fn preflight(methods: &[Method]) -> Self {
+    pub fn preflight(methods: Methods) -> Self {
         Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
 }

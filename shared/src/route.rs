@@ -28,7 +28,7 @@ pub use webhooks::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
 use crate::{
     action::Action,
     key::KeyId,
-    method::{Method, allow},
+    method::{Method, Methods},
     page::SourceId,
     problem::{Code, Problem},
     tool::Tool,
@@ -74,10 +74,10 @@ pub struct ToolCall<'a> {
 ///     tool::Tool,
 /// };
 ///
-/// let (route, query) = Route::read("POST", "/v1/qr/generate?size=256").unwrap();
+/// let (route, target) = Route::read("POST", "/v1/qr/generate?size=256").unwrap();
 /// let Route::CallTool(call) = route else { unreachable!() };
 /// assert_eq!((call.method, call.tool, call.action.as_str()), (CallMethod::Post, Tool::Qr, "generate"));
-/// assert_eq!(query, Some("size=256"));
+/// assert_eq!(target.query, Some("size=256"));
 ///
 /// let problem = Route::read("DELETE", "/v1/qr/generate").unwrap_err();
 /// assert_eq!((problem.status(), problem.code()), (405, Code::MethodNotAllowed));
@@ -115,7 +115,7 @@ pub enum Route<'a> {
     /// A route of visitors: pages, links, codes, cards and reports.
     Visit(Visit<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
-    Preflight(&'static [Method]),
+    Preflight(Methods),
 }
 
 /// A request for the keys API or the documentation.
@@ -152,16 +152,40 @@ pub enum GatewayRoute {
 }
 
 impl<'a> Route<'a> {
-    /// Parses the method and the target of a request. Returns its route and its query. An `OPTIONS`
-    /// is never refused, because browsers show a page the response to the actual request only if
-    /// the preflight has passed.
+    /// Returns true for a route of bio-link pages, which needs their stores. A view of the console
+    /// needs what the read behind it needs, and a message of the Model Context Protocol what its tool
+    /// needs.
+    #[must_use]
+    pub const fn is_of_biolink(&self) -> bool {
+        match self {
+            Self::Pages(_) | Self::Webhooks(_) | Self::Admin(_) | Self::PushProducts(_) | Self::Visit(_) => {
+                true
+            }
+            Self::CallTool(_)
+            | Self::Gateway(_)
+            | Self::KeyChanges
+            | Self::Health
+            | Self::Status
+            | Self::Site(_)
+            | Self::Console(_)
+            | Self::PagesOpenApi
+            | Self::Mcp
+            | Self::Preflight(_) => false,
+        }
+    }
+
+    /// Parses the method and the target of a request. Returns its route and the parts of the target.
+    /// An `OPTIONS` is never refused, because browsers show a page the response to the actual
+    /// request only if the preflight has passed.
     ///
     /// # Errors
     /// As [`Target::parse`] and [`Route::parse`].
-    pub fn read(method: &str, target: &'a str) -> Result<(Self, Option<&'a str>), Problem> {
+    pub fn read(method: &str, target: &'a str) -> Result<(Self, Target<'a>), Problem> {
         match Target::parse(target) {
-            Ok(Target { path, query }) => Self::parse(method, path).map(|route| (route, query)),
-            Err(_) if Method::parse(method) == Some(Method::Options) => Ok((Self::Preflight(&[]), None)),
+            Ok(target) => Self::parse(method, target.path).map(|route| (route, target)),
+            Err(_) if Method::parse(method) == Some(Method::Options) => {
+                Ok((Self::Preflight(Methods::NONE), Target::ASTERISK))
+            }
             Err(problem) => Err(problem),
         }
     }
@@ -179,7 +203,7 @@ impl<'a> Route<'a> {
         }
         let place = Place::parse(path);
         if method == Some(Method::Options) {
-            return Ok(Self::Preflight(place.map_or(&[], Place::methods)));
+            return Ok(Self::Preflight(place.map_or(Methods::NONE, Place::methods)));
         }
         let place = place?;
         method.and_then(|method| route_of(place, method)).ok_or_else(|| not_allowed(place.methods()))
@@ -188,9 +212,11 @@ impl<'a> Route<'a> {
     fn parse_view(method: Option<Method>, api_path: &'a str) -> Result<Self, Problem> {
         let call = ConsoleCall::parse(api_path);
         match method {
-            Some(Method::Options) => Ok(Self::Preflight(call.map_or(&[], |_| ConsoleCall::METHODS))),
+            Some(Method::Options) => {
+                Ok(Self::Preflight(call.map_or(Methods::NONE, |_| ConsoleCall::methods())))
+            }
             Some(Method::Get | Method::Head) => call.map(Self::Console),
-            _ => call.and_then(|_| Err(not_allowed(ConsoleCall::METHODS))),
+            _ => call.and_then(|_| Err(not_allowed(ConsoleCall::methods()))),
         }
     }
 }
@@ -209,10 +235,12 @@ impl<'a> From<ConsoleRead<'a>> for Route<'a> {
     }
 }
 
-/// Returns the route of a method on a path, or `None` if the path does not take the method.
+/// Returns the route of a method on a path, or `None` if the path does not take the method. A `HEAD`
+/// has the route of the `GET`, unless a tool would get it.
 fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
     let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
     let own = |route| Some(Route::Gateway(route));
+    let method = if method == Method::Head && place.takes_head() { Method::Get } else { method };
     match (place, method) {
         (Place::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
         (Place::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
@@ -226,27 +254,27 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::KeyRevoke(id), Method::Post) => own(GatewayRoute::RevokeKey(id)),
         (Place::KeyRotate(id), Method::Post) => own(GatewayRoute::RotateKey(id)),
         (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
-        (Place::Health, Method::Get | Method::Head) => Some(Route::Health),
-        (Place::Status, Method::Get | Method::Head) => Some(Route::Status),
-        (Place::Landing, Method::Get | Method::Head) => own(GatewayRoute::Landing),
-        (Place::OpenApi, Method::Get | Method::Head) => own(GatewayRoute::OpenApi),
-        (Place::Docs(page), Method::Get | Method::Head) => own(GatewayRoute::Docs(page)),
-        (Place::Problem(code), Method::Get | Method::Head) => own(GatewayRoute::ProblemPage(code)),
-        (Place::Script(script), Method::Get | Method::Head) => own(GatewayRoute::Script(script)),
-        (Place::Site(route), Method::Get | Method::Head) => Some(Route::Site(route)),
+        (Place::Health, Method::Get) => Some(Route::Health),
+        (Place::Status, Method::Get) => Some(Route::Status),
+        (Place::Landing, Method::Get) => own(GatewayRoute::Landing),
+        (Place::OpenApi, Method::Get) => own(GatewayRoute::OpenApi),
+        (Place::Docs(page), Method::Get) => own(GatewayRoute::Docs(page)),
+        (Place::Problem(code), Method::Get) => own(GatewayRoute::ProblemPage(code)),
+        (Place::Script(script), Method::Get) => own(GatewayRoute::Script(script)),
+        (Place::Site(route), Method::Get) => Some(Route::Site(route)),
         (Place::Pages(place), method) => place.call(method).map(Route::Pages),
         (Place::Webhooks(place), method) => place.call(method).map(Route::Webhooks),
         (Place::Mcp, Method::Post) => Some(Route::Mcp),
         (Place::PushProducts(id), Method::Post) => Some(Route::PushProducts(id)),
-        (Place::PagesOpenApi, Method::Get | Method::Head) => Some(Route::PagesOpenApi),
+        (Place::PagesOpenApi, Method::Get) => Some(Route::PagesOpenApi),
         (Place::Visit(visit), method) => visit.with(method).map(Route::Visit),
         (Place::Admin(place), method) => place.call(method).map(Route::Admin),
         _ => None,
     }
 }
 
-fn not_allowed(methods: &[Method]) -> Problem {
-    let allow = allow(methods);
+fn not_allowed(methods: Methods) -> Problem {
+    let allow = methods.allow();
     Problem::new(Code::MethodNotAllowed, format!("this path takes {allow}")).with_header("allow", allow)
 }
 

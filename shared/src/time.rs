@@ -18,8 +18,18 @@ pub struct UnixMillis(pub u64);
 pub struct UtcDay(pub u64);
 
 const DAY_MS: u64 = 86_400_000;
+/// How far ahead of the clock a stored moment may lie, in milliseconds: a minute, and a second
+/// between two clocks.
+const MAX_AHEAD_MS: u64 = 61_000;
 
 impl UnixMillis {
+    /// Returns the last moment that something stored may have at `self`. What is later was stored
+    /// by a clock that was ahead, and would hold for as long as that was ahead.
+    #[must_use]
+    pub const fn latest_stored(self) -> Self {
+        self.plus(MAX_AHEAD_MS)
+    }
+
     /// Returns the whole seconds since the epoch, rounded down.
     #[must_use]
     pub const fn seconds(self) -> u64 {

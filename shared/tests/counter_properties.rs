@@ -7,9 +7,9 @@ use proptest::{collection::vec, prelude::*};
 use shared::{
     counter::{Counter, CounterError},
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    meter::{Batch, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict},
+    meter::{Batch, HeldShare, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict},
     policy::LimitOverrides,
-    quota::{Clock, Decision, QuotaStatus},
+    quota::{Clock, Counts as _, Decision, QuotaStatus},
     secret::MacKeys,
     tier::Tier,
     time::{UnixMillis, UtcDay},
@@ -93,6 +93,7 @@ impl Pair {
             version,
             reports: vec![],
             batch,
+            budget: HeldShare::default(),
         }
     }
 
@@ -228,4 +229,35 @@ fn counter_is_over_a_day_after_its_last_call() {
 #[test]
 fn counter_takes_72_bytes() {
     assert_eq!(size_of::<Counter>(), 72);
+}
+
+/// A clock that was four days ahead has used up the key's minute and its day.
+#[test]
+fn counts_of_a_clock_that_was_ahead_are_dropped() {
+    let mut record = KeyRecord::provisional(&Pair::new(Tier::Free).key);
+    record.limits = LimitOverrides { minute: NonZeroU32::new(5), day: NonZeroU32::new(5) };
+    let policy = record.policy();
+    let ahead = START.plus(4 * 86_400_000);
+    let mut counter = Counter::default();
+    assert_eq!((0..9).filter(|_| matches!(counter.admit(&policy, ahead), Decision::Allow(_))).count(), 5);
+    assert!(counter.drop_future(START));
+    assert_eq!((0..9).filter(|_| matches!(counter.admit(&policy, START), Decision::Allow(_))).count(), 5);
+    let Decision::Deny(denial, _) = counter.admit(&policy, START) else { panic!("the day is used up") };
+    assert!(denial.retry_ms <= 86_400_000, "{denial:?}");
+}
+
+#[test]
+fn counts_of_clocks_that_differ_little_are_kept() {
+    for ahead_ms in [0, 1_000, 60_000, 61_000] {
+        let mut counter = Counter::default();
+        (0..300).for_each(|_| counter.count(START.plus(ahead_ms)));
+        assert!(!counter.drop_future(START), "{ahead_ms}");
+        assert_eq!((counter.in_minute(), counter.in_day()), (300, 300));
+    }
+    // Only the minute's later calls are dropped, and the day stays the same.
+    let mut counter = Counter::default();
+    (0..300).for_each(|_| counter.count(START.plus(30_000)));
+    (0..7).for_each(|_| counter.count(START.plus(61_250)));
+    assert!(counter.drop_future(START));
+    assert_eq!((counter.in_minute(), counter.in_day()), (300, 307));
 }

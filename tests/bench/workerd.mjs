@@ -54,20 +54,22 @@ export function counting(worker) {
   return { ...worker, main: "counting.js", modules: [...modules, ...worker.modules.filter(([name]) => name !== worker.main)] };
 }
 
-/** A workerd that runs one worker. */
+/** A workerd that runs one worker, in so many isolates. The first one has the objects. */
 export class Workerd {
-  constructor(worker, origin) {
+  constructor(worker, origin, isolates = 1) {
     this.name = worker.name;
     this.folder = mkdtempSync(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), "bench-workerd-"));
     this.file = path.join(this.folder, "config.capnp");
-    writeFileSync(this.file, configuration(worker, this.folder, origin));
+    writeFileSync(this.file, configuration(worker, this.folder, origin, isolates));
+    this.isolates = isolates;
   }
 
   /** Starts the process. Resolves once it listens. */
   async start() {
     this.child = spawn(WORKERD, ["serve", this.file, "--control-fd=3"], { stdio: ["ignore", "ignore", "ignore", "pipe"] });
     running.add(this.child);
-    this.port = await listening(this.child);
+    this.ports = await listening(this.child, this.isolates);
+    [this.port] = this.ports;
     return this;
   }
 
@@ -101,7 +103,7 @@ export class Workerd {
   }
 }
 
-function configuration({ main, modules, classes, kv, queues, bindings }, folder, origin = "http://127.0.0.1:9") {
+function configuration({ main, modules, classes, kv, queues, bindings }, folder, origin = "http://127.0.0.1:9", isolates = 1) {
   const copied = modules.map(([name, file]) => {
     writeFileSync(path.join(folder, name), readFileSync(file));
     return [name, name.endsWith(".wasm") ? "wasm" : "esModule"];
@@ -112,17 +114,12 @@ function configuration({ main, modules, classes, kv, queues, bindings }, folder,
   const texts = { ...bindings, ...SECRETS, ORIGIN_URLS: origin, ALLOW_PRIVATE_FETCH: "1" };
   const names = [...new Set(Object.values(classes))];
   const date = `compatibilityDate = ${quoted(platform.compatibilityDate)}`;
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [
-    (name = "edge", worker = .edge),
-    (name = "kv", worker = .kv),
-    (name = "objects", disk = (path = ${quoted(folder)}, writable = true)),
-    (name = "internet", network = (allow = ["public", "private", "local"])),
-  ],
-  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "edge")],
-);
-const edge :Workerd.Worker = (
+  const services = Array.from({ length: isolates }, (_, place) => (place ? `edge${place}` : "edge"));
+  const objectBinding = (service) => ([binding, name]) => {
+    const elsewhere = service === "edge" ? quoted(name) : `(className = ${quoted(name)}, serviceName = "edge")`;
+    return `(name = ${quoted(binding)}, durableObjectNamespace = ${elsewhere})`;
+  };
+  const worker = (service) => `const ${service} :Workerd.Worker = (
   modules = [${files.map(([name, kind]) => `(name = ${quoted(name)}, ${kind} = embed ${quoted(name)})`).join(", ")}],
   ${date},
   compatibilityFlags = [${platform.compatibilityFlags.map(quoted)}],
@@ -130,22 +127,36 @@ const edge :Workerd.Worker = (
   bindings = [
     ${[
       ...kv.map((binding) => `(name = ${quoted(binding)}, kvNamespace = "kv")`),
-      ...Object.entries(classes).map(([binding, name]) => `(name = ${quoted(binding)}, durableObjectNamespace = ${quoted(name)})`),
+      ...Object.entries(classes).map(objectBinding(service)),
       ...queues.map((binding) => `(name = ${quoted(binding)}, queue = "kv")`),
       ...Object.entries(texts).map(([binding, text]) => `(name = ${quoted(binding)}, text = ${quoted(String(text))})`),
     ].join(",\n    ")}
   ],
-  durableObjectNamespaces = [${names.map((name) => `(className = ${quoted(name)}, uniqueKey = ${quoted(name)}, enableSql = true)`)}],
-  durableObjectStorage = (localDisk = "objects"),
+  ${service === "edge" ? `durableObjectNamespaces = [${names.map((name) => `(className = ${quoted(name)}, uniqueKey = ${quoted(name)}, enableSql = true)`)}],
+  durableObjectStorage = (localDisk = "objects"),` : ""}
+);`;
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    ${services.map((service) => `(name = ${quoted(service)}, worker = .${service}),`).join("\n    ")}
+    (name = "kv", worker = .kv),
+    (name = "objects", disk = (path = ${quoted(folder)}, writable = true)),
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+  ],
+  sockets = [${services.map((service) => `(name = ${quoted(service)}, address = "127.0.0.1:0", http = (), service = ${quoted(service)})`)}],
 );
+${services.map(worker).join("\n")}
 const kv :Workerd.Worker = (modules = [(name = "kv.js", esModule = embed "kv-service.js")], ${date});
 `;
 }
 
-async function listening(child) {
+/** Resolves to the ports of the isolates, in their order. */
+async function listening(child, isolates) {
+  const ports = new Map();
   for await (const line of createInterface({ input: child.stdio[3] })) {
-    const { event, port } = JSON.parse(line);
-    if (event === "listen") return port;
+    const { event, socket, port } = JSON.parse(line);
+    if (event === "listen") ports.set(Number(socket.slice("edge".length)), port);
+    if (ports.size === isolates) return Array.from({ length: isolates }, (_, place) => ports.get(place));
   }
   throw new Error("workerd ended before it listened");
 }

@@ -86,6 +86,7 @@ test("search finds operations of every page", async () => {
   const entries = page.locator("#contents li:visible");
   const before = await entries.count();
   await search.fill("rotate secret");
+  await page.locator("#contents[aria-busy=false]").waitFor();
   const found = await entries.allTextContents();
   assert.ok(found.length > 0 && found.length < before, String(found));
   assert.ok(found.some((text) => text.includes("/webhooks/{webhook_id}/secret/rotate")), String(found));
@@ -94,6 +95,44 @@ test("search finds operations of every page", async () => {
   assert.equal(await entries.count(), before);
   await search.fill("zebra");
   assert.equal(await entries.count(), 0);
+  await page.close();
+});
+
+test("search finds fields, codes and texts of every page", async () => {
+  const { page } = await open("/docs/webhooks");
+  const search = page.getByLabel("Search the reference");
+  const entries = page.locator("#contents li:visible");
+  const result = page.locator("#search output");
+  for (const [words, expected] of [
+    ["429", "Errors and retries"],
+    ["Retry-After", "Limits and headers"],
+    ["idempotency-key", "Create a page"],
+    ["next_cursor", "List pages"],
+    ["mcp", "First call"],
+    ["dry_run", "Create a page"],
+  ]) {
+    await search.fill(words);
+    await page.locator("#contents[aria-busy=false]").waitFor();
+    assert.match(await result.innerText(), /^[1-9]\d* found$/, words);
+    const found = await entries.allTextContents();
+    assert.ok(found.some((entry) => entry.includes(expected)), `${words}: ${found}`);
+  }
+  await page.close();
+});
+
+test("form fills in ids of the account once it has the key", async () => {
+  const key = await edge.issueKey({ biolink_plan: "business" });
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  const body = JSON.stringify({ title: "Ada", status: "published" });
+  const created = await (await fetch(`${edge.origin}/pages`, { method: "POST", headers, body })).json();
+  const { page } = await open("/docs/pages");
+  const section = page.locator("section#read_page");
+  await section.getByText("Try it").click();
+  await section.getByLabel(/^Your API key/).fill(key);
+  await section.getByLabel(/^Your API key/).blur();
+  await page.waitForFunction((id) => [...document.querySelectorAll("#read_page input")].some(({ value }) => value === id), created.id);
+  await section.getByRole("button", { name: "Send GET" }).click();
+  await section.getByRole("status").getByText(/^200/).waitFor();
   await page.close();
 });
 

@@ -74,7 +74,7 @@ fn every_block_is_of_its_language() {
     }
     let tables: Vec<_> =
         blocks(&guide, "toml").iter().map(|block| block.parse::<toml::Table>().unwrap()).collect();
-    assert_eq!(tables.len(), 2);
+    assert_eq!(tables.len(), 3);
 }
 
 /// A name that differs would delete another queue, or nothing.
@@ -86,10 +86,12 @@ fn names_are_those_of_wrangler_toml() {
     let worker = format!("{}-production", config["name"].as_str().unwrap());
     let queue = config["env"]["production"]["queues"]["producers"][0]["queue"].as_str().unwrap();
     for command in [
-        format!("npx wrangler queues create {queue}\n"),
+        format!("npx wrangler queues create {queue} "),
+        format!("npx wrangler queues create {queue}-dead "),
         format!("npx wrangler queues consumer remove {queue} {worker}\n"),
         format!("npx wrangler delete {worker}\n"),
         format!("npx wrangler queues delete {queue}\n"),
+        format!("npx wrangler queues delete {queue}-dead\n"),
     ] {
         assert!(guide.contains(&command), "{command}");
     }

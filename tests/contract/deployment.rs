@@ -74,7 +74,9 @@ fn environment_consumes_the_queue_that_it_produces_and_no_other() {
     let config = wrangler();
     let settings = |queues: &Value| {
         let mut consumer = queues["consumers"][0].as_table().unwrap().clone();
-        consumer.remove("queue");
+        let queue = consumer.remove("queue").unwrap();
+        let dead = consumer.remove("dead_letter_queue").unwrap();
+        assert_eq!(dead.as_str().unwrap(), format!("{}-dead", queue.as_str().unwrap()));
         consumer
     };
     let mut queues = vec![text(&config["queues"]["producers"][0], "queue")];

@@ -51,27 +51,13 @@ fn module_of_shared_imports_lower_layers_only() {
 }
 
 #[test]
-fn modules_of_shared_form_no_import_circle() {
-    let modules = crate_modules("shared");
-    let circles = circles(&modules);
-    assert!(circles.is_empty(), "{circles:#?}");
-}
-
-#[test]
-fn modules_of_edge_and_proxy_form_no_import_circle() {
-    for name in ["edge-worker", "proxy"] {
+fn modules_of_a_crate_form_no_import_circle() {
+    for name in ["shared", "edge-worker", "proxy", "proxy/transport", "loadtest"] {
         let modules = crate_modules(name);
         assert!(modules.len() > 10, "{name}: only {} modules found", modules.len());
         let circles = circles(&modules);
         assert!(circles.is_empty(), "{name}: {circles:#?}");
     }
-}
-
-#[test]
-fn modules_of_transport_form_no_import_circle() {
-    let modules = crate_modules("proxy/transport");
-    let circles = circles(&modules);
-    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]

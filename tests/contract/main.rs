@@ -6,6 +6,7 @@ mod deployment;
 mod guide;
 mod layers;
 mod recipes;
+mod scripts;
 
 use shared::{
     headers::{self, Header},
@@ -51,7 +52,7 @@ fn answer(row: &Vector, live: &str) -> Response {
 /// What both shells do in this order. The headers of a preflight, or nothing for a call that goes
 /// on to a tool.
 fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
-    let (route, _query) = Route::read(&request.method, &request.target)?;
+    let (route, _target) = Route::read(&request.method, &request.target)?;
     let head = Head::read(request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))?;
     if let Route::Preflight(methods) = route {
         return Ok(headers::preflight(methods));

@@ -98,7 +98,7 @@ fn refused_admin_secrets_cost_no_object_request() {
     let before = faults.count(METER);
     let statuses: Vec<u16> = (0..60).map(|_| list_keys(&edge, "wrong").status).collect();
     assert_eq!(statuses, [[403; 10].as_slice(), &[429; 50]].concat());
-    assert_eq!(faults.count(METER) - before, 11, "ten that were counted, one that was denied");
+    assert_eq!(faults.count(METER) - before, 10, "the isolate refuses the eleventh itself");
     assert_eq!(list_keys(&edge, keys::ADMIN_SECRET).status, 429, "a right guess looks the same");
 }
 
@@ -111,6 +111,10 @@ fn object_that_counts_attempts_deletes_itself() {
     assert_eq!(list_keys(&edge, keys::ADMIN_SECRET).status, 200);
     assert!(!is_stored(&object), "a right secret leaves nothing");
 
+    for _ in 0..9 {
+        assert_eq!(list_keys(&edge, "wrong").status, 403);
+    }
+    assert!(!is_stored(&object) && object.alarm().is_none(), "nine wrong ones are in memory");
     assert_eq!(list_keys(&edge, "wrong").status, 403);
     assert!(is_stored(&object) && object.alarm().is_some());
     object.run_alarm();
@@ -120,8 +124,58 @@ fn object_that_counts_attempts_deletes_itself() {
     object.restart();
     object.run_alarm();
     assert!(!is_stored(&object));
-    assert_eq!(list_keys(&edge, "wrong").status, 403, "it counts again");
-    assert!(is_stored(&object));
+}
+
+fn attempt_from(edge: &Edge, address: &str, secret: &str) -> Response {
+    let request = Request::get("/v1/keys").header("Authorization", &format!("Bearer {secret}"));
+    request.header("CF-Connecting-IP", address).send(edge.addr)
+}
+
+/// The prices of the platform, in dollars per million: worker requests, object requests and rows.
+const PRICES: [(&str, f64); 3] =
+    [("worker_requests", 0.30), ("object_requests", 0.15), ("object_rows_written", 1.00)];
+
+/// Returns what the edge has cost so far, in dollars, times a million.
+fn cost(edge: &Edge) -> f64 {
+    let counters = edge.counters();
+    let addr = counters.strip_prefix("http://").unwrap().parse().unwrap();
+    let operations = Request::get("/").send(addr).json()["operations"].take();
+    PRICES.iter().map(|(name, price)| operations[name].as_f64().unwrap() * price).sum()
+}
+
+/// However many of them each new address sends.
+#[test]
+fn million_wrong_admin_secrets_cost_less_than_a_dollar() {
+    for each in [1, 5, 10, 11] {
+        let edge = Edge::start_with_counters(NOWHERE);
+        let (before, addresses) = (cost(&edge), 220 / each);
+        for n in 0..addresses {
+            // Each address is in a network of its own.
+            let address = format!("198.51.{n}.9");
+            for sent in 1..=each {
+                let expected = if sent > 10 { 429 } else { 403 };
+                assert_eq!(attempt_from(&edge, &address, "wrong").status, expected, "{address}, {sent}");
+            }
+        }
+        let of_one = (cost(&edge) - before) / f64::from(addresses * each);
+        assert!(of_one < 1.0, "${of_one:.2} a million with {each} from each address");
+    }
+}
+
+/// A wrong secret beyond the limit of its network, from an address that has sent none.
+#[test]
+fn network_of_many_wrong_admin_secrets_is_429() {
+    let edge = Edge::start(NOWHERE);
+    let mut taken = 0;
+    for n in 0..250 {
+        let refused = attempt_from(&edge, &format!("2001:db8:7:{n:x}::1"), "wrong");
+        assert!(matches!(refused.status, 403 | 429), "{}", refused.text());
+        taken += usize::from(refused.status == 403);
+    }
+    // The count begins anew with each minute.
+    assert!(matches!(taken, 100..=200), "{taken}");
+    let elsewhere = attempt_from(&edge, "2001:db8:8::1", keys::ADMIN_SECRET);
+    assert_eq!(elsewhere.status, 200, "{}", elsewhere.text());
 }
 
 #[test]

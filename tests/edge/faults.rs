@@ -97,6 +97,56 @@ fn silent_meter_is_503_for_free_and_degraded_for_paid() {
     wait_for(PROBE_BOUND, || (world.call(&free).status == 200).then_some(()));
 }
 
+/// Such a key is never over its limit, whatever its meter does.
+#[test]
+fn key_that_refuses_without_its_meter_is_503_and_can_be_changed() {
+    let world = World::start();
+    let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
+    let issue = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": keys::ADMIN_SECRET,
+        "when_meter_unreachable": "refuse",
+    });
+    let issued = Request::post("/v1/keys/issue", &issue).send(world.edge.addr).json();
+    assert_eq!(issued["when_meter_unreachable"], "refuse");
+    let text = |name: &str| issued[name].as_str().unwrap().to_owned();
+    let (key, id) = (text("key"), text("id"));
+    let is_degraded = |response: &Response| response.header("x-gateway-degraded").is_some();
+    let first_without_meter = || {
+        // A call that no lease serves.
+        wait_for(PROBE_BOUND * 2, || {
+            Some(world.call(&key)).filter(|response| response.status != 200 || is_degraded(response))
+        })
+    };
+    assert_eq!(world.call(&key).status, 200);
+    world.faults.set(METER, Fate::Fail);
+    let refused = first_without_meter();
+    assert_eq!((refused.status, refused.code().as_str()), (503, "meter-unavailable"));
+
+    world.faults.set(METER, Fate::Pass);
+    let change = Request {
+        method: "PATCH".to_owned(),
+        ..Request::post(&format!("/v1/keys/{id}"), &json!({ "when_meter_unreachable": "continue" }))
+    };
+    let changed = change.header("Authorization", &bearer).send(world.edge.addr).json();
+    assert_eq!(changed["when_meter_unreachable"], "continue");
+    wait_for(PROBE_BOUND, || (world.call(&key).status == 200).then_some(()));
+    world.faults.set(METER, Fate::Fail);
+    let degraded = first_without_meter();
+    assert_eq!((degraded.status, degraded.header("x-gateway-degraded")), (200, Some("meter")));
+}
+
+/// The sum of the local budgets must not grow with the number of isolates.
+#[test]
+fn isolate_that_never_met_the_meter_of_a_paid_key_is_503() {
+    let world = World::start();
+    let (key, _) = world.edge.issue("enterprise");
+    world.faults.set(METER, Fate::Fail);
+    let refused = world.call(&key);
+    assert_eq!((refused.status, refused.code().as_str()), (503, "meter-unavailable"));
+    world.faults.set(METER, Fate::Pass);
+    wait_for(PROBE_BOUND, || (world.call(&key).status == 200).then_some(()));
+}
+
 #[test]
 fn failed_meter_is_retried_and_overloaded_is_not() {
     let world = World::start();

@@ -162,9 +162,9 @@ fn feed_without_a_fresh_origin_token_is_401() {
         assert!(response.header("www-authenticate").unwrap().starts_with("Bearer"));
         assert_eq!(response.header("cache-control"), Some("no-store"));
     }
-    for method in ["HEAD", "POST", "DELETE"] {
+    for (method, status) in [("HEAD", 200), ("POST", 405), ("DELETE", 405)] {
         let request = Request::new(method, "/internal/keys/changes").header("Authorization", &right);
-        assert_eq!(request.send(edge.addr).status, 405, "{method}");
+        assert_eq!(request.send(edge.addr).status, status, "{method}");
     }
 }
 

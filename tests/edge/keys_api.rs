@@ -60,6 +60,50 @@ fn issue_body_that_is_not_a_json_object_is_refused() {
     assert_eq!(post("application/json", &format!("\"{}\"", "a".repeat(20_000))), "body-too-large");
 }
 
+/// A body in a content coding is not read as if it were text.
+#[test]
+fn encoded_body_is_415_with_what_is_accepted() {
+    let edge = Edge::start(NOWHERE);
+    let request = Request::post("/v1/keys/issue", &complete()).header("Content-Encoding", "gzip");
+    let refused = request.send(edge.addr);
+    assert_eq!((refused.status, refused.code().as_str()), (415, "media-type-unsupported"));
+    assert_eq!(refused.header("accept-encoding"), Some("identity"));
+    let plain = Request::post("/v1/keys/issue", &complete()).header("Content-Encoding", "identity");
+    assert_eq!(plain.send(edge.addr).status, 201);
+}
+
+/// Limits as a response shows them can be sent again, and a merge patch (RFC 7396) changes one of them.
+#[test]
+fn null_limit_is_that_of_the_tier_and_patch_merges() {
+    let edge = Edge::start(NOWHERE);
+    let mut body = complete();
+    body["limits"] = json!({ "minute": 7, "day": null });
+    let issued = issue(&edge, &body);
+    assert_eq!(issued.status, 201, "{}", issued.text());
+    let calls = |key: &Value| [key["limits"][0]["calls"].clone(), key["limits"][1]["calls"].clone()];
+    assert_eq!(calls(&issued.json()), [json!(7), json!(100)]);
+    let path = format!("/v1/keys/{}", issued.json()["id"].as_str().unwrap());
+    let patch = |kind: &str, limits: Value| {
+        Request::new("PATCH", &path)
+            .header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET))
+            .header("Content-Type", kind)
+            .body(json!({ "limits": limits }).to_string())
+            .send(edge.addr)
+    };
+    for (limits, expected) in [
+        (json!({ "day": 5 }), [7, 5]),
+        (json!({ "minute": 3, "day": null }), [3, 100]),
+        (json!({ "minute": null }), [10, 100]),
+    ] {
+        let changed = patch("application/merge-patch+json", limits.clone());
+        assert_eq!(changed.status, 200, "{}", changed.text());
+        assert_eq!(calls(&changed.json()), expected.map(|calls| json!(calls)), "{limits}");
+    }
+    let refused = patch("text/plain", json!({ "day": 5 }));
+    assert_eq!(refused.status, 415);
+    assert_eq!(refused.header("accept-patch"), Some("application/merge-patch+json, application/json"));
+}
+
 /// The first ten are 403. Afterwards the right secret is 429 too, so that a correct guess does not
 /// show.
 #[test]

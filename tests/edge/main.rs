@@ -4,6 +4,7 @@
 mod abuse;
 mod administration;
 mod analytics;
+mod configuration;
 mod console;
 mod costs;
 mod counting;
@@ -29,6 +30,8 @@ mod recipes;
 mod refusals;
 mod retention;
 mod site;
+mod stalls;
+mod streams;
 mod surface;
 mod uploads;
 mod vectors;

@@ -1,19 +1,49 @@
-//! Messages of the Model Context Protocol in the access log. What clients see of them is tested with the
-//! official client (`tests/clients/mcp/`).
+//! Messages of the Model Context Protocol: HTTP statuses, keys, what calls reach, and the access log.
+//! What clients see is tested with the official ones (`tests/clients/mcp/`).
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use shared::tool::Tool;
 use tests::{
     http::{Request, Response},
+    keys,
     stack::{Edge, Stack},
 };
 
 use super::pages::until;
 
+fn message(method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
 fn call(edge: &Edge, key: &str, name: &str, arguments: &Value) -> Response {
-    let parameters = json!({ "name": name, "arguments": arguments });
-    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters });
-    Request::post("/mcp", &message).key(key).send(edge.addr)
+    let params = json!({ "name": name, "arguments": arguments });
+    Request::post("/mcp", &message("tools/call", &params)).key(key).send(edge.addr)
+}
+
+/// Returns the result of a call.
+fn result(response: &Response) -> Value {
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.json()["result"].clone()
+}
+
+fn list(edge: &Edge, key: &str, path: &str) -> Response {
+    Request::post(path, &message("tools/list", &json!({}))).key(key).send(edge.addr)
+}
+
+fn names(response: &Response) -> Vec<String> {
+    let tools = result(response)["tools"].as_array().unwrap().clone();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Issues a key whose account has the plan for pages.
+fn business_key(edge: &Edge) -> (String, String) {
+    let body = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "free", "biolink_plan": "business",
+        "admin_secret": keys::ADMIN_SECRET,
+    });
+    let issued = Request::post("/v1/keys/issue", &body).send(edge.addr).json();
+    (issued["key"].as_str().unwrap().to_owned(), issued["id"].as_str().unwrap().to_owned())
 }
 
 /// Returns the access log line of a response.
@@ -61,4 +91,164 @@ fn other_call_is_logged_with_the_tool_of_mcp_as_action() {
     assert_eq!(logged(&edge, &read), json!(["/mcp", null, "read_usage", 200, null]));
     let refused = call(&edge, &key, "create_page", &json!({ "body": { "title": "Ada" } }));
     assert_eq!(logged(&edge, &refused), json!(["/mcp", null, "create_page", 403, "plan-required"]));
+}
+
+/// A model takes PNG, and no SVG: a conversation with such an image cannot go on.
+#[test]
+fn image_of_a_tool_is_png_unless_svg_is_asked_for() {
+    let stack = Stack::start();
+    let (key, _) = stack.edge.issue("free");
+    let code = |members: Value| {
+        let mut arguments = json!({ "tool": "qr", "action": "generate" });
+        arguments.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        result(&call(&stack.edge, &key, "call_tool", &arguments))["content"][0].clone()
+    };
+    let url = "https://example.com";
+    for plain in [json!({ "query": { "url": url } }), json!({ "body": { "url": url } })] {
+        let image = code(plain);
+        assert_eq!((&image["type"], &image["mimeType"]), (&json!("image"), &json!("image/png")), "{image}");
+        let bytes = STANDARD.decode(image["data"].as_str().unwrap()).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG"));
+    }
+    for svg in [
+        json!({ "query": { "url": url, "format": "svg" } }),
+        json!({ "body": { "url": url, "format": "svg" } }),
+    ] {
+        let text = code(svg);
+        assert_eq!(text["type"], "text", "{text}");
+        assert!(text["text"].as_str().unwrap().contains("<svg"), "{text}");
+    }
+}
+
+#[test]
+fn call_tool_does_not_reach_the_keys_api() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (key, _) = edge.issue("free");
+    let issue = json!({
+        "email": "eve@example.com", "name": "Eve", "tier": "enterprise", "admin_secret": keys::ADMIN_SECRET,
+    });
+    for arguments in [
+        json!({ "tool": "keys", "action": "issue", "body": issue }),
+        json!({ "tool": "keys", "action": "me" }),
+        json!({ "tool": "..", "action": "healthz" }),
+        json!({ "tool": "qr", "action": ".." }),
+    ] {
+        let refused = result(&call(&edge, &key, "call_tool", &arguments));
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(refused.get("structuredContent").is_none(), "the API was reached: {refused}");
+    }
+}
+
+#[test]
+fn revoked_key_is_401_for_every_message() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (key, _) = edge.issue("free");
+    let handshake = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    let messages = [
+        message("initialize", &handshake),
+        message("ping", &json!({})),
+        message("tools/list", &json!({})),
+        message("tools/call", &json!({ "name": "read_usage" })),
+        message(
+            "tools/call",
+            &json!({ "name": "call_tool", "arguments": { "tool": "qr", "action": "generate" } }),
+        ),
+        message("tools/call", &json!({ "name": "nothing" })),
+        message("tools/call", &json!({ "name": "read_page" })),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 1 }),
+    ];
+    let send = |message: &Value| Request::post("/mcp", message).key(&key).send(edge.addr);
+    for message in &messages {
+        assert_ne!(send(message).status, 401, "{message}");
+    }
+    let revoked = Request::new("DELETE", "/v1/keys/me").key(&key).send(edge.addr);
+    assert!(revoked.status < 300, "{}", revoked.text());
+    for message in &messages {
+        let refused = send(message);
+        assert_eq!((refused.status, &refused.json()["code"]), (401, &json!("key-revoked")), "{message}");
+        let challenges = refused.header_values("www-authenticate").join(", ");
+        assert!(challenges.contains("Bearer realm="), "{challenges}");
+    }
+}
+
+#[test]
+fn bearer_token_is_taken_as_the_key() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (key, _) = edge.issue("free");
+    let send = |token: &str, params: &Value| {
+        let call = message("tools/call", params);
+        Request::post("/mcp", &call).header("authorization", &format!("Bearer {token}")).send(edge.addr)
+    };
+    let usage = result(&send(&key, &json!({ "name": "read_usage" })));
+    assert_eq!(usage["structuredContent"]["tier"], "free", "{usage}");
+    let invalid = send("nonsense", &json!({ "name": "read_usage" }));
+    assert_eq!((invalid.status, &invalid.json()["code"]), (401, &json!("key-malformed")));
+    let none = Request::post("/mcp", &message("ping", &json!({}))).send(edge.addr);
+    assert_eq!((none.status, &none.json()["code"]), (401, &json!("key-missing")));
+    let elsewhere = Request::new("GET", "/v1/keys/me").header("authorization", &format!("Bearer {key}"));
+    assert_eq!(elsewhere.send(edge.addr).status, 401, "only /mcp takes it");
+}
+
+#[test]
+fn message_without_a_method_is_an_error_with_its_id() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (key, _) = edge.issue("free");
+    for message in
+        [json!({ "jsonrpc": "2.0", "id": "a" }), json!({ "jsonrpc": "2.0", "id": "a", "method": 1 })]
+    {
+        let refused = Request::post("/mcp", &message).key(&key).send(edge.addr);
+        let error = refused.json();
+        assert_eq!(
+            (refused.status, &error["id"], &error["error"]["code"]),
+            (400, &json!("a"), &json!(-32_600))
+        );
+    }
+}
+
+#[test]
+fn list_has_the_tools_of_the_plan_and_of_the_toolsets() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (free, _) = edge.issue("free");
+    let (business, _) = business_key(&edge);
+    let mut found = names(&list(&edge, &free, "/mcp"));
+    found.sort();
+    assert_eq!(found, ["call_tool", "read_account", "read_analytics", "read_live_analytics", "read_usage"]);
+    let whole = list(&edge, &business, "/mcp");
+    assert!(whole.body.len() <= 25_000, "{} bytes", whole.body.len());
+    let found = names(&whole);
+    assert!(found.contains(&"create_page".to_owned()), "{found:?}");
+    for name in ["erase_account", "export_account", "read_webhook_secret", "create_webhook"] {
+        assert!(!found.contains(&name.to_owned()), "{name}");
+    }
+    assert_eq!(names(&list(&edge, &business, "/mcp?toolsets=tools")), ["call_tool"]);
+    let named = names(&list(&edge, &business, "/mcp?toolsets=webhooks,account"));
+    assert!(named.contains(&"create_webhook".to_owned()) && named.contains(&"export_account".to_owned()));
+    let unknown = list(&edge, &business, "/mcp?toolsets=all");
+    assert_eq!((unknown.status, &unknown.json()["code"]), (422, &json!("fields-invalid")));
+}
+
+#[test]
+fn tool_outside_of_the_toolsets_is_unknown() {
+    let edge = Edge::start("http://127.0.0.1:9");
+    let (key, _) = business_key(&edge);
+    let at = |path: &str, name: &str| {
+        let called = message("tools/call", &json!({ "name": name, "arguments": {} }));
+        Request::post(path, &called).key(&key).send(edge.addr).json()["error"]["code"].clone()
+    };
+    for (path, name) in [
+        ("/mcp", "export_account"),
+        ("/mcp", "erase_account"),
+        ("/mcp?toolsets=account", "erase_account"),
+        ("/mcp?toolsets=tools", "list_pages"),
+    ] {
+        assert_eq!(at(path, name), json!(-32_602), "{path} {name}");
+    }
+    for (path, name) in [
+        ("/mcp", "list_webhooks"),
+        ("/mcp?toolsets=pages", "list_pages"),
+        ("/mcp?toolsets=account", "export_account"),
+    ] {
+        assert_eq!(at(path, name), Value::Null, "{path} {name}");
+    }
 }

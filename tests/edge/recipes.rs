@@ -79,7 +79,7 @@ impl<'a> Endpoints<'a> {
 }
 
 fn start_all(secret: &str) -> Vec<RecipeProcess> {
-    Recipe::ALL.iter().filter_map(|recipe| recipe.start(secret)).collect()
+    Recipe::ALL.map(|recipe| recipe.start(secret)).into()
 }
 
 /// Sends a delivery as it arrived, with another body and other headers of Standard Webhooks.
@@ -114,8 +114,6 @@ fn signatures(arrival: &Arrival) -> usize {
 #[test]
 fn recipe_verifies_each_kind_in_each_mode_during_rotations() {
     let (site, recorder, recipes) = (Site::start(), Receiver::start(), start_all(SECRETS[0]));
-    let languages: Vec<_> = recipes.iter().map(|recipe| recipe.recipe).collect();
-    assert!(languages.starts_with(&[Recipe::JavaScript, Recipe::Python, Recipe::Rust]), "{languages:?}");
     let endpoints = Endpoints::create(&site, &recorder, &recipes);
     endpoints.deliver_each_kind(1);
     endpoints.rotate(SECRETS[1]);

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use shared::{openapi, problem::Code, tool::Tool};
 use tests::{
     faults::{self, Fate, Faults},
     http::{Connection, Request, Response},
+    keys,
     origin::Origin,
     stack::Edge,
     wait::wait_for,
 };
+
+use super::pages::{created, issue};
 
 const NOWHERE: &str = "http://127.0.0.1:9";
 
@@ -64,6 +68,37 @@ fn head_is_get_without_the_body() {
         let response = ask(&edge, "HEAD", page);
         assert_eq!((response.status, response.body.len()), (200, 0), "{page}");
     }
+}
+
+/// Also of what needs a key or the admin secret, which is counted like the GET.
+#[test]
+fn head_of_the_apis_is_get_without_the_body() {
+    let edge = Edge::start(NOWHERE);
+    let (key, account) = issue(&edge, None);
+    let (page, _) = created(&edge, &key, &json!({ "title": "Ada" }));
+    for path in ["/v1/keys/me", "/pages", "/account", "/account/export", "/analytics", "/webhooks", "/events"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([format!("/pages/{page}"), format!("/pages/{page}/revisions")])
+    {
+        let ask = |method: &str| Request::new(method, &path).key(&key).send(edge.addr);
+        let (head, get) = (ask("HEAD"), ask("GET"));
+        assert_eq!((head.status, head.body.len(), get.status), (200, 0, 200), "{path}");
+        assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
+        assert_eq!(head.header("etag"), get.header("etag"), "{path}");
+        let rest =
+            |of: &Response| of.header("ratelimit").map(|limit| limit.split("r=").nth(1).map(str::to_owned));
+        assert_eq!(rest(&head).is_some(), rest(&get).is_some(), "{path}");
+    }
+    for path in ["/v1/keys", &format!("/v1/keys/{account}"), "/admin/reports"] {
+        let head = Request::new("HEAD", path).send(edge.addr);
+        assert_eq!((head.status, head.body.len()), (401, 0), "{path}");
+        let admin =
+            Request::new("HEAD", path).header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET));
+        assert_eq!(admin.send(edge.addr).status, 200, "{path}");
+    }
+    let refused = Request::new("PUT", "/v1/keys/me").key(&key).send(edge.addr);
+    assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD, DELETE, OPTIONS")));
 }
 
 #[test]
@@ -167,7 +202,7 @@ fn programs_find_the_descriptions_by_links_catalog_and_llms_txt() {
     }
     let text = ask(&edge, "GET", "/llms.txt");
     assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert!(text.text().contains(&format!("curl http://{}/v1/qr/generate", edge.addr)));
+    assert!(text.text().contains(&format!("curl --fail-with-body http://{}/v1/qr/generate", edge.addr)));
 }
 
 /// Calls and refusals need no asset.

@@ -9,4 +9,6 @@ mod gateway;
 #[cfg(test)]
 mod protocols;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod verdict;

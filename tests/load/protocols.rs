@@ -31,3 +31,12 @@ fn https_passes_with_its_authority_only() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("certificate"), "{stderr}");
 }
+
+#[test]
+fn http2_without_tls_to_an_http1_server_is_error() {
+    let gateway = DirectGateway::start();
+    let output = gateway.run("steady", &[&SHORT[..], &["--http2"]].concat());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("does not speak HTTP/2 without TLS"), "{stderr}");
+}

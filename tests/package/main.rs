@@ -4,6 +4,9 @@
 use std::{
     collections::BTreeSet,
     fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
@@ -11,7 +14,7 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::process::{binary, root};
+use tests::process::{Process, binary, root};
 
 /// A release of this build, made once.
 struct Release {
@@ -90,6 +93,31 @@ fn sbom_lists_what_is_linked_and_no_path_of_this_machine() {
     assert!(!licenses.contains("\nproptest "), "tests are not linked");
 }
 
+/// Returns the relative links of the texts below a folder that lead to no file.
+fn dead_links(top: &Path) -> Vec<String> {
+    let texts = run(Command::new("find").arg(top).args(["-name", "*.md"]));
+    let mut dead = Vec::new();
+    for text in texts.lines().map(Path::new) {
+        let content = fs::read_to_string(text).unwrap();
+        let targets = content.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+        let relative = targets.filter(|target| !target.is_empty() && !target.contains(':'));
+        let lost = relative.filter(|target| !text.parent().unwrap().join(target).exists());
+        dead.extend(lost.map(|target| format!("{}: {target}", text.strip_prefix(top).unwrap().display())));
+    }
+    dead
+}
+
+#[test]
+fn links_between_the_texts_of_a_release_hold() {
+    let unpacked = tempfile::tempdir().unwrap();
+    run(Command::new("dpkg-deb").arg("--extract").arg(&RELEASE.debian).arg(unpacked.path()));
+    let package = unpacked.path().join("usr/share/doc/utg-proxy");
+    for (texts, folder) in [("tarball", &RELEASE.tree), ("Debian package", &package)] {
+        assert!(folder.join("docs/operating.md").exists(), "{texts}");
+        assert_eq!(dead_links(folder), Vec::<String>::new(), "{texts}");
+    }
+}
+
 /// The second package differs by its version alone.
 #[test]
 fn debian_package_is_installed_upgraded_and_removed() {
@@ -104,19 +132,72 @@ fn debian_package_is_installed_upgraded_and_removed() {
     assert!(output.ends_with("ok    installed, upgraded, removed, purged\n"), "{output}");
 }
 
+/// Returns what follows an instruction of the Containerfile, word by word, for each time it is there.
+fn instructions(instruction: &str) -> Vec<Vec<String>> {
+    let lines: Vec<_> = read("Containerfile").lines().map(str::to_owned).collect();
+    let rests = lines.iter().filter_map(|line| line.strip_prefix(instruction)?.strip_prefix(' '));
+    rests.map(|rest| rest.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
 #[test]
-fn containerfile_is_clean_and_copies_what_the_tarball_has() {
-    let containerfile = RELEASE.tree.join("Containerfile");
-    run(Command::new(".tools/python/bin/hadolint").arg(&containerfile));
-    let text = fs::read_to_string(&containerfile).unwrap();
-    let copied = text.lines().filter_map(|line| line.strip_prefix("COPY ")).flat_map(|line| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        words.split_last().unwrap().1.to_vec()
-    });
-    let copied: Vec<_> = copied.collect();
-    assert!(copied.contains(&"bin/proxy"), "{copied:?}");
-    for name in copied {
-        assert!(RELEASE.tree.join(name).exists(), "{name}");
+fn containerfile_is_clean_and_pins_its_base() {
+    run(Command::new(".tools/python/bin/hadolint").arg(RELEASE.tree.join("Containerfile")));
+    let base = instructions("FROM").concat().concat();
+    let (_, digest) = base.split_once("@sha256:").unwrap();
+    assert_eq!(digest.len(), 64, "{base}");
+    assert_eq!(instructions("HEALTHCHECK").len(), 1);
+}
+
+/// A root file system with what the Containerfile copies, and with the libraries of this machine in
+/// place of the base image's. Nothing else is there, and nothing can be written.
+fn container_root() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for words in instructions("COPY") {
+        let (target, sources) = words.split_last().unwrap();
+        for source in sources {
+            let mut path = root.path().join(target.trim_start_matches('/'));
+            if target.ends_with('/') {
+                path.push(Path::new(source).file_name().unwrap());
+            }
+            run(Command::new("install").arg("-D").arg(RELEASE.tree.join(source)).arg(path));
+        }
     }
-    assert!(text.contains("\nUSER 65532") && text.contains("\nHEALTHCHECK "), "no root, and a health check");
+    let libraries = run(Command::new("ldd").arg(root.path().join("usr/bin/proxy")));
+    for library in libraries.split_whitespace().filter(|word| word.starts_with('/')) {
+        run(Command::new("install").arg("-D").arg(library).arg(root.path().join(&library[1..])));
+    }
+    root
+}
+
+/// Runs as the image does: the entry point with its arguments and environment, as its user.
+fn in_container(root: &TempDir) -> Command {
+    let list = |instruction| -> Vec<String> {
+        serde_json::from_str(&instructions(instruction).concat().join(" ")).unwrap()
+    };
+    let mut command = Command::new("chroot");
+    command.arg(format!("--userspec={}", instructions("USER").concat().concat()));
+    command.arg(root.path()).args(list("ENTRYPOINT")).args(list("CMD")).env_clear().env("PATH", env!("PATH"));
+    command.envs(instructions("ENV").concat().iter().map(|word| word.split_once('=').unwrap()));
+    let secret = ("GRANT_SECRET", "0123456789abcdef0123456789abcdef");
+    command.envs([("DATA_CENTRE", "fra1"), ("LISTEN", "127.0.0.1:0"), ("ADMIN", "127.0.0.1:0"), secret]);
+    command
+}
+
+#[test]
+fn container_starts_without_rights_and_without_a_writable_folder() {
+    let root = container_root();
+    let checked = in_container(&root).arg("--check").output().unwrap();
+    let report = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{report}");
+    assert!(report.contains("warning: server.upgrade_socket: "), "{report}");
+    let announced = |line: &str| serde_json::from_str::<Value>(line).ok()?["admin"].as_str()?.parse().ok();
+    let (mut process, admin): (_, SocketAddr) = Process::start(&mut in_container(&root), announced);
+    let mut health = TcpStream::connect(admin).unwrap();
+    health.write_all(b"GET /healthz HTTP/1.1\r\nHost: utg\r\nConnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    health.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    process.signal("TERM");
+    process.kill();
 }

@@ -53,9 +53,8 @@ impl Signer {
 
     /// Returns the grant for a request, or `None` if the request is not a tool call.
     pub fn try_grant(&self, request: &Request) -> Option<String> {
-        let path = request.target.split('?').next().unwrap();
-        match Route::parse(&request.method, path) {
-            Ok(Route::CallTool(call)) => Some(self.sign(&call, &request.target)),
+        match Route::read(&request.method, &request.target) {
+            Ok((Route::CallTool(call), target)) => Some(self.sign(&call, target.path_and_query)),
             _ => None,
         }
     }

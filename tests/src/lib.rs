@@ -13,6 +13,7 @@
 
 pub mod fake_edge;
 pub mod faults;
+pub mod go;
 pub mod grant;
 pub mod http;
 pub mod http2;

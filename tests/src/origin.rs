@@ -50,6 +50,8 @@ pub enum OriginBehavior {
     HangUp,
     /// Reads so many bytes of the body, then closes without a response.
     HangUpAfter(usize),
+    /// Responds with these bytes, then closes in the middle of the response.
+    BreakOff(Vec<u8>),
     /// Accepts the connection and sends nothing.
     Silent,
     /// Sends every piece of the body back as it arrives. The first one follows the head of the
@@ -190,6 +192,12 @@ fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arri
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(&head).unwrap();
                 echo(&mut stream, &mut buffer);
+                return;
+            }
+            OriginBehavior::BreakOff(bytes) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                stream.write_all(&arrival.proven(bytes)).ok();
+                seen.lock().unwrap().push(arrival);
                 return;
             }
             OriginBehavior::HangUp => {

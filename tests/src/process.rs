@@ -1,11 +1,13 @@
 //! A process of the project, started for a test and stopped with it.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use crate::wait::{PATIENCE, poll, until, wait_for};
@@ -57,8 +59,22 @@ impl Process {
 
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
-        assert!(status.success(), "kill -s {name}");
+        send_signal(self.pid(), name);
+    }
+
+    /// Stops the child process of this name amid whatever it does, and continues it after a while.
+    ///
+    /// # Panics
+    /// If the process has no such child.
+    pub fn stall_child(&self, name: &str, length: Duration) {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap();
+        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
+        let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let child = pids.find(|pid| command(pid).trim() == name).unwrap();
+        send_signal(child, "STOP");
+        // The length of the fault, like the delay of a message. No condition is waited for.
+        thread::sleep(length);
+        send_signal(child, "CONT");
     }
 
     /// Sends SIGKILL.
@@ -100,6 +116,11 @@ impl Drop for Process {
             }
         }
     }
+}
+
+fn send_signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap();
+    assert!(status.success(), "kill -s {name}");
 }
 
 /// Appends the lines of a pipe to `output` until the pipe is closed.

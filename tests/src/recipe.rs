@@ -1,7 +1,6 @@
 //! The receivers of webhooks that `docs/webhooks.md` shows, each a program of its own.
 
 use std::{
-    io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
@@ -10,7 +9,10 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::{Process, binary, root};
+use crate::{
+    go::go,
+    process::{Process, binary, root},
+};
 
 /// A recipe: a receiver in one language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,49 +55,45 @@ impl Recipe {
         }
     }
 
-    /// Starts it with this secret. Returns `None` for Go if there is no toolchain, and says so past
-    /// the capture of the test runner.
+    /// Starts it with this secret.
     ///
     /// # Panics
     /// If it does not start.
-    pub fn start(self, secret: &str) -> Option<RecipeProcess> {
-        let (mut command, built) = self.command()?;
+    #[must_use]
+    pub fn start(self, secret: &str) -> RecipeProcess {
+        let (mut command, built) = self.command();
         let command = command.current_dir(root()).env("WEBHOOK_SECRET", secret).env("PORT", "0");
         let listening = |line: &str| line.strip_prefix("listening on http://")?.parse().ok();
         let (process, addr) = Process::start(command, listening);
-        Some(RecipeProcess { recipe: self, addr, process, _built: built })
+        RecipeProcess { recipe: self, addr, process, _built: built }
     }
 
-    fn command(self) -> Option<(Command, Option<TempDir>)> {
+    fn command(self) -> (Command, Option<TempDir>) {
         let source = root().join(self.path());
         let with_source = |program: &Path| {
             let mut command = Command::new(program);
             command.arg(&source);
             command
         };
-        Some(match self {
+        match self {
             Self::JavaScript => (with_source(Path::new("node")), None),
             Self::Python => (with_source(&root().join(".tools/python/bin/python")), None),
             Self::Rust => (Command::new(binary("webhook-receiver")), None),
             Self::Go => {
                 let folder = tempfile::tempdir().unwrap();
-                let program = build_go(source.parent().unwrap(), folder.path())?;
+                let program = build_go(source.parent().unwrap(), folder.path());
                 (Command::new(program), Some(folder))
             }
-        })
+        }
     }
 }
 
-/// Builds the receiver in Go. Returns `None` without a toolchain.
-fn build_go(source: &Path, folder: &Path) -> Option<PathBuf> {
+/// Builds the receiver in Go.
+fn build_go(source: &Path, folder: &Path) -> PathBuf {
     let program = folder.join("receiver");
-    let build = Command::new("go").arg("build").arg("-o").arg(&program).current_dir(source).output();
-    let Ok(build) = build else {
-        writeln!(std::io::stderr(), "skipped: the receiver in Go, because `go` is not installed").ok();
-        return None;
-    };
-    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
-    Some(program)
+    let built = go().args(["build", "-o"]).arg(&program).current_dir(source).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
 }
 
 impl RecipeProcess {

@@ -100,6 +100,11 @@ impl Edge {
         output.lines().find_map(|line| line.strip_prefix("edge counters on ")).unwrap().to_owned()
     }
 
+    /// Starts the worker without one of its bindings.
+    pub fn start_without(origins: &str, binding: &str) -> Self {
+        Self::launch(origins, None, &["--without", binding])
+    }
+
     /// Starts the worker with variables of a test.
     pub fn start_with(origins: &str, variables: &[&str]) -> Self {
         Self::run(origins, None, variables)
@@ -168,6 +173,11 @@ impl Edge {
             line.strip_prefix("edge listening on http://")?.trim_end_matches('/').parse().ok()
         });
         Self { process, addr, state }
+    }
+
+    /// Stops the worker amid whatever it does, as a busy machine does, and continues it after a while.
+    pub fn stall(&self, length: Duration) {
+        self.process.stall_child("workerd", length);
     }
 
     /// Returns the path of its state on disk.

@@ -2,8 +2,9 @@
 //! by the test that uses it.
 
 use std::{
-    io,
+    fs, io,
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -173,7 +174,7 @@ impl TempFiles {
     /// Writes a file. Returns its path.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        std::fs::write(&path, text).unwrap();
+        fs::write(&path, text).unwrap();
         path
     }
 
@@ -181,6 +182,7 @@ impl TempFiles {
     pub fn server(&self, identity: &Identity) -> String {
         let certificate = self.write("certificate.pem", &identity.certificate);
         let key = self.write("key.pem", &identity.key);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         format!("certificate = {}\nkey = {}\n", quoted(&certificate), quoted(&key))
     }
 

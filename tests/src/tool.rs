@@ -54,6 +54,8 @@ struct Shared {
     calls: AtomicUsize,
     /// The number of open connections that have carried a call.
     connections: AtomicUsize,
+    /// The number of all connections that have carried a call.
+    opened: AtomicUsize,
     received: Mutex<Vec<String>>,
     release: Notify,
 }
@@ -68,6 +70,7 @@ impl FakeTool {
             probe_drip: Mutex::default(),
             calls: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            opened: AtomicUsize::new(0),
             received: Mutex::default(),
             release: Notify::new(),
         });
@@ -88,6 +91,11 @@ impl FakeTool {
         *self.shared.probe_drip.lock() = Some(pause);
     }
 
+    /// Responds to probes at once again.
+    pub fn thaw(&self) {
+        *self.shared.probe_drip.lock() = None;
+    }
+
     /// Returns the number of calls so far, without probes.
     pub fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
@@ -96,6 +104,11 @@ impl FakeTool {
     /// Returns the number of open connections that have carried a call.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of connections so far that have carried a call.
+    pub fn opened(&self) -> usize {
+        self.shared.opened.load(Ordering::SeqCst)
     }
 
     /// Returns the heads of all calls so far.
@@ -136,6 +149,7 @@ struct OpenConnection(Arc<Shared>);
 impl OpenConnection {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.connections.fetch_add(1, Ordering::SeqCst);
+        shared.opened.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(shared))
     }
 }

@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 use worker::{Env, js_sys::Reflect};
 
 use super::fetch_binding::FetchBinding;
+use crate::log;
 
 /// An error in one binding. It never contains a secret.
 #[derive(Debug, thiserror::Error)]
@@ -24,24 +25,29 @@ pub(super) enum BindingError {
     Value { name: &'static str, expected: &'static str, value: String },
 }
 
-/// A reader of the environment that collects errors.
+/// A reader of one part of the environment that collects errors.
 pub(super) struct Reader<'a> {
     env: &'a Env,
+    consequence: &'static str,
     errors: Vec<BindingError>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(env: &'a Env) -> Self {
-        Self { env, errors: Vec::new() }
+    /// Returns a reader of the part whose errors have this consequence.
+    pub(super) const fn new(env: &'a Env, consequence: &'static str) -> Self {
+        Self { env, consequence, errors: Vec::new() }
     }
 
-    pub(super) const fn env(&self) -> &'a Env {
-        self.env
-    }
-
-    /// Returns the errors so far.
-    pub(super) fn errors(&self) -> &[BindingError] {
-        &self.errors
+    /// Logs the errors. Returns true if there are none.
+    pub(super) fn finish(&self) -> bool {
+        for error in &self.errors {
+            log::error(
+                "invalid configuration",
+                None,
+                &[("error", error), ("consequence", &self.consequence)],
+            );
+        }
+        self.errors.is_empty()
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -89,6 +95,20 @@ impl<'a> Reader<'a> {
         let value = text.trim();
         let error = || BindingError::Value { name, expected, value: value.to_owned() };
         self.keep(parse(value).ok_or_else(error))
+    }
+
+    /// Returns the variable, or `default` if it is absent. `None` if it is bad.
+    pub(super) fn value<T>(
+        &mut self,
+        name: &'static str,
+        expected: &'static str,
+        default: T,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        match self.text(name) {
+            Some(_) => self.optional(name, expected, parse),
+            None => Some(default),
+        }
     }
 
     /// Returns the value, or keeps the error and returns `None`.

@@ -54,7 +54,7 @@ pub(crate) async fn handle(
 }
 
 async fn account_of(context: &RequestContext<'_>, page: PageId) -> Result<KeyId, Problem> {
-    match page_store::account_of(&context.bindings.pages, page).await {
+    match page_store::account_of(&context.biolink()?.pages, page).await {
         Ok(account) => account.ok_or_else(page_not_known),
         Err(error) => {
             log::error("page index read failed", Some(context.request.id), &[("error", &error)]);

@@ -114,7 +114,7 @@ pub(super) async fn reset(
     page: &PageId,
     admitted: Response,
 ) -> Result<Response, Problem> {
-    match stats_client::call(&context.bindings.stats, page, &StatsMessage::Reset).await {
+    match stats_client::call(&context.biolink()?.stats, page, &StatsMessage::Reset).await {
         Ok(_) => Ok(admitted),
         Err(error) => with_quota(Err(unavailable(context, &error)), &admitted),
     }
@@ -126,9 +126,9 @@ async fn read(
     pages: &[PageId],
     question: &ReadRequest,
 ) -> Result<Vec<(PageId, ReadReply)>, Problem> {
-    let message = StatsMessage::Read(question.clone());
+    let (stats, message) = (&context.biolink()?.stats, StatsMessage::Read(question.clone()));
     let replies = pages.iter().map(|page| async {
-        let reply = stats_client::call(&context.bindings.stats, page, &message).await?;
+        let reply = stats_client::call(stats, page, &message).await?;
         Ok::<_, RpcError>((*page, json::from_str(&reply)?))
     });
     try_join_all(replies).await.map_err(|error| unavailable(context, &error))

@@ -13,6 +13,7 @@ use crate::{
     access_log::AccessRecord,
     authenticate::authenticate,
     context::RequestContext,
+    event_stream,
     meter_client::{self, CallDecision, CallOutcome},
     origin,
     respond::ClientResponse,
@@ -45,7 +46,8 @@ pub(crate) async fn handle(
             access.code = code.map(Code::as_str);
             meter_client::record_outcome(context, &key, call.tool, &ended, charge);
             headers.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
-            outcome
+            let origin = access.origin.as_deref();
+            outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response))
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
             Err(refusal(&admission))

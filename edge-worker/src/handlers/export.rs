@@ -60,10 +60,11 @@ pub(super) fn stream(
         members.insert("object".to_owned(), "key".into());
     }
     let first = format!("{}{key}\n", begin.body);
+    let biolink = context.biolink()?;
     let source = Source {
-        accounts: context.bindings.accounts.clone(),
-        stats: context.bindings.stats.clone(),
-        webhooks: context.bindings.webhooks.clone(),
+        accounts: biolink.accounts.clone(),
+        stats: biolink.stats.clone(),
+        webhooks: biolink.webhooks.clone(),
         account,
         base: context.public_url().to_owned(),
     };

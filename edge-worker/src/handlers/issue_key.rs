@@ -14,23 +14,25 @@ use crate::{
     meter_client,
 };
 
-/// Issues a key for an administrator, whose secret is in the body.
+/// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     context.address.check_confidential(context.bindings.http_allowed)?;
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
-    let request = IssueRequest::read(&body)?;
+    let request = IssueRequest::read(&body, context.request.header("authorization"))?;
     if let Some(secret) = request.admin_secret() {
         admin::check(context, secret).await?;
     }
+    // Before anything is begun that a retry would have to wait for.
+    context.bindings.key_env()?;
     let new = request.check(context.request.now)?;
     match IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))? {
         Some(key) => issue_once(context, new, key, access).await,
         None => {
-            let issued =
-                issue(context, new, entropy::draw_key(context.request.id)?, context.request.now, access);
+            let drawn = entropy::draw_key(context.request.id)?;
+            let issued = issue(context, new, drawn, context.request.now, access)?;
             store(context, &issued).await?;
             Ok(issued.response())
         }
@@ -49,7 +51,7 @@ async fn issue_once(
     let attempt = IdempotencyKey::attempt(&new, entropy::draw_key(context.request.id)?.secret, signing);
     let turn = meter_client::issue(context, &name, IssueStep::Begin(attempt)).await?;
     let (nonce, at, stores) = turn.resolve()?;
-    let issued = issue(context, new, key.entropy(&nonce, signing), at, access);
+    let issued = issue(context, new, key.entropy(&nonce, signing), at, access)?;
     if stores {
         if let Err(problem) = store(context, &issued).await {
             // If this fails too, a retry must wait until this request counts as dead.
@@ -67,11 +69,11 @@ fn issue(
     entropy: KeyEntropy,
     at: UnixMillis,
     access: &mut AccessRecord,
-) -> IssuedKey {
-    let issued = new.issue(context.bindings.key_env, entropy, &context.bindings.signing, at);
+) -> Result<IssuedKey, Problem> {
+    let issued = new.issue(context.bindings.key_env()?, entropy, &context.bindings.signing, at);
     access.key_id = Some(issued.record.id);
     access.tier = Some(issued.record.tier);
-    issued
+    Ok(issued)
 }
 
 async fn store(context: &RequestContext<'_>, issued: &IssuedKey) -> Result<(), Problem> {

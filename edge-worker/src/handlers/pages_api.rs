@@ -49,6 +49,8 @@ pub(crate) async fn handle(
     let response = response(reply, access);
     let response = match (called.endpoint, called.target) {
         _ if !(200..300).contains(&response.status) => response,
+        // A HEAD is admitted like the GET, and nothing is read for it.
+        (PagesEndpoint::Export, _) if context.request.method == Method::Head.as_str() => response,
         (PagesEndpoint::Export, _) => return export::stream(context, account, &record, response),
         (PagesEndpoint::Analytics, _) => {
             analytics::report(context, query, account, record.biolink_plan, &response).await?

@@ -13,11 +13,11 @@ use shared::{
     product_sync::{RefreshReply, SourceMessage, SourceWrite, complete},
     response::Response,
     route::{PagesCall, PagesEndpoint, PagesTarget},
-    webhooks::{EncryptionKeys, SealedSecret, WebhookSecret},
+    webhooks::{SealedSecret, WebhookSecret},
 };
 
 use crate::{
-    bindings::Bindings, context::RequestContext, durable_rpc::RpcError, entropy, log, product_sources,
+    bindings::BiolinkBindings, context::RequestContext, durable_rpc::RpcError, entropy, log, product_sources,
 };
 
 /// Prepares the body of a call that writes a source: checks its URL, and encrypts its secret.
@@ -35,7 +35,7 @@ pub(super) fn prepare(
     let drawn = WebhookSecret::generate(entropy::random().map_err(failed)?);
     let nonces: [[u8; 24]; 2] = [entropy::random().map_err(failed)?, entropy::random().map_err(failed)?];
     let owner = account.to_string();
-    let keys = &context.bindings.webhook_encryption;
+    let keys = &context.biolink()?.webhook_encryption;
     // The secret that is drawn and the one that the client brings each have a nonce of their own.
     let used = std::cell::Cell::new(0);
     let seal = |secret: &[u8]| {
@@ -57,7 +57,7 @@ pub(super) async fn finish(
     dry_run: bool,
     response: Response,
 ) -> Result<Response, Problem> {
-    let sources = Sources { context, keys: &context.bindings.webhook_encryption, account };
+    let sources = Sources { context, biolink: context.biolink()?, account };
     match (called.endpoint, called.target) {
         (PagesEndpoint::SourceRuns, PagesTarget::Source(_, id)) => {
             let body = sources.call(&id, &SourceMessage::Runs).await?;
@@ -90,7 +90,7 @@ pub(super) async fn finish(
 /// The sources of an account.
 struct Sources<'a> {
     context: &'a RequestContext<'a>,
-    keys: &'a EncryptionKeys,
+    biolink: &'a BiolinkBindings,
     account: KeyId,
 }
 
@@ -114,7 +114,7 @@ impl Sources<'_> {
     }
 
     fn reveal(&self, sealed: &SealedSecret) -> Option<String> {
-        let secret = self.keys.unseal_bytes(sealed, &self.account.to_string());
+        let secret = self.biolink.webhook_encryption.unseal_bytes(sealed, &self.account.to_string());
         let secret = secret.map_err(|error| {
             log::error("secret not decrypted", Some(self.context.request.id), &[("error", &error)]);
         });
@@ -122,8 +122,8 @@ impl Sources<'_> {
     }
 
     async fn call(&self, id: &SourceId, message: &SourceMessage) -> Result<String, Problem> {
-        let Bindings { product_sources, .. } = self.context.bindings;
-        product_sources::call(product_sources, id, message).await.map_err(|error| self.unavailable(&error))
+        let reply = product_sources::call(&self.biolink.product_sources, id, message).await;
+        reply.map_err(|error| self.unavailable(&error))
     }
 
     fn unavailable(&self, error: &RpcError) -> Problem {

@@ -28,7 +28,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
         REFUSED.with_borrow(|counters| counters.check(bucket, clock::now())).map_err(|_| push_limited())?;
     }
     // Shops send bodies of many types, and some send none.
-    let types = ["text/plain".to_owned(), "application/x-www-form-urlencoded".to_owned()];
+    let types = ["text/plain", "application/x-www-form-urlencoded"];
     let body = body::read_as(request, &context.head, &types, MAX_PUSH_BYTES).await?;
     let body = String::from_utf8(body);
     let body = body.map_err(|_| Problem::new(Code::BodyMalformed, "the body is not UTF-8"))?;
@@ -38,7 +38,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
         return Ok(result(200, "ignored", 0, 0));
     }
     let reply =
-        product_sources::call(&context.bindings.product_sources, id, &SourceMessage::Push(push)).await;
+        product_sources::call(&context.biolink()?.product_sources, id, &SourceMessage::Push(push)).await;
     let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?)).map_err(|error| {
         log::error("push failed", Some(request.id), &[("error", &error)]);
         account_unavailable()

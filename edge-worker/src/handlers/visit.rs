@@ -37,7 +37,7 @@ pub(crate) async fn handle(
 ) -> Result<Response<Vec<u8>>, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
-    let denied = denied_hosts::load(&context.bindings.pages);
+    let denied = denied_hosts::load(&context.biolink()?.pages);
     let (served, denied) = join(find(context, &slug, part), denied).await;
     let served = denied.screen(served?, part);
     if part == VisitPart::Report {
@@ -56,7 +56,7 @@ pub(crate) async fn handle(
     };
     let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
     if let Some(occurrence) = occurrence {
-        events::record(context, occurrence, query);
+        events::record(context, occurrence, query)?;
     }
     Ok(response)
 }
@@ -64,7 +64,7 @@ pub(crate) async fn handle(
 /// Keeps a visitor's report of a page.
 async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> Result<(), Problem> {
     let Served::Page { account, page, .. } = served else { return Ok(()) };
-    let body = body::read_as(context.request, &context.head, &[FORM.to_owned()], MAX_REPORT_BODY).await?;
+    let body = body::read_as(context.request, &context.head, &[FORM], MAX_REPORT_BODY).await?;
     let report = Report::parse(&String::from_utf8_lossy(&body))?;
     let (sender, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
     let message = ReportsMessage::add((*account, *page), slug, &report, sender, keys, clock::now());
@@ -78,14 +78,14 @@ async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> R
 /// caches absence and a page may have been published since. A link of a suspended page leads nowhere,
 /// even if KV still shows the page.
 async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
-    let snapshot = match page_store::find(context, slug).await {
+    let snapshot = match page_store::find(context, slug).await? {
         Some(snapshot) => Some(snapshot),
         None => find_at_account(context, slug).await?,
     };
     let served = Served::of(snapshot, clock::now());
     match (&served, part) {
         (Served::Page { account, page, .. }, VisitPart::Link(_) | VisitPart::Product(_))
-            if suspensions::contain(context, *account, page).await =>
+            if suspensions::contain(context, *account, page).await? =>
         {
             Ok(Served::Gone)
         }

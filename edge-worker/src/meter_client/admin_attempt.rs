@@ -1,39 +1,44 @@
-//! Attempts with the admin secret, counted by a meter for each client address.
+//! Attempts with the admin secret, counted in the isolate, and by a meter for each client address.
 
 use std::cell::RefCell;
 
 use shared::{
-    caller::RefusedCallers,
+    caller::{self, AttemptGuard, GuardStep},
     meter::{Attempt, Message, Reply},
     problem::Problem,
-    quota::Decision,
 };
 
 use super::rpc;
 use crate::{clock, context::RequestContext};
 
 thread_local! {
-    static REFUSED: RefCell<RefusedCallers> = const { RefCell::new(RefusedCallers::new()) };
+    static GUARD: RefCell<AttemptGuard> = const { RefCell::new(AttemptGuard::new()) };
 }
 
-/// Records an attempt from a client. Returns the decision of its meter, or the denial that this
-/// isolate had from it and that still holds.
+/// Decides on an admin secret from a client at this address, `right` or wrong: in this isolate, and
+/// unless it decides alone, by the meter of the address.
 ///
 /// # Errors
-/// `meter-unavailable`: an attempt that cannot be counted must be refused.
-pub(crate) async fn record_attempt(
+/// `admin-secret-invalid`, `attempts-exceeded`, or `meter-unavailable`: an attempt that cannot be
+/// counted must be refused.
+pub(crate) async fn admit_attempt(
     context: &RequestContext<'_>,
-    caller: &str,
-    attempt: Attempt,
-) -> Result<Decision, Problem> {
-    if let Some(denied) = REFUSED.with_borrow(|callers| callers.find(caller, clock::now())) {
-        return Ok(denied);
-    }
-    match rpc::call(context, caller, &Message::Attempt(attempt)).await {
-        Ok(Reply::Attempt(decision)) => {
-            REFUSED.with_borrow_mut(|callers| callers.record(caller, &decision, clock::now()));
-            Ok(decision)
+    address: Option<&str>,
+    right: bool,
+) -> Result<(), Problem> {
+    let keys = &context.bindings.signing;
+    let (caller, network) = (caller::name(address, keys), caller::network_bucket(address, keys));
+    match GUARD.with_borrow_mut(|guard| guard.attempt(&caller, network, right, clock::now()))? {
+        GuardStep::Decided => caller::compared(right),
+        GuardStep::AskMeter => {
+            let attempt = if right { Attempt::Right } else { Attempt::Wrong };
+            match rpc::call(context, &caller, &Message::Attempt(attempt)).await {
+                Ok(Reply::Attempt(decision)) => {
+                    GUARD.with_borrow_mut(|guard| guard.record(&caller, &decision, clock::now()));
+                    caller::admitted(&decision, right)
+                }
+                other => Err(rpc::unavailable(context, other)),
+            }
         }
-        other => Err(rpc::unavailable(context, other)),
     }
 }

@@ -2,7 +2,7 @@
 
 use shared::{
     key::{KeyError, VerifiedKey},
-    lease_cache::{Admission, LeaseCache, Step, Timeouts},
+    lease_cache::{Admission, LeaseCache, Step, Timeouts, WaitFailure},
     meter::MeterRequest,
     problem::Problem,
     tier::Tier,
@@ -98,9 +98,9 @@ async fn exchange(
             Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
         }
         Outcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
-        Outcome::Failed(error) => {
+        Outcome::Failed { reason, error } => {
             rpc::log_failure(context.request.id, Err(error));
-            Exchanged::Decided(decide_without_meter(context, key, exchange.request()).await?)
+            Exchanged::Decided(decide_without_meter(context, key, exchange.request(), reason).await?)
         }
     };
     exchange.finish(context);
@@ -115,13 +115,18 @@ async fn decide_without_meter(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     request: &MeterRequest,
+    reason: WaitFailure,
 ) -> Result<CallDecision, Problem> {
     if request.unread {
         // Without a record, the one that the key's MAC proves decides.
         let _read = stored_record::learn(context, key).await;
     }
     let decided = lease_caches::with(key, |cache, now| {
-        cache.handle_failure(request, now).map(|admission| decision(cache, key, admission))
+        let admission = match reason.is_outage() {
+            true => cache.handle_failure(request, now),
+            false => cache.give_up(request, now),
+        };
+        admission.map(|admission| decision(cache, key, admission))
     })?;
     decided.ok_or_else(|| rpc::unavailable(context, Err(RpcError::UnexpectedReply)))
 }

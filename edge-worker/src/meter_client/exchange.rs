@@ -2,14 +2,15 @@
 
 use std::{
     future::poll_fn,
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll},
 };
 
+use futures_util::future::{Either, select};
 use shared::{
     key::VerifiedKey,
-    lease_cache::{Admission, LeaseCache, Timeouts},
-    meter::{Message, MeterRequest, Reply},
+    lease_cache::{Admission, CallWait, LeaseCache, Timeouts, WaitEvent, WaitFailure, WaitStep},
+    meter::{Message, MeterRequest, MeterResponse, Reply},
     problem::Problem,
     time::UnixMillis,
 };
@@ -28,25 +29,30 @@ pub(super) enum Outcome {
     /// again.
     LacksRecord,
     /// No response came in time, or none that may admit the call.
-    Failed(RpcError),
+    Failed {
+        reason: WaitFailure,
+        error: RpcError,
+    },
 }
 
-/// A request that was sent to the key's meter, once or twice.
+/// A request to the key's meter, with its copies.
 pub(super) struct Exchange {
     meter: ObjectNamespace,
     name: String,
     key: VerifiedKey,
     request: MeterRequest,
-    timeouts: Timeouts,
     sent: UnixMillis,
-    is_retried: bool,
+    wait: CallWait,
     /// The latest error of a copy.
-    failure: RpcError,
+    failure: Option<RpcError>,
     in_flight: Vec<Copy>,
 }
 
-/// A copy of the request on its way, which resolves to the reply.
-type Copy = Pin<Box<dyn Future<Output = (MeterRequest, Result<Reply, RpcError>)>>>;
+/// A copy of the request with the meter's response to it.
+type Arrival = (MeterRequest, Result<MeterResponse, RpcError>);
+
+/// A copy of the request on its way.
+type Copy = Pin<Box<dyn Future<Output = Arrival>>>;
 
 impl Exchange {
     pub(super) fn new(
@@ -60,10 +66,9 @@ impl Exchange {
             name: key.id.to_string(),
             key: *key,
             request,
-            timeouts,
             sent: clock::now(),
-            is_retried: false,
-            failure: RpcError::UnexpectedReply,
+            wait: CallWait::new(timeouts),
+            failure: None,
             in_flight: Vec::with_capacity(1),
         }
     }
@@ -72,25 +77,36 @@ impl Exchange {
         &self.request
     }
 
-    /// Sends the request and waits for the decision. After an error, unless the object is
-    /// overloaded, and after a silence, it is sent a second time. That is safe because a meter
-    /// counts a repeated request once.
+    /// Sends the request and waits for the decision. It is sent again when its [`CallWait`] says so.
+    /// That is safe because a meter counts a repeated request once.
     ///
     /// # Errors
     /// `internal` if the key has no lease cache and none can be created.
     pub(super) async fn run(&mut self) -> Result<Outcome, Problem> {
         self.send(self.request.clone());
-        let Timeouts { hedge_ms, total_ms } = self.timeouts;
-        // One timer at a time: nearly every response comes before the first one ends.
-        if let Some(decided) = promise::timeout(hedge_ms, self.decide()).await {
-            return decided;
+        loop {
+            let rest_ms = self.wait.due_ms().saturating_sub(self.elapsed_ms());
+            let event = match self.next_within(rest_ms).await {
+                Some(Some((request, Ok(response)))) => {
+                    if let Some(outcome) = self.apply(&request, &response)? {
+                        return Ok(outcome);
+                    }
+                    WaitEvent::LateResponse
+                }
+                Some(Some((_, Err(error)))) => {
+                    let is_final = error.is_overloaded();
+                    self.failure = Some(error);
+                    WaitEvent::Error { is_final }
+                }
+                Some(None) => WaitEvent::NothingInFlight,
+                None => WaitEvent::Timer,
+            };
+            match self.wait.next(event, self.elapsed_ms()) {
+                WaitStep::Continue => {}
+                WaitStep::SendAgain { admit_within_ms } => self.retry(admit_within_ms)?,
+                WaitStep::GiveUp(reason) => return Ok(self.failed(reason)),
+            }
         }
-        if !self.is_retried {
-            self.retry()?;
-        }
-        let timed_out = || Ok(Outcome::Failed(RpcError::TimedOut { ms: total_ms }));
-        let rest_ms = total_ms.saturating_sub(hedge_ms);
-        promise::timeout(rest_ms, self.decide()).await.unwrap_or_else(timed_out)
     }
 
     /// Handles what arrives after the decision, in the background: a lease or a verdict serves
@@ -101,38 +117,32 @@ impl Exchange {
         }
         context.execution.wait_until(async move {
             let late = async {
-                while let Some((request, reply)) = self.next().await {
+                while let Some((request, response)) = self.next().await {
                     // A cache that cannot be created was logged.
-                    let _applied = reply.map(|reply| self.apply(&request, &reply));
+                    let _applied = response.map(|response| self.apply(&request, &response));
                 }
             };
             promise::timeout(LATE_MS, late).await;
         });
     }
 
-    /// Returns the decision of the first reply that has one. Cancel-safe.
-    async fn decide(&mut self) -> Result<Outcome, Problem> {
-        while let Some((request, reply)) = self.next().await {
-            match reply {
-                Ok(reply) => {
-                    if let Some(outcome) = self.apply(&request, &reply)? {
-                        return Ok(outcome);
-                    }
-                }
-                Err(error) => {
-                    if !self.is_retried && !error.is_overloaded() {
-                        self.retry()?;
-                    }
-                    self.failure = error;
-                }
-            }
-        }
-        Ok(Outcome::Failed(std::mem::replace(&mut self.failure, RpcError::UnexpectedReply)))
+    fn elapsed_ms(&self) -> u64 {
+        clock::now().since(self.sent)
     }
 
-    fn retry(&mut self) -> Result<(), Problem> {
-        self.is_retried = true;
-        let again = lease_caches::with(&self.key, |cache, _| cache.retry(&self.request, self.timeouts))?;
+    fn failed(&mut self, reason: WaitFailure) -> Outcome {
+        let error = match reason {
+            WaitFailure::Silent => {
+                self.failure.take().unwrap_or_else(|| RpcError::TimedOut { ms: self.wait.due_ms() })
+            }
+            WaitFailure::Late => RpcError::Late { ms: self.elapsed_ms() },
+            WaitFailure::Stalled => RpcError::Stalled { ms: self.elapsed_ms() },
+        };
+        Outcome::Failed { reason, error }
+    }
+
+    fn retry(&mut self, admit_within_ms: u64) -> Result<(), Problem> {
+        let again = lease_caches::with(&self.key, |cache, _| cache.retry(&self.request, admit_within_ms))?;
         self.send(again);
         Ok(())
     }
@@ -140,18 +150,31 @@ impl Exchange {
     fn send(&mut self, request: MeterRequest) {
         let (meter, name) = (self.meter.clone(), self.name.clone());
         self.in_flight.push(Box::pin(async move {
-            let reply = rpc::send(&meter, &name, &Message::Ask(request.clone())).await;
-            (request, reply)
+            let response = match rpc::send(&meter, &name, &Message::Ask(request.clone())).await {
+                Ok(Reply::Ask(response)) => Ok(response),
+                Ok(_) => Err(RpcError::UnexpectedReply),
+                Err(error) => Err(error),
+            };
+            (request, response)
         }));
     }
 
-    /// Returns the next reply with its copy of the request, or `None` if no copy is in flight.
+    /// Returns the output of [`Exchange::next`], or `None` once a timer fires. What is late is for
+    /// the [`CallWait`] to judge.
+    async fn next_within(&mut self, ms: u64) -> Option<Option<Arrival>> {
+        match select(pin!(self.next()), pin!(promise::sleep(ms))).await {
+            Either::Left((arrival, _)) => Some(arrival),
+            Either::Right(((), _)) => None,
+        }
+    }
+
+    /// Returns the next response with its copy of the request, or `None` if no copy is in flight.
     /// Cancel-safe.
-    async fn next(&mut self) -> Option<(MeterRequest, Result<Reply, RpcError>)> {
+    async fn next(&mut self) -> Option<Arrival> {
         poll_fn(|task| self.poll_next(task)).await
     }
 
-    fn poll_next(&mut self, task: &mut Context<'_>) -> Poll<Option<(MeterRequest, Result<Reply, RpcError>)>> {
+    fn poll_next(&mut self, task: &mut Context<'_>) -> Poll<Option<Arrival>> {
         for place in 0..self.in_flight.len() {
             if let Some(Poll::Ready(arrived)) =
                 self.in_flight.get_mut(place).map(|copy| copy.as_mut().poll(task))
@@ -163,9 +186,8 @@ impl Exchange {
         if self.in_flight.is_empty() { Poll::Ready(None) } else { Poll::Pending }
     }
 
-    /// Applies a reply to the key's cache. Returns the outcome, or `None` if it decides nothing.
-    fn apply(&self, request: &MeterRequest, reply: &Reply) -> Result<Option<Outcome>, Problem> {
-        let Reply::Ask(response) = reply else { return Ok(None) };
+    /// Applies a response to the key's cache. Returns the outcome, or `None` if it decides nothing.
+    fn apply(&self, request: &MeterRequest, response: &MeterResponse) -> Result<Option<Outcome>, Problem> {
         let admission = lease_caches::with(&self.key, |cache, now| {
             cache.handle_response(request, self.sent, response, now)
         })?;

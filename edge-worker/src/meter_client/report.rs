@@ -9,7 +9,7 @@ use shared::{
     time::UnixMillis,
     tool::Tool,
 };
-use worker::ObjectNamespace;
+use worker::{Context, ObjectNamespace};
 
 use super::rpc;
 use crate::{
@@ -45,6 +45,26 @@ pub(crate) fn record_outcome(
     }
 }
 
+/// Records that the response of a call broke off after its outcome was recorded. The meter gets it in
+/// the background.
+pub(crate) fn record_aborted(
+    meter: &ObjectNamespace,
+    execution: &Context,
+    key: &VerifiedKey,
+    endpoint: Endpoint,
+    tool: Tool,
+    status: u16,
+    charge: Charge,
+) {
+    let recorded = lease_caches::with(key, |cache, now| {
+        cache.record_aborted(tool, status, charge, now);
+        cache.record_refusal(Code::ResponseAborted, &endpoint.path(), now);
+    });
+    if recorded.is_ok() {
+        Reporter::new(meter, key).start(execution);
+    }
+}
+
 /// Records the problem with which a call of a key was refused. The meter gets it in the background.
 pub(crate) fn record_refusal(
     context: &RequestContext<'_>,
@@ -60,15 +80,12 @@ pub(crate) fn record_refusal(
 
 /// Starts a background report of everything pending, unless another request will send it.
 pub(super) fn schedule(context: &RequestContext<'_>, key: &VerifiedKey) {
-    let reporter = Reporter::new(context, key);
-    if let Some(turn) = reporter.next_turn() {
-        context.execution.wait_until(async move { reporter.run(turn).await });
-    }
+    Reporter::new(&context.bindings.meter, key).start(context.execution);
 }
 
 /// Sends a request for which no call waits, in the background.
 pub(super) fn send_in_background(context: &RequestContext<'_>, key: &VerifiedKey, request: MeterRequest) {
-    let reporter = Reporter::new(context, key);
+    let reporter = Reporter::new(&context.bindings.meter, key);
     context.execution.wait_until(async move { reporter.send(request).await });
 }
 
@@ -80,8 +97,15 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(context: &RequestContext<'_>, key: &VerifiedKey) -> Self {
-        Self { meter: context.bindings.meter.clone(), key: *key, started: clock::now() }
+    fn new(meter: &ObjectNamespace, key: &VerifiedKey) -> Self {
+        Self { meter: meter.clone(), key: *key, started: clock::now() }
+    }
+
+    /// Reports in the background, unless another request does.
+    fn start(self, execution: &Context) {
+        if let Some(turn) = self.next_turn() {
+            execution.wait_until(async move { self.run(turn).await });
+        }
     }
 
     fn next_turn(&self) -> Option<ReportTurn> {
@@ -118,7 +142,10 @@ impl Reporter {
             other => {
                 let error = other.err().unwrap_or(RpcError::UnexpectedReply);
                 log::error("meter report failed", None, &[("key_id", &name), ("error", &error)]);
-                lease_caches::with(&self.key, |cache, now| cache.handle_failure(&request, now))
+                lease_caches::with(&self.key, |cache, now| match error.is_stall() {
+                    true => cache.give_up(&request, now),
+                    false => cache.handle_failure(&request, now),
+                })
             }
         };
     }

@@ -35,7 +35,24 @@ pub(crate) struct Collected {
     pub(crate) timeline: Timeline,
     /// The raw log, which waits for its trailer.
     pub(crate) log: Option<LogWriter>,
+    /// The check that ended the run early, because it could no longer pass.
+    pub(crate) lost_check: Option<String>,
 }
+
+/// The facts of a run that its collector needs.
+pub(crate) struct CollectorOptions<'a, T> {
+    /// The file of the raw log, and its header.
+    pub(crate) log: Option<(&'a Path, &'a T)>,
+    /// The time during which calls become due.
+    pub(crate) length: Duration,
+    /// The timeout of a call.
+    pub(crate) timeout: Duration,
+    /// Ends the run as soon as a check can no longer pass.
+    pub(crate) find_lost_check: Option<FindLostCheck>,
+}
+
+/// Returns the check that can no longer pass, if there is one.
+pub(crate) type FindLostCheck = Box<dyn Fn(&Summary, &Timeline) -> Option<String> + Send>;
 
 struct State {
     summary: SummaryBuilder,
@@ -43,23 +60,34 @@ struct State {
     log: Option<LogWriter>,
     counts: Arc<LiveCounts>,
     recent: Vec<u64>,
+    find_lost_check: Option<FindLostCheck>,
+    lost_check: Option<String>,
+    stop: StopFlag,
 }
 
 impl Collector {
     /// Starts the thread. Returns the channel for records. Sets `stop` if the raw log cannot be
-    /// written.
+    /// written, or if a check can no longer pass and ends the run.
     pub(crate) fn start(
-        log: Option<(&Path, &impl Serialize)>,
-        timeout: Duration,
+        options: CollectorOptions<'_, impl Serialize>,
         timeline: LiveTimeline,
         start: Instant,
         stop: StopFlag,
         counts: Arc<LiveCounts>,
     ) -> Result<(mpsc::Sender<Vec<CallRecord>>, Self), LogError> {
+        let CollectorOptions { log, length, timeout, find_lost_check } = options;
         let log = log.map(|(path, header)| LogWriter::create(path, header)).transpose()?;
         let (sender, records) = mpsc::channel();
-        let state =
-            State { summary: SummaryBuilder::new(timeout), timeline, log, counts, recent: Vec::new() };
+        let state = State {
+            summary: SummaryBuilder::new(length, timeout),
+            timeline,
+            log,
+            counts,
+            recent: Vec::new(),
+            find_lost_check,
+            lost_check: None,
+            stop: stop.clone(),
+        };
         let thread = thread::spawn(move || {
             let collected = state.collect(&records, start);
             if collected.is_err() {
@@ -93,11 +121,23 @@ impl State {
             if start.elapsed() >= tick {
                 self.summary.record_memory(tick.as_secs() - 1, resident_memory());
                 self.publish_latency();
+                self.log.as_mut().map_or(Ok(()), LogWriter::flush)?;
+                self.abort_if_lost();
                 tick += TICK;
             }
         }
         let timeline = self.timeline.snapshot();
-        Ok(Collected { summary: self.summary.finish(), timeline, log: self.log })
+        let Self { log, lost_check, .. } = self;
+        Ok(Collected { summary: self.summary.finish(), timeline, log, lost_check })
+    }
+
+    /// Ends the run if a check can no longer pass. A run that was stopped otherwise is left alone.
+    fn abort_if_lost(&mut self) {
+        let Some(find) = self.find_lost_check.as_ref().filter(|_| !self.stop.is_set()) else { return };
+        self.lost_check = find(self.summary.so_far(), &self.timeline.snapshot());
+        if self.lost_check.is_some() {
+            self.stop.set();
+        }
     }
 
     fn add(&mut self, batch: &[CallRecord]) -> Result<(), LogError> {

@@ -12,7 +12,7 @@ use hyper::{Request, Response};
 use shared::problem;
 use tokio::time::timeout;
 
-use super::DriverOptions;
+use super::options::DriverOptions;
 use super::response::CallResponse;
 use super::send_once::RequestError;
 use super::sender::{SendError, Sender};

@@ -1,20 +1,25 @@
 //! A flag that ends a run early.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// A flag that ends a run early, shared by threads and tasks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StopFlag(Arc<AtomicBool>);
+pub(crate) struct StopFlag(Arc<OnceLock<Instant>>);
 
 impl StopFlag {
     /// Sets the flag. No further call becomes due.
     pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.get_or_init(Instant::now);
     }
 
     /// Returns true if the flag is set.
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.since().is_some()
+    }
+
+    /// Returns the time at which the flag was set.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.0.get().copied()
     }
 }

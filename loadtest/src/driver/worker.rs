@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper::Request;
 
 use super::connection::Connection;
+use super::stop_flag::StopFlag;
 use crate::plan::CallPlan;
 use crate::record::{CallError, CallOutcome, CallRecord};
 
@@ -24,6 +25,9 @@ pub(super) struct DueCall {
 
 /// The records that are sent to the collector at once.
 const BATCH: usize = 64;
+/// The time that calls which are already due may wait for a connection after the last call became
+/// due.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time after which records are sent even if they are few, for the display of progress.
 const BATCH_AGE: Duration = Duration::from_millis(250);
 
@@ -33,8 +37,11 @@ pub(super) struct Worker {
     timeout: Duration,
     plan: Arc<CallPlan>,
     start: Instant,
-    /// The time, counted from `start`, after which due calls are no longer sent.
-    send_deadline: Duration,
+    /// The time, counted from `start`, at which the last call is due.
+    end: Duration,
+    stop: StopFlag,
+    /// The time, counted from `start`, from which on the connection is free.
+    free_since: Duration,
     batch: Vec<CallRecord>,
     batch_since: Duration,
 }
@@ -45,17 +52,19 @@ impl Worker {
         timeout: Duration,
         plan: Arc<CallPlan>,
         start: Instant,
-        send_deadline: Duration,
+        end: Duration,
+        stop: StopFlag,
     ) -> Self {
-        let batch_since = Duration::ZERO;
         Self {
             connection,
             timeout,
             plan,
             start,
-            send_deadline,
+            end,
+            stop,
+            free_since: Duration::ZERO,
             batch: Vec::with_capacity(BATCH),
-            batch_since,
+            batch_since: Duration::ZERO,
         }
     }
 
@@ -91,13 +100,22 @@ impl Worker {
     /// Makes a call, and returns its record.
     async fn record(&mut self, nth: u64, due: Duration, sent: Duration) -> Option<CallRecord> {
         let call = self.plan.call(nth)?;
-        let outcome = if sent > self.send_deadline {
+        let outcome = if sent > self.send_deadline() {
             CallOutcome::Failed(CallError::NotSent)
         } else {
             self.call(call.request).await
         };
+        // A connection that was free when the call was due did not keep it waiting.
+        let waited = self.free_since.saturating_sub(due);
         let done = self.start.elapsed();
-        Some(CallRecord { request: call.index, key: call.key, due, sent, done, outcome })
+        self.free_since = done;
+        Some(CallRecord { request: call.index, key: call.key, due, sent, waited, done, outcome })
+    }
+
+    /// Returns the time, counted from `start`, after which due calls are no longer sent.
+    fn send_deadline(&self) -> Duration {
+        let stopped = self.stop.since().map(|at| at.saturating_duration_since(self.start));
+        stopped.map_or(self.end, |stopped| stopped.min(self.end)) + DRAIN_TIMEOUT
     }
 
     async fn call(&mut self, request: Request<Full<Bytes>>) -> CallOutcome {

@@ -60,6 +60,25 @@ pub(crate) enum KeysError {
     /// The signing secret is invalid.
     #[error("the variable of --signing-env is no signing secret: {0}")]
     Signing(String),
+    /// The load would reach the limits of the keys.
+    #[error(
+        "keys `{pool}`: {count} of {limit} calls a {window}, and the load has {calls} calls in a {window}: expected at \
+         least {needed} keys, or a lower rate"
+    )]
+    TooFew {
+        /// The name of the pool.
+        pool: String,
+        /// The number of keys.
+        count: u32,
+        /// The limit of a key.
+        limit: u32,
+        /// Minute or day.
+        window: &'static str,
+        /// The calls that the window has.
+        calls: f64,
+        /// The number of keys that is enough.
+        needed: u32,
+    },
     /// The tier is unknown.
     #[error("keys `{pool}`: unknown tier `{tier}`: expected free, pro or enterprise")]
     Tier {

@@ -50,7 +50,7 @@ impl Paint {
         [Self::Ink, Self::Line, Self::Good, Self::Limited, Self::Warning, Self::Bad, Self::Failed];
 
     /// Returns a color that stands for the variable until the drawing is finished.
-    fn placeholder(self) -> RGBColor {
+    pub(super) fn placeholder(self) -> RGBColor {
         let number = Self::ALL.iter().position(|other| *other == self);
         RGBColor(1, 2, number.and_then(|number| u8::try_from(number).ok()).unwrap_or(0))
     }
@@ -75,15 +75,7 @@ impl Chart {
         if self.series.iter().all(|series| series.points.is_empty()) || self.draw(&mut svg, size).is_err() {
             return PreEscaped(String::new());
         }
-        for color in Paint::ALL {
-            let RGBColor(red, green, blue) = color.placeholder();
-            svg = svg.replace(&format!("#{red:02X}{green:02X}{blue:02X}"), color.variable());
-        }
-        // The size is that of the style sheet.
-        let (width, height) = size;
-        let fixed = format!("width=\"{width}\" height=\"{height}\"");
-        let label = format!("role=\"img\" aria-label=\"{}\"", self.title);
-        PreEscaped(svg.replacen(&fixed, &label, 1))
+        for_page(svg, size, self.title)
     }
 
     fn draw(&self, svg: &mut String, size: (u32, u32)) -> Result<(), Box<dyn Error>> {
@@ -98,7 +90,7 @@ impl Chart {
             let bottom = least.min(top / 2.0).max(0.001);
             let mut chart =
                 builder.build_cartesian_2d(0.0..end, (bottom..top.max(bottom * 10.0)).log_scale())?;
-            self.mesh(chart.configure_mesh(), size)?;
+            mesh(chart.configure_mesh(), size, &|x| format!("{} s", short(*x)))?;
             for series in &self.series {
                 let visible = series.points.iter().map(|&(x, y)| (x, y.max(bottom)));
                 chart.draw_series(LineSeries::new(visible, series.color.placeholder().stroke_width(2)))?;
@@ -106,7 +98,7 @@ impl Chart {
             self.draw_marks(&mut chart, bottom, top)?;
         } else {
             let mut chart = builder.build_cartesian_2d(0.0..end, 0.0..top.max(1.0))?;
-            self.mesh(chart.configure_mesh(), size)?;
+            mesh(chart.configure_mesh(), size, &|x| format!("{} s", short(*x)))?;
             for series in &self.series {
                 let color = series.color.placeholder();
                 if series.filled {
@@ -138,35 +130,48 @@ impl Chart {
         }
         Ok(())
     }
+}
 
-    fn mesh<'b, X, Y>(
-        &self,
-        mut mesh: MeshStyle<'_, 'b, X, Y, SVGBackend<'_>>,
-        size: (u32, u32),
-    ) -> Result<(), Box<dyn Error>>
-    where
-        X: Ranged<ValueType = f64> + ValueFormatter<f64>,
-        Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
-    {
-        let ink = Paint::Ink.placeholder();
-        let text = ("sans-serif", 12).into_font().color(&ink);
-        mesh.disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(Paint::Line.placeholder())
-            .axis_style(Paint::Line.placeholder())
-            .x_labels(if size.0 > 600 { 12 } else { 5 })
-            .y_labels(5)
-            .x_label_formatter(&|x| format!("{x} s"))
-            .y_label_formatter(&|y| short(*y))
-            .x_label_style(text.clone())
-            .y_label_style(text)
-            .draw()
-            .map_err(|error| error.to_string().into())
+/// Draws axes with labels.
+pub(super) fn mesh<'b, X, Y>(
+    mut mesh: MeshStyle<'_, 'b, X, Y, SVGBackend<'_>>,
+    size: (u32, u32),
+    x_label: &'b dyn Fn(&f64) -> String,
+) -> Result<(), Box<dyn Error>>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let ink = Paint::Ink.placeholder();
+    let text = ("sans-serif", 12).into_font().color(&ink);
+    mesh.disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(Paint::Line.placeholder())
+        .axis_style(Paint::Line.placeholder())
+        .x_labels(if size.0 > 600 { 12 } else { 5 })
+        .y_labels(5)
+        .x_label_formatter(x_label)
+        .y_label_formatter(&|y| short(*y))
+        .x_label_style(text.clone())
+        .y_label_style(text)
+        .draw()
+        .map_err(|error| error.to_string().into())
+}
+
+/// Returns a drawing with the colors and the size of the style sheet.
+pub(super) fn for_page(mut svg: String, size: (u32, u32), title: &str) -> PreEscaped<String> {
+    for color in Paint::ALL {
+        let RGBColor(red, green, blue) = color.placeholder();
+        svg = svg.replace(&format!("#{red:02X}{green:02X}{blue:02X}"), color.variable());
     }
+    let (width, height) = size;
+    let fixed = format!("width=\"{width}\" height=\"{height}\"");
+    let label = format!("role=\"img\" aria-label=\"{title}\"");
+    PreEscaped(svg.replacen(&fixed, &label, 1))
 }
 
 /// Returns a number for an axis.
-fn short(number: f64) -> String {
+pub(super) fn short(number: f64) -> String {
     match number {
         1_000_000.0.. => format!("{}M", number / 1e6),
         10_000.0.. => format!("{}k", number / 1e3),

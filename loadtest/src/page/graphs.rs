@@ -6,8 +6,8 @@ use super::chart::{Chart, Paint, Series};
 use crate::report::Report;
 use crate::summary::Second;
 
-const WIDE: (u32, u32) = (1000, 260);
-const NARROW: (u32, u32) = (340, 220);
+pub(super) const WIDE: (u32, u32) = (1000, 260);
+pub(super) const NARROW: (u32, u32) = (340, 220);
 /// The most points of a line. Longer runs show the worst second of each group.
 const MAX_POINTS: usize = 600;
 
@@ -16,7 +16,7 @@ pub(super) fn graphs(report: &Report) -> Markup {
     let marks: Vec<f64> = report.events.iter().map(|event| event.at_s).collect();
     let charts = [
         Chart {
-            title: "Calls a second by outcome",
+            title: "Calls a second by outcome, and completions a second",
             series: outcomes(report),
             marks: marks.clone(),
             logarithmic: false,
@@ -49,7 +49,8 @@ pub(super) fn graphs(report: &Report) -> Markup {
 /// A count of a second.
 type Count = fn(&Second) -> u32;
 
-/// Returns areas that lie on each other: the last one covers the lowest part.
+/// Returns areas that lie on each other, by the second in which calls were due: the last one covers
+/// the lowest part. The line above them is that of responses, by the second in which they were complete.
 fn outcomes(report: &Report) -> Vec<Series> {
     let counts: [(&'static str, Paint, Count); 5] = [
         ("2xx, 3xx", Paint::Good, |second| second.success),
@@ -67,10 +68,17 @@ fn outcomes(report: &Report) -> Vec<Series> {
             let below = move |second: &Second| {
                 counts.iter().take(upto + 1).map(|(_, _, count)| f64::from(count(second))).sum()
             };
-            Series { name, color, points: points(report, &below), filled: true }
+            Series { name, color, points: points(report, &below, &|_| true), filled: true }
         })
         .collect();
     areas.reverse();
+    let completed = |second: &Second| f64::from(second.completed);
+    areas.push(Series {
+        name: "completed",
+        color: Paint::Ink,
+        points: points(report, &completed, &|_| true),
+        filled: false,
+    });
     areas
 }
 
@@ -78,7 +86,7 @@ fn latencies(report: &Report) -> Vec<Series> {
     let line = |name, color, value: fn(&Second) -> f64| Series {
         name,
         color,
-        points: points(report, &value),
+        points: points(report, &value, &|second| second.due > 0),
         filled: false,
     };
     vec![
@@ -86,15 +94,21 @@ fn latencies(report: &Report) -> Vec<Series> {
         line("p99", Paint::Limited, |second| second.p99_ms),
         line("p50", Paint::Good, |second| second.p50_ms),
         line("send lag p99", Paint::Failed, |second| second.lag_p99_ms),
+        line("of it without a free connection", Paint::Warning, |second| second.wait_p99_ms),
     ]
 }
 
-/// Returns the highest value of each group of seconds.
-fn points(report: &Report, value: &dyn Fn(&Second) -> f64) -> Vec<(f64, f64)> {
-    let group = report.series.len().div_ceil(MAX_POINTS).max(1);
+/// Returns the highest value of each group of those seconds that `select` accepts.
+fn points(
+    report: &Report,
+    value: &dyn Fn(&Second) -> f64,
+    select: &dyn Fn(&Second) -> bool,
+) -> Vec<(f64, f64)> {
+    let seconds: Vec<Second> = report.series.iter().filter(|second| select(second)).copied().collect();
+    let group = seconds.len().div_ceil(MAX_POINTS).max(1);
     let highest = |seconds: &[Second]| {
         let at = seconds.first().map_or(0.0, |second| second.second as f64);
         (at, seconds.iter().map(value).fold(0.0, f64::max))
     };
-    report.series.chunks(group).map(highest).collect()
+    seconds.chunks(group).map(highest).collect()
 }

@@ -19,6 +19,31 @@ pub(super) fn checks(report: &Report) -> Markup {
     }
 }
 
+pub(super) fn steps(report: &Report) -> Markup {
+    html! {
+        @if !report.steps.is_empty() {
+            section {
+                h2 { "Steps of the search" }
+                div.scroll tabindex="0" role="region" aria-label="Steps" {
+                    table {
+                        thead { tr { th.number { "calls a second" } th { "result" } th.number { "p99" } th { "failed check" } } }
+                        tbody {
+                            @for step in &report.steps {
+                                tr {
+                                    td.number { (step.rate) }
+                                    td { (step.result()) }
+                                    td.number { (millis(step.p99_ms)) }
+                                    td { (step.failed_check.as_deref().unwrap_or_default()) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 pub(super) fn rows(report: &Report) -> Markup {
     let names = ["calls", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
     html! {

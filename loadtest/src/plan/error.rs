@@ -24,6 +24,8 @@ pub(crate) enum PlanErrorReason {
     Header(String),
     #[error("cannot read the body from {path}: {source}")]
     Body { path: String, source: io::Error },
+    #[error("the body `{body}` is not JSON: {source}; for another type, add a header `Content-Type`")]
+    Json { body: String, source: serde_json::Error },
     #[error("unknown keys `{name}`: expected one of {known}")]
     Keys { name: String, known: String },
     #[error("`{{{{{0}}}}}` is neither a variable nor one of n, uuid, hex(8), random(1,100), pick(a|b)")]

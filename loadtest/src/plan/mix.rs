@@ -121,6 +121,8 @@ mod tests {
             ("path=\"/a\"\nheaders={\"a b\"=\"c\"}", "invalid header `a b: c`"),
             ("path=\"/{{tol}}\"", "{{tol}}"),
             ("path=\"/a\"\nweight=0", "weight 0"),
+            ("path=\"/a\"\nbody=\"{bad\"", "the body `{bad` is not JSON: key must be a string"),
+            ("path=\"/a\"\nbody='{\"n\": {{uuid}}}'", "is not JSON"),
             ("path=\"/a\"\nbody_file=\"/no/such/file\"", "/no/such/file"),
         ];
         for (fields, named) in cases {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
+use serde::de::IgnoredAny;
 use shared::headers::API_KEY;
 
 use super::error::PlanErrorReason;
@@ -71,6 +72,9 @@ impl PlannedRequest {
         for (name, value) in &spec.headers {
             planned.add_header(name, value, variables)?;
         }
+        if !spec.headers.keys().any(|name| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())) {
+            planned.body.check_json()?;
+        }
         Ok(planned)
     }
 
@@ -112,6 +116,26 @@ impl PlannedRequest {
     fn uri(&self, nth: u64) -> Uri {
         let render = || Uri::try_from(format!("{}{}", self.base, self.path.render(nth))).unwrap_or_default();
         self.constant_uri.clone().unwrap_or_else(render)
+    }
+}
+
+impl PlannedBody {
+    /// Returns an error if the body of the first call is neither empty nor JSON.
+    fn check_json(&self) -> Result<(), PlanErrorReason> {
+        /// The part of a body that an error shows.
+        const SHOWN: usize = 60;
+        let body = match self {
+            Self::Constant(bytes) => bytes.clone(),
+            Self::Changing(template) => template.render(0).into(),
+        };
+        if body.is_empty() {
+            return Ok(());
+        }
+        let parsed = serde_json::from_slice::<IgnoredAny>(&body);
+        parsed.map(drop).map_err(|source| {
+            let shown = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();
+            PlanErrorReason::Json { body: shown, source }
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The raw log of a run: a header, all calls, and a trailer.
 //!
-//! The file begins with `utgload1`. Frames follow: a type (1 header, 2 calls, 3 trailer), the size
+//! The file begins with `utgload2`. Frames follow: a type (1 header, 2 calls, 3 trailer), the size
 //! in four little-endian bytes, and the content. Header and trailer are JSON. A log without a
 //! trailer is that of a run that was killed, and still has its calls.
 
@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::CallRecord;
 use super::packed::{RECORD_BYTES, pack, unpack};
 
-const MAGIC: &[u8; 8] = b"utgload1";
+const MAGIC: &[u8; 8] = b"utgload2";
 const HEADER: u8 = 1;
 const CALLS: u8 = 2;
 const TRAILER: u8 = 3;
@@ -82,10 +82,15 @@ impl LogWriter {
         written
     }
 
+    /// Writes what is buffered to the file, so that a run that is killed leaves it.
+    pub(crate) fn flush(&mut self) -> Result<(), LogError> {
+        self.file.flush().map_err(|source| LogError::Io { path: self.path.clone(), source })
+    }
+
     /// Writes the trailer and ends the file.
     pub(crate) fn finish(mut self, trailer: &impl Serialize) -> Result<(), LogError> {
         self.write_json(TRAILER, trailer)?;
-        self.file.flush().map_err(|source| LogError::Io { path: self.path, source })
+        self.flush()
     }
 
     fn write_json(&mut self, kind: u8, value: &impl Serialize) -> Result<(), LogError> {
@@ -119,13 +124,17 @@ impl<T: DeserializeOwned> LogReader<T> {
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         let error = |source| LogError::Io { path: path.to_owned(), source };
         let mut file = BufReader::new(File::open(path).map_err(error)?);
-        let mut magic = [0; MAGIC.len()];
-        file.read_exact(&mut magic).map_err(error)?;
         let format = |reason: &str| LogError::Format { path: path.to_owned(), reason: reason.to_owned() };
-        if magic != *MAGIC {
-            return Err(format("the file does not begin with `utgload1`"));
+        let mut magic = Vec::new();
+        (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(error)?;
+        if magic.is_empty() {
+            return Err(format("the file is empty"));
         }
-        let (kind, content) = read_frame(&mut file).map_err(error)?.ok_or_else(|| format("no header"))?;
+        if magic != MAGIC {
+            return Err(format("the file does not begin with `utgload2`"));
+        }
+        let header = read_frame(&mut file).map_err(|_cut| format("the file ends within its header"))?;
+        let (kind, content) = header.ok_or_else(|| format("the file has no header"))?;
         if kind != HEADER {
             return Err(format("the first frame is not a header"));
         }
@@ -194,7 +203,7 @@ mod tests {
         let record = |n: u64| {
             let due = Duration::from_millis(n);
             let outcome = CallOutcome::Failed(CallError::TimedOut);
-            CallRecord { request: 0, key: 3, due, sent: due, done: due, outcome }
+            CallRecord { request: 0, key: 3, due, sent: due, waited: Duration::ZERO, done: due, outcome }
         };
         (0..100).map(record).collect()
     }
@@ -219,8 +228,18 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
         assert_eq!(read(&path), ("the run".to_owned(), records(), None));
-        std::fs::write(&path, b"{\"scenario\": 1}").unwrap();
-        let error = LogReader::<String>::open(&path).err().unwrap().to_string();
-        assert!(error.contains("not a raw log"), "{error}");
+        let error = |content: &[u8]| {
+            std::fs::write(&path, content).unwrap();
+            LogReader::<String>::open(&path).err().unwrap().to_string()
+        };
+        for (content, named) in [
+            (&b"{\"scenario\": 1}"[..], "does not begin with"),
+            (b"", "the file is empty"),
+            (&whole[..8], "no header"),
+            (&whole[..20], "ends within its header"),
+        ] {
+            let error = error(content);
+            assert!(error.contains("not a raw log") && error.contains(named), "{error}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The 36 bytes that a call takes in the raw log.
+//! The 40 bytes that a call takes in the raw log.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use shared::problem::Code;
 use super::{CallError, CallOutcome, CallRecord};
 
 /// The size of a record in bytes.
-pub(super) const RECORD_BYTES: usize = 36;
+pub(super) const RECORD_BYTES: usize = 40;
 
 const RETRY_AFTER: u8 = 1;
 
@@ -17,17 +17,19 @@ const RETRY_AFTER: u8 = 1;
 /// |---|---|
 /// | 0 | due, µs |
 /// | 8 | send lag, µs |
-/// | 12 | from sent to done, µs |
-/// | 16 | size of the body |
-/// | 20 | key |
-/// | 24 | limit per minute |
-/// | 28 | request |
-/// | 30 | status, or 0 if the call failed |
-/// | 32 | number of the problem code from 1, or of the error |
-/// | 33 | flags |
+/// | 12 | share of the send lag in which no connection was free, µs |
+/// | 16 | from sent to done, µs |
+/// | 20 | size of the body |
+/// | 24 | key |
+/// | 28 | limit per minute |
+/// | 32 | request |
+/// | 34 | status, or 0 if the call failed |
+/// | 36 | number of the problem code from 1, or of the error |
+/// | 37 | flags |
 pub(super) fn pack(record: &CallRecord, into: &mut Vec<u8>) {
     into.extend(u64::try_from(record.due.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
     into.extend(micros(record.send_lag()).to_le_bytes());
+    into.extend(micros(record.waited).to_le_bytes());
     into.extend(micros(record.done.saturating_sub(record.sent)).to_le_bytes());
     let (bytes, quota, status, code, flags) = match record.outcome {
         CallOutcome::Completed { status, code, retry_after, bytes, minute_quota } => {
@@ -49,6 +51,7 @@ pub(super) fn unpack(bytes: &[u8; RECORD_BYTES], codes: &[Option<Code>]) -> Opti
     let mut fields = Fields(bytes);
     let due = Duration::from_micros(u64::from_le_bytes(fields.take()?));
     let sent = due + Duration::from_micros(fields.u32()?.into());
+    let waited = Duration::from_micros(fields.u32()?.into());
     let done = sent + Duration::from_micros(fields.u32()?.into());
     let (size, key, minute_quota) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let request = u16::from_le_bytes(fields.take()?);
@@ -69,7 +72,7 @@ pub(super) fn unpack(bytes: &[u8; RECORD_BYTES], codes: &[Option<Code>]) -> Opti
             minute_quota,
         }
     };
-    Some(CallRecord { request, key, due, sent, done, outcome })
+    Some(CallRecord { request, key, due, sent, waited, done, outcome })
 }
 
 fn micros(time: Duration) -> u32 {
@@ -107,6 +110,7 @@ mod tests {
             key: NO_KEY,
             due: at(5_000_000_001),
             sent: at(5_000_000_100),
+            waited: at(90),
             done: at(5_000_900_000),
             outcome,
         };

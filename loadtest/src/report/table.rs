@@ -2,23 +2,30 @@
 
 use std::fmt;
 
-use super::Report;
+use super::{Report, RunEnd};
 use crate::summary::Quantiles;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { run, calls, .. } = self;
-        let interrupted = if self.interrupted { ", interrupted" } else { "" };
+        let interrupted = if self.end == RunEnd::Interrupted { ", interrupted" } else { "" };
         writeln!(f, "{}: {} over {}{interrupted}", run.scenario, run.target, run.protocol)?;
+        if let RunEnd::Aborted(check) = &self.end {
+            writeln!(f, "aborted   a check can no longer pass: {check}")?;
+        }
         writeln!(f, "load      {} over {} connections", run.stages.join(", "), run.connections)?;
         let counts = format!(
             "{} due: {} completed, {} failed, {} not sent",
             calls.due, calls.completed, calls.failed, calls.not_sent
         );
         writeln!(f, "calls     {counts}")?;
-        writeln!(f, "achieved  {:.1}/s, {} bytes received", self.achieved_rate, self.bytes_received)?;
-        let Quantiles { p99, max, .. } = self.send_lag_ms;
-        writeln!(f, "send lag  {p99:.3} ms p99, {max:.3} ms max (included in every latency)\n")?;
+        let (sent, completed) = (self.achieved_rate, self.completed_rate);
+        let bytes = self.bytes_received;
+        writeln!(f, "achieved  {sent:.1}/s sent, {completed:.1}/s completed, {bytes} bytes received")?;
+        let times = |lag: &Quantiles| format!("{:.3} ms p99, {:.3} ms max", lag.p99, lag.max);
+        writeln!(f, "send lag  {} (included in every latency)", times(&self.send_lag_ms))?;
+        writeln!(f, "          the driver woke up late: {}", times(&self.wake_lag_ms))?;
+        writeln!(f, "          no connection was free: {}\n", times(&self.connection_wait_ms))?;
         self.write_rows(f)?;
         self.write_events(f)?;
         self.write_limits(f)?;
@@ -116,6 +123,9 @@ impl Report {
 
     fn write_checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
+        for step in &self.steps {
+            writeln!(f, "step      {step}")?;
+        }
         for check in &self.checks {
             let result = if check.passed { "PASS" } else { "FAIL" };
             writeln!(f, "{result}  {}: {}", check.check, check.found)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::knee::KneeRange;
+use super::knee_range::KneeRange;
 use crate::duration;
 
 /// The options of `loadtest run`.
@@ -29,8 +29,14 @@ pub struct Arguments {
     #[arg(long, value_parser = duration::argument, help_heading = "Load")]
     pub(super) duration: Option<Duration>,
     /// Find the highest rate in this range, such as 100..5000, at which all checks pass. Each rate is
-    /// kept for the duration of the run.
-    #[arg(long, value_name = "RANGE", value_parser = KneeRange::parse, help_heading = "Load")]
+    /// kept for the duration of the run, and tried again if it fails: it counts what two of three say.
+    #[arg(
+        long,
+        value_name = "RANGE",
+        value_parser = KneeRange::parse,
+        conflicts_with_all = ["rate", "stage", "shard", "start_at"],
+        help_heading = "Load"
+    )]
     pub(super) knee: Option<KneeRange>,
     /// Number of open connections.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=8192), help_heading = "Load")]
@@ -109,9 +115,12 @@ pub struct Arguments {
     /// Response other than 2xx and 3xx that is expected, such as 429 or '5xx in stopped'.
     #[arg(long, value_name = "RESPONSE", help_heading = "Verdict")]
     pub(super) allow: Vec<String>,
-    /// Maximum send lag (p99). Beyond it latencies are those of the driver, and the run fails.
+    /// Maximum send lag (p99) of each cause: the driver woke up late, or no connection was free.
     #[arg(long, default_value = "1ms", value_parser = duration::argument, help_heading = "Verdict")]
     pub(super) max_send_lag: Duration,
+    /// End the run as soon as a check can no longer pass.
+    #[arg(long, help_heading = "Verdict")]
+    pub(super) abort_on_fail: bool,
 
     /// Control API of the simulated tools, for events, books and their own load.
     #[arg(long, value_name = "URL", help_heading = "Around the run")]

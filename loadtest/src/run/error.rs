@@ -63,8 +63,8 @@ pub(crate) enum RunError {
     /// The thread that collects records ended early.
     #[error("the collector of records failed")]
     Collector,
-    /// A report could not be written.
-    #[error("cannot write the report to {place}: {source}")]
+    /// A report or log cannot be written.
+    #[error("cannot write to {place}: {source}")]
     Report {
         /// The file or stream.
         place: String,

@@ -4,24 +4,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::arguments::Arguments;
+use super::error::RunError;
 use super::prepare::Prepared;
-use super::{Arguments, RunError, progress, signals};
+use super::{progress, signals};
 use crate::books::{self, Counters};
 use crate::clock;
 use crate::costs::{self, Costs};
-use crate::driver::{Collected, Collector, Driver, LiveCounts, StopFlag};
+use crate::driver::{Collected, Collector, CollectorOptions, Driver, FindLostCheck, LiveCounts, StopFlag};
 use crate::events::{await_truths, plan_events, run_steps};
-use crate::report::{Report, RunInfo, RunOutcome};
+use crate::report::{Report, RunEnd, RunInfo, RunOutcome};
 use crate::schedule::{Schedule, Shard, Stage};
 use crate::simulator;
 use crate::timeline::LiveTimeline;
 use crate::verdict::{self, Evidence};
 
-/// Runs these stages and returns the report.
+/// Runs these stages, writes the raw log to `log` and returns the report.
 pub(super) async fn execute(
     prepared: &Prepared,
     arguments: &Arguments,
     stages: &[Stage],
+    log: Option<&Path>,
 ) -> Result<Report, RunError> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;
     let schedule = Schedule::new(stages, shard, arguments.unbounded)?;
@@ -36,15 +39,14 @@ pub(super) async fn execute(
     let (stop, timeline, counts) =
         (StopFlag::default(), LiveTimeline::new(start), Arc::new(LiveCounts::default()));
     let signals = tokio::spawn(signals::stop_on_signal(stop.clone()));
-    let log = arguments.log.as_deref().map(|path: &Path| (path, &info));
-    let (records, collector) = Collector::start(
-        log,
-        prepared.options.timeout,
-        timeline.clone(),
-        start,
-        stop.clone(),
-        Arc::clone(&counts),
-    )?;
+    let options = CollectorOptions {
+        log: log.map(|path| (path, &info)),
+        length,
+        timeout: prepared.options.timeout,
+        find_lost_check: arguments.abort_on_fail.then(|| find_lost_check(prepared, &info, &schedule)),
+    };
+    let (records, collector) =
+        Collector::start(options, timeline.clone(), start, stop.clone(), Arc::clone(&counts))?;
     let progress = tokio::spawn(progress::show(counts, start, length, arguments.quiet));
     let (played, ()) = tokio::join!(
         prepared.player.play(events, start, &timeline, &stop),
@@ -54,7 +56,23 @@ pub(super) async fn execute(
     signals.abort();
     let collected = collector.finish().ok_or(RunError::Collector)??;
     played?;
-    conclude(prepared, arguments, info, collected, before, stop.is_set(), length).await
+    let end = match &collected.lost_check {
+        Some(check) => RunEnd::Aborted(check.clone()),
+        None if stop.is_set() => RunEnd::Interrupted,
+        None => RunEnd::Planned,
+    };
+    conclude(prepared, arguments, info, collected, before, end).await
+}
+
+/// Returns the function that looks for a check that can no longer pass.
+fn find_lost_check(prepared: &Prepared, info: &RunInfo, schedule: &Schedule) -> FindLostCheck {
+    let (criteria, requests) = (prepared.criteria.clone(), info.requests.clone());
+    let (calls, duration) = (schedule.own_calls(), schedule.duration());
+    Box::new(move |summary, timeline| {
+        let requests = &requests;
+        let evidence = Evidence { summary, timeline, requests, duration, books: None, costs: None };
+        verdict::first_lost(&criteria, &evidence, calls.saturating_sub(summary.calls))
+    })
 }
 
 /// Judges a run and completes its raw log.
@@ -64,10 +82,9 @@ async fn conclude(
     info: RunInfo,
     collected: Collected,
     before: Option<Counters>,
-    interrupted: bool,
-    length: Duration,
+    end: RunEnd,
 ) -> Result<Report, RunError> {
-    let Collected { summary, timeline, log } = collected;
+    let Collected { summary, timeline, log, .. } = collected;
     let books = match &before {
         Some(before) => books::balance(&summary, &prepared.sources, before).await,
         None => None,
@@ -78,20 +95,20 @@ async fn conclude(
         summary: &summary,
         timeline: &timeline,
         requests: &info.requests,
-        duration: length,
+        duration: summary.length(Duration::from_secs_f64(info.seconds), end.is_early()),
         books: books.as_ref(),
         costs: costs.as_ref(),
     };
     let mut checks = verdict::judge(&prepared.criteria, &evidence);
     checks.extend(simulator::check(prepared.sources.control.as_ref(), prepared.criteria.max_send_lag).await);
     let (player, scenario) = (&prepared.player, &prepared.scenario);
-    if !interrupted {
+    if !end.is_early() {
         let truths =
             await_truths(&scenario.truths, &player.gateway, &player.pools, &player.variables, &evidence);
         checks.extend(truths.await?);
     }
     run_steps(&scenario.after, &player.gateway, &player.pools, &mut player.variables.clone()).await?;
-    let outcome = RunOutcome { timeline, checks, books, costs, interrupted };
+    let outcome = RunOutcome { timeline, checks, books, costs, end };
     if let Some(log) = log {
         log.finish(&outcome)?;
     }

@@ -1,20 +1,20 @@
 //! The search for the knee: the highest rate at which all checks pass.
 
-use std::str::FromStr;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use super::prepare::Prepared;
-use super::{Arguments, RunError, execute};
-use crate::report::Report;
-use crate::schedule::{ScheduleError, Stage};
-use crate::verdict::Check;
+use shared::problem::Code;
 
-/// A range of rates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct KneeRange {
-    from: f64,
-    to: f64,
-}
+use super::arguments::Arguments;
+use super::error::RunError;
+use super::knee_range::KneeRange;
+use super::prepare::Prepared;
+use super::{execute, progress};
+use crate::keys::keys_needed;
+use crate::report::{KneeStep, Report, Row, RunEnd};
+use crate::schedule::Stage;
+use crate::verdict::Check;
 
 /// The growth of the rate while steps pass.
 const GROWTH: f64 = 1.5;
@@ -22,17 +22,6 @@ const GROWTH: f64 = 1.5;
 const PRECISION: f64 = 0.05;
 /// The duration of a step if none is given.
 const DEFAULT_STEP: Duration = Duration::from_secs(10);
-
-impl KneeRange {
-    /// Parses `100..5000`.
-    pub(super) fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let rate =
-            |text: &str| f64::from_str(text.trim()).ok().filter(|rate| rate.is_finite() && *rate >= 1.0);
-        let range =
-            text.split_once("..").and_then(|(from, to)| Some(Self { from: rate(from)?, to: rate(to)? }));
-        range.filter(|range| range.from < range.to).ok_or_else(|| ScheduleError::Stage(text.to_owned()))
-    }
-}
 
 /// A search by rising steps and then bisection.
 #[derive(Debug)]
@@ -61,7 +50,18 @@ impl Search {
     }
 }
 
-/// Searches the knee. Returns the report of the highest rate that passed, with a line for each step.
+/// The runs of a step, if the first one fails: a step that fails once by chance does not end the
+/// search.
+const RUNS: u32 = 3;
+
+/// The runs of one rate.
+struct StepRuns {
+    step: KneeStep,
+    /// The report of the last run with the step's result.
+    report: Report,
+}
+
+/// Searches the knee. Returns the report of the highest rate that passed, with all steps.
 pub(super) async fn find(
     prepared: &Prepared,
     arguments: &Arguments,
@@ -69,34 +69,98 @@ pub(super) async fn find(
 ) -> Result<Report, RunError> {
     let duration = arguments.duration.unwrap_or(DEFAULT_STEP);
     let mut search = Search { range: *range, passed: None, failed: None };
-    let (mut best, mut last, mut steps): (Option<Report>, Option<Report>, Vec<Check>) =
-        (None, None, Vec::new());
+    let (mut best, mut last, mut steps, mut limited) = (None, None, Vec::new(), None);
     while let Some(rate) = search.next() {
         let stage = Stage { duration, from: rate, to: rate, burst: false };
-        let report = execute::execute(prepared, arguments, &[stage]).await?;
-        if report.interrupted {
+        let StepRuns { step, mut report } =
+            run_step(prepared, arguments, rate, stage, steps.is_empty()).await?;
+        if report.end == RunEnd::Interrupted {
+            report.steps = steps;
             return Ok(report);
         }
-        search.record(rate, report.passed);
-        let failed = report.checks.iter().find(|check| !check.passed);
-        let why = failed
-            .map_or_else(|| "passed".to_owned(), |check| format!("failed: {}: {}", check.check, check.found));
-        let found = format!("p99 {:.2} ms, {why}", report.latency_ms.p99);
-        steps.push(Check { check: format!("step of {rate}/s"), passed: true, found });
-        if report.passed { best = Some(report) } else { last = Some(report) }
+        search.record(rate, step.passed);
+        limited = limit_of_keys(prepared, &report, rate, range.to);
+        let is_best = step.passed;
+        steps.push(step);
+        *(if is_best { &mut best } else { &mut last }) = Some(report);
+        if limited.is_some() {
+            break;
+        }
     }
-    let found =
-        search.passed.map_or_else(|| "even the lowest rate failed".to_owned(), |rate| format!("{rate}/s"));
-    let knee = Check {
-        check: "the highest rate at which all checks pass".to_owned(),
-        passed: best.is_some(),
-        found,
-    };
     let mut report = best.or(last).ok_or(RunError::Collector)?;
-    report.checks.extend(steps);
-    report.checks.push(knee);
-    report.passed = search.passed.is_some();
+    report.steps = steps;
+    let found = match (&limited, search.passed) {
+        (Some(limited), _) => limited.clone(),
+        (None, Some(rate)) => format!("{rate}/s"),
+        (None, None) => "even the lowest rate failed".to_owned(),
+    };
+    let passed = limited.is_none() && search.passed.is_some();
+    let check = "the highest rate at which all checks pass".to_owned();
+    report.checks.push(Check { check, passed, found });
+    report.passed = passed;
     Ok(report)
+}
+
+/// Runs a step: once if it passes, and otherwise until two of at most three runs agree.
+///
+/// Its log takes the place of an earlier one if it passes or is the first.
+async fn run_step(
+    prepared: &Prepared,
+    arguments: &Arguments,
+    rate: f64,
+    stage: Stage,
+    is_first: bool,
+) -> Result<StepRuns, RunError> {
+    let (mut passed, mut failed, mut failed_check) = (0, 0, None);
+    loop {
+        progress::note(&format!("step of {rate}/s, run {}", passed + failed + 1), arguments.quiet);
+        let log = arguments.log.as_deref().map(|log| log.with_added_extension("step"));
+        let report = execute::execute(prepared, arguments, &[stage], log.as_deref()).await?;
+        if report.passed {
+            passed += 1;
+        } else {
+            failed += 1;
+            let check = report.checks.iter().find(|check| !check.passed);
+            failed_check = check.map(|check| format!("{}: {}", check.check, check.found));
+        }
+        let is_decided = failed == 0 || passed * 2 > RUNS || failed * 2 > RUNS;
+        if !is_decided && report.end != RunEnd::Interrupted {
+            continue;
+        }
+        let step = KneeStep {
+            rate,
+            passed: passed > failed,
+            runs: passed + failed,
+            p99_ms: report.latency_ms.p99,
+            failed_check,
+        };
+        if let Some((step_log, log)) = log.as_deref().zip(arguments.log.as_deref()) {
+            keep_log(step_log, log, step.passed || is_first)?;
+        }
+        return Ok(StepRuns { step, report });
+    }
+}
+
+/// Makes the log of a step that of the search, or removes it.
+fn keep_log(step: &Path, log: &Path, is_kept: bool) -> Result<(), RunError> {
+    let kept = if is_kept { fs::rename(step, log) } else { fs::remove_file(step) };
+    kept.map_err(|source| RunError::Report { place: log.display().to_string(), source })
+}
+
+/// Returns why the search ends, if calls of a step were refused because of the limits of their keys:
+/// a higher rate would find these limits again and not the gateway's.
+fn limit_of_keys(prepared: &Prepared, report: &Report, rate: f64, highest: f64) -> Option<String> {
+    let is_limit = |row: &&Row| {
+        row.code.as_deref() == Some(Code::QuotaExceeded.as_str())
+            && !prepared.criteria.allows_limit(&row.request)
+    };
+    let calls: u64 = report.rows.iter().filter(is_limit).map(|row| row.calls).sum();
+    let limit = report.limits.least_limit.filter(|_| calls > 0)?;
+    let needed = keys_needed(highest * 60.0, limit);
+    Some(format!(
+        "unknown: at {rate}/s the limits of keys refused {calls} calls; {needed} keys of {limit} calls a minute are \
+         needed for {highest}/s"
+    ))
 }
 
 #[cfg(test)]
@@ -124,12 +188,5 @@ mod tests {
         }
         assert_eq!(search(50.0).0, None);
         assert_eq!(search(20_000.0).0, Some(10_000.0));
-    }
-
-    #[test]
-    fn invalid_range_is_error() {
-        for text in ["100", "5..1", "0..10", "a..b", "10..10"] {
-            assert!(KneeRange::parse(text).is_err(), "{text}");
-        }
     }
 }

@@ -1,12 +1,25 @@
 //! The reports that a run writes.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{Arguments, RunError};
+use super::arguments::Arguments;
+use super::error::RunError;
 use crate::page;
 use crate::report::{Report, to_csv};
+
+/// Checks that all files of the run can be written, so that a run is not lost at its end.
+pub(super) fn check(arguments: &Arguments) -> Result<(), RunError> {
+    let Arguments { log, json_file, csv_file, html_file, .. } = arguments;
+    for path in [log, json_file, csv_file, html_file].into_iter().flatten() {
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path).map(drop);
+        let checked = opened.and_then(|()| if is_new { fs::remove_file(path) } else { Ok(()) });
+        checked.map_err(|source| RunError::Report { place: path.display().to_string(), source })?;
+    }
+    Ok(())
+}
 
 /// Writes all requested reports.
 pub(super) fn write(report: &Report, arguments: &Arguments) -> Result<(), RunError> {

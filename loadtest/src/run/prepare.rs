@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Arguments, RunError};
+use super::arguments::Arguments;
+use super::error::RunError;
 use crate::books::CounterSources;
 use crate::driver::{DriverOptions, TlsOptions};
 use crate::events::{Player, run_steps};
 use crate::http::HttpClient;
-use crate::keys::{self, KeyAdmin, KeyPools, KeySources, read_keys, read_secret};
+use crate::keys::{self, KeyAdmin, KeyPools, KeySources, LoadSize, read_keys, read_secret};
 use crate::plan::{CallPlan, Variables};
 use crate::scenario::{self, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario};
-use crate::schedule::Stage;
+use crate::schedule::{Schedule, Shard, Stage};
 use crate::target::Target;
 use crate::verdict::{Criteria, CriteriaText};
 
@@ -34,7 +35,7 @@ const DEFAULT_CONNECTIONS: u16 = 32;
 
 impl Prepared {
     pub(super) async fn new(arguments: &Arguments) -> Result<Self, RunError> {
-        let scenario = compose(arguments)?;
+        let mut scenario = compose(arguments)?;
         let stages = stages(&scenario, arguments)?;
         let criteria_text = criteria_text(&scenario, arguments);
         let criteria = criteria_text.parse()?;
@@ -45,10 +46,12 @@ impl Prepared {
         let sources = counter_sources(arguments, &options.tls).await?;
         let admin = read_secret("--admin-env", arguments.admin_env.as_deref())?
             .map(|secret| KeyAdmin::new(gateway.clone(), secret));
-        let pools = match prepare_keys(&scenario, arguments, admin.as_ref()).await {
-            Ok(pools) => pools,
-            Err(error) => return Err(revoke_after(admin, error).await),
-        };
+        let load = load_size(&stages, arguments)?;
+        let pools =
+            match prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load).await {
+                Ok(pools) => pools,
+                Err(error) => return Err(revoke_after(admin, error).await),
+            };
         let ready = connect_parts(&scenario, arguments, &options, &gateway, &sources, pools).await;
         match ready {
             Ok((plan, player)) => {
@@ -114,12 +117,11 @@ fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
     scenario.vars.extend(pairs("--var", &arguments.var, '=', "NAME=VALUE")?);
     if let Some(path) = &arguments.path {
         scenario.requests = vec![own_request(path, arguments)];
-        if arguments.key_env.is_none() && arguments.key_file.is_none() && arguments.admin_env.is_none() {
+        if !has_own_keys(arguments) && arguments.admin_env.is_none() {
             scenario.keys.clear();
         }
     }
-    let has_own_keys = arguments.key_env.is_some() || arguments.key_file.is_some();
-    if has_own_keys && scenario.keys.is_empty() {
+    if has_own_keys(arguments) && scenario.keys.is_empty() {
         scenario.keys.push(own_keys());
     }
     let first_pool = scenario.keys.first().map(|keys| keys.name.clone());
@@ -234,12 +236,38 @@ async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<Coun
     })
 }
 
+/// Returns the calls that the keys of this driver get. Other drivers have keys of their own, unless
+/// keys are given.
+fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunError> {
+    let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;
+    let drivers = if has_own_keys(arguments) { 1 } else { shard.of };
+    let schedule = match &arguments.knee {
+        // Steps follow each other within a minute.
+        Some(range) => Schedule::new(&[range.fullest_minute()], Shard::ALL, true)?,
+        None => Schedule::new(stages, shard, arguments.unbounded)?,
+    };
+    let of_driver = |calls: f64| calls / f64::from(drivers);
+    Ok(LoadSize { minute: of_driver(schedule.fullest_minute()), total: of_driver(schedule.calls() as f64) })
+}
+
+const fn has_own_keys(arguments: &Arguments) -> bool {
+    arguments.key_env.is_some() || arguments.key_file.is_some()
+}
+
 async fn prepare_keys(
-    scenario: &Scenario,
+    scenario: &mut Scenario,
     arguments: &Arguments,
     admin: Option<&KeyAdmin>,
+    gateway: &HttpClient,
+    criteria: &Criteria,
+    load: LoadSize,
 ) -> Result<KeyPools, RunError> {
     let given = read_keys(arguments.key_env.as_deref(), arguments.key_file.as_deref().map(Path::new))?;
     let signing = read_secret("--signing-env", arguments.signing_env.as_deref())?;
+    let allows_limit = |request: &str| criteria.allows_limit(request);
+    match &given {
+        Some(given) => keys::check_given(gateway, given, scenario, load, allows_limit).await?,
+        None => keys::add_keys(scenario, load, allows_limit, arguments.keys.is_some())?,
+    }
     Ok(keys::prepare(&scenario.keys, &KeySources { given, admin, signing }).await?)
 }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use super::blocks::{self, Interval, Values};
 use super::error::SavedError;
+use super::read::SavedRun;
 use crate::report::Report;
 
-/// The differences that are noise: this share of the value before.
+/// The differences that do not matter: this share of the value before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Noise(f64);
 
@@ -27,11 +29,19 @@ pub(super) struct Comparison {
 
 #[derive(Debug)]
 struct Line {
-    name: &'static str,
+    value: &'static ComparedValue,
     before: f64,
     after: f64,
+    /// The confidence interval of the difference.
+    interval: Option<Interval>,
+}
+
+/// A value that is compared.
+#[derive(Debug)]
+struct ComparedValue {
+    name: &'static str,
     better: Direction,
-    /// The difference that is noise whatever the share.
+    /// The difference that does not matter whatever the share.
     floor: f64,
 }
 
@@ -44,73 +54,92 @@ enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Better,
+    /// The difference is too small to matter.
     Noise,
+    /// The calls do not show that there is a difference.
+    Unclear,
     Worse,
 }
 
-/// A difference of latencies that is noise on any machine, in milliseconds.
+/// A difference of latencies that does not matter on any machine, in milliseconds.
 const LATENCY_FLOOR_MS: f64 = 0.1;
-/// A difference of shares that is noise: one call in a thousand.
-const SHARE_FLOOR: f64 = 0.1;
+
+/// The values in the order of [`Values`].
+const VALUES: [ComparedValue; 6] = [
+    ComparedValue { name: "p50 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
+    ComparedValue { name: "p90 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
+    ComparedValue { name: "p99 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
+    ComparedValue { name: "p99.9 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
+    // One call in a thousand.
+    ComparedValue { name: "success %", better: Direction::Higher, floor: 0.1 },
+    ComparedValue { name: "calls/s", better: Direction::Higher, floor: 0.5 },
+];
 
 impl Comparison {
-    pub(super) fn new(before: &Report, after: &Report, noise: Noise) -> Self {
-        let line = |name, better, floor, value: &dyn Fn(&Report) -> f64| Line {
-            name,
-            before: value(before),
-            after: value(after),
-            better,
-            floor,
-        };
-        let latency =
-            |name, value: &dyn Fn(&Report) -> f64| line(name, Direction::Lower, LATENCY_FLOOR_MS, value);
-        let lines = vec![
-            latency("p50 ms", &|report| report.latency_ms.p50),
-            latency("p90 ms", &|report| report.latency_ms.p90),
-            latency("p99 ms", &|report| report.latency_ms.p99),
-            latency("p99.9 ms", &|report| report.latency_ms.p99_9),
-            line("success %", Direction::Higher, SHARE_FLOOR, &|report| {
-                report.calls.success as f64 * 100.0 / (report.calls.due as f64).max(1.0)
-            }),
-            line("calls/s", Direction::Higher, 0.5, &|report| report.achieved_rate),
-        ];
-        Self { lines, noise }
+    pub(super) fn new(before: &SavedRun, after: &SavedRun, noise: Noise) -> Self {
+        let blocks = before.blocks.as_ref().zip(after.blocks.as_ref());
+        let intervals = blocks.map(|(before, after)| blocks::difference_intervals(before, after));
+        let pairs = values(&before.report).into_iter().zip(values(&after.report));
+        let lines = VALUES.iter().zip(pairs).enumerate().map(|(at, (value, (before, after)))| {
+            let interval = intervals.and_then(|intervals| intervals.get(at).copied());
+            Line { value, before, after, interval }
+        });
+        Self { lines: lines.collect(), noise }
     }
 
-    /// Returns true if a value is worse by more than noise.
+    /// Returns true if a value is surely worse, and by more than noise.
     pub(super) fn is_worse(&self) -> bool {
         self.lines.iter().any(|line| line.change(self.noise) == Change::Worse)
     }
 }
 
+fn values(report: &Report) -> Values {
+    let latency = &report.latency_ms;
+    let success = report.calls.success as f64 * 100.0 / (report.calls.due as f64).max(1.0);
+    [latency.p50, latency.p90, latency.p99, latency.p99_9, success, report.completed_rate]
+}
+
 impl Line {
     fn change(&self, noise: Noise) -> Change {
         let difference = self.after - self.before;
-        if difference.abs() <= (self.before.abs() * noise.0).max(self.floor) {
+        if difference.abs() <= (self.before.abs() * noise.0).max(self.value.floor) {
             return Change::Noise;
         }
-        if (difference < 0.0) == (self.better == Direction::Lower) { Change::Better } else { Change::Worse }
+        if self.interval.is_some_and(Interval::has_zero) {
+            return Change::Unclear;
+        }
+        let is_lower = difference < 0.0;
+        if is_lower == (self.value.better == Direction::Lower) { Change::Better } else { Change::Worse }
     }
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:>10} {:>12} {:>12} {:>9}", "", "before", "after", "change")?;
+        writeln!(f, "{:>10} {:>12} {:>12} {:>9}   95 % interval of it", "", "before", "after", "change")?;
         for line in &self.lines {
             let percent = (line.after - line.before) / line.before.abs().max(1e-9) * 100.0;
+            let interval = line.interval.map_or_else(
+                || format!("{:>23}", "–"),
+                |Interval { low, high }| format!("{low:>+9.3} to {high:>+10.3}"),
+            );
             let verdict = match line.change(self.noise) {
                 Change::Better => "better",
                 Change::Noise => "",
+                Change::Unclear => "unclear",
                 Change::Worse => "WORSE",
             };
             let text = format!(
-                "{:>10} {:>12.3} {:>12.3} {percent:>+8.1}%  {verdict}",
-                line.name, line.before, line.after
+                "{:>10} {:>12.3} {:>12.3} {percent:>+8.1}% {interval}  {verdict}",
+                line.value.name, line.before, line.after
             );
             writeln!(f, "{}", text.trim_end())?;
         }
         let noise = self.noise.0 * 100.0;
-        writeln!(f, "differences up to {noise} % or {LATENCY_FLOOR_MS} ms are noise")
+        writeln!(f, "differences up to {noise} % or {LATENCY_FLOOR_MS} ms do not matter")?;
+        if self.lines.iter().all(|line| line.interval.is_none()) {
+            writeln!(f, "there are no intervals, because they need the raw logs (--log) of both runs")?;
+        }
+        Ok(())
     }
 }
 
@@ -121,6 +150,10 @@ mod tests {
     use crate::summary::tests::{call, status, summary};
     use crate::timeline::Timeline;
     use std::time::Duration;
+
+    fn run(latency_ms: u64, failed: u64) -> SavedRun {
+        SavedRun { report: report(latency_ms, failed), blocks: None }
+    }
 
     fn report(latency_ms: u64, failed: u64) -> Report {
         let good = (0..1000 - failed).map(|n| {
@@ -136,23 +169,33 @@ mod tests {
         )
     }
 
-    fn is_worse(before: &Report, after: &Report, noise: &str) -> bool {
+    fn is_worse(before: &SavedRun, after: &SavedRun, noise: &str) -> bool {
         Comparison::new(before, after, Noise::parse(noise).unwrap()).is_worse()
     }
 
     #[test]
     fn run_is_worse_beyond_noise_only() {
-        let before = report(100, 0);
+        let before = run(100, 0);
         assert!(!is_worse(&before, &before, "0%"));
-        assert!(!is_worse(&before, &report(104, 0), "5%"));
-        assert!(is_worse(&before, &report(106, 0), "5%"));
-        assert!(!is_worse(&before, &report(106, 0), "10%"));
-        assert!(!is_worse(&before, &report(50, 0), "5%"));
-        assert!(is_worse(&before, &report(100, 60), "5%"));
-        let text = Comparison::new(&before, &report(200, 0), Noise(0.05)).to_string();
-        assert!(text.contains("+100.0%  WORSE"), "{text}");
+        assert!(!is_worse(&before, &run(104, 0), "5%"));
+        assert!(is_worse(&before, &run(106, 0), "5%"));
+        assert!(!is_worse(&before, &run(106, 0), "10%"));
+        assert!(!is_worse(&before, &run(50, 0), "5%"));
+        assert!(is_worse(&before, &run(100, 60), "5%"));
+        let text = Comparison::new(&before, &run(200, 0), Noise(0.05)).to_string();
+        assert!(text.contains("+100.0%") && text.contains("WORSE"), "{text}");
         for text in ["5", "-1%", "a%"] {
             assert!(Noise::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn difference_without_evidence_is_unclear() {
+        let line = |interval| Line { value: &VALUES[2], before: 10.0, after: 12.0, interval };
+        let change = |low, high| line(Some(Interval { low, high })).change(Noise(0.05));
+        assert_eq!(change(1.0, 3.0), Change::Worse);
+        assert_eq!(change(-0.5, 4.0), Change::Unclear);
+        assert_eq!(line(None).change(Noise(0.05)), Change::Worse);
+        assert_eq!(line(Some(Interval { low: 1.0, high: 3.0 })).change(Noise(0.25)), Change::Noise);
     }
 }

@@ -1,11 +1,14 @@
 //! Merging of the raw logs of several drivers.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::conditions::check_same;
 use super::error::SavedError;
 use crate::record::{CallRecord, LogReader, LogWriter, NO_KEY};
-use crate::report::{Report, RunInfo, RunOutcome};
+use crate::report::{Report, RunEnd, RunInfo, RunOutcome};
+use crate::schedule::Shard;
 use crate::summary::SummaryBuilder;
 use crate::timeline::Timeline;
 use crate::verdict::{self, Evidence};
@@ -15,6 +18,7 @@ const KEY_BITS: u32 = 26;
 
 /// Merges logs into `output` and returns the report of the whole run, judged anew.
 pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedError> {
+    check_output(paths, output)?;
     let logs = paths
         .iter()
         .map(|path| Ok(LogReader::<RunInfo>::open(path)?))
@@ -23,15 +27,19 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
     let runs: Vec<RunInfo> = logs.iter().map(|log| log.run.clone()).collect();
     for (run, path) in runs.iter().zip(paths) {
         check_same(&whole, run, path)?;
+        check_time(&whole, run, path)?;
     }
+    check_shards(&runs, paths)?;
     whole.started_unix_ms = runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0);
     whole.shard = "1/1".to_owned();
-    whole.connections = runs.iter().map(|run| run.connections).sum();
+    whole.connections = runs.iter().fold(0, |sum, run| sum.saturating_add(run.connections));
 
-    let timeline = first_timeline(paths, &runs, whole.started_unix_ms)?;
+    let outcomes = outcomes(paths)?;
+    let timeline = first_timeline(&outcomes, &runs, whole.started_unix_ms);
+    let end = worst_end(&outcomes);
     let length = Duration::from_secs_f64(whole.seconds);
     // Logs are read one after the other, so no second is over before all are read.
-    let mut summary = SummaryBuilder::new(length + Duration::from_secs_f64(whole.timeout_s));
+    let mut summary = SummaryBuilder::new(length, length + Duration::from_secs_f64(whole.timeout_s));
     let mut writer = LogWriter::create(output, &whole)?;
     let mut batch = Vec::new();
     for (number, (log, run)) in (0_u32..).zip(logs.into_iter().zip(&runs)) {
@@ -48,44 +56,80 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
         summary: &summary,
         timeline: &timeline,
         requests: &whole.requests,
-        duration: length,
+        duration: summary.length(length, end.is_early()),
         books: None,
         costs: None,
     };
     let checks = verdict::judge(&whole.criteria.parse()?, &evidence);
-    let outcome = RunOutcome { timeline, checks, ..RunOutcome::default() };
+    let outcome = RunOutcome { timeline, checks, end, ..RunOutcome::default() };
     writer.finish(&outcome)?;
     Ok(Report::new(whole, outcome, &summary))
 }
 
-/// Returns the events of the first log that has any, at their times in the whole run.
-fn first_timeline(paths: &[PathBuf], runs: &[RunInfo], start: u64) -> Result<Timeline, SavedError> {
-    for (path, run) in paths.iter().zip(runs) {
+/// Reads the outcomes of all logs. That of a killed driver is an interruption.
+fn outcomes(paths: &[PathBuf]) -> Result<Vec<RunOutcome>, SavedError> {
+    let outcome = |path: &PathBuf| {
         let outcome = LogReader::<RunInfo>::open(path)?.read::<RunOutcome>(drop)?;
-        let Some(mut timeline) = outcome.map(|outcome| outcome.timeline) else { continue };
-        if timeline.marks.is_empty() {
-            continue;
-        }
-        let shift = Duration::from_millis(run.started_unix_ms - start);
-        for mark in &mut timeline.marks {
-            mark.at += shift;
-            mark.settled = mark.settled.saturating_add(shift);
-        }
-        return Ok(timeline);
-    }
-    Ok(Timeline::default())
+        let killed = || RunOutcome { end: RunEnd::Interrupted, ..RunOutcome::default() };
+        Ok(outcome.unwrap_or_else(killed))
+    };
+    paths.iter().map(outcome).collect()
 }
 
-fn check_same(whole: &RunInfo, run: &RunInfo, path: &Path) -> Result<(), SavedError> {
-    let facts = [
-        ("scenario", whole.scenario == run.scenario),
-        ("load", whole.stages == run.stages),
-        ("list of requests", whole.requests == run.requests),
-    ];
-    match facts.iter().find(|(_, same)| !same) {
-        Some((what, _)) => Err(SavedError::Different { path: path.to_owned(), what }),
-        None => Ok(()),
+/// Returns the end of the whole run: it is complete if all parts are.
+fn worst_end(outcomes: &[RunOutcome]) -> RunEnd {
+    let ends = || outcomes.iter().map(|outcome| &outcome.end);
+    let interrupted = ends().find(|end| **end == RunEnd::Interrupted);
+    interrupted.or_else(|| ends().find(|end| end.is_early())).cloned().unwrap_or_default()
+}
+
+/// Returns the events of the first log that has any, at their times in the whole run.
+fn first_timeline(outcomes: &[RunOutcome], runs: &[RunInfo], start: u64) -> Timeline {
+    let mut with_events = outcomes.iter().zip(runs).filter(|(outcome, _)| !outcome.timeline.marks.is_empty());
+    let Some((outcome, run)) = with_events.next() else { return Timeline::default() };
+    let shift = Duration::from_millis(run.started_unix_ms - start);
+    let mut timeline = outcome.timeline.clone();
+    for mark in &mut timeline.marks {
+        mark.at += shift;
+        mark.settled = mark.settled.saturating_add(shift);
     }
+    timeline
+}
+
+/// Returns an error if the output would overwrite a log.
+fn check_output(paths: &[PathBuf], output: &Path) -> Result<(), SavedError> {
+    let Ok(place) = output.canonicalize() else { return Ok(()) };
+    let is_input = paths.iter().any(|path| path.canonicalize().is_ok_and(|path| path == place));
+    if is_input { Err(SavedError::OutputIsInput(output.to_owned())) } else { Ok(()) }
+}
+
+/// Returns an error if a run was not made while the first one was.
+fn check_time(whole: &RunInfo, run: &RunInfo, path: &Path) -> Result<(), SavedError> {
+    let apart = Duration::from_millis(whole.started_unix_ms.abs_diff(run.started_unix_ms));
+    if apart < Duration::from_secs_f64(whole.seconds) {
+        return Ok(());
+    }
+    Err(SavedError::Elsewhen { path: path.to_owned(), seconds: apart.as_secs() })
+}
+
+/// Returns an error unless each shard is there once.
+fn check_shards(runs: &[RunInfo], paths: &[PathBuf]) -> Result<(), SavedError> {
+    let (mut of, mut numbers) = (1, BTreeSet::new());
+    for (run, path) in runs.iter().zip(paths) {
+        let shard = Shard::parse(&run.shard)?;
+        if !numbers.is_empty() && shard.of != of {
+            let what = "number of shards";
+            let (expected, found) = (of.to_string(), shard.of.to_string());
+            return Err(SavedError::Different { path: path.clone(), what, expected, found });
+        }
+        of = shard.of;
+        if !numbers.insert(shard.number) {
+            return Err(SavedError::Twice { path: path.clone(), shard: run.shard.clone() });
+        }
+    }
+    let missing: Vec<String> =
+        (1..=of).filter(|number| !numbers.contains(number)).map(|number| format!("{number}/{of}")).collect();
+    if missing.is_empty() { Ok(()) } else { Err(SavedError::Missing(missing.join(", "))) }
 }
 
 fn shifted(mut record: CallRecord, shift: Duration, number: u32, shared_keys: bool) -> CallRecord {
@@ -101,6 +145,7 @@ fn shifted(mut record: CallRecord, shift: Duration, number: u32, shared_keys: bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Verdict;
     use crate::summary::tests::{call, status};
 
     fn log(folder: &Path, shard: &str, started_unix_ms: u64, calls: impl Iterator<Item = u64>) -> PathBuf {
@@ -135,17 +180,41 @@ mod tests {
         // The second driver began 100 ms later.
         let due: Vec<u32> = report.series.iter().map(|second| second.due).collect();
         assert_eq!(due, [950, 50]);
-        let again = super::super::read::report(&output).unwrap();
+        let again = super::super::read::run(&output).unwrap().report;
         assert_eq!(again.to_string(), report.to_string());
         assert_eq!(again.run.shard, "1/1");
+    }
 
+    fn error(logs: &[&PathBuf], output: &Path) -> String {
+        let logs: Vec<PathBuf> = logs.iter().map(|&log| log.clone()).collect();
+        merge(&logs, output).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn logs_that_are_not_all_shards_of_one_run_are_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("whole.bin");
+        let [one, two] = ["1/2", "2/2"].map(|shard| log(folder.path(), shard, 5000, 0..10));
+        let third = log(folder.path(), "3/3", 5000, 0..10);
+        assert!(error(&[&one, &one], &output).ends_with("1-2.bin: shard 1/2 is given twice"));
+        assert_eq!(error(&[&two], &output), "shards 1/2 are missing: expected the logs of all drivers");
+        assert!(error(&[&one, &third], &output).contains("the number of shards is `3`"));
+        assert!(error(&[&one, &two], &one).contains("one of the logs to merge"));
+        let late = log(folder.path(), "2/2", 3_605_000, 0..10);
+        assert!(error(&[&one, &late], &output).contains("began 3600 s before or after"));
         let other = RunInfo { scenario: "other".to_owned(), ..RunInfo::default() };
         let path = folder.path().join("other.bin");
         LogWriter::create(&path, &other).unwrap().finish(&RunOutcome::default()).unwrap();
-        let error = merge(&[parts[0].clone(), path], &output).unwrap_err();
-        assert!(
-            error.to_string().contains("other.bin is not a part of the same run: its scenario"),
-            "{error}"
-        );
+        assert!(error(&[&one, &path], &output).contains("other.bin: the scenario is `other`"));
+    }
+
+    #[test]
+    fn merged_log_of_a_killed_driver_is_interrupted() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["1/2", "2/2"].map(|shard| log(folder.path(), shard, 5000, 0..10));
+        let whole = std::fs::read(&two).unwrap();
+        std::fs::write(&two, &whole[..whole.len() - 3]).unwrap();
+        let report = merge(&[one, two], &folder.path().join("whole.bin")).unwrap();
+        assert_eq!((report.verdict(), report.calls.due), (Verdict::Interrupted, 20));
     }
 }

@@ -4,41 +4,62 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::blocks::Blocks;
 use super::error::SavedError;
 use crate::record::LogReader;
-use crate::report::{Report, RunInfo, RunOutcome};
+use crate::report::{Report, RunEnd, RunInfo, RunOutcome};
 use crate::summary::SummaryBuilder;
-use crate::timeline::Timeline;
+use crate::verdict::{self, Evidence};
 
-/// Reads the report of a raw log or of a JSON file.
-pub(super) fn report(path: &Path) -> Result<Report, SavedError> {
+/// A saved run.
+pub(super) struct SavedRun {
+    pub(super) report: Report,
+    /// The calls in blocks of time. A JSON report has none.
+    pub(super) blocks: Option<Blocks>,
+}
+
+/// Reads a raw log or a JSON report.
+pub(super) fn run(path: &Path) -> Result<SavedRun, SavedError> {
     let text = fs::read(path).map_err(|source| SavedError::Io { path: path.to_owned(), source })?;
     if text.starts_with(b"{") {
         let unknown = |reason| SavedError::Unknown { path: path.to_owned(), reason };
-        return serde_json::from_slice(&text).map_err(unknown);
+        let report = serde_json::from_slice(&text).map_err(unknown)?;
+        return Ok(SavedRun { report, blocks: None });
     }
     drop(text);
     from_log(path)
 }
 
-/// Computes the report of a raw log.
-fn from_log(path: &Path) -> Result<Report, SavedError> {
+/// Computes the report of a raw log. A log without a trailer is judged by the criteria of its header.
+fn from_log(path: &Path) -> Result<SavedRun, SavedError> {
     // The events are at the end of the file, and phases depend on them.
     let outcome = LogReader::<RunInfo>::open(path)?.read::<RunOutcome>(drop)?;
-    let interrupted = outcome.is_none();
-    let outcome = outcome.unwrap_or_else(|| RunOutcome { interrupted, ..RunOutcome::default() });
+    let is_killed = outcome.is_none();
+    let mut outcome =
+        outcome.unwrap_or_else(|| RunOutcome { end: RunEnd::Interrupted, ..RunOutcome::default() });
     let log = LogReader::<RunInfo>::open(path)?;
     let run = log.run.clone();
-    let summary = summarize(log, &outcome.timeline, Duration::from_secs_f64(run.timeout_s))?;
-    Ok(Report::new(run, outcome, &summary))
-}
-
-fn summarize(
-    log: LogReader<RunInfo>,
-    timeline: &Timeline,
-    timeout: Duration,
-) -> Result<crate::summary::Summary, SavedError> {
-    let mut builder = SummaryBuilder::new(timeout);
-    log.read::<RunOutcome>(|record| builder.record(&record, timeline))?;
-    Ok(builder.finish())
+    let length = Duration::from_secs_f64(run.seconds);
+    let mut builder = SummaryBuilder::new(length, Duration::from_secs_f64(run.timeout_s));
+    let mut blocks = Blocks::new(length);
+    log.read::<RunOutcome>(|record| {
+        builder.record(&record, &outcome.timeline);
+        blocks.record(&record);
+    })?;
+    let summary = builder.finish();
+    if summary.calls == 0 {
+        return Err(SavedError::Empty(path.to_owned()));
+    }
+    if is_killed {
+        let evidence = Evidence {
+            summary: &summary,
+            timeline: &outcome.timeline,
+            requests: &run.requests,
+            duration: summary.length(length, true),
+            books: None,
+            costs: None,
+        };
+        outcome.checks = verdict::judge(&run.criteria.parse()?, &evidence);
+    }
+    Ok(SavedRun { report: Report::new(run, outcome, &summary), blocks: Some(blocks) })
 }

@@ -61,6 +61,14 @@ impl Stage {
         Duration::from_secs_f64(seconds.clamp(0.0, self.duration.as_secs_f64()))
     }
 
+    /// Returns the number of calls that are due in its first `seconds`.
+    pub(crate) fn due_until(&self, seconds: f64) -> f64 {
+        let length = self.duration.as_secs_f64();
+        let seconds = if self.burst { (seconds + 1.0).floor() } else { seconds };
+        let seconds = seconds.clamp(0.0, length);
+        self.from * seconds + (self.to - self.from) * seconds * seconds / (2.0 * length)
+    }
+
     /// Returns the same stage with another length and rate.
     pub(crate) fn scaled(&self, duration: f64, rate: f64) -> Self {
         Self {

@@ -23,6 +23,8 @@ pub(crate) struct LimitCertificate {
     pub(crate) fullest_window: f64,
     /// The smallest share of its limit that a limited key could use.
     pub(crate) usable: Option<f64>,
+    /// The smallest announced limit, in calls per minute.
+    pub(crate) least_limit: Option<u32>,
     /// The key of the fullest window, its calls and its limit.
     pub(crate) fullest: Option<FullestWindow>,
 }
@@ -92,6 +94,10 @@ impl LimitAudit {
         let mut certificate = LimitCertificate::default();
         for (&number, key) in &mut self.keys {
             key.evaluate(Duration::MAX);
+            if key.limit > 0 {
+                let least = certificate.least_limit.unwrap_or(key.limit);
+                certificate.least_limit = Some(least.min(key.limit));
+            }
             if key.maximum == 0 {
                 continue;
             }
@@ -169,7 +175,8 @@ mod tests {
         let (status, code) = if admitted { (200, None) } else { (429, Some(Code::QuotaExceeded)) };
         let outcome =
             CallOutcome::Completed { status, code, retry_after: !admitted, bytes: 0, minute_quota: quota };
-        CallRecord { request: 0, key, due: sent, sent, done: sent + Duration::from_millis(1), outcome }
+        let (waited, done) = (Duration::ZERO, sent + Duration::from_millis(1));
+        CallRecord { request: 0, key, due: sent, sent, waited, done, outcome }
     }
 
     fn certificate(calls: impl IntoIterator<Item = CallRecord>) -> LimitCertificate {

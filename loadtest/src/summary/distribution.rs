@@ -56,10 +56,7 @@ impl Distribution {
 
     /// Returns true if there are no times.
     pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Exact(times) => times.is_empty(),
-            Self::Histogram(histogram) => histogram.is_empty(),
-        }
+        self.len() == 0
     }
 
     /// Adds all times of another distribution.
@@ -102,12 +99,51 @@ impl Distribution {
                     times.get(rank).map_or(0.0, |&micros| f64::from(micros) / 1000.0)
                 })
             }
-            Self::Histogram(histogram) => percents.map(|percent| {
+            Self::Histogram(_) => percents.map(|percent| self.at_rank(nearest_rank(self.len(), percent))),
+        }
+    }
+
+    /// Returns the least and the greatest value that a percentile can have, in milliseconds, if
+    /// `more` unknown times are added.
+    pub(crate) fn percentile_bounds(&self, percent: f64, more: u64) -> (f64, f64) {
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        let rank = nearest_rank(self.len().saturating_add(more), percent);
+        let low = rank.checked_sub(more).map_or(0.0, |rank| self.at_rank(rank));
+        let high = if rank < self.len() { self.at_rank(rank) } else { f64::INFINITY };
+        (low, high)
+    }
+
+    /// Calls `visit` with each time in microseconds and with how often it occurs.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u64, u64)) {
+        match self {
+            Self::Exact(times) => times.iter().for_each(|&micros| visit(micros.into(), 1)),
+            Self::Histogram(histogram) => histogram
+                .iter_recorded()
+                .for_each(|value| visit(value.value_iterated_to(), value.count_at_value())),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Exact(times) => times.len(),
+            Self::Histogram(histogram) => usize::try_from(histogram.len()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Returns the value with this index in ascending order in milliseconds, or 0 if there is none.
+    fn at_rank(&self, rank: usize) -> f64 {
+        match self {
+            Self::Exact(times) if rank >= times.len() => 0.0,
+            Self::Exact(times) => {
+                let mut times = times.clone();
+                let (_, micros, _) = times.select_nth_unstable(rank);
+                f64::from(*micros) / 1000.0
+            }
+            Self::Histogram(histogram) => {
                 // The middle of the rank's share, because rounding must not select the next one.
-                let rank = nearest_rank(usize::try_from(histogram.len()).unwrap_or(usize::MAX), percent);
-                let micros = histogram.value_at_quantile((rank as f64 + 0.5) / histogram.len().max(1) as f64);
-                micros.min(histogram.max()) as f64 / 1000.0
-            }),
+                let share = (rank as f64 + 0.5) / histogram.len().max(1) as f64;
+                histogram.value_at_quantile(share).min(histogram.max()) as f64 / 1000.0
+            }
         }
     }
 
@@ -172,6 +208,20 @@ mod tests {
         assert_eq!(quantiles, expected);
         assert_eq!(exact([]).quantiles(), Quantiles::default());
         assert!((exact([7000]).quantiles().p50 - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn percentile_bounds_hold_for_any_further_times() {
+        let hundred = exact((1..=100).map(|ms| ms * 1000));
+        assert_eq!(hundred.percentile_bounds(50.0, 0), (50.0, 50.0));
+        assert_eq!(hundred.percentile_bounds(99.0, 100), (98.0, f64::INFINITY));
+        assert_eq!(hundred.percentile_bounds(10.0, 100), (0.0, 20.0));
+        assert_eq!(hundred.percentile_bounds(50.0, 1_000_000), (0.0, f64::INFINITY));
+        assert_eq!(exact([]).percentile_bounds(99.0, 0), (0.0, f64::INFINITY));
+        let mut histogram = hundred;
+        histogram.compress();
+        assert_eq!(histogram.percentile_bounds(10.0, 100).0, 0.0);
+        assert!((histogram.percentile_bounds(99.0, 100).0 - 98.0).abs() < 0.1);
     }
 
     /// Latencies between 20 µs and minutes, in histograms that were merged from several.

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::distribution::Distribution;
 use crate::record::{CallOutcome, CallRecord};
 
-/// One second of a run, by the time at which calls were due.
+/// One second of a run. Calls belong to the second in which they were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Second {
     /// The number of the second, from 0.
     pub(crate) second: u64,
+    /// Calls whose response was complete within this second, whenever they were due.
+    pub(crate) completed: u32,
     /// Calls that became due.
     pub(crate) due: u32,
     /// Calls with a 2xx or 3xx.
@@ -33,6 +35,8 @@ pub(crate) struct Second {
     pub(crate) max_ms: f64,
     /// The 99th percentile of send lags in milliseconds.
     pub(crate) lag_p99_ms: f64,
+    /// The 99th percentile of the waits for a free connection in milliseconds.
+    pub(crate) wait_p99_ms: f64,
     /// The resident memory of the driver in bytes, or 0 if unknown.
     pub(crate) memory: u64,
 }
@@ -42,6 +46,7 @@ struct OpenSecond {
     counts: Second,
     latencies: Distribution,
     lags: Distribution,
+    waits: Distribution,
 }
 
 /// The seconds of a run. Latencies of a second are kept until no call of it can be in flight.
@@ -50,13 +55,21 @@ pub(crate) struct Series {
     open: BTreeMap<u64, OpenSecond>,
     closed: Vec<Second>,
     timeout: Duration,
+    /// The completed calls by the second of their completion.
+    completed: BTreeMap<u64, u32>,
     /// The memory of the driver by second.
     memory: BTreeMap<u64, u64>,
 }
 
 impl Series {
     pub(crate) fn new(timeout: Duration) -> Self {
-        Self { open: BTreeMap::new(), closed: Vec::new(), timeout, memory: BTreeMap::new() }
+        Self {
+            open: BTreeMap::new(),
+            closed: Vec::new(),
+            timeout,
+            completed: BTreeMap::new(),
+            memory: BTreeMap::new(),
+        }
     }
 
     /// Adds a call.
@@ -78,6 +91,10 @@ impl Series {
         *count += 1;
         open.latencies.record(record.latency());
         open.lags.record(record.send_lag());
+        open.waits.record(record.waited);
+        if record.status().is_some() {
+            *self.completed.entry(record.done.as_secs()).or_default() += 1;
+        }
     }
 
     /// Notes the memory of the driver.
@@ -103,7 +120,11 @@ impl Series {
             }
             same
         });
+        let after = self.closed.last().map_or(0, |last| last.second + 1);
+        let end = self.completed.last_key_value().map_or(after, |(&second, _)| second + 1);
+        self.closed.extend((after..end).map(|second| Second { second, ..Second::default() }));
         for second in &mut self.closed {
+            second.completed = self.completed.get(&second.second).copied().unwrap_or(0);
             second.memory = self.memory.get(&second.second).copied().unwrap_or(0);
         }
         self.closed
@@ -114,7 +135,8 @@ impl OpenSecond {
     fn close(self) -> Second {
         let [p50_ms, p99_ms, max_ms] = self.latencies.percentiles([50.0, 99.0, 100.0]);
         let [lag_p99_ms] = self.lags.percentiles([99.0]);
-        Second { p50_ms, p99_ms, max_ms, lag_p99_ms, ..self.counts }
+        let [wait_p99_ms] = self.waits.percentiles([99.0]);
+        Second { p50_ms, p99_ms, max_ms, lag_p99_ms, wait_p99_ms, ..self.counts }
     }
 }
 

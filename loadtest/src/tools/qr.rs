@@ -11,7 +11,7 @@ use hyper::header::{HeaderValue, VARY};
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
 
-use super::response::{ToolBody, ToolResponse, error, json, with_body};
+use super::response::{ToolBody, ToolResponse, error, error_with, with_body};
 use image::QrImage;
 use request::{FieldError, QrRequest};
 
@@ -43,14 +43,12 @@ fn image_response(image: QrImage) -> ToolResponse {
     response
 }
 
-/// Returns 422 with all field errors.
+/// Returns 422 with all field errors, each with a JSON Pointer to its field (RFC 6901).
 fn error_response(errors: &[FieldError]) -> ToolResponse {
-    let faults: Vec<Value> = errors
-        .iter()
-        .map(|error| json!({ "field": error.field, "code": error.code, "message": error.message }))
-        .collect();
-    let error = json!({ "code": "fields-invalid", "message": "the fields of the request are invalid", "faults": faults });
-    json(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "error": error }))
+    let each = |error: &FieldError| json!({ "pointer": format!("#/{}", error.field), "code": error.code, "detail": error.message });
+    let members = [("errors".to_owned(), errors.iter().map(each).collect())].into_iter().collect();
+    let detail = "the fields of the request are invalid";
+    error_with(StatusCode::UNPROCESSABLE_ENTITY, "fields-invalid", detail, members)
 }
 
 /// Reads the fields from the JSON body of a POST or the query of a GET.
@@ -69,10 +67,10 @@ async fn read_fields(request: Request<Incoming>) -> Result<Value, Box<ToolRespon
         },
     )?;
     let fields: Value = serde_json::from_slice(&body.to_bytes())
-        .map_err(|error| invalid(StatusCode::BAD_REQUEST, "body-not-json", &error.to_string()))?;
+        .map_err(|error| invalid(StatusCode::UNPROCESSABLE_ENTITY, "body-not-json", &error.to_string()))?;
     if !fields.is_object() {
         let message = r#"the body is not a JSON object: expected for example {"url": "https://example.com", "size": 256}"#;
-        return Err(invalid(StatusCode::BAD_REQUEST, "body-not-object", message));
+        return Err(invalid(StatusCode::UNPROCESSABLE_ENTITY, "body-not-object", message));
     }
     Ok(fields)
 }

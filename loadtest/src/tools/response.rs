@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// The response of a tool.
@@ -110,9 +110,29 @@ pub(super) fn json(status: StatusCode, body: &Value) -> ToolResponse {
     with_body(status, "application/json", ToolBody::Full(body.to_string().into()))
 }
 
-/// Returns an error response: `{"error": {"code", "message"}}`.
+/// Returns an error response: problem details (RFC 9457) with a `code`.
 pub(super) fn error(status: StatusCode, code: &str, message: &str) -> ToolResponse {
-    json(status, &json!({ "error": { "code": code, "message": message } }))
+    error_with(status, code, message, Map::new())
+}
+
+/// Returns the same with further members.
+pub(super) fn error_with(
+    status: StatusCode,
+    code: &str,
+    message: &str,
+    members: Map<String, Value>,
+) -> ToolResponse {
+    let mut problem = json!({
+        "type": "about:blank",
+        "title": status.canonical_reason().unwrap_or("Error"),
+        "status": status.as_u16(),
+        "detail": message,
+        "code": code,
+    });
+    if let Some(problem) = problem.as_object_mut() {
+        problem.extend(members);
+    }
+    with_body(status, "application/problem+json", ToolBody::Full(problem.to_string().into()))
 }
 
 /// Returns 405 with the allowed methods.

@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
+use super::bounds;
+use super::error::ConditionError;
 use super::filter::Filter;
-use super::measure::{Measured, Metric};
-use super::parse::{self, ConditionError};
+use super::measure::{CallSelector, Measured, Metric};
 use super::{Check, Evidence};
 
 /// The purpose of a condition: it must hold, or it must not.
@@ -55,6 +56,28 @@ impl FromStr for Comparison {
 }
 
 impl Comparison {
+    /// Returns the comparison that holds if this one does not.
+    const fn opposite(self) -> Self {
+        match self {
+            Self::Less => Self::AtLeast,
+            Self::AtMost => Self::Greater,
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::AtLeast => Self::Less,
+            Self::Greater => Self::AtMost,
+        }
+    }
+
+    /// Returns true if it holds for a number from `low` to `high`.
+    fn can_hold(self, low: f64, high: f64, value: f64) -> bool {
+        match self {
+            Self::Less | Self::AtMost => self.holds(low, value),
+            Self::AtLeast | Self::Greater => self.holds(high, value),
+            Self::Equal => Self::AtMost.holds(low, value) && Self::AtLeast.holds(high, value),
+            Self::NotEqual => low < high || self.holds(low, value),
+        }
+    }
+
     fn holds(self, found: f64, value: f64) -> bool {
         // Shares are quotients: one in a thousand is 0.1 % in spite of rounding.
         let equal = (found - value).abs() <= 1e-9 * value.abs().max(1.0);
@@ -70,14 +93,6 @@ impl Comparison {
 }
 
 impl Condition {
-    /// Parses a condition.
-    ///
-    /// # Errors
-    /// Returns an error that says what was expected.
-    pub(crate) fn parse(purpose: Purpose, text: &str) -> Result<Self, ConditionError> {
-        parse::condition(purpose, text)
-    }
-
     /// Checks that the requests and phases of the condition exist.
     pub(crate) fn validate(&self, requests: &[String], phases: &[String]) -> Result<(), ConditionError> {
         self.filter.validate(&self.text, requests, phases)
@@ -85,21 +100,40 @@ impl Condition {
 
     /// Returns true if the condition is about errors, so that it replaces the default check.
     pub(super) const fn is_about_errors(&self) -> bool {
-        matches!(self.metric, Metric::Errors | Metric::Success) && self.filter.is_empty()
+        matches!(self.metric, Metric::Calls(CallSelector::Errors | CallSelector::Success))
+            && self.filter.is_empty()
     }
 
     /// Evaluates the condition.
     pub(crate) fn evaluate(&self, evidence: &Evidence<'_>) -> Check {
         let found = self.metric.measure(&self.filter, evidence, &self.value);
-        let check = match self.purpose {
-            Purpose::Expect => self.text.clone(),
-            Purpose::FailIf => format!("not {}", self.text),
-        };
+        let check = self.expectation();
         let Some(found) = found else {
             return Check { check, passed: false, found: "nothing to measure".to_owned() };
         };
         let holds = self.comparison.holds(found.number(), self.value.number());
         let passed = holds == (self.purpose == Purpose::Expect);
         Check { check, passed, found: found.to_string() }
+    }
+
+    /// Returns true if the condition fails whatever the outcomes of `remaining` more calls are.
+    pub(super) fn is_lost(&self, evidence: &Evidence<'_>, remaining: u64) -> bool {
+        let Some((low, high)) = bounds::of(&self.metric, &self.filter, evidence, &self.value, remaining)
+        else {
+            return false;
+        };
+        let wanted = match self.purpose {
+            Purpose::Expect => self.comparison,
+            Purpose::FailIf => self.comparison.opposite(),
+        };
+        !wanted.can_hold(low, high, self.value.number())
+    }
+
+    /// Returns the expectation as text.
+    pub(super) fn expectation(&self) -> String {
+        match self.purpose {
+            Purpose::Expect => self.text.clone(),
+            Purpose::FailIf => format!("not {}", self.text),
+        }
     }
 }

@@ -2,18 +2,38 @@
 
 use std::collections::BTreeMap;
 
+use super::measure::LagCause;
 use super::{Check, Criteria, Evidence};
 use crate::summary::{GroupKey, OutcomeKey};
 
+const EXPECTED: &str = "every response is expected";
+const SENT: &str = "all due calls are sent";
+
 /// Evaluates the checks that need no condition.
 pub(super) fn checks(criteria: &Criteria, evidence: &Evidence<'_>) -> Vec<Check> {
-    let mut checks = vec![responses_are_expected(criteria, evidence), driver_is_on_time(criteria, evidence)];
+    let mut checks = vec![responses_are_expected(criteria, evidence)];
+    checks.extend(LAGS.map(|lag| lag.check(criteria, evidence)));
     if evidence.summary.not_sent() > 0 {
         let found =
             format!("{} calls were not sent, because all connections were busy", evidence.summary.not_sent());
-        checks.push(Check { check: "all due calls are sent".to_owned(), passed: false, found });
+        checks.push(Check { check: SENT.to_owned(), passed: false, found });
     }
     checks
+}
+
+/// Returns the first of these checks that fails whatever the outcomes of `remaining` more calls are.
+pub(super) fn first_lost(criteria: &Criteria, evidence: &Evidence<'_>, remaining: u64) -> Option<String> {
+    if !unexpected(criteria, evidence).is_empty() {
+        return Some(EXPECTED.to_owned());
+    }
+    if evidence.summary.not_sent() > 0 {
+        return Some(SENT.to_owned());
+    }
+    let is_lost = |lag: &&Lag| {
+        let (low, _) = lag.cause.times(evidence.summary).percentile_bounds(99.0, remaining);
+        low > limit_ms(criteria)
+    };
+    LAGS.iter().find(is_lost).map(|lag| lag.expectation(criteria))
 }
 
 /// Checks that there are calls, and that each has a status that the scenario expects.
@@ -21,17 +41,7 @@ pub(super) fn checks(criteria: &Criteria, evidence: &Evidence<'_>) -> Vec<Check>
 /// If a condition is about errors or success, it decides on 5xx and failures in place of this
 /// check. 401 and 404 are never covered by it, because they come from a wrong key or path.
 fn responses_are_expected(criteria: &Criteria, evidence: &Evidence<'_>) -> Check {
-    let judged_apart = criteria.conditions.iter().any(super::Condition::is_about_errors);
-    let is_expected = |key: &GroupKey| {
-        let outcome = key.outcome;
-        outcome.is_success()
-            || (judged_apart && outcome.status().is_none_or(|status| status >= 500))
-            || criteria.tolerances.iter().any(|tolerance| tolerance.covers(key, evidence))
-    };
-    let mut unexpected: BTreeMap<OutcomeKey, u64> = BTreeMap::new();
-    for (key, group) in evidence.summary.groups(|key| !is_expected(key)) {
-        *unexpected.entry(key.outcome).or_default() += group.calls;
-    }
+    let unexpected = unexpected(criteria, evidence);
     let found = if evidence.summary.calls == 0 {
         "no calls".to_owned()
     } else if unexpected.is_empty() {
@@ -42,22 +52,64 @@ fn responses_are_expected(criteria: &Criteria, evidence: &Evidence<'_>) -> Check
         format!("{} of {}: {}", unexpected.values().sum::<u64>(), evidence.summary.calls, list.join(", "))
     };
     let passed = evidence.summary.calls > 0 && unexpected.is_empty();
-    Check { check: "every response is expected".to_owned(), passed, found }
+    Check { check: EXPECTED.to_owned(), passed, found }
 }
 
-/// Checks that calls were sent when they were due. Otherwise the latencies are those of the driver.
-fn driver_is_on_time(criteria: &Criteria, evidence: &Evidence<'_>) -> Check {
-    let limit = criteria.max_send_lag.as_secs_f64() * 1000.0;
-    let [p99] = evidence.summary.send_lag.percentiles([99.0]);
-    let passed = p99 <= limit;
-    let found = if passed {
-        format!("p99 {p99:.3} ms")
-    } else {
-        format!(
-            "p99 {p99:.3} ms: latencies are driver-limited; add connections, lower the rate or use a quieter machine"
-        )
+/// Returns the calls with an unexpected outcome.
+fn unexpected(criteria: &Criteria, evidence: &Evidence<'_>) -> BTreeMap<OutcomeKey, u64> {
+    let judged_apart = criteria.conditions.iter().any(super::condition::Condition::is_about_errors);
+    let is_expected = |key: &GroupKey| {
+        let outcome = key.outcome;
+        outcome.is_success()
+            || (judged_apart && outcome.status().is_none_or(|status| status >= 500))
+            || criteria.tolerances.iter().any(|tolerance| tolerance.covers(key, evidence))
     };
-    Check { check: format!("calls are sent within {limit} ms of their due time (p99)"), passed, found }
+    let mut unexpected: BTreeMap<OutcomeKey, u64> = BTreeMap::new();
+    for (key, group) in evidence.summary.groups(|key| !is_expected(key)) {
+        *unexpected.entry(key.outcome).or_default() += group.calls;
+    }
+    unexpected
+}
+
+/// A cause of send lag, which must be short.
+struct Lag {
+    cause: LagCause,
+    check: &'static str,
+    /// The reason and the cure.
+    found: &'static str,
+}
+
+/// The causes of send lag. The first is the driver's own. The second one is the gateway's, unless
+/// there are too few connections.
+const LAGS: [Lag; 2] = [
+    Lag {
+        cause: LagCause::Wake,
+        check: "the driver sends due calls",
+        found: "latencies are driver-limited; lower the rate or use a quieter machine",
+    },
+    Lag {
+        cause: LagCause::Connection,
+        check: "calls find a free connection",
+        found: "all connections were busy, because the gateway was slow or there are too few (--connections)",
+    },
+];
+
+impl Lag {
+    fn check(&self, criteria: &Criteria, evidence: &Evidence<'_>) -> Check {
+        let [p99] = self.cause.times(evidence.summary).percentiles([99.0]);
+        let passed = p99 <= limit_ms(criteria);
+        let found = format!("p99 {p99:.3} ms");
+        let found = if passed { found } else { format!("{found}: {}", self.found) };
+        Check { check: self.expectation(criteria), passed, found }
+    }
+
+    fn expectation(&self, criteria: &Criteria) -> String {
+        format!("{} within {} ms (p99)", self.check, limit_ms(criteria))
+    }
+}
+
+fn limit_ms(criteria: &Criteria) -> f64 {
+    criteria.max_send_lag.as_secs_f64() * 1000.0
 }
 
 /// Returns the status and the code, or the failure.

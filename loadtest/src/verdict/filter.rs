@@ -1,7 +1,7 @@
 //! The part of a run that a condition or a tolerance is about.
 
 use super::Evidence;
-use super::parse::ConditionError;
+use super::error::ConditionError;
 use crate::summary::GroupKey;
 
 /// The name of the phase before the first event.
@@ -22,9 +22,12 @@ impl Filter {
     /// Returns true if the calls of a group belong to the filter's request, or to one whose name
     /// continues it after a slash.
     pub(super) fn has_request(&self, request: u16, evidence: &Evidence<'_>) -> bool {
-        let Some(wanted) = &self.request else { return true };
-        let name = evidence.requests.get(usize::from(request)).map_or("", String::as_str);
-        is_or_continues(name, wanted)
+        self.is_about(evidence.requests.get(usize::from(request)).map_or("", String::as_str))
+    }
+
+    /// Returns true if the filter has the request with this name.
+    pub(super) fn is_about(&self, request: &str) -> bool {
+        self.request.as_deref().is_none_or(|wanted| is_or_continues(request, wanted))
     }
 
     /// Returns true if the phase has the name of the filter's phase.

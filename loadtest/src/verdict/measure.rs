@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Evidence;
 use super::filter::Filter;
-use crate::summary::{GroupKey, OutcomeKey, Recovery};
+use crate::summary::{Distribution, GroupKey, OutcomeKey, Recovery, Summary};
 
 /// A metric of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,19 +15,9 @@ pub(super) enum Metric {
     /// The mean latency.
     MeanLatency(Option<StatusFilter>),
     /// A percentile of send lags.
-    SendLag(f64),
-    /// Calls with a 5xx or without a complete response.
-    Errors,
-    /// Calls with a 2xx or 3xx.
-    Success,
-    /// Calls with a status.
-    Status(StatusFilter),
-    /// Calls with a problem code.
-    Code(String),
-    /// Calls without a complete response, of all causes or of one.
-    Failed(Option<String>),
-    /// All calls.
-    Calls,
+    SendLag(LagCause, f64),
+    /// Calls with an outcome.
+    Calls(CallSelector),
     /// Completed calls per second.
     Rate,
     /// The limit certificate.
@@ -46,6 +36,34 @@ pub(super) enum Metric {
     LastFailure,
     /// 429 without `Retry-After`.
     MissingRetryAfter,
+}
+
+/// The outcomes that a count is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CallSelector {
+    /// A 5xx, or no complete response.
+    Errors,
+    /// A 2xx or 3xx.
+    Success,
+    /// A status.
+    Status(StatusFilter),
+    /// A problem code.
+    Code(String),
+    /// No complete response, of all causes or of one.
+    Failed(Option<String>),
+    /// Any outcome.
+    All,
+}
+
+/// A cause of send lag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LagCause {
+    /// The driver woke up late, or no connection was free.
+    Any,
+    /// The driver woke up late.
+    Wake,
+    /// No connection was free.
+    Connection,
 }
 
 /// A status, or a class such as `5xx`.
@@ -118,14 +136,14 @@ impl Metric {
         match self {
             Self::Latency(..)
             | Self::MeanLatency(_)
-            | Self::SendLag(_)
+            | Self::SendLag(..)
             | Self::Recovery
             | Self::FirstGood
             | Self::LastFailure => matches!(value, Measured::Time(_)),
-            Self::Errors | Self::Success | Self::Status(_) | Self::Code(_) | Self::Failed(_) => {
-                matches!(value, Measured::Share(_) | Measured::Number(_))
+            Self::Calls(CallSelector::All) | Self::MissingRetryAfter | Self::Cost => {
+                matches!(value, Measured::Number(_))
             }
-            Self::Calls | Self::MissingRetryAfter | Self::Cost => matches!(value, Measured::Number(_)),
+            Self::Calls(_) => matches!(value, Measured::Share(_) | Measured::Number(_)),
             Self::Rate => matches!(value, Measured::Rate(_)),
             Self::Usable => matches!(value, Measured::Share(_)),
             Self::Admitted | Self::Books => matches!(value, Measured::Holds(_)),
@@ -140,42 +158,26 @@ impl Metric {
         value: &Measured,
     ) -> Option<Measured> {
         let summary = evidence.summary;
-        let count = |select: &dyn Fn(OutcomeKey) -> bool| {
-            let selected = summary.count(|key| filter.has(key, evidence) && select(key.outcome));
-            match value {
-                Measured::Share(_) => {
-                    let all = summary.count(|key| filter.has(key, evidence));
-                    (all > 0).then(|| Measured::Share(selected as f64 / all as f64))
-                }
-                _ => Some(Measured::Number(selected as f64)),
-            }
-        };
         match self {
             Self::Latency(percent, status) => {
-                let times =
-                    summary.latencies(|key| latency_counts(key, *status) && filter.has(key, evidence));
+                let times = latencies(*status, filter, evidence);
                 (!times.is_empty()).then(|| Measured::Time(times.percentiles([*percent])[0]))
             }
             Self::MeanLatency(status) => {
-                let times =
-                    summary.latencies(|key| latency_counts(key, *status) && filter.has(key, evidence));
+                let times = latencies(*status, filter, evidence);
                 (!times.is_empty()).then(|| Measured::Time(times.mean()))
             }
-            Self::SendLag(percent) => Some(Measured::Time(summary.send_lag.percentiles([*percent])[0])),
-            Self::Errors => count(&is_error),
-            Self::Success => count(&OutcomeKey::is_success),
-            Self::Status(wanted) => {
-                count(&|outcome| outcome.status().is_some_and(|status| wanted.has(status)))
+            Self::SendLag(cause, percent) => {
+                Some(Measured::Time(cause.times(summary).percentiles([*percent])[0]))
             }
-            Self::Code(wanted) => count(
-                &|outcome| matches!(outcome, OutcomeKey::Completed { code: Some(code), .. } if code == wanted),
-            ),
-            Self::Failed(None) => count(&|outcome| matches!(outcome, OutcomeKey::Failed(_))),
-            Self::Failed(Some(cause)) => {
-                count(&|outcome| matches!(outcome, OutcomeKey::Failed(error) if error.to_string() == *cause))
+            Self::Calls(select) => {
+                let (selected, all) = select.count(filter, evidence);
+                match value {
+                    Measured::Share(_) => (all > 0).then(|| Measured::Share(selected as f64 / all as f64)),
+                    _ => Some(Measured::Number(selected as f64)),
+                }
             }
-            Self::Calls => count(&|_| true),
-            Self::Rate => Some(Measured::Rate(summary.achieved_rate(evidence.duration))),
+            Self::Rate => Some(Measured::Rate(summary.completed_rate(evidence.duration))),
             Self::Admitted => Some(Measured::Holds(summary.certificate.is_exact())),
             Self::Usable => summary.certificate.usable.map(Measured::Share),
             Self::Books => evidence.books.map(|books| Measured::Holds(books.is_balanced())),
@@ -185,25 +187,67 @@ impl Metric {
             Self::LastFailure => {
                 worst(filter, evidence, |recovery| Some(recovery.last_bad.unwrap_or(Duration::ZERO)))
             }
-            Self::MissingRetryAfter => {
-                let groups =
-                    summary.groups(|key| key.outcome.status() == Some(429) && filter.has(key, evidence));
-                let missing: u64 = groups.map(|(_, group)| group.calls - group.retry_after).sum();
-                Some(Measured::Number(missing as f64))
-            }
+            Self::MissingRetryAfter => Some(Measured::Number(missing_retry_after(filter, evidence) as f64)),
         }
     }
 }
 
-fn is_error(outcome: OutcomeKey) -> bool {
-    outcome.status().is_none_or(|status| status >= 500)
+impl CallSelector {
+    fn has(&self, outcome: OutcomeKey) -> bool {
+        match self {
+            Self::Errors => outcome.status().is_none_or(|status| status >= 500),
+            Self::Success => outcome.is_success(),
+            Self::Status(wanted) => outcome.status().is_some_and(|status| wanted.has(status)),
+            Self::Code(wanted) => {
+                matches!(outcome, OutcomeKey::Completed { code: Some(code), .. } if code == wanted)
+            }
+            Self::Failed(None) => matches!(outcome, OutcomeKey::Failed(_)),
+            Self::Failed(Some(cause)) => {
+                matches!(outcome, OutcomeKey::Failed(error) if error.to_string() == *cause)
+            }
+            Self::All => true,
+        }
+    }
+
+    /// Returns the number of calls with these outcomes, and of all calls that the filter has.
+    pub(super) fn count(&self, filter: &Filter, evidence: &Evidence<'_>) -> (u64, u64) {
+        let (mut selected, mut all) = (0, 0);
+        for (key, group) in evidence.summary.groups(|key| filter.has(key, evidence)) {
+            all += group.calls;
+            selected += if self.has(key.outcome) { group.calls } else { 0 };
+        }
+        (selected, all)
+    }
 }
 
-fn latency_counts(key: &GroupKey, status: Option<StatusFilter>) -> bool {
-    match status {
+impl LagCause {
+    pub(super) const fn times(self, summary: &Summary) -> &Distribution {
+        match self {
+            Self::Any => &summary.send_lag,
+            Self::Wake => &summary.wake_lag,
+            Self::Connection => &summary.connection_wait,
+        }
+    }
+}
+
+/// Returns the latencies of all calls that the filter has, or of those with a status.
+pub(super) fn latencies(
+    status: Option<StatusFilter>,
+    filter: &Filter,
+    evidence: &Evidence<'_>,
+) -> Distribution {
+    let has_status = |key: &GroupKey| match status {
         None => true,
         Some(wanted) => key.outcome.status().is_some_and(|status| wanted.has(status)),
-    }
+    };
+    evidence.summary.latencies(|key| has_status(key) && filter.has(key, evidence))
+}
+
+/// Returns the number of 429 without `Retry-After`.
+pub(super) fn missing_retry_after(filter: &Filter, evidence: &Evidence<'_>) -> u64 {
+    let groups =
+        evidence.summary.groups(|key| key.outcome.status() == Some(429) && filter.has(key, evidence));
+    groups.map(|(_, group)| group.calls - group.retry_after).sum()
 }
 
 /// Returns the longest time over the selected events, or `None` if one has none.

@@ -1,74 +1,28 @@
 //! The text of conditions.
 
-use thiserror::Error;
-
 use super::condition::{Comparison, Condition, Purpose};
+use super::error::ConditionError;
 use super::filter::Filter;
-use super::measure::{Measured, Metric, StatusFilter};
+use super::measure::{CallSelector, LagCause, Measured, Metric, StatusFilter};
 
-/// The reason why a condition or tolerance is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum ConditionError {
-    /// There is no comparison.
-    #[error(
-        "invalid condition `{0}`: expected a metric, a sign (<, <=, =, !=, >=, >) and a value, for example p99<=50ms"
-    )]
-    NoSign(String),
-    /// The metric is unknown.
-    #[error(
-        "invalid condition `{text}`: unknown metric `{metric}`: expected p50 to p99.99, max, mean, lag.p99, errors, \
-         success, status(503), code(quota-exceeded), failed, calls, rate, admitted, usable, books, cost, recovery, \
-         first_good, last_failure or missing_retry_after"
-    )]
-    Metric {
-        /// The condition.
-        text: String,
-        /// The metric.
-        metric: String,
-    },
-    /// The value does not fit the metric.
-    #[error(
-        "invalid condition `{text}`: `{value}` is no value of this metric: expected a time (50ms, 2s) for latencies, a \
-         number or a share (99.9%) for calls, 100/s for rate, admitted=exact or books=balanced"
-    )]
-    Value {
-        /// The condition.
-        text: String,
-        /// The value.
-        value: String,
-    },
-    /// A name is unknown.
-    #[error("`{text}`: unknown {kind} `{name}`: expected one of {known}")]
-    UnknownName {
-        /// The condition or tolerance.
-        text: String,
-        /// Request or phase.
-        kind: &'static str,
-        /// The name.
-        name: String,
-        /// The known names.
-        known: String,
-    },
-    /// A tolerance is invalid.
-    #[error(
-        "invalid tolerance `{0}`: expected a status, a class or `failed`, for example 429, 5xx or `401 key-revoked in revoked`"
-    )]
-    Tolerance(String),
-}
-
-/// Parses `metric[(argument)] [of request] [in phase] sign value`.
-pub(super) fn condition(purpose: Purpose, text: &str) -> Result<Condition, ConditionError> {
-    let no_sign = || ConditionError::NoSign(text.to_owned());
-    let is_sign = |c: char| matches!(c, '<' | '>' | '=' | '!');
-    let (left, rest) = text.split_at(text.find(is_sign).ok_or_else(no_sign)?);
-    let (sign, value) = rest.split_at(rest.find(|c| !is_sign(c)).ok_or_else(no_sign)?);
-    let comparison: Comparison = sign.parse().map_err(|()| no_sign())?;
-    let (name, filter) = split_filter(left);
-    let metric = metric(&name)
-        .ok_or_else(|| ConditionError::Metric { text: text.to_owned(), metric: name.clone() })?;
-    let invalid = || ConditionError::Value { text: text.to_owned(), value: value.trim().to_owned() };
-    let value = parse_value(value.trim()).filter(|value| metric.takes(value)).ok_or_else(invalid)?;
-    Ok(Condition { text: text.trim().to_owned(), purpose, metric, filter, comparison, value })
+impl Condition {
+    /// Parses `metric[(argument)] [of request] [in phase] sign value`.
+    ///
+    /// # Errors
+    /// Returns an error that says what was expected.
+    pub(crate) fn parse(purpose: Purpose, text: &str) -> Result<Self, ConditionError> {
+        let no_sign = || ConditionError::NoSign(text.to_owned());
+        let is_sign = |c: char| matches!(c, '<' | '>' | '=' | '!');
+        let (left, rest) = text.split_at(text.find(is_sign).ok_or_else(no_sign)?);
+        let (sign, value) = rest.split_at(rest.find(|c| !is_sign(c)).ok_or_else(no_sign)?);
+        let comparison: Comparison = sign.parse().map_err(|()| no_sign())?;
+        let (name, filter) = split_filter(left);
+        let metric = metric(&name)
+            .ok_or_else(|| ConditionError::Metric { text: text.to_owned(), metric: name.clone() })?;
+        let invalid = || ConditionError::Value { text: text.to_owned(), value: value.trim().to_owned() };
+        let value = parse_value(value.trim()).filter(|value| metric.takes(value)).ok_or_else(invalid)?;
+        Ok(Self { text: text.trim().to_owned(), purpose, metric, filter, comparison, value })
+    }
 }
 
 /// Splits `… of request in phase`.
@@ -100,13 +54,13 @@ fn metric(text: &str) -> Option<Metric> {
     Some(match (name, argument) {
         ("max", _) => Metric::Latency(100.0, status()?),
         ("mean", _) => Metric::MeanLatency(status()?),
-        ("status", Some(_)) => Metric::Status(status()??),
-        ("code", Some(code)) => Metric::Code(code.to_owned()),
-        ("failed", cause) => Metric::Failed(cause.map(str::to_owned)),
+        ("status", Some(_)) => Metric::Calls(CallSelector::Status(status()??)),
+        ("code", Some(code)) => Metric::Calls(CallSelector::Code(code.to_owned())),
+        ("failed", cause) => Metric::Calls(CallSelector::Failed(cause.map(str::to_owned))),
         (_, Some(_)) => return None,
-        ("errors", None) => Metric::Errors,
-        ("success", None) => Metric::Success,
-        ("calls", None) => Metric::Calls,
+        ("errors", None) => Metric::Calls(CallSelector::Errors),
+        ("success", None) => Metric::Calls(CallSelector::Success),
+        ("calls", None) => Metric::Calls(CallSelector::All),
         ("rate", None) => Metric::Rate,
         ("admitted", None) => Metric::Admitted,
         ("usable", None) => Metric::Usable,
@@ -116,10 +70,16 @@ fn metric(text: &str) -> Option<Metric> {
         ("first_good", None) => Metric::FirstGood,
         ("last_failure", None) => Metric::LastFailure,
         ("missing_retry_after", None) => Metric::MissingRetryAfter,
-        _ => match name.strip_prefix("lag.")? {
-            "max" => Metric::SendLag(100.0),
-            percent => Metric::SendLag(percentile(percent)?),
-        },
+        _ => {
+            let (cause, percent) = name.split_once('.')?;
+            let cause = match cause {
+                "lag" => LagCause::Any,
+                "wake" => LagCause::Wake,
+                "wait" => LagCause::Connection,
+                _ => return None,
+            };
+            Metric::SendLag(cause, if percent == "max" { 100.0 } else { percentile(percent)? })
+        }
     })
 }
 
@@ -153,7 +113,7 @@ mod tests {
 
     #[test]
     fn invalid_condition_is_error_that_names_it() {
-        let error = |text| condition(Purpose::Expect, text).unwrap_err();
+        let error = |text| Condition::parse(Purpose::Expect, text).unwrap_err();
         assert!(matches!(error("p99"), ConditionError::NoSign(_)));
         assert!(matches!(error("p99<>4ms"), ConditionError::NoSign(_)));
         for text in
@@ -177,7 +137,7 @@ mod tests {
     fn unknown_request_or_phase_is_error_that_lists_known_ones() {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let check = |text| {
-            let condition = condition(Purpose::Expect, text).unwrap();
+            let condition = Condition::parse(Purpose::Expect, text).unwrap();
             condition
                 .validate(&names(&["main", "mix/qr"]), &names(&["stopped"]))
                 .map_err(|error| error.to_string())

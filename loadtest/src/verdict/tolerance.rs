@@ -1,10 +1,12 @@
 //! Responses other than 2xx and 3xx that a scenario expects.
 
 use super::Evidence;
+use super::error::ConditionError;
 use super::filter::Filter;
 use super::measure::StatusFilter;
-use super::parse::{ConditionError, split_filter};
+use super::parse::split_filter;
 use crate::summary::{GroupKey, OutcomeKey};
+use shared::problem::Code;
 
 /// An expected kind of response, such as `429`, `5xx in stopped`, `401 key-revoked` or `failed`.
 #[derive(Clone, Debug)]
@@ -58,6 +60,12 @@ impl Tolerance {
                     && [key.phase - 1, key.phase + 1]
                         .iter()
                         .any(|&phase| self.filter.has_phase(phase, evidence))))
+    }
+
+    /// Returns true if the limit of a key may refuse calls of a request, in any phase.
+    pub(super) fn allows_limit(&self, request: &str) -> bool {
+        let code = Some(Code::QuotaExceeded.as_str());
+        self.covers_outcome(OutcomeKey::Completed { status: 429, code }) && self.filter.is_about(request)
     }
 
     fn covers_outcome(&self, outcome: OutcomeKey) -> bool {

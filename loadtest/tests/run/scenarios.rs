@@ -7,6 +7,7 @@ use std::process::Stdio;
 use loadtest::tools::{self, BindAddress};
 use serde_json::Value;
 use shared::tool::Tool;
+use tokio::process::Command;
 
 use crate::gateway::{Gateway, NEW_KEY, OLD_KEY};
 use crate::loadtest_run::{command, loadtest_run, run_output};
@@ -140,4 +141,39 @@ async fn interrupted_outage_leaves_tool_running() {
     let run = run_output(child.wait_with_output().await.unwrap());
     assert!(run.stdout.contains("interrupted"), "{}{}", run.stdout, run.stderr);
     assert!(running.tool(Tool::Qr).is_listening().await);
+}
+
+const KNEE: [&str; 5] = ["--path", "/v1/idea/x", "--key-env", "LT_KEY", "--quiet"];
+
+/// A step that fails once by chance does not end the search.
+#[tokio::test]
+async fn knee_step_that_fails_once_is_repeated() {
+    let gateway = Gateway::start_failing(1000, 1000, Some(2)).await;
+    let options = [&KNEE[..], &["--knee", "5..6", "--duration", "1s"]].concat();
+    let run = loadtest_run(gateway.addr, &options, &KEY).await;
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let steps: Vec<&str> = run.stdout.lines().filter(|line| line.starts_with("step ")).collect();
+    assert!(steps.len() == 2 && steps[0].contains("5/s passed 2 of 3 times"), "{steps:?}");
+    assert!(steps[0].contains("503") && steps[1].contains("6/s passed, p99"), "{steps:?}");
+    assert!(run.stdout.contains("PASS  the highest rate at which all checks pass: 6/s"), "{}", run.stdout);
+}
+
+/// 429 are the limit of the keys, and say nothing about the gateway.
+#[tokio::test]
+async fn knee_at_the_limit_of_keys_names_the_keys_needed() {
+    let gateway = Gateway::start(7, 7).await;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("run.bin");
+    std::fs::write(&log, "the log of an earlier run").unwrap();
+    let options = ["--knee", "5..60", "--duration", "1s", "--log", log.to_str().unwrap()];
+    let run = loadtest_run(gateway.addr, &[&KNEE[..], &options].concat(), &KEY).await;
+    assert_eq!(run.code, Some(3), "{}{}", run.stdout, run.stderr);
+    // 3,600 calls a minute with 80 % of 7 each.
+    assert!(run.stdout.contains("643 keys of 7 calls a minute are needed for 60/s"), "{}", run.stdout);
+    let failed: Vec<&str> = run.stdout.lines().filter(|line| line.contains("failed 2 of")).collect();
+    assert!(failed.len() == 1 && failed[0].starts_with("step "), "{}", run.stdout);
+    // The log is that of the step that passed: five calls.
+    let report = Command::new(env!("CARGO_BIN_EXE_loadtest")).arg("report").arg(&log).arg("--json").output();
+    assert_eq!(run_output(report.await.unwrap()).report()["calls"]["due"], 5);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }

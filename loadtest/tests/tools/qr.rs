@@ -114,24 +114,25 @@ async fn invalid_request_has_code_per_cause() {
     let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Qr);
     let cases = [
-        (r#"{"url": "#, 400, "/error/code", "body-not-json"),
-        (r#"["https://example.com"]"#, 400, "/error/code", "body-not-object"),
-        ("{}", 422, "/error/faults/0/code", "required"),
-        (r#"{"url": 5}"#, 422, "/error/faults/0/code", "not-a-string"),
-        (r#"{"url": "no scheme"}"#, 422, "/error/faults/0/code", "not-a-url"),
-        (r#"{"url": "https://e.com", "size": "big"}"#, 422, "/error/faults/0/code", "not-a-whole-number"),
-        (r#"{"url": "https://e.com", "size": 4097}"#, 422, "/error/faults/0/code", "out-of-range"),
-        (r#"{"url": "https://e.com", "format": "gif"}"#, 422, "/error/faults/0/code", "unknown"),
+        (r#"{"url": "#, 422, "/code", "body-not-json"),
+        (r#"["https://example.com"]"#, 422, "/code", "body-not-object"),
+        ("{}", 422, "/errors/0/code", "required"),
+        (r#"{"url": 5}"#, 422, "/errors/0/code", "not-a-string"),
+        (r#"{"url": "no scheme"}"#, 422, "/errors/0/code", "not-a-url"),
+        (r#"{"url": "https://e.com", "size": "big"}"#, 422, "/errors/0/code", "not-a-whole-number"),
+        (r#"{"url": "https://e.com", "size": 4097}"#, 422, "/errors/0/code", "out-of-range"),
+        (r#"{"url": "https://e.com", "format": "gif"}"#, 422, "/errors/0/code", "unknown"),
     ];
     for (body, status, pointer, code) in cases {
         let reply = http::send(addr, http::request("POST", "/generate", body)).await;
         assert_eq!(reply.status, status, "{body}");
         assert_eq!(reply.json().pointer(pointer), Some(&code.into()), "{body}");
-        assert_eq!(reply.header("content-type"), "application/json");
+        assert_eq!(reply.header("content-type"), "application/problem+json");
+        assert_eq!(reply.json()["status"], status);
     }
     let too_long = format!(r#"{{"url": "https://e.com/{}"}}"#, "x".repeat(3000));
     let reply = http::send(addr, http::request("POST", "/generate", too_long)).await;
-    assert_eq!(reply.json()["error"]["faults"][0]["code"], "too-long");
+    assert_eq!(reply.json()["errors"][0]["code"], "too-long");
     let too_large = http::send(addr, http::request("POST", "/generate", vec![b' '; 17_000])).await;
     assert_eq!(too_large.status, 413);
 }

@@ -18,7 +18,7 @@ use super::{
         effective::Size,
         entry::Reading,
         env::Lookup,
-        fault::{FaultSink, Faults},
+        fault::{FaultSink, Faults, Places},
         section, values,
     },
     tls,
@@ -32,9 +32,9 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
     let (document, syntax) = DeTable::parse_recoverable(text);
     syntax.iter().for_each(|error| faults.syntax(error));
     let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
-    let files = faults.files();
+    let (files, secret_files, places) = (faults.files(), faults.secret_files(), faults.places());
     match faults.into_result(file, parts)? {
-        Some(config) => Ok(Config { files, ..config }),
+        Some(config) => Ok(Config { files, secret_files, places, ..config }),
         None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
     }
 }
@@ -75,6 +75,8 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         max_body: defaults.max_body,
         pools: pools?,
         files: Vec::new(),
+        secret_files: Vec::new(),
+        places: Places::default(),
     })
 }
 

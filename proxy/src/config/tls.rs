@@ -4,14 +4,14 @@
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::reader::{Entry, Section, ValueError, choice::choice};
-use transport::tls::{Authorities, Connector, MinVersion, ServerTls, pem};
+use transport::tls::{Authorities, Connector, MinVersion, ServerTls, TlsError, pem};
 
 /// Reads TLS towards clients. Returns `None` if the section is missing or invalid.
 pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
     let is_present = section.is_present();
     let chain =
         required(section, "certificate", |entry| pem::chain(&entry.path()?).map_err(ValueError::refused));
-    let key = required(section, "key", |entry| pem::key(&entry.path()?).map_err(ValueError::refused));
+    let key = required(section, "key", |entry| pem::key(&entry.secret_path()?).map_err(ValueError::refused));
     let client_ca = section
         .entry("client_ca")
         .map(|entry| entry.read(|entry| pem::authorities(&entry.path()?).map_err(ValueError::refused)));
@@ -27,7 +27,10 @@ pub(super) fn server(section: &mut Section<'_>) -> Option<ServerTls> {
         None => None,
     };
     ServerTls::new(chain, key, client_ca, min_version, http2)
-        .map_err(|error| section.fault_at("key", error))
+        .map_err(|error| {
+            let key = if matches!(error, TlsError::WrongOrder { .. }) { "certificate" } else { "key" };
+            section.fault_at(key, error);
+        })
         .ok()
 }
 

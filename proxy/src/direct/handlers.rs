@@ -17,14 +17,15 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Direct, Reply, RequestScheme, documents::Document};
+use super::{Direct, KeyMoment, Reply, RequestScheme, documents::Document};
 use crate::config::DirectConfig;
-use transport::{clock, hooks::Request, incoming::Incoming};
+use transport::{clock::Moment, hooks::Request, incoming::Incoming};
 
 /// A request for the gateway itself, with what its head says.
 pub struct OwnRequest<'a> {
     direct: Arc<Direct>,
     route: GatewayRoute,
+    method: &'a str,
     head: Head<'a>,
     authorization: Option<&'a str>,
     idempotency_key: Option<&'a str>,
@@ -38,6 +39,7 @@ pub struct OwnRequest<'a> {
 struct Context<'a> {
     direct: &'a Arc<Direct>,
     config: &'a DirectConfig,
+    method: &'a str,
     head: &'a Head<'a>,
     authorization: Option<&'a str>,
     idempotency_key: Option<&'a str>,
@@ -45,6 +47,8 @@ struct Context<'a> {
     query: Option<&'a str>,
     scheme: RequestScheme<'a>,
     now: UnixMillis,
+    /// The same moment on the clock of counts.
+    counted_at: UnixMillis,
 }
 
 /// The outcome of a request, and the quota of the key that it was about.
@@ -53,6 +57,13 @@ pub struct Outcome {
     pub reply: Result<Reply, Problem>,
     /// The quota status of the client's own key, if it was read.
     pub quota: Option<QuotaStatus>,
+}
+
+impl Context<'_> {
+    /// Returns the moment of the request as records and counts see it.
+    const fn moment(&self) -> KeyMoment {
+        KeyMoment { time: self.now, counted_at: self.counted_at }
+    }
 }
 
 impl<'a> OwnRequest<'a> {
@@ -73,6 +84,7 @@ impl<'a> OwnRequest<'a> {
         Ok(Self {
             direct: Arc::clone(direct),
             route,
+            method: raw.method,
             head: request.head.clone(),
             authorization: authorization.and_then(|value| std::str::from_utf8(value).ok()),
             // Bytes that are not UTF-8 are refused like any other malformed key.
@@ -87,16 +99,19 @@ impl<'a> OwnRequest<'a> {
     /// Serves the request. Reads its body from `incoming` if the route has one.
     pub async fn serve(self, incoming: &mut Incoming<'_>) -> Outcome {
         let config = self.direct.config.load_full();
+        let KeyMoment { time: now, counted_at } = self.direct.moment(Moment::now());
         let context = Context {
             direct: &self.direct,
             config: &config,
+            method: self.method,
             head: &self.head,
             authorization: self.authorization,
             idempotency_key: self.idempotency_key,
             address: incoming.address().as_ref().map(IpAddr::to_string),
             query: self.query,
             scheme: self.scheme,
-            now: clock::now(),
+            now,
+            counted_at,
         };
         let mut quota = None;
         let reply = self.reply(&context, incoming, &mut quota).await;

@@ -30,6 +30,15 @@ pub struct KeyTable {
 /// Many, so that saving one shard delays few calls.
 const SHARDS: usize = 256;
 
+/// A moment as records and counts see it.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyMoment {
+    /// The time of day, by which keys expire.
+    pub time: UnixMillis,
+    /// The same moment on the clock of counts.
+    pub counted_at: UnixMillis,
+}
+
 /// The decision about a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallDecision {
@@ -39,6 +48,15 @@ pub struct CallDecision {
     pub decision: Decision,
     /// The day on which an admitted call is counted.
     pub day: UtcDay,
+}
+
+/// The result of [`KeyTable::restore`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The number of keys.
+    pub keys: usize,
+    /// The number of keys of which something lay in the future and was dropped.
+    pub from_future: usize,
 }
 
 #[derive(Default)]
@@ -63,10 +81,10 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn call(&self, key: &VerifiedKey, now: UnixMillis) -> Result<CallDecision, KeyError> {
+    pub fn call(&self, key: &VerifiedKey, at: KeyMoment) -> Result<CallDecision, KeyError> {
         self.with(&key.id, |shard| {
-            let now = shard.clock.read(now);
-            let (tier, policy) = shard.check_key(key, now, |record| (record.tier, record.policy()))?;
+            let now = shard.clock.read(at.counted_at);
+            let (tier, policy) = shard.check_key(key, at.time, |record| (record.tier, record.policy()))?;
             let decision = shard.counters.with(&key.id, |counter| counter.admit(&policy, now));
             if matches!(decision, Decision::Allow(_)) {
                 shard.changed = true;
@@ -118,10 +136,10 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn read(&self, key: &VerifiedKey, now: UnixMillis) -> Result<MeterSnapshot, KeyError> {
+    pub fn read(&self, key: &VerifiedKey, at: KeyMoment) -> Result<MeterSnapshot, KeyError> {
         self.with(&key.id, |shard| {
-            let now = shard.clock.read(now);
-            let record = shard.check_key(key, now, KeyRecord::clone)?;
+            let now = shard.clock.read(at.counted_at);
+            let record = shard.check_key(key, at.time, KeyRecord::clone)?;
             let mut counter = shard.counters.find(&key.id).cloned().unwrap_or_default();
             Ok(counter.read(record, now))
         })
@@ -238,19 +256,20 @@ impl KeyTable {
         Ok(())
     }
 
-    /// Restores the counters that [`KeyTable::write`] wrote and returns their number. Returns
-    /// `None` and restores nothing if the bytes are malformed.
-    pub fn restore(&self, bytes: &[u8]) -> Option<usize> {
-        let mut count = 0;
+    /// Restores the counters that [`KeyTable::write`] wrote, without what lies in the future of
+    /// `now`. Returns `None` and restores nothing if the bytes are malformed.
+    pub fn restore(&self, bytes: &[u8], now: UnixMillis) -> Option<Restored> {
+        let mut restored = Restored::default();
         let mut rest = bytes;
         while Counter::read_next(&mut rest).ok()?.is_some() {
-            count += 1;
+            restored.keys += 1;
         }
         let mut rest = bytes;
-        while let Ok(Some((id, counter))) = Counter::read_next(&mut rest) {
+        while let Ok(Some((id, mut counter))) = Counter::read_next(&mut rest) {
+            restored.from_future += usize::from(counter.drop_future(now));
             self.with(&id, |shard| shard.counters.with(&id, |own| *own = counter));
         }
-        Some(count)
+        Some(restored)
     }
 
     fn with<T>(&self, id: &KeyId, work: impl FnOnce(&mut Shard) -> T) -> T {

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use shared::idempotency::IssueOnce;
 use shared::key::KeyRecord;
 use shared::keys_api::Cursor;
+use shared::time::UnixMillis;
 
 use super::{
     checked_file::{self, FileError, Kind, Payload},
-    key_table::KeyTable,
+    key_table::{KeyTable, Restored},
 };
 
 /// The two state files.
@@ -102,17 +103,19 @@ impl StateFiles {
         })
     }
 
-    /// Loads the counters of the previous process. A damaged file is renamed and logged: the calls
-    /// that it counted are lost, and the quotas of the day restart.
+    /// Loads the counters of the previous process, without what lies in the future of `now`. A
+    /// damaged file is renamed and logged: the calls that it counted are lost, and the quotas of the
+    /// day restart.
     ///
     /// # Errors
     /// If the file exists and cannot be read, or is damaged and cannot be renamed.
-    pub(super) fn load_counters(&self, keys: &KeyTable) -> Result<(), StateError> {
+    pub(super) fn load_counters(&self, keys: &KeyTable, now: UnixMillis) -> Result<(), StateError> {
         match checked_file::read(&self.counters, Kind::Counters) {
             Ok(None) => Ok(()),
-            Ok(Some(bytes)) => match keys.restore(&bytes) {
-                Some(count) => {
-                    log::info!("counters loaded: file={} keys={count}", self.counters.display());
+            Ok(Some(bytes)) => match keys.restore(&bytes, now) {
+                Some(Restored { keys, from_future }) => {
+                    log::info!("counters loaded: file={} keys={keys}", self.counters.display());
+                    log_future(&self.counters, "keys", from_future);
                     Ok(())
                 }
                 None => self.set_aside(&self.counters, COUNTERS_ARE_LOST),
@@ -122,7 +125,8 @@ impl StateFiles {
         }
     }
 
-    /// Loads the records of the previous process and returns their source. Returns `None` without a
+    /// Loads the records of the previous process and returns their source, without requests to issue
+    /// a key that lie in the future of `now`. Returns `None` without a
     /// file, and for a damaged one if `lost` is the consequence of losing it.
     ///
     /// # Errors
@@ -131,6 +135,7 @@ impl StateFiles {
         &self,
         keys: &KeyTable,
         lost: Option<&str>,
+        now: UnixMillis,
     ) -> Result<Option<RecordSource>, StateError> {
         let read = match checked_file::read(&self.records, Kind::Records) {
             Ok(None) => return Ok(None),
@@ -141,7 +146,10 @@ impl StateFiles {
             }
         };
         match (read, lost) {
-            (Some((source, records)), _) => {
+            (Some((mut source, records)), _) => {
+                let stored = source.issues.len();
+                source.issues.retain(|_, once| !once.is_from_future(now));
+                log_future(&self.records, "requests", stored - source.issues.len());
                 log::info!("records loaded: file={} records={}", self.records.display(), records.len());
                 records.into_iter().for_each(|record| keys.merge_record(record));
                 Ok(Some(source))
@@ -199,6 +207,13 @@ impl StateFiles {
         );
         self.damaged.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Logs that a clock that was ahead has stored something, if it was dropped.
+fn log_future(file: &Path, what: &str, dropped: usize) {
+    if dropped > 0 {
+        log::warn!("state from the future dropped: file={} {what}={dropped}", file.display());
     }
 }
 

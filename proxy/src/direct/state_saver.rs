@@ -11,7 +11,6 @@ use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Direct, feed};
 use crate::state::State;
-use transport::clock;
 
 /// The background service of direct mode.
 pub struct StateSaver {
@@ -58,7 +57,8 @@ async fn save(direct: &Arc<Direct>) {
 }
 
 fn save_changed(direct: &Direct) {
-    if direct.keys.take_changed() && !direct.save_counters(clock::now()) {
+    direct.log_clock_step();
+    if direct.keys.take_changed() && !direct.save_counters() {
         direct.keys.set_changed();
     }
     if direct.records_changed.load(Ordering::Relaxed) {

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use shared::problem::Code;
 
 use crate::config::{AccessDetail, AccessTarget, LogConfig};
+use transport::record::Aborted;
 
 pub use line::{Line, Timings};
 
@@ -68,10 +69,10 @@ impl AccessLog {
 
     /// Returns true if a request with this outcome is logged. `status` is 0 if it had no response.
     #[must_use]
-    pub fn wants(&self, status: u16, refusal: Option<Code>) -> bool {
+    pub fn wants(&self, status: u16, refusal: Option<Code>, aborted: Option<Aborted>) -> bool {
         match self.level.load(Ordering::Relaxed) {
             OFF => false,
-            FAILURES => refusal.is_some() || status == 0 || status >= 500,
+            FAILURES => refusal.is_some() || aborted.is_some() || status == 0 || status >= 500,
             _ => true,
         }
     }
@@ -165,6 +166,7 @@ mod tests {
             refused: None,
             status: 503,
             refusal: Some(Code::ToolTimeout),
+            aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,
             micros: 5,
@@ -185,13 +187,20 @@ mod tests {
     fn detail_decides_which_requests_are_logged() {
         let (failures, calls) = (log(AccessDetail::Failures), log(AccessDetail::Calls));
         let wanted = |log: &AccessLog| {
-            [(200, None), (404, None), (500, None), (0, None), (401, Some(Code::GrantInvalid))]
-                .map(|(status, refusal)| log.wants(status, refusal))
+            [
+                (200, None, None),
+                (404, None, None),
+                (200, None, Some(Aborted::ByUpstream)),
+                (500, None, None),
+                (0, None, None),
+                (401, Some(Code::GrantInvalid), None),
+            ]
+            .map(|(status, refusal, aborted)| log.wants(status, refusal, aborted))
         };
-        assert_eq!(wanted(&failures), [false, false, true, true, true]);
-        assert_eq!(wanted(&calls), [true; 5]);
+        assert_eq!(wanted(&failures), [false, false, true, true, true, true]);
+        assert_eq!(wanted(&calls), [true; 6]);
         failures.configure(LogConfig { access: AccessTarget::Off, ..config(AccessDetail::Calls) });
-        assert_eq!(wanted(&failures), [false; 5]);
+        assert_eq!(wanted(&failures), [false; 6]);
     }
 
     #[test]

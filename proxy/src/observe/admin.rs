@@ -106,7 +106,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
             "name": upstream.name,
             "address": upstream.address.map(|address| address.to_string()),
             "health": upstream.health().into_str(),
-            "available": upstream.is_available(now),
+            "available": pool.is_in_use(upstream, now),
             "ejected_for_ms": upstream.ejected_for(now),
             "weight": upstream.config.weight,
             "backup": upstream.config.backup,

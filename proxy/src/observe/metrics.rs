@@ -11,10 +11,7 @@ mod tls;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prometheus::{
-    Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder,
-    process_collector::ProcessCollector,
-};
+use prometheus::{Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
 use shared::{problem::Code, tier::Tier, tool::Tool};
 
 use self::{
@@ -69,7 +66,9 @@ impl Metrics {
     /// Returns an error if two metrics have the same name.
     pub fn new(pools: &Pools) -> Result<Self, Error> {
         let registry = Registry::new();
-        registry.register(Box::new(ProcessCollector::for_self()))?;
+        // Metrics `process_*` come from /proc.
+        #[cfg(target_os = "linux")]
+        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
         let register = Register(&registry);
         let calls = register.counters(
             "utg_calls_total",

@@ -2,27 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use super::retry::{Outcome, record_outcome};
 use crate::{
     call::{Call, Record},
     observe::access_log::{Line, Timings},
     state::State,
 };
-use transport::record::Aborted;
+use transport::{clock::Monotonic, record::Aborted};
 
 /// Counts the request and adds its line to the access log.
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
     let (status, log) = (record.status, &record.log);
     if let Some(aborted) = record.aborted {
-        let by = match aborted {
-            Aborted::ByUpstream => "upstream",
-            Aborted::ByClient => "client",
-        };
-        log::info!("response aborted: request_id={} by={by}", log.request_id);
+        log::info!("response aborted: request_id={} by={}", log.request_id, aborted.into_str());
     }
     if let Some(call) = call {
         count(state, call, record);
     }
-    if !state.access_log.wants(status, log.refusal) {
+    if !state.access_log.wants(status, log.refusal, record.aborted) {
         return;
     }
     let took = record.started.instant.elapsed();
@@ -34,6 +31,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         refused: log.refused_call.as_ref(),
         status,
         refusal: log.refusal,
+        aborted: record.aborted,
         upstream: upstream.map(|upstream| upstream.name.as_str()),
         tries: record.attempts,
         micros: micros(took),
@@ -48,6 +46,16 @@ fn count(state: &State, call: &Call, record: &Record) {
         state.metrics.record_overhead(sent.duration_since(record.buffered_at()));
         if let Some(upstream) = call.upstream() {
             upstream.record_response(record.status, responded.duration_since(sent));
+            record.aborted.into_iter().for_each(|by| upstream.record_abort(by));
+        }
+        match record.aborted {
+            // The time of its head, because an ejection since then is not to be ended by it.
+            None => record_outcome(state, call, record, Outcome::Responded, Monotonic::at(responded)),
+            Some(Aborted::ByUpstream) => {
+                record_outcome(state, call, record, Outcome::Failed, Monotonic::now());
+            }
+            // No evidence about the upstream.
+            Some(Aborted::ByClient) => {}
         }
     }
 }

@@ -21,6 +21,11 @@ pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: E
             (Code::ToolUnavailable, "connection_refused", "the tool's servers refuse connections")
         }
         Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not respond in time"),
+        Cause::Unresponsive => (
+            Code::ToolUnavailable,
+            "destination_unavailable",
+            "the tool's server does not respond to health checks any more",
+        ),
         Cause::Terminated => (
             Code::ToolUnavailable,
             "connection_terminated",

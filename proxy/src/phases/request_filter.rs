@@ -16,7 +16,7 @@ use shared::{
     proof::Proof,
     request_id::RequestId,
     response::Response,
-    route::{CallMethod, GatewayRoute, Route, SiteRoute, ToolCall},
+    route::{CallMethod, GatewayRoute, Route, SiteRoute, Target, ToolCall},
     site,
     status::StatusReport,
     transport::is_confidential,
@@ -53,22 +53,32 @@ pub(super) fn request_filter<'a>(
     if state.access_log.wants_timings() {
         record.log.trace_id = trace(request.raw);
     }
-    match decide(state, request, record) {
+    let read = Route::read(request.raw.method, request.raw.target);
+    let called = match read {
+        Ok((Route::CallTool(call), _)) => Some(call),
+        Ok(_) | Err(_) => None,
+    };
+    match read.and_then(|(route, target)| decide(state, request, record, route, target)) {
         Ok(action) => action,
         Err(problem) => {
-            record.log.refused_call = RefusedCall::parse(request.raw.method, request.raw.target);
+            record.log.refused_call = called.map(RefusedCall::from);
             let problem = throttle_refusal(state, request.address, problem);
             RequestAction::Respond(refuse(state, None, record, &problem), None)
         }
     }
 }
 
-fn decide<'a>(state: &State, request: &Request<'_, 'a>, record: &mut Record) -> Result<Action<'a>, Problem> {
+fn decide<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    route: Route<'a>,
+    target: Target<'a>,
+) -> Result<Action<'a>, Problem> {
     let raw = request.raw;
-    let (route, query) = Route::read(raw.method, raw.target)?;
     let response = match route {
-        Route::CallTool(call) => return call_tool(state, request, record, &call),
-        Route::Gateway(route) => return own_request(state, request, record, route, query),
+        Route::CallTool(call) => return call_tool(state, request, record, &call, target),
+        Route::Gateway(route) => return own_request(state, request, record, route, target),
         Route::KeyChanges => return Err(no_feed(&state.mode)),
         Route::Health => {
             record.log.proof = probe_proof(state, raw);
@@ -104,13 +114,14 @@ fn own_request<'a>(
     request: &Request<'_, 'a>,
     record: &Record,
     route: GatewayRoute,
-    query: Option<&'a str>,
+    target: Target<'a>,
 ) -> Result<Action<'a>, Problem> {
     match &state.mode {
         Mode::Edge(_) => Err(tools_only()),
         Mode::Direct(direct) => {
-            let scheme = request_scheme(request.raw, record.log.secure, request.address);
-            Ok(RequestAction::Handle(OwnHandler(OwnRequest::new(direct, route, request, query, scheme)?)))
+            let scheme = request_scheme(request.raw, target, record.log.secure, request.address);
+            let own = OwnRequest::new(direct, route, request, target.query, scheme)?;
+            Ok(RequestAction::Handle(OwnHandler(own)))
         }
     }
 }
@@ -138,22 +149,24 @@ fn call_tool<'a>(
     state: &State,
     request: &Request<'_, 'a>,
     record: &mut Record,
-    target: &ToolCall<'_>,
+    called: &ToolCall<'_>,
+    target: Target<'_>,
 ) -> Result<Action<'a>, Problem> {
     let (raw, head, config) = (request.raw, request.head, state.config.load());
-    let pool = state.pool(target.tool);
+    let pool = state.pool(called.tool);
     record.max_body = pool.config.settings.max_body;
     let Admitted { key_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
-            let grant = grant::verify(state, edge, record, raw, target, &config.server.data_centre)?;
+            let of = (called, target.path_and_query);
+            let grant = grant::verify(state, edge, record, raw, of, &config.server.data_centre)?;
             Admitted { key_id: grant.key_id, tier: grant.tier, charged: None, denied: None }
         }
         Mode::Direct(direct) => {
-            let scheme = request_scheme(raw, record.log.secure, request.address);
+            let scheme = request_scheme(raw, target, record.log.secure, request.address);
             key::admit(direct, record, head, scheme, &pool)?
         }
     };
-    let of = (target.method, target.tool, target.action.as_str());
+    let of = (called.method, called.tool, called.action.as_str());
     let mut call = Call { charged, ..Call::new(of, pool, (key_id, tier)) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
@@ -220,13 +233,16 @@ pub(super) fn is_secure(state: &State, is_tls: bool) -> bool {
     state.mode.is_direct() && (is_tls || state.mode.is_behind_tls())
 }
 
-/// Returns the scheme and host of a request. Calls `peer` only if the client's address matters.
+/// Returns the scheme and host of a request. The host of a target in absolute form replaces `Host`
+/// (RFC 9112, section 3.2.2). Calls `peer` only if the client's address matters.
 fn request_scheme<'a>(
     raw: &RawHead<'a>,
+    target: Target<'a>,
     secure: bool,
     peer: impl FnOnce() -> Option<IpAddr>,
 ) -> RequestScheme<'a> {
-    let host = raw.all("host").next().and_then(|value| std::str::from_utf8(value).ok()).unwrap_or("");
+    let stated = || raw.all("host").next().and_then(|value| std::str::from_utf8(value).ok());
+    let host = target.authority.or_else(stated).unwrap_or("");
     let confidential = secure || is_confidential(secure, peer());
     RequestScheme { secure, confidential, host }
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use transport::{
     clock::Monotonic,
-    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind},
+    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES},
 };
 
 /// Maximum number of free retries of a call.
@@ -27,6 +27,9 @@ pub(super) fn fail_to_connect(
     error: &ErrorType,
 ) -> AfterFailure {
     let now = Monotonic::now();
+    if *error == OUT_OF_FILES {
+        return out_of_files(state, call, now);
+    }
     record_outcome(state, call, record, Outcome::Failed, now);
     record_connect_failure(state, call, error, now);
     call.tried = call.tried_with_current();
@@ -39,6 +42,19 @@ pub(super) fn fail_to_connect(
         }
         None => give_up(call, Cause::from(error), Execution::None),
     }
+}
+
+/// Decides about a call that the process has no file descriptor left for. An idle connection is closed
+/// for it, if there is one. The upstream has done nothing wrong.
+fn out_of_files(state: &State, call: &mut Call, now: Monotonic) -> AfterFailure {
+    if call.free_retries < MAX_FREE_RETRIES && state.pools.load().close_idle() {
+        call.free_retries += 1;
+        if let Some(attempt) = upstream_peer::current(call, now) {
+            return AfterFailure::Retry(attempt);
+        }
+    }
+    let detail = "the proxy has no file descriptor left for a connection to the tool";
+    AfterFailure::GiveUp(outage::full(state, LimitKind::OpenFiles, detail).into())
 }
 
 /// Decides about a call that failed after it was sent.
@@ -117,9 +133,9 @@ fn give_up(call: &Call, cause: Cause, execution: Execution) -> AfterFailure {
 /// The outcome of a call for outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The upstream responded.
+    /// The upstream responded completely.
     Responded,
-    /// The upstream failed.
+    /// The upstream failed, before or within its response.
     Failed,
 }
 

@@ -1,28 +1,26 @@
-//! The response head of the tool: outlier detection, the charge of the key, and the headers for the
-//! client.
-
-use std::time::Instant;
+//! The response head of the tool: the charge of the key, and the headers for the client.
 
 use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
 
-use super::retry::{Outcome, record_outcome};
 use crate::{
     call::{Call, Record, response_info},
     direct::response_headers,
     state::{Mode, State},
+    upstreams::UpstreamPermit,
 };
-use transport::{clock::Monotonic, hooks::UpstreamResponse};
+use transport::hooks::UpstreamResponse;
 
-/// Records the response and writes its head.
+/// Charges the call and writes the head of its response. Whether the upstream did well is known at
+/// the end of the response.
 pub(super) fn upstream_response_filter(
     state: &State,
-    call: &Call,
+    call: &mut Call,
     record: &Record,
     status: u16,
     head: &mut impl UpstreamResponse,
 ) {
-    let now = Monotonic::at(record.responded_at.unwrap_or_else(Instant::now));
-    record_outcome(state, call, record, Outcome::Responded, now);
+    // A response can be long. Calls must not avoid a half-open upstream until its end.
+    call.upstream_permit.iter_mut().for_each(UpstreamPermit::end_trial);
     settle(state, call, record, status);
     let (direct, passed) = (state.mode.is_direct(), call.pool.config.settings.passed_headers);
     let (mut has_cache_control, mut has_hsts) = (false, false);

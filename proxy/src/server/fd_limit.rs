@@ -1,14 +1,85 @@
 //! The limit of open files: every connection is one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use transport::connect::ConnectionLimits;
 
-/// Raises the limit of open files to its maximum, and returns it. Many systems start processes with
+use crate::config::Config;
+
+/// The file descriptors of the process, as they are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileBudget {
+    /// Maximum number of open files.
+    pub(crate) files: usize,
+    /// Maximum number of connections from clients.
+    pub(crate) clients: usize,
+    /// Maximum number of connections to upstreams, idle ones included.
+    pub(crate) upstreams: usize,
+    /// Maximum number of idle ones.
+    pub(crate) idle: usize,
+}
+
+/// File descriptors that neither clients nor calls can use up: listeners, the admin port, state files
+/// and what the runtime needs. Each upstream has one more, for its probe.
+const RESERVE: usize = 64;
+
+impl FileBudget {
+    /// Shares out the open files that the system allows at most.
+    #[must_use]
+    pub(crate) fn allowed(config: &Config) -> Self {
+        Self::new(count(getrlimit(Resource::Nofile).maximum), config)
+    }
+
+    /// Shares out this number of files. A client that is served needs a second file for its upstream.
+    fn new(files: usize, config: &Config) -> Self {
+        let servers: usize = config.pools.iter().map(|(_, pool)| pool.upstreams.len()).sum();
+        let free = files - (RESERVE + servers).min(files / 4);
+        let (clients, upstreams) = (free / 2, free - free / 2);
+        Self { files, clients, upstreams, idle: config.idle_upstream_connections.min(upstreams) }
+    }
+
+    /// Returns the limits of connections to upstreams.
+    #[must_use]
+    pub(super) const fn upstream_limits(&self) -> ConnectionLimits {
+        ConnectionLimits { idle: self.idle, open: self.upstreams }
+    }
+}
+
+/// Raises the limit of open files to its maximum, and shares it out. Many systems start processes with
 /// a low limit, because of programs that use `select`.
 #[must_use]
-pub(super) fn raise() -> usize {
+pub(super) fn raise(config: &Config) -> FileBudget {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     // If that is not allowed, the limit stays as it is.
     let current = if setrlimit(Resource::Nofile, raised).is_ok() { raised.current } else { limit.current };
-    current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
+    FileBudget::new(count(current), config)
+}
+
+/// Returns a limit. A process cannot have more than 2³¹ files.
+fn count(limit: Option<u64>) -> usize {
+    usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(1 << 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(files: usize) -> FileBudget {
+        let tools =
+            shared::tool::Tool::ALL.map(|tool| format!("pools.{tool}.upstreams = [\"127.0.0.1:1\"]\n"));
+        let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{}", tools.concat());
+        let config = Config::parse("proxy.toml", &text, &|_name| None);
+        FileBudget::new(files, &config.unwrap_or_else(|faults| panic!("{faults}")))
+    }
+
+    #[test]
+    fn files_are_shared_out_with_a_reserve() {
+        for files in [0, 1, 16, 128, 300, 1_024, 20_000, 1 << 20] {
+            let FileBudget { clients, upstreams, idle, .. } = budget(files);
+            assert!(clients + upstreams + (RESERVE + 17).min(files / 4) <= files);
+            assert!(idle <= upstreams && clients <= upstreams);
+        }
+        let (clients, upstreams, idle) = (159, 160, 160);
+        assert_eq!(budget(400), FileBudget { files: 400, clients, upstreams, idle });
+    }
 }

@@ -3,12 +3,9 @@
 use std::{
     ffi::OsStr,
     io,
-    os::{
-        linux::net::SocketAddrExt as _,
-        unix::{
-            ffi::OsStrExt as _,
-            net::{SocketAddr, UnixDatagram},
-        },
+    os::unix::{
+        ffi::OsStrExt as _,
+        net::{SocketAddr, UnixDatagram},
     },
     sync::Arc,
     time::Duration,
@@ -46,7 +43,7 @@ impl Manager {
     /// Returns an error if the address is neither.
     pub(super) fn at(name: &OsStr) -> io::Result<Self> {
         let address = match name.as_bytes() {
-            [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+            [b'@', name @ ..] => abstract_address(name)?,
             _ => SocketAddr::from_pathname(name)?,
         };
         Ok(Self { socket: UnixDatagram::unbound()?, address })
@@ -57,6 +54,21 @@ impl Manager {
             log::warn!("service manager not notified: message={message} error=\"{error}\"");
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn abstract_address(name: &[u8]) -> io::Result<SocketAddr> {
+    use std::os::linux::net::SocketAddrExt as _;
+    SocketAddr::from_abstract_name(name)
+}
+
+/// Abstract names exist on Linux alone, as systemd does.
+#[cfg(not(target_os = "linux"))]
+fn abstract_address(_name: &[u8]) -> io::Result<SocketAddr> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "NOTIFY_SOCKET has an abstract name, which is Linux's alone",
+    ))
 }
 
 #[async_trait]

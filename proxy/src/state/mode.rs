@@ -11,7 +11,6 @@ use crate::{
     replay::{ReplayCache, ReplayEntry},
     upgrade::record::SyncRecord,
 };
-use transport::clock;
 
 /// The mode of the process. Only a restart changes it.
 pub enum Mode {
@@ -106,7 +105,7 @@ impl Mode {
                 Some(&edge.replay)
             }
             Self::Direct(direct) => {
-                direct.hand_over(&other, clock::now())?;
+                direct.hand_over(&other)?;
                 None
             }
         };
@@ -125,7 +124,7 @@ impl Mode {
     pub fn apply(&self, record: SyncRecord) {
         match self {
             Self::Edge(edge) => edge.replay.insert(ReplayEntry::from_bytes(record)),
-            Self::Direct(direct) => direct.keys.apply_event(record, clock::now()),
+            Self::Direct(direct) => direct.apply_event(record),
         }
     }
 }

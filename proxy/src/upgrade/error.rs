@@ -49,6 +49,15 @@ impl Cause {
     }
 }
 
+impl UpgradeError {
+    /// Returns true if the socket's directory does not exist.
+    pub(crate) fn is_missing_directory(&self) -> bool {
+        let parent = self.path.parent();
+        matches!(&self.cause, Cause::Io(error) if error.kind() == io::ErrorKind::NotFound)
+            && parent.is_some_and(|directory| !directory.exists())
+    }
+}
+
 #[cfg(test)]
 impl UpgradeError {
     pub(super) const fn cause(&self) -> &Cause {

@@ -16,6 +16,20 @@ const MAX_FDS: usize = 8;
 /// Maximum length of a message in bytes.
 const MAX_TEXT: usize = 4_096;
 
+/// A closed socket is an error, not a signal. Elsewhere the flag is missing, and Rust's runtime ignores
+/// the signal.
+#[cfg(target_os = "linux")]
+const SEND: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const SEND: SendFlags = SendFlags::empty();
+
+/// A child process does not inherit what is received. Elsewhere the flag is missing, and the proxy
+/// starts no child.
+#[cfg(target_os = "linux")]
+const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const RECEIVE: RecvFlags = RecvFlags::empty();
+
 /// Sends a short text together with file descriptors.
 pub(super) fn send(to: impl AsFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
@@ -23,7 +37,7 @@ pub(super) fn send(to: impl AsFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
     if text.len() > MAX_TEXT || !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let sent = sendmsg(to, &[IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL)?;
+    let sent = sendmsg(to, &[IoSlice::new(text)], &mut control, SEND)?;
     if sent < text.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
 }
 
@@ -32,8 +46,7 @@ pub(super) fn receive(from: impl AsFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut text = vec![0; MAX_TEXT];
-    let received =
-        recvmsg(from, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let received = recvmsg(from, &mut [IoSliceMut::new(&mut text)], &mut control, RECEIVE)?.bytes;
     text.truncate(received);
     let mut fds = Vec::new();
     for message in control.drain() {

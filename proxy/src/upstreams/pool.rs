@@ -110,8 +110,8 @@ impl Pool {
         })
     }
 
-    /// Returns the milliseconds until an upstream can take a call: 0 if one is available, else the
-    /// time until the first one has passed the probes that it needs and its ejection has ended.
+    /// Returns the milliseconds until an upstream can take a call: 0 if one is healthy, else the time
+    /// until the first one has passed the probes that it needs.
     pub fn recovers_in(&self, now: Monotonic) -> u64 {
         let probe = &self.config.settings.probe;
         self.upstreams.iter().filter_map(|upstream| upstream.recovers_in(probe, now)).min().unwrap_or(0)

@@ -23,7 +23,7 @@ use crate::{
     state::State,
     upstreams::{Evidence, Health, Pool, Pools, Upstream},
 };
-use transport::{clock::Monotonic, tls};
+use transport::{clock::Monotonic, hooks::is_out_of_files, tls};
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one
 /// delays no other.
@@ -136,9 +136,33 @@ async fn probe_periodically(pool: Arc<Pool>, index: usize) {
 fn record(pool: &Pool, upstream: &Upstream, outcome: Result<(), ProbeError>) {
     let now = Monotonic::now();
     match outcome {
+        // No evidence about the upstream.
+        Err(ProbeError::Io(error)) if is_out_of_files(&error) => {
+            let (tool, name) = (pool.config.tool, &upstream.name);
+            log::warn!("probe not made: tool={tool} upstream={name} error=\"{error}\"");
+        }
         Ok(()) => pool.record_evidence(upstream, Evidence::ProbePassed, "the probe passed", now),
-        Err(error) => pool.record_evidence(upstream, Evidence::ProbeFailed, error, now),
+        Err(error) => {
+            let has_timed_out = matches!(error, ProbeError::TimedOut { .. });
+            pool.record_evidence(upstream, Evidence::ProbeFailed, error, now);
+            if has_timed_out {
+                close_connections(pool, upstream);
+            }
+        }
     }
+}
+
+/// Closes the connections of an unhealthy upstream whose probe timed out. One that responds with
+/// another status or refuses connections may be finishing its calls before it exits.
+fn close_connections(pool: &Pool, upstream: &Upstream) {
+    if upstream.health() != Health::Unhealthy || !pool.config.settings.probe.close_connections {
+        return;
+    }
+    let (tool, name, calls) = (pool.config.tool, &upstream.name, upstream.in_flight());
+    if calls > 0 {
+        log::warn!("upstream connections closed: tool={tool} upstream={name} calls_in_flight={calls}");
+    }
+    upstream.close_connections();
 }
 
 /// Returns the interval with random jitter, so that the probes of several proxies do not coincide.

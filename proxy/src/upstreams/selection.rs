@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use shared::key::KeyId;
 
-use super::{Pool, Upstream, UpstreamPermit, balance};
+use super::{Pool, Upstream, UpstreamPermit, balance, upstream::Standing};
 use crate::config::Balance;
 use transport::clock::Monotonic;
 
@@ -17,8 +17,8 @@ pub struct TriedSet(u64);
 pub struct UpstreamIndex(usize);
 
 impl Pool {
-    /// Selects an available upstream that was not tried for a call of `key`, and acquires a permit
-    /// there. Returns `None` if there is none.
+    /// Selects a healthy upstream that was not tried for a call of `key`, and acquires a permit there.
+    /// Returns `None` if there is none.
     #[must_use]
     pub fn acquire_upstream(
         &self,
@@ -36,23 +36,24 @@ impl Pool {
     }
 
     /// Returns the upstream for the next call, and whether the call could avoid it. The order of
-    /// preference is: primary upstreams, backups, then upstreams with a trial call in flight.
+    /// preference is: available upstreams, those with a trial call in flight, then ejected ones. Each
+    /// time primary upstreams come before backups.
     fn select(&self, key: KeyId, tried: TriedSet, now: Monotonic) -> Option<(UpstreamIndex, bool)> {
-        let ranks = [(false, false), (true, false), (false, true), (true, true)];
-        ranks.into_iter().find_map(|(backup, has_trial)| {
+        let ranks = Standing::ALL.into_iter().flat_map(|standing| [(standing, false), (standing, true)]);
+        ranks.into_iter().find_map(|(standing, backup)| {
             let candidates = || {
                 let slow_start = self.config.settings.slow_start;
                 let upstreams = self.upstreams.iter().enumerate();
                 upstreams
                     .filter(move |(index, upstream)| {
                         upstream.config.backup == backup
-                            && upstream.has_trial_call() == has_trial
                             && !tried.contains(UpstreamIndex(*index))
-                            && upstream.is_available(now)
+                            && upstream.standing(now) == Some(standing)
                     })
                     .map(move |(index, upstream)| upstream.candidate(index, slow_start, now))
             };
-            self.choose(key, candidates).map(|index| (UpstreamIndex(index), !has_trial))
+            let has_other = standing == Standing::Available;
+            self.choose(key, candidates).map(|index| (UpstreamIndex(index), has_other))
         })
     }
 
@@ -79,9 +80,32 @@ impl Pool {
 
     /// Returns true if an available upstream was not tried.
     #[must_use]
+    pub fn has_available(&self, tried: TriedSet, now: Monotonic) -> bool {
+        self.untried(tried).any(|upstream| upstream.is_available(now))
+    }
+
+    /// Returns true if an upstream that can get the call was not tried.
+    #[must_use]
     pub fn has_untried(&self, tried: TriedSet, now: Monotonic) -> bool {
-        let mut upstreams = self.upstreams.iter().enumerate();
-        upstreams.any(|(index, upstream)| !tried.contains(UpstreamIndex(index)) && upstream.is_available(now))
+        self.untried(tried).any(|upstream| upstream.standing(now).is_some())
+    }
+
+    /// Returns true if the upstream gets new calls: it is available, or ejected and no upstream of the
+    /// pool is available.
+    #[must_use]
+    pub fn is_in_use(&self, upstream: &Upstream, now: Monotonic) -> bool {
+        match upstream.standing(now) {
+            Some(Standing::Available | Standing::InTrial) => true,
+            Some(Standing::Ejected) => !self.has_available(TriedSet::default(), now),
+            None => false,
+        }
+    }
+
+    fn untried(&self, tried: TriedSet) -> impl Iterator<Item = &Upstream> {
+        let upstreams = self.upstreams.iter().enumerate();
+        upstreams
+            .filter(move |(index, _)| !tried.contains(UpstreamIndex(*index)))
+            .map(|(_, upstream)| upstream)
     }
 
     /// Returns the upstream with this index.
@@ -209,6 +233,50 @@ mod tests {
         let acquire = || pool.acquire_upstream(KeyId::new([1; 12]), tried, at(6_000)).unwrap();
         let (first, second) = (acquire(), acquire());
         assert_eq!((first.0, second.0), (UpstreamIndex(0), UpstreamIndex(0)));
+    }
+
+    #[test]
+    fn ejected_upstream_is_selected_if_no_other_is_left() {
+        let mut config = config(3);
+        config.upstreams[2].admin_state = AdminState::Draining;
+        let pool = healthy(config);
+        fail(&pool, 0, 1_000);
+        let (ejected, other) = (UpstreamIndex(0), UpstreamIndex(1));
+        assert_eq!(select(&pool, TriedSet::default(), 1_000), Some(other));
+        assert!(!pool.is_in_use(&pool.upstreams[0], at(1_000)));
+        // A call that has tried the other one.
+        let mut tried = TriedSet::default();
+        tried.add(other);
+        assert_eq!(select(&pool, tried, 1_000), Some(ejected));
+        assert!(pool.has_untried(tried, at(1_000)) && !pool.has_available(tried, at(1_000)));
+        // The other one dies.
+        for _ in 0..3 {
+            let probe = &pool.config.settings.probe;
+            pool.upstreams[1].record_evidence(Evidence::ProbeFailed, probe, at(1_000));
+        }
+        assert_eq!(select(&pool, TriedSet::default(), 1_000), Some(ejected));
+        assert!(pool.is_in_use(&pool.upstreams[0], at(1_000)) && pool.recovers_in(at(1_000)) == 0);
+        // Its calls run at the same time, and neither extend nor end the ejection.
+        let acquire = || pool.acquire_upstream(KeyId::new([1; 12]), TriedSet::default(), at(1_000)).unwrap();
+        let (first, second) = (acquire(), acquire());
+        assert_eq!((first.0, second.0), (ejected, ejected));
+        for failed in [true, false] {
+            pool.record_outcome(&pool.upstreams[0], failed, at(1_000));
+            assert_eq!(pool.upstreams[0].ejected_for(at(1_000)), 5_000);
+        }
+    }
+
+    #[test]
+    fn ejected_upstream_that_is_left_alone_by_a_reload_is_selected() {
+        for mut config in [config(1), config(2)] {
+            let before = healthy(self::config(2));
+            fail(&before, 0, 1_000);
+            for other in config.upstreams.iter_mut().skip(1) {
+                other.admin_state = AdminState::Draining;
+            }
+            let after = Pool::new(config, &ResolvedNames::default(), Some(&before));
+            assert_eq!(select(&after, TriedSet::default(), 1_000), Some(UpstreamIndex(0)));
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::{sync::OnceLock, time::Duration};
 
 use prometheus::{Histogram, IntCounter};
+use strum::VariantArray as _;
+use transport::record::Aborted;
 
 /// The classes of response statuses, indexed by the first digit. Index 0 is for requests without a
 /// response.
@@ -15,6 +17,8 @@ pub struct Series {
     pub seconds: Histogram,
     /// Requests by the class of the response.
     pub requests: [IntCounter; STATUS_CLASSES.len()],
+    /// Aborted responses by the side that aborted them.
+    pub aborted: [IntCounter; Aborted::VARIANTS.len()],
 }
 
 /// The series of a server. Empty until its metrics are registered.
@@ -33,6 +37,12 @@ impl SeriesSlot {
             series.seconds.observe(took.as_secs_f64());
             series.count(usize::from(status / 100));
         }
+    }
+
+    /// Counts a response that was aborted.
+    pub(super) fn record_abort(&self, by: Aborted) {
+        let counter = self.0.get().and_then(|series| series.aborted.get(by as usize));
+        counter.into_iter().for_each(IntCounter::inc);
     }
 
     /// Counts a request that failed without a response.

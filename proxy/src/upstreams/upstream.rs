@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+pub(super) use availability::Standing;
 use parking_lot::Mutex;
 
 use super::{
@@ -24,6 +25,7 @@ use crate::config::{PoolSettings, UpstreamConfig};
 use transport::{
     clock::{Monotonic, millis},
     connect::{ConnectOptions, ConnectTarget, Connections},
+    record::Aborted,
     tls::Connector,
 };
 
@@ -129,6 +131,16 @@ impl Upstream {
         }
     }
 
+    /// Closes every connection, because the upstream has stopped responding. Its calls fail.
+    pub(super) fn close_connections(&self) {
+        self.state.connections.close_all();
+    }
+
+    /// Closes an idle connection. Returns false if there is none.
+    pub(super) fn close_idle(&self) -> bool {
+        self.state.connections.close_idle()
+    }
+
     /// Returns the TLS connector, or `None` for plain connections.
     #[must_use]
     pub const fn connector(&self) -> Option<&Connector> {
@@ -149,6 +161,11 @@ impl Upstream {
     /// Counts a response with this status, whose head was complete after `took`.
     pub fn record_response(&self, status: u16, took: Duration) {
         self.series.record_response(status, took);
+    }
+
+    /// Counts a response that was aborted.
+    pub fn record_abort(&self, by: Aborted) {
+        self.series.record_abort(by);
     }
 
     /// Counts a request that failed without a response.
@@ -219,11 +236,19 @@ impl SharedState {
     }
 }
 
+impl UpstreamPermit {
+    /// Ends the trial, if the call is one. Until its outcome is recorded, the upstream stays half-open
+    /// and another call may be the trial.
+    pub fn end_trial(&mut self) {
+        if std::mem::take(&mut self.is_trial) {
+            self.state.half_open.end_trial();
+        }
+    }
+}
+
 impl Drop for UpstreamPermit {
     fn drop(&mut self) {
         self.state.in_flight.fetch_sub(1, Ordering::Relaxed);
-        if self.is_trial {
-            self.state.half_open.end_trial();
-        }
+        self.end_trial();
     }
 }

@@ -55,6 +55,58 @@ async fn chunked_body_over_the_limit_is_413() {
     assert_eq!(client.response("POST").await.unwrap().json()["length"], 1024);
 }
 
+/// Returns a POST whose body begins with these bytes, in chunks.
+fn in_chunks(body: &[u8]) -> Vec<u8> {
+    let request = call("POST", "/v1/qr/generate")
+        .header("Content-Type", "application/json")
+        .header("Transfer-Encoding", "chunked");
+    [&request.bytes(), body].concat()
+}
+
+#[tokio::test]
+async fn chunk_size_over_the_limit_is_413_before_its_data() {
+    let (tool, proxy) = limited().await;
+    for size in ["401\r\n", "ffffffffffffffff\r\n", "3e8\r\n"] {
+        let first = [&b"19\r\n"[..], &[b'a'; 25], b"\r\n"].concat();
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&in_chunks(&[&first, size.as_bytes()].concat())).await;
+        let response = client.response("POST").await.unwrap();
+        assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"), "{size}");
+    }
+    assert_eq!(tool.calls(), 0);
+}
+
+/// The size comes after the part of a body that is buffered before the tool gets it.
+#[tokio::test]
+async fn chunk_size_over_the_limit_in_a_streamed_body_is_413() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
+    let long = format!("{:x}\r\n{}\r\nffffffffffffffff\r\n", 200_000, "a".repeat(200_000));
+    let mut client = Client::connect(proxy.listen).await;
+    client.write(&in_chunks(long.as_bytes())).await;
+    let response = client.response("POST").await.unwrap();
+    assert_eq!((response.status, response.problem().as_str()), (413, "body-too-large"));
+}
+
+#[tokio::test]
+async fn malformed_chunk_is_400() {
+    let (tool, proxy) = limited().await;
+    for body in [
+        "5\x0c\r\nhello\r\n0\r\n\r\n",
+        "5;a=\0b\r\nhello\r\n0\r\n\r\n",
+        "5;a=\x7f\r\nhello\r\n0\r\n\r\n",
+        "\r\nhello\r\n0\r\n\r\n",
+        "0\r\nX-Sum: \0\r\n\r\n",
+        "0\r\nGET /healthz HTTP/1.1\r\n\r\n",
+    ] {
+        let mut client = Client::connect(proxy.listen).await;
+        client.write(&in_chunks(body.as_bytes())).await;
+        let response = client.response("POST").await.unwrap();
+        assert_eq!((response.status, response.problem().as_str()), (400, "header-malformed"), "{body:?}");
+    }
+    assert_eq!(tool.calls(), 0);
+}
+
 #[tokio::test]
 async fn refused_long_upload_gets_its_response_and_no_reset() {
     let (_tool, proxy) = limited().await;

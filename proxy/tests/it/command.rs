@@ -32,7 +32,11 @@ fn run(arguments: &[&str], secret: Option<&str>) -> Output {
 #[test]
 fn check_accepts_a_valid_file_and_explains_an_invalid_one() {
     let valid = run(&["-c", "conf/proxy.toml", "--check"], Some("0123456789abcdef0123456789abcdef"));
-    assert!(valid.status.success() && valid.stderr.is_empty(), "{valid:?}");
+    let warnings = String::from_utf8(valid.stderr).unwrap();
+    // The machine may allow fewer open files than the sample needs.
+    let is_clean =
+        warnings.lines().all(|line| line.contains("clients.connections") && line.contains("open files"));
+    assert!(valid.status.success() && is_clean, "{warnings}");
     let invalid = run(&["--check"], None);
     assert_eq!(invalid.status.code(), Some(2));
     let said = String::from_utf8(invalid.stderr).unwrap();

@@ -314,7 +314,7 @@ async fn pages_and_preflights_match_the_edge() {
     assert_eq!(get("/healthz").await.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(get("/v1/status").await.status, 200);
     let preflight = direct.proxy.send(Request::new("OPTIONS", "/v1/keys/me")).await;
-    assert_eq!((preflight.status, preflight.header("allow")), (204, Some("GET, DELETE, OPTIONS")));
+    assert_eq!((preflight.status, preflight.header("allow")), (204, Some("GET, HEAD, DELETE, OPTIONS")));
 }
 
 #[tokio::test]

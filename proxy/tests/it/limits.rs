@@ -8,8 +8,7 @@ use proxy::observe::metrics::LimitKind;
 use shared::tool::Tool;
 use strum::VariantArray as _;
 use tests::{
-    Client, FakeTool, ToolBehavior,
-    grant::call,
+    FakeTool, ToolBehavior,
     proxy::{Proxy, ProxyConfig},
     until,
 };
@@ -88,6 +87,8 @@ limits! {
         [("clients", "calls_in_flight_per_key = 1")],
         second_call,
         refused(503, "tool-overloaded");
+    call_beyond_the_open_files_is_503:
+        OpenFiles, [("clients", "h2c = true")], calls_beyond_the_open_files, refused(503, "tool-overloaded");
     call_over_the_replay_capacity_is_503: ReplayCapacity, [], calls_until_refused, refused(503, "tool-overloaded");
     refusals_over_the_limit_are_429:
         RefusalsPerSecond,
@@ -110,23 +111,6 @@ limits! {
 fn every_limit_has_a_test() {
     let untested = LimitKind::VARIANTS.iter().copied().filter(|limit| !TESTED.contains(limit));
     assert_eq!(untested.collect::<Vec<_>>(), []);
-}
-
-#[tokio::test]
-async fn clients_get_half_of_the_open_files() {
-    let tool = FakeTool::start(ToolBehavior::Describe).await;
-    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).open_files(128).ready().await;
-    let mut open = Vec::new();
-    for _ in 0..70 {
-        let mut client = Client::connect(proxy.listen).await;
-        client.try_write(&call("GET", "/v1/qr/a").bytes()).await;
-        if outcome(&mut client).await.is_some() {
-            open.push(client);
-        }
-    }
-    assert_eq!(open.len(), 64);
-    assert_eq!(proxy.metric(r#"utg_limits_exceeded_total{limit="connections"}"#).await, Some(6.0));
-    proxy.logs("open_files=128 connections=64 configured=20000").await;
 }
 
 /// Returns the series that counts how often a limit was exceeded.
@@ -152,6 +136,7 @@ async fn start(limit: LimitKind, lines: &[(&str, &str)]) -> Stage {
                 .upstreams(Tool::Qr, &[&full().await])
                 .pool_line(Tool::Qr, &format!("probe.port = {port}"));
         }
+        LimitKind::OpenFiles => config = config.open_files(128),
         _ => {}
     }
     let stage = Stage { proxy: config.ready().await, tool };

@@ -10,9 +10,9 @@
     reason = "a test that cannot go on is to fail; its helpers are no test functions to the lints"
 )]
 
+mod aborted;
 mod admin;
 mod bodies;
-
 mod buffering;
 mod check;
 mod command;
@@ -20,10 +20,12 @@ mod configuration;
 mod differential;
 mod direct;
 mod failures;
+mod frozen;
 mod grants;
 mod health;
 mod http2;
 mod limits;
+mod open_files;
 mod operations;
 mod pools;
 mod relay;

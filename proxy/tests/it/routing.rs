@@ -42,7 +42,12 @@ async fn request_that_is_not_a_tool_call_is_refused_with_its_code() {
         ("GET", "/v1/qr/%67enerate", 400, "path-malformed"),
         ("GET", "/v1/qr/a%2Fb", 400, "path-malformed"),
         ("GET", "/v1/qr/a\\b", 400, "path-malformed"),
-        ("GET", "http://gateway.test/v1/qr/generate", 400, "path-malformed"),
+        ("GET", "http://gateway.test/v1/qr/../generate", 400, "path-malformed"),
+        ("GET", "http://user@gateway.test/v1/qr/generate", 400, "path-malformed"),
+        ("GET", "http:///v1/qr/generate", 400, "path-malformed"),
+        ("GET", "ftp://gateway.test/v1/qr/generate", 400, "path-malformed"),
+        ("GET", "http://gateway.test", 404, "route-unknown"),
+        ("GET", "http://gateway.test/v1/qr", 404, "route-unknown"),
     ] {
         let response = proxy.send(Request::new(method, target)).await;
         assert_eq!(response.status, status, "{method} {target}: {response:?}");
@@ -55,6 +60,29 @@ async fn request_that_is_not_a_tool_call_is_refused_with_its_code() {
     }
     let long = format!("/v1/qr/generate?{}", "a".repeat(8_192));
     assert_eq!(proxy.send(Request::new("GET", &long)).await.problem(), "target-too-long");
+}
+
+/// A server must accept what clients send to proxies (RFC 9112, section 3.2.2).
+#[tokio::test]
+async fn absolute_form_is_served_like_origin_form() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
+    for base in ["http://gateway.test", "https://other.test:8443", "HTTP://[::1]"] {
+        let response = proxy.send(call("GET", &format!("{base}/v1/qr/generate?a=http://b/?c"))).await;
+        assert_eq!(response.status, 200, "{base}: {response:?}");
+        let said = response.json();
+        assert_eq!(said["target"], "/generate?a=http://b/?c", "{base}");
+        assert_eq!(said["headers"]["host"], tool.address.to_string(), "{base}");
+        assert_eq!(proxy.send(Request::new("GET", &format!("{base}/healthz"))).await.status, 200);
+    }
+    // The grant is for path and query. Host is still required, once and well-formed.
+    let other = Signer::default().grant(&Request::new("GET", "/v1/qr/other"));
+    let refused = Request::new("GET", "http://gateway.test/v1/qr/generate").header("X-Gateway-Grant", &other);
+    assert_eq!(proxy.send(refused).await.status, 401);
+    for host in ["", "Host: a\r\nHost: a\r\n", "Host: a b\r\n"] {
+        let text = format!("GET http://gateway.test/healthz HTTP/1.1\r\n{host}\r\n");
+        assert_eq!(raw(&proxy, &text).await, (400, "header-malformed".to_owned()), "{host:?}");
+    }
 }
 
 #[tokio::test]
@@ -118,7 +146,7 @@ async fn credentials_and_gateway_headers_do_not_reach_the_tool() {
         .header("X-Gateway-Anything", "hush")
         .header("X-Request-Id", "hush")
         .header("X-Forwarded-For", "10.9.9.9")
-        .header("Upgrade", "websocket")
+        .header("Upgrade", "h2c")
         .header("Connection", "X-Gateway-Tier, X-Mine, Upgrade")
         .header("X-Mine", "nominated")
         .header("Accept", "text/plain")

@@ -15,6 +15,7 @@ use pingora_core::{
 use crate::{
     clock::Monotonic,
     connection_limit::Semaphore,
+    failure_watch::{FailureListener, FailureWatch},
     idle::{IdlePool, OwnerThread},
     tls::Connector,
 };
@@ -56,9 +57,36 @@ pub struct ConnectOptions {
     pub keep_idle: Duration,
 }
 
-/// The idle connections to one server. They survive a reload of the configuration.
+/// Limits on the connections to all servers together.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Maximum number of idle connections.
+    pub idle: usize,
+    /// Maximum number of connections, idle ones included, that file descriptors allow.
+    pub open: usize,
+}
+
+/// The connections to one server: the idle ones, and the calls that wait for the server. They survive
+/// a reload of the configuration.
 #[derive(Debug, Default)]
-pub struct Connections(IdlePool);
+pub struct Connections {
+    idle: IdlePool,
+    failures: Arc<FailureWatch>,
+}
+
+impl Connections {
+    /// Closes the oldest idle connection of a thread. Returns false if there is none.
+    pub fn close_idle(&self) -> bool {
+        self.idle.close_oldest()
+    }
+
+    /// Closes every connection, because the server has stopped responding. Calls that wait for it
+    /// fail.
+    pub fn close_all(&self) {
+        self.failures.record_failure();
+        while self.idle.close_oldest() {}
+    }
+}
 
 impl ConnectTarget {
     /// Returns the server at this address.
@@ -78,13 +106,24 @@ impl ConnectTarget {
 
     /// Closes idle connections that cannot be used any more.
     pub fn sweep_idle(&self, now: Monotonic) {
-        self.connections.0.sweep(self.identity, now, self.keep_idle);
+        self.connections.idle.sweep(self.identity, now, self.keep_idle);
+    }
+
+    /// Returns a listener for the failure of the server.
+    pub(crate) fn listen(&self) -> FailureListener {
+        self.connections.failures.listen()
+    }
+
+    /// Returns the identity for Pingora's pool of connections: those from before a failure of the
+    /// server must not be reused.
+    pub(crate) fn pool_identity(&self) -> u64 {
+        self.identity.wrapping_add(self.connections.failures.count())
     }
 
     /// Returns the most recently used idle connection and its owner, or `None` if the pool is
     /// empty.
     pub(crate) fn take_idle(&self, now: Monotonic) -> Option<(Stream, OwnerThread)> {
-        self.connections.0.take(self.identity, now, self.keep_idle)
+        self.connections.idle.take(self.identity, now, self.keep_idle)
     }
 
     /// Keeps an idle connection in the list of its owner.
@@ -95,6 +134,6 @@ impl ConnectTarget {
         now: Monotonic,
         semaphore: &Arc<Semaphore>,
     ) {
-        self.connections.0.keep(stream, owner, self.identity, now, semaphore);
+        self.connections.idle.keep(stream, owner, self.identity, now, semaphore);
     }
 }

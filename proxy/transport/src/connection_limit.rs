@@ -28,7 +28,7 @@ impl Semaphore {
         (self.used.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(permit)
     }
 
-    #[cfg(test)]
+    /// Returns the number of permits in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

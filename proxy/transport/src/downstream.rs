@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::{
     client::{self, ClientStream, HeadRead},
+    connect::ConnectionLimits,
     drain::Phase,
     hooks::{ConnectionAction, Event, Limit, Phases},
     http2::{self, CloseReason, Http2Stream},
@@ -60,13 +61,13 @@ enum Forwarder<P: Phases> {
 }
 
 impl<P: Phases> Downstream<P> {
-    /// Returns a server that keeps up to `idle_connections` idle connections to upstreams.
+    /// Returns a server whose connections to upstreams keep to these limits.
     #[must_use]
-    pub fn new(conf: &ServerConf, phases: P, transport: Transport, idle_connections: usize) -> Self {
+    pub fn new(conf: &ServerConf, phases: P, transport: Transport, limits: ConnectionLimits) -> Self {
         let forwarder = match transport {
-            Transport::Relay => Forwarder::Relay(Relay::new(conf, idle_connections)),
+            Transport::Relay => Forwarder::Relay(Relay::new(conf, limits)),
             Transport::PingoraProxy => {
-                Forwarder::PingoraProxy(PingoraProxy::new(conf, phases.clone(), idle_connections))
+                Forwarder::PingoraProxy(PingoraProxy::new(conf, phases.clone(), limits))
             }
         };
         Self { forwarder, phases }

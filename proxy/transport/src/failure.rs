@@ -1,6 +1,9 @@
 //! Failures of upstreams, and their causes.
 
-use pingora_core::ErrorType;
+use std::io;
+
+use pingora_core::{Error, ErrorType};
+use rustix::io::Errno;
 
 /// The failure of a call that was sent to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub enum Cause {
     Tls,
     /// The upstream did not respond in time.
     Timeout,
+    /// The upstream does not respond to probes any more.
+    Unresponsive,
     /// The upstream closed or reset the connection.
     Terminated,
     /// The response is not valid HTTP.
@@ -47,6 +52,25 @@ pub enum Cause {
     HeadersTooLarge,
     /// Any other cause.
     Unreachable,
+}
+
+/// The error of a connection that this process has no file descriptor left for. It is no evidence
+/// about the upstream.
+pub const OUT_OF_FILES: ErrorType = ErrorType::Custom("OutOfFiles");
+
+/// Returns the type of the error of a connection attempt.
+pub(crate) fn connect_error(error: &Error) -> ErrorType {
+    match error.root_cause().downcast_ref() {
+        Some(error) if is_out_of_files(error) => OUT_OF_FILES,
+        Some(_) | None => error.etype().clone(),
+    }
+}
+
+/// Returns true if this process or this machine has no file descriptors or buffers left.
+#[must_use]
+pub fn is_out_of_files(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].contains(&errno))
 }
 
 impl From<&ErrorType> for Cause {

@@ -3,6 +3,8 @@
 
 use std::io::Write as _;
 
+use crate::request_head::split_line;
+
 /// The framing of the rest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -56,6 +58,15 @@ impl Framing {
     /// Returns true if the body is complete. Always false for a body that ends with the connection.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Over))
+    }
+
+    /// Returns the number of bytes of data that must still come: the rest of the body or of the
+    /// current chunk. A body that its limit cannot hold is refused before they arrive.
+    pub(crate) const fn announced(&self) -> u64 {
+        match self {
+            Self::Length(left) | Self::Chunked(ChunkState::Data(left)) => *left,
+            Self::Chunked(_) | Self::UntilClose => 0,
+        }
     }
 
     /// Takes the next bytes: framing to drop, and data after it.
@@ -120,7 +131,8 @@ impl ChunkState {
             Self::End if line.is_empty() => Ok(Self::Size),
             Self::End => Err(FramingError),
             Self::Trailer(_) if line.is_empty() => Ok(Self::Over),
-            Self::Trailer(dropped) => Ok(Self::Trailer(dropped + line.len() + 2)),
+            Self::Trailer(dropped) if is_field(line) => Ok(Self::Trailer(dropped + line.len() + 2)),
+            Self::Trailer(_) => Err(FramingError),
             Self::Data(_) | Self::Over => Ok(self),
         }
     }
@@ -137,16 +149,29 @@ fn line(bytes: &[u8]) -> Result<Option<&[u8]>, FramingError> {
     }
 }
 
-/// Parses the size of a chunk: at most 16 hexadecimal digits. Extensions after a semicolon are
-/// dropped.
+/// Parses the size of a chunk: at most 16 hexadecimal digits, and after them only spaces and tabs
+/// (RFC 9112, section 7.1.1). Extensions after a semicolon are dropped. They cannot hold control
+/// characters.
 fn size(line: &[u8]) -> Result<u64, FramingError> {
-    let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
-    if digits.is_empty() || digits.len() > 16 {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, rest) = line.split_at_checked(end).ok_or(FramingError)?;
+    let first = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+    if digits.is_empty() || digits.len() > 16 || first.is_some_and(|byte| *byte != b';') || !is_text(rest) {
         return Err(FramingError);
     }
     digits.iter().try_fold(0, |size: u64, &byte| {
         char::from(byte).to_digit(16).map(|digit| size << 4 | u64::from(digit)).ok_or(FramingError)
     })
+}
+
+/// Returns true if the bytes are neither control characters nor deleted ones, except tabs.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == b'\t' || !byte.is_ascii_control())
+}
+
+/// Returns true for a header line.
+fn is_field(line: &[u8]) -> bool {
+    is_text(line) && split_line(line).is_some()
 }
 
 /// Returns the smaller of both lengths.
@@ -195,7 +220,7 @@ mod tests {
 
     #[test]
     fn body_in_pieces_ends_where_its_framing_says() {
-        let sent = b"5\r\nhello\r\n6;a=\"b\"\r\n world\r\n0\r\nX-Sum: 1\r\n\r\nGET /";
+        let sent = b"5\r\nhello\r\n6 \t; a=\"\tb\xfc\"\r\n world\r\n0\r\nX-Sum: 1\r\n\r\nGET /";
         for piece in 1..sent.len() {
             assert_eq!(
                 read(CHUNKED, sent, piece),
@@ -221,12 +246,32 @@ mod tests {
             "g\r\n",
             "11111111111111111\r\n",
             "5 5\r\nhello\r\n",
+            "5\x0c\r\nhello\r\n",
+            "5\x0b;a\r\nhello\r\n",
+            " 5\r\nhello\r\n",
+            "5;a=\0\r\nhello\r\n",
+            "5;\x7f\r\nhello\r\n",
+            "0\r\nX-Sum: \0\r\n\r\n",
+            "0\r\nX-Sum : 1\r\n\r\n",
+            "0\r\nGET / HTTP/1.1\r\n\r\n",
             "5\r5\r\n",
             &long,
             &trailers,
         ] {
             assert_eq!(read(CHUNKED, sent.as_bytes(), 64).err(), Some(FramingError), "{sent:?}");
         }
+    }
+
+    #[test]
+    fn size_of_a_chunk_is_announced_before_its_data() {
+        let mut framing = CHUNKED;
+        assert_eq!(framing.announced(), 0);
+        framing.take(b"ffffffffffffffff\r\n").unwrap();
+        assert_eq!(framing.announced(), u64::MAX);
+        let mut framing = CHUNKED;
+        framing.take(b"5\r\nhe").unwrap();
+        assert_eq!(framing.announced(), 3);
+        assert_eq!(Framing::Length(7).announced(), 7);
     }
 
     proptest! {

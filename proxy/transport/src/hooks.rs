@@ -18,7 +18,7 @@ use crate::{
     tls::{Handshake, ServerTls},
 };
 pub use crate::{
-    failure::{Cause, Failure, FailureKind},
+    failure::{Cause, Failure, FailureKind, OUT_OF_FILES, is_out_of_files},
     headers::Headers,
     limits::{ClientOptions, Limit},
 };
@@ -105,7 +105,8 @@ pub trait Phases: Listener + Clone + Sized {
         head: &mut impl UpstreamRequest,
     );
 
-    /// Checks the number of bytes `received` of a request's body.
+    /// Checks the number of bytes `received` of a request's body. It includes those that the rest of
+    /// the current chunk must have.
     ///
     /// # Errors
     /// Returns the refusal if the body is larger than its limit.

@@ -10,6 +10,7 @@ mod response;
 mod sending;
 mod stream;
 mod streams;
+mod trailers;
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
@@ -27,6 +28,7 @@ use self::{
     read_budget::{BudgetedStream, ReadBudget},
     stream::Peer,
     streams::Streams,
+    trailers::FrameReader,
 };
 
 use crate::{
@@ -109,7 +111,8 @@ pub(crate) async fn serve(
     let mut phase = drain.phase();
     let peer = Peer::of(&connection);
     let budget = ReadBudget::new(UNVERIFIED_READ);
-    let handshake = builder(options).handshake(BudgetedStream::new(connection, &budget));
+    let frames = FrameReader::new(PREFACE.len(), peer.trailers());
+    let handshake = builder(options).handshake(BudgetedStream::new(connection, &budget, frames));
     let handshaken = tokio::select! {
         biased;
         handshaken = timeout(options.header_timeout, handshake) => handshaken,

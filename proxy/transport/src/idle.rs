@@ -98,6 +98,15 @@ impl IdlePool {
         }
     }
 
+    /// Closes the oldest connection of the first thread that has one. Returns false if none has.
+    pub(crate) fn close_oldest(&self) -> bool {
+        self.threads.iter().any(|list| {
+            let mut list = list.lock();
+            let oldest = (!list.is_empty()).then(|| list.remove(0));
+            oldest.is_some()
+        })
+    }
+
     /// Closes the connections that cannot be used any more.
     pub(crate) fn sweep(&self, to: u64, now: Monotonic, longest: Duration) {
         for kept in &self.threads {
@@ -198,6 +207,10 @@ mod tests {
             .collect();
         let taken = std::iter::from_fn(|| idle.take(1, at(1), LONGEST)).count();
         assert_eq!((ends.len(), taken), (3, 2));
+        let (_far, near) = connection();
+        idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
+        assert!(idle.close_oldest() && !idle.close_oldest());
+        assert_eq!(semaphore.used(), 0);
         let (_far, near) = connection();
         idle.keep(near, OwnerThread::own(), 1, at(0), &semaphore);
         idle.sweep(1, at(1), LONGEST);

@@ -77,7 +77,7 @@ impl<'a> Incoming<'a> {
             let taken = part.skip + part.data;
             whole.extend_from_slice(held.get(part.skip..taken).unwrap_or_default());
             held.drain(..taken.min(held.len()));
-            if whole.len() > max {
+            if (whole.len() as u64).saturating_add(self.body.announced()) > max as u64 {
                 return Err(BodyError::TooLong);
             }
             if self.body.is_over() {

@@ -13,6 +13,7 @@ mod delegate;
 pub mod downstream;
 pub mod drain;
 mod failure;
+mod failure_watch;
 mod framing;
 mod headers;
 pub mod hooks;

@@ -1,14 +1,16 @@
-//! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, connects
-//! to upstreams over HTTP/1.1 and HTTP/2, keeps their connections and carries the messages. The
-//! client's side is the same as before the relay: this is a downstream session of its own to
+//! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, carries the
+//! messages, and makes and keeps the HTTP/2 connections to upstreams. Those of HTTP/1.1 are the
+//! relay's, and read along by its parsers. The client's side is the same as before the relay: this is a downstream session of its own to
 //! Pingora, so that limits, timeouts and heads are what they are there.
 
 mod client_session;
+mod connection;
 mod exchange;
 mod failure;
 mod head;
 mod peer;
 mod phases;
+mod response_scan;
 
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
@@ -26,7 +28,7 @@ use self::{
     peer::Peers,
     phases::Adapter,
 };
-use crate::{client::ClientStream, hooks::Phases, relay::outcome::Next};
+use crate::{client::ClientStream, connect::ConnectionLimits, hooks::Phases, relay::outcome::Next};
 
 /// Pingora's own limit on attempts. The product decides about retries.
 const MAX_ATTEMPTS: usize = 1_000;
@@ -40,14 +42,14 @@ pub(crate) struct PingoraProxy<P: Phases> {
 }
 
 impl<P: Phases> PingoraProxy<P> {
-    /// Returns a proxy that keeps so many idle connections of each version of HTTP.
-    pub(crate) fn new(conf: &ServerConf, phases: P, idle_connections: usize) -> Self {
-        let peers = Peers::new(conf, idle_connections > 0);
+    /// Returns a proxy whose connections to upstreams of each version of HTTP keep to these limits.
+    pub(crate) fn new(conf: &ServerConf, phases: P, limits: ConnectionLimits) -> Self {
+        let peers = Peers::new(conf, limits);
         let conf = ServerConf {
             threads: 1,
             // For each thread: the pool is one. It cannot be empty: without a place in it, a
             // connection is closed by its idle timeout.
-            upstream_keepalive_pool_size: idle_connections.max(1),
+            upstream_keepalive_pool_size: limits.idle.max(1),
             max_retries: MAX_ATTEMPTS,
             ..ServerConf::default()
         };

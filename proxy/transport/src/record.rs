@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::clock::Moment;
 
 /// The log record of a request. `L` is the product's part of it.
@@ -33,13 +35,16 @@ pub struct Record<L> {
     pub log: L,
 }
 
-/// The side that aborted a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The side that aborted a response. The discriminants are indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str)]
 pub enum Aborted {
-    /// The client, or a timeout.
-    ByClient,
-    /// The upstream.
+    /// The upstream, or its timeout.
+    #[strum(serialize = "upstream")]
     ByUpstream,
+    /// The client, or its timeout.
+    #[strum(serialize = "client")]
+    ByClient,
 }
 
 impl<L> Record<L> {

@@ -3,7 +3,7 @@
 //! every idle connection, which costs more than everything else of a call.
 
 pub(crate) mod buffer;
-mod connect;
+pub(crate) mod connect;
 pub(crate) mod decision;
 pub(crate) mod dial;
 pub(crate) mod exchange;
@@ -23,7 +23,7 @@ use self::{
     forward::forward,
     outcome::Next,
 };
-use crate::{client::ClientStream, hooks::Phases, record::Record};
+use crate::{client::ClientStream, connect::ConnectionLimits, hooks::Phases, record::Record};
 
 /// The relay: forwards requests to upstreams.
 pub(crate) struct Relay {
@@ -31,9 +31,9 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Returns a relay that keeps up to `idle_connections` idle connections to upstreams.
-    pub(crate) fn new(conf: &ServerConf, idle_connections: usize) -> Self {
-        Self { connector: UpstreamConnector::new(conf, idle_connections) }
+    /// Returns a relay whose connections to upstreams keep to these limits.
+    pub(crate) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
+        Self { connector: UpstreamConnector::new(conf, limits) }
     }
 
     /// Serves the request whose head was read. `is_last` means that the connection must be closed

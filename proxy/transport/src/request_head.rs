@@ -116,7 +116,7 @@ fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
 }
 
 /// Splits a header line into name and trimmed value. Returns `None` if it is malformed.
-fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
+pub(crate) fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     let colon = line.iter().position(|&b| b == b':')?;
     let (name, value) = line.split_at_checked(colon)?;
     if name.is_empty() || !name.iter().copied().all(is_token) {

@@ -7,6 +7,8 @@ use std::{
 
 use crate::{
     client::ClientStream,
+    connect::ConnectTarget,
+    failure_watch::FailureListener,
     timer::{Countdown, Pace},
 };
 
@@ -20,6 +22,8 @@ pub(crate) enum ResponseTimeout {
     Attempt,
     /// The response paused for too long.
     Pause,
+    /// Probes of the upstream time out.
+    Probe,
 }
 
 /// The time by which an upstream must make progress. Either this deadline or that of the client is
@@ -29,12 +33,19 @@ pub(crate) struct ResponseDeadline {
     /// The timeout that is armed.
     armed: Option<ResponseTimeout>,
     countdown: Countdown,
+    /// The upstream that is awaited.
+    upstream: Option<FailureListener>,
 }
 
 impl ResponseDeadline {
     /// Returns a deadline that is not armed.
     pub(crate) fn new() -> Self {
-        Self { armed: None, countdown: Countdown::of(Duration::ZERO) }
+        Self { armed: None, countdown: Countdown::of(Duration::ZERO), upstream: None }
+    }
+
+    /// Sets the upstream of an attempt. The deadline also expires when its probes time out.
+    pub(crate) fn watch(&mut self, target: &ConnectTarget) {
+        self.upstream = Some(target.listen());
     }
 
     /// Arms the deadline for the start of the response.
@@ -77,6 +88,10 @@ impl ResponseDeadline {
         context: &mut Context<'_>,
     ) -> Poll<ResponseTimeout> {
         let Some(timeout) = self.armed else { return Poll::Pending };
+        if self.upstream.as_mut().is_some_and(|upstream| upstream.poll(context).is_ready()) {
+            (self.armed, self.upstream) = (None, None);
+            return Poll::Ready(ResponseTimeout::Probe);
+        }
         ready!(client.timer().poll(&mut self.countdown, context));
         self.armed = None;
         Poll::Ready(timeout)

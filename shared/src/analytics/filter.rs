@@ -16,22 +16,24 @@ pub struct Filter {
 
 /// The value in a query that stands for events without one.
 const NONE: &str = "(none)";
-/// The most values of a filter.
-const MAX_VALUES: usize = 100;
 
 impl Filter {
-    /// Reads values: `US,CA` includes these, `-US,CA` leaves these out.
+    /// The most values of a filter.
+    pub const MAX_VALUES: usize = 100;
+
+    /// Reads values: `US,CA` includes these, `-US,CA` and `-US,-CA` leave these out.
     ///
     /// # Errors
     /// Returns what is expected.
     pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, String> {
-        let (text, excludes) = match text.strip_prefix('-') {
-            Some(rest) => (rest, true),
-            None => (text, false),
-        };
-        let values: Vec<_> = text.split(',').map(|value| normal(by, value.trim())).collect();
-        if values.len() > MAX_VALUES {
-            return Err(format!("has {} values; at most {MAX_VALUES} are allowed", values.len()));
+        let excludes = text.starts_with('-');
+        let values = text.split(',').map(str::trim).map(|value| {
+            let bare = value.strip_prefix('-').filter(|_| excludes);
+            normal(by, bare.unwrap_or(value).trim())
+        });
+        let values: Vec<_> = values.collect();
+        if values.len() > Self::MAX_VALUES {
+            return Err(format!("has {} values; at most {} are allowed", values.len(), Self::MAX_VALUES));
         }
         for value in &values {
             check(by, value)?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     fields::Fields,
-    keys_api::parameters,
+    keys_api::parameters_with_lists,
     page::PageId,
     problem::{FieldError, Problem},
     time::UnixMillis,
@@ -180,14 +180,20 @@ const HINTS: &[(&str, &str)] = &[
 ];
 
 /// Reads a query as programs write it (`application/x-www-form-urlencoded`), where a plus sign is a
-/// space.
+/// space. Values of a list are separated by commas, however the client wrote them.
 pub(super) fn members(query: Option<&str>) -> Result<Map<String, Value>, Problem> {
     let query = query.map(|query| query.replace('+', "%20"));
     let mut members = Map::new();
-    for (name, value) in parameters(query.as_deref())? {
+    for (name, value) in parameters_with_lists(query.as_deref(), is_list)? {
         members.insert(name.to_owned(), Value::String(value.into_owned()));
     }
     Ok(members)
+}
+
+/// Returns true for a parameter that takes several values.
+fn is_list(name: &str) -> bool {
+    matches!(name, "page_id" | "metrics" | "group_by")
+        || GroupBy::ALL.iter().any(|group| group.dimension().is_some() && group.as_str() == name)
 }
 
 /// Returns the refusal of one parameter.

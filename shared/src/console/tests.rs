@@ -1,11 +1,14 @@
 use serde_json::json;
 
 use super::*;
-use crate::{openapi::biolink, route::Route};
+use crate::{
+    openapi::biolink,
+    route::{Route, Target},
+};
 
 /// Returns the view of a path, with its query, given the response of the API.
 fn view(target: &str, value: &Value) -> String {
-    let (route, query) = Route::read("GET", target).unwrap();
+    let (route, Target { query, .. }) = Route::read("GET", target).unwrap();
     let Route::Console(call) = route else { panic!("{target}: {route:?}") };
     let shown = respond(&call, query, Response::json(value.to_string()).into_bytes());
     assert_eq!(shown.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
@@ -94,12 +97,27 @@ fn text_of_a_user_is_escaped_in_every_view() {
 #[test]
 fn holder_sees_usage_and_calls_of_today() {
     let html = view("/console/v1/keys/me", &key());
-    for text in ["data-refresh", "<meter", "value=\"3\"", "7 remain until", "97 remain until", "503", "qr"] {
+    for text in ["data-refresh", "<meter", "value=\"3\"", "7 remaining", "97 remaining", "503", "qr"] {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains(r#"data-method="POST" data-action="/v1/keys/me/rotate""#), "{html}");
     assert!(html.contains(r#"data-method="DELETE" data-action="/v1/keys/me""#), "{html}");
     assert!(!html.contains("Last refusals"), "the response has none");
+}
+
+/// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.
+#[test]
+fn used_reserved_and_remaining_calls_add_up() {
+    let mut key = key();
+    key["usage"]["minute"] =
+        json!({ "held": 23, "limit": 100, "used": 12, "remaining": 65, "resets_at": "2026-01-05T09:02:00Z" });
+    let html = view("/console/v1/keys/me", &key);
+    for text in
+        ["12 used, 23 reserved, 65 remaining", "value=\"35\"", "given back at", "Reserved calls are lent"]
+    {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("remain until"), "{html}");
 }
 
 #[test]
@@ -220,9 +238,9 @@ fn page_keeps_the_key_out_of_forms_and_search_engines() {
     let page = page();
     assert_eq!(page.header("x-robots-tag"), Some("noindex"));
     let policy = page.header("content-security-policy").unwrap();
-    assert!(
-        policy.contains("script-src 'self'; connect-src 'self'") && policy.contains("form-action 'none'")
-    );
+    for directive in ["script-src 'self'", "connect-src 'self'", "form-action 'none'"] {
+        assert!(policy.split("; ").any(|each| each == directive), "{directive}: {policy}");
+    }
     assert!(!page.body.contains("name=\"secret\""), "a browser could send a field with a name");
     assert_eq!(page.body.matches("<script").count(), 1);
 }

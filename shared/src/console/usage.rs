@@ -28,11 +28,17 @@ pub(super) fn own_key(key: &Value) -> Markup {
 
 /// Returns what changes with every call.
 pub(super) fn live(key: &Value) -> Markup {
+    let held = count(key, "/usage/minute/held");
     html! {
         div #usage data-live {
             div.tiles {
-                (window("This minute", key.pointer("/usage/minute")))
-                (window("Today", key.pointer("/usage/day")))
+                (window("In the last 60 seconds", "The next calls are given back at", key.pointer("/usage/minute")))
+                (window("Today (UTC)", "The count begins anew at", key.pointer("/usage/day")))
+            }
+            @if held > 0 {
+                p.soft {
+                    "Reserved calls are lent to the gateway's locations for 10 seconds. What they do not use is given back."
+                }
             }
             p.soft { "Last used: " (moment(key, "/last_used_at")) }
             div.columns {
@@ -44,23 +50,28 @@ pub(super) fn live(key: &Value) -> Markup {
     }
 }
 
-fn window(name: &str, window: Option<&Value>) -> Markup {
+/// Returns the figures of a window, which add up to its limit, and the moment at which this one is
+/// less used.
+fn window(name: &str, reset: &str, window: Option<&Value>) -> Markup {
     let Some(window) = window else { return html! {} };
-    let (used, limit) = (count(window, "/used"), window.get("limit").and_then(Value::as_u64));
+    let (used, held) = (count(window, "/used"), count(window, "/held"));
+    let limit = window.get("limit").and_then(Value::as_u64);
+    let taken = used.saturating_add(held);
     html! {
         div.tile {
             strong { (name) }
             @match limit {
                 Some(limit) => {
                     span.number { (used) span.soft { " of " (limit) } }
-                    meter min="0" max=(limit) value=(used) high=(limit - limit / 10) optimum="0" aria-label=(name) {}
-                    span.soft { (count(window, "/remaining")) " remain until " (moment(window, "/resets_at")) }
+                    meter min="0" max=(limit) value=(taken) high=(limit - limit / 10) optimum="0" aria-label=(name) {}
+                    span.soft { (used) " used, " (held) " reserved, " (count(window, "/remaining")) " remaining" }
                 }
                 None => {
                     span.number { (used) }
-                    span.soft { "without limit; counted until " (moment(window, "/resets_at")) }
+                    span.soft { (used) " used, " (held) " reserved, without limit" }
                 }
             }
+            @if taken > 0 { span.soft { (reset) " " (moment(window, "/resets_at")) } }
         }
     }
 }

@@ -75,6 +75,17 @@ impl Minute {
         }
     }
 
+    /// Drops the buckets that begin after `latest`. Returns true if there were any.
+    pub(super) fn drop_after(&mut self, latest: UnixMillis) -> bool {
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            self.buckets().into_iter().partition(|&(bucket, _)| RollingMinute::begins_at(bucket) <= latest);
+        if !dropped.is_empty() {
+            *self = Self::default();
+            kept.into_iter().for_each(|(bucket, count)| self.add_to(bucket, count));
+        }
+        !dropped.is_empty()
+    }
+
     /// Returns every bucket's number with its count, the oldest first.
     pub(super) fn buckets(&self) -> Vec<(u64, u32)> {
         match self {

@@ -69,7 +69,7 @@ pub fn llms_txt(server: &str) -> String {
         "\n## Links\n\n\
          - [OpenAPI of tools and keys]({server}/openapi.json): every operation and schema\n\
          - [OpenAPI of bio-link pages]({server}/biolink/openapi.json): pages, links, analytics, webhooks, with examples\n\
-         - [MCP]({server}/mcp): the same as tools of the Model Context Protocol (streamable HTTP, POST, header X-API-Key)\n\
+         - [MCP]({server}/mcp): the same as tools of the Model Context Protocol (streamable HTTP, POST, header X-API-Key or Authorization: Bearer)\n\
          - [API catalog]({server}/.well-known/api-catalog): the descriptions as a linkset\n\
          - [Status]({server}/v1/status): which tools are available\n\n\
          ## Optional\n\n\
@@ -83,7 +83,7 @@ fn calls(server: &str) -> String {
         "Send the key in the header `X-API-Key`, over https. You cannot make one: whoever runs the gateway issues it. \
          Ask the user for it if you have none.\n\n\
          ## First call\n\n\
-         ```\ncurl {server}/v1/qr/generate -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' -d '{{\"url\": \"https://example.com\"}}' -o qr.svg\n```\n\n\
+         ```\ncurl --fail-with-body {server}/v1/qr/generate -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' -d '{{\"url\": \"https://example.com\"}}' -o qr.svg\n```\n\n\
          GET sends a query, POST a JSON body. Both go to the tool as they are, and its response comes back as it is, of any type.\n\n\
          `GET {server}/v1/keys/me` shows limits and usage of the key, free of charge.\n"
     )

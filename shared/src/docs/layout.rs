@@ -151,8 +151,9 @@ fn content_security_policy(html: &str) -> String {
     let head = html.split("<body").next().unwrap_or_default();
     let style = head.split(STYLE_BEGIN).nth(1).and_then(|rest| rest.split(STYLE_END).next());
     let digest = STANDARD.encode(sha256(&[style.unwrap_or_default().as_bytes()]));
-    let script = if head.contains("<script") { "script-src 'self'; connect-src 'self'; " } else { "" };
+    let script = if head.contains("<script") { "script-src 'self'; " } else { "" };
+    // Without `connect-src`, a browser's own tools cannot read robots.txt for the page.
     format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; {script}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {script}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }

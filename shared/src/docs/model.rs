@@ -175,7 +175,7 @@ impl Description {
         let example = first.and_then(|example| self.resolve(example).get("value"));
         Content {
             media_type,
-            schema: content.get("schema").and_then(reference),
+            schema: content.get("x-itemSchema").or_else(|| content.get("schema")).and_then(reference),
             example: content.get("example").or(example),
         }
     }

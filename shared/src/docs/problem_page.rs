@@ -22,7 +22,7 @@ pub fn problem_page(code: Code, host: Host) -> Response {
     let retry = Retry::of(code);
     let content = html! {
         h1 { (code.title()) }
-        p.lead { span.status { (code.status()) } " " code { (code.as_str()) } }
+        p.lead { span.status.bad { (code.status()) } " " code { (code.as_str()) } }
         h2 { "Cause" }
         p { (inline(code.about())) }
         h2 { "Cure" }

@@ -50,6 +50,7 @@ pub fn text(page: DocsPage, host: Host) -> String {
             div data-description=(description.path) {
                 h1 { (page.title()) }
                 p.lead { (page.about()) }
+                p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
                 (language_choice())
                 @for part in parts.iter().filter(|part| part.page == page) { (describe(description, part, host, &anywhere)) }
             }

@@ -98,8 +98,8 @@ impl PageRows {
 }
 
 /// Returns the seconds until a message comes again of which not all was taken, when it is `age`
-/// milliseconds old. So a short failure costs little time, and a hundred retries last for the four
-/// days for which the queue keeps a message.
+/// milliseconds old. So a short failure costs little time, and sixty retries last for three
+/// days and a half, which is within the four days for which the queue keeps a message.
 #[must_use]
 pub fn retry_delay(age: u64) -> u32 {
     u32::try_from((age / 2_000).clamp(2, 7_200)).unwrap_or(7_200)

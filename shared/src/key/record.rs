@@ -5,8 +5,8 @@ use thiserror::Error;
 
 use crate::{
     json,
-    key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey},
-    policy::{LimitOverrides, Policy},
+    key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey, WhenMeterUnreachable},
+    policy::{LOCAL_BUDGET_PART, LimitOverrides, Policy},
     tier::Tier,
     time::UnixMillis,
 };
@@ -112,6 +112,9 @@ pub struct KeyRecord {
     /// The plan of the bio-link product.
     #[serde(default)]
     pub biolink_plan: BiolinkPlan,
+    /// The fate of calls while the key's meter is out of reach.
+    #[serde(default, skip_serializing_if = "WhenMeterUnreachable::is_default")]
+    pub when_meter_unreachable: WhenMeterUnreachable,
     /// The bio-link account that the key was issued into; `None` is an account of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<KeyId>,
@@ -146,6 +149,7 @@ impl KeyRecord {
             former: None,
             holder: None,
             biolink_plan: BiolinkPlan::None,
+            when_meter_unreachable: WhenMeterUnreachable::Continue,
             account: None,
             issued_at: key.issued_at,
             expires_at: None,
@@ -198,11 +202,11 @@ impl KeyRecord {
     /// alone.
     #[must_use]
     pub(crate) fn says_more_than(&self, key: &VerifiedKey) -> bool {
-        // The rights of a key do not depend on these four. Whatever is added to a record counts
-        // until it is named here.
-        let own = (self.version, self.biolink_plan, self.account, self.issued_at);
-        let (version, biolink_plan, account, issued_at) = own;
-        self.public() != Self { version, biolink_plan, account, issued_at, ..Self::provisional(key) }
+        // The rights of a key where its text is verified do not depend on these. Whatever is added to
+        // a record counts until it is named here.
+        let &Self { version, biolink_plan, when_meter_unreachable, account, issued_at, .. } = self;
+        let plain = Self::provisional(key);
+        self.public() != Self { version, biolink_plan, when_meter_unreachable, account, issued_at, ..plain }
     }
 
     /// Returns the bio-link account of the key. Rotation keeps it.
@@ -221,6 +225,18 @@ impl KeyRecord {
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy::for_tier(self.tier).with(self.limits)
+    }
+
+    /// Returns the calls in any 60 seconds that all caches together may admit while the key's meter is
+    /// out of reach. A provisional record has none, because the stored one may say so.
+    pub(crate) fn local_budget(&self) -> u32 {
+        match (self.tier, self.when_meter_unreachable) {
+            (Tier::Free, _) | (_, WhenMeterUnreachable::Refuse) => 0,
+            (Tier::Pro | Tier::Enterprise, WhenMeterUnreachable::Continue) if self.version == 0 => 0,
+            (Tier::Pro | Tier::Enterprise, WhenMeterUnreachable::Continue) => {
+                self.policy().minute.get() / LOCAL_BUDGET_PART
+            }
+        }
     }
 }
 
@@ -274,6 +290,7 @@ mod tests {
             version: 1,
             holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
             biolink_plan: BiolinkPlan::Business,
+            when_meter_unreachable: WhenMeterUnreachable::Refuse,
             issued_at: UnixMillis(59_999),
             ..KeyRecord::provisional(&key(1))
         };

@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::values::{
-    parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, read_holder, read_limits,
+    parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, parse_when_meter_unreachable, read_holder,
+    read_limits,
 };
 use crate::{
     fields::Fields,
     key::{ApiKey, KeyRecord},
     keys_api::describe,
     meter::{Change, ChangeOutcome},
-    policy::LimitOverrides,
+    policy::{LimitOverrides, Window},
     problem::{Code, Problem},
     time::UnixMillis,
 };
@@ -19,7 +20,7 @@ use crate::{
 const DEFAULT_GRACE_S: u64 = 86_400;
 
 /// Reads the body of a `PATCH`: any of `tier`, `limits`, `expires_at`, `disabled`, `biolink_plan`,
-/// `holder`. A `null` takes limits and expiry away and erases the holder.
+/// `when_meter_unreachable`, `holder`. A `null` takes limits and expiry away and erases the holder.
 ///
 /// # Errors
 /// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is
@@ -31,16 +32,34 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
     let erased = fields.is_null("holder").then_some(None);
     let empty = fields.is_empty();
     let tier = fields.optional("tier", parse_tier);
-    let limits = fields.nullable_object("limits", read_limits).or(unlimited);
+    let (limits, limits_kept) = fields.nullable_object("limits", read_limit_changes).unzip();
+    let (limits, limits_kept) = (limits.or(unlimited), limits_kept.unwrap_or_default());
     let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
     let disabled = fields.optional("disabled", parse_bool);
     let biolink_plan = fields.optional("biolink_plan", parse_plan);
+    let when_meter_unreachable = fields.optional("when_meter_unreachable", parse_when_meter_unreachable);
     let holder = fields.nullable_object("holder", read_holder).flatten().map(Some).or(erased);
     if empty {
         fields.add_object_error("changes nothing; name a field to change");
     }
     fields.finish()?;
-    Ok(Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder })
+    Ok(Change::Patch {
+        tier,
+        limits,
+        limits_kept,
+        expires_at,
+        disabled,
+        biolink_plan,
+        when_meter_unreachable,
+        holder,
+    })
+}
+
+/// Reads changes of a key's own limits, and which of them stay as they are.
+fn read_limit_changes(limits: &mut Fields) -> (LimitOverrides, Vec<Window>) {
+    let is_kept = |window: &Window| !limits.contains(window.as_str());
+    let kept = [Window::Minute, Window::Day].into_iter().filter(is_kept).collect();
+    (read_limits(limits), kept)
 }
 
 /// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in
@@ -96,7 +115,11 @@ pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{key::KeyHolder, request_id::RequestId, tier::Tier};
+    use crate::{
+        key::{KeyHolder, WhenMeterUnreachable},
+        request_id::RequestId,
+        tier::Tier,
+    };
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -110,9 +133,11 @@ mod tests {
         let expected = Change::Patch {
             tier: Some(Tier::Pro),
             limits: None,
+            limits_kept: Vec::new(),
             expires_at: Some(None),
             disabled: None,
             biolink_plan: None,
+            when_meter_unreachable: None,
             holder: None,
         };
         assert_eq!(change, expected);
@@ -120,6 +145,28 @@ mod tests {
         assert!(
             matches!(change, Change::Patch { limits: Some(limits), .. } if limits == LimitOverrides::default())
         );
+    }
+
+    #[test]
+    fn choice_for_an_unreachable_meter_is_changed() {
+        let change = read_change(br#"{"when_meter_unreachable":"refuse"}"#, NOW).unwrap();
+        let refuse = Some(WhenMeterUnreachable::Refuse);
+        assert!(
+            matches!(change, Change::Patch { when_meter_unreachable, .. } if when_meter_unreachable == refuse)
+        );
+        assert!(errors(r#"{"when_meter_unreachable":"x"}"#).contains("must be one of continue, refuse"));
+    }
+
+    #[test]
+    fn limit_that_is_left_out_stays_and_null_is_that_of_the_tier() {
+        let limits = |body: &str| match read_change(body.as_bytes(), NOW) {
+            Ok(Change::Patch { limits: Some(limits), limits_kept, .. }) => (limits, limits_kept),
+            other => panic!("{other:?}"),
+        };
+        let day = LimitOverrides { minute: None, day: std::num::NonZeroU32::new(5) };
+        assert_eq!(limits(r#"{"limits":{"day":5}}"#), (day, vec![Window::Minute]));
+        assert_eq!(limits(r#"{"limits":{"day":5,"minute":null}}"#), (day, vec![]));
+        assert_eq!(limits(r#"{"limits":{"day":null}}"#), (LimitOverrides::default(), vec![Window::Minute]));
     }
 
     #[test]

@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        key::{BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash},
+        key::{BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash, WhenMeterUnreachable},
         policy::LimitOverrides,
         tier::Tier,
         time::UnixMillis,
@@ -167,6 +167,7 @@ mod tests {
             former: Some(FormerSecret { hash, until: end }),
             holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
             biolink_plan: BiolinkPlan::Business,
+            when_meter_unreachable: WhenMeterUnreachable::Refuse,
             account: Some(KeyId::new([255; 12])),
             issued_at: end,
             expires_at: Some(end),

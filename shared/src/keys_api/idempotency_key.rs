@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     idempotency::IssueAttempt,
-    key::KeyEntropy,
+    key::{KeyEntropy, WhenMeterUnreachable},
     keys_api::NewKey,
     problem::{Code, Problem},
     secret::{MacKeys, sha256},
@@ -76,8 +76,13 @@ impl<'a> IdempotencyKey<'a> {
             json!(new.expires_at),
             json!(new.biolink_plan),
         ];
-        // Without an account, the digest is the one of earlier versions, whose requests may be retried.
+        // Without what was added later, the digest is the one of earlier versions, whose requests may be
+        // retried.
         request.extend(new.account.map(|account| json!(account)));
+        request.extend(match new.when_meter_unreachable {
+            WhenMeterUnreachable::Continue => None,
+            other @ WhenMeterUnreachable::Refuse => Some(json!({ "when_meter_unreachable": other })),
+        });
         let request = Value::from(request).to_string();
         let (signing, key) = keys.current();
         let fingerprint = URL_SAFE_NO_PAD.encode(key.sign(&[REQUEST_DOMAIN, request.as_bytes()]));
@@ -119,7 +124,7 @@ mod tests {
 
     fn attempt_with(name: &str, drawn: u8, keys: &MacKeys) -> IssueAttempt {
         let body = json!({"email": "a@b.co", "name": name, "tier": "pro", "admin_secret": "s"}).to_string();
-        let new = IssueRequest::read(body.as_bytes()).unwrap().check(NOW).unwrap();
+        let new = IssueRequest::read(body.as_bytes(), None).unwrap().check(NOW).unwrap();
         IdempotencyKey::attempt(&new, [drawn; 16], keys)
     }
 
@@ -189,7 +194,7 @@ mod tests {
         let issue = |now| {
             let body =
                 json!({"email": "a@b.co", "name": "Ada", "tier": "pro", "admin_secret": "s"}).to_string();
-            let new = IssueRequest::read(body.as_bytes()).unwrap().check(now).unwrap();
+            let new = IssueRequest::read(body.as_bytes(), None).unwrap().check(now).unwrap();
             new.issue(KeyEnv::Live, key.entropy("n", &signing), &signing, NOW).response().body
         };
         assert_eq!(issue(NOW), issue(NOW.plus(60_000)));

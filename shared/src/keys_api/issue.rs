@@ -4,11 +4,14 @@ use serde_json::{Value, json};
 
 use super::values::{
     parse_admin_secret, parse_email, parse_expiry, parse_key_id, parse_name, parse_plan, parse_tier,
-    read_limits,
+    parse_when_meter_unreachable, read_limits,
 };
 use crate::{
+    caller::bearer_token,
     fields::Fields,
-    key::{ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus},
+    key::{
+        ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus, WhenMeterUnreachable,
+    },
     policy::{LimitOverrides, Policy, Window},
     problem::Problem,
     response::Response,
@@ -39,6 +42,8 @@ pub struct NewKey {
     pub expires_at: Option<UnixMillis>,
     /// The plan of the bio-link product.
     pub biolink_plan: BiolinkPlan,
+    /// The fate of calls while the key's meter is out of reach.
+    pub when_meter_unreachable: WhenMeterUnreachable,
     /// The bio-link account that it is issued into; `None` is one of its own.
     pub account: Option<KeyId>,
 }
@@ -56,13 +61,17 @@ pub struct IssuedKey {
 }
 
 impl IssueRequest {
-    /// Reads the body.
+    /// Reads the body. A request without `admin_secret` may have the secret in its header
+    /// `authorization`, as every other administrative request has.
     ///
     /// # Errors
     /// Returns `body-malformed` if it is not one JSON object.
-    pub fn read(body: &[u8]) -> Result<Self, Problem> {
+    pub fn read(body: &[u8], authorization: Option<&str>) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
-        let admin_secret = fields.required("admin_secret", parse_admin_secret);
+        let admin_secret = match bearer_token(authorization) {
+            Some(secret) if !fields.has("admin_secret") => Some(secret.to_owned()),
+            _ => fields.required("admin_secret", parse_admin_secret),
+        };
         Ok(Self { fields, admin_secret })
     }
 
@@ -85,6 +94,8 @@ impl IssueRequest {
         let limits = self.fields.nullable_object("limits", read_limits);
         let expires_at = self.fields.nullable("expires_at", |value| parse_expiry(value, now));
         let biolink_plan = self.fields.optional("biolink_plan", parse_plan);
+        let when_meter_unreachable =
+            self.fields.optional("when_meter_unreachable", parse_when_meter_unreachable);
         let account = self.fields.nullable("account", parse_key_id);
         self.fields.finish()?;
         match (email, name, tier) {
@@ -94,6 +105,7 @@ impl IssueRequest {
                 limits: limits.unwrap_or_default(),
                 expires_at,
                 biolink_plan: biolink_plan.unwrap_or_default(),
+                when_meter_unreachable: when_meter_unreachable.unwrap_or_default(),
                 account,
             }),
             // `finish` has refused already: a required field that is missing is an error.
@@ -117,6 +129,7 @@ impl NewKey {
             former: None,
             holder: Some(self.holder),
             biolink_plan: self.biolink_plan,
+            when_meter_unreachable: self.when_meter_unreachable,
             account: self.account,
             issued_at: now,
             expires_at: self.expires_at,
@@ -147,6 +160,7 @@ pub fn describe(record: &KeyRecord) -> Value {
         "limits": describe_limits(record.policy()),
         "holder": record.holder,
         "biolink_plan": record.biolink_plan,
+        "when_meter_unreachable": record.when_meter_unreachable,
         "account": record.account(),
         "issued_at": record.issued_at.to_rfc3339(),
         "expires_at": record.expires_at.map(UnixMillis::to_rfc3339),
@@ -167,7 +181,7 @@ mod tests {
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
     fn check(body: Value) -> Result<NewKey, Problem> {
-        IssueRequest::read(body.to_string().as_bytes())?.check(NOW)
+        IssueRequest::read(body.to_string().as_bytes(), None)?.check(NOW)
     }
 
     #[test]
@@ -175,6 +189,15 @@ mod tests {
         let body = json!({"email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": "s"});
         let key = check(body).unwrap();
         assert_eq!((key.tier, key.holder.name.as_str()), (Tier::Free, "Ada"));
+    }
+
+    #[test]
+    fn secret_in_the_header_counts_if_the_body_has_none() {
+        let read = |body: &[u8]| IssueRequest::read(body, Some("Bearer header")).unwrap();
+        assert_eq!(read(b"{}").admin_secret(), Some("header"));
+        assert_eq!(read(br#"{"admin_secret": "body"}"#).admin_secret(), Some("body"));
+        let body = br#"{"email": "ada@example.com", "name": "Ada", "tier": "free"}"#;
+        assert_eq!(read(body).check(NOW).unwrap().tier, Tier::Free);
     }
 
     #[test]
@@ -236,6 +259,32 @@ mod tests {
         assert_eq!(KeyRecord::from_json(&record.to_json()).unwrap(), record);
         assert_eq!(issued(Value::Null).unwrap().account(), KeyId::new([1; 12]));
         assert!(issued(json!("acme")).is_err());
+    }
+
+    #[test]
+    fn choice_for_an_unreachable_meter_is_stored_and_shown() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let issued = |choice: Option<Value>| {
+            let mut body = json!({"email": "a@b.co", "name": "A", "tier": "pro", "admin_secret": "s"});
+            body.as_object_mut()
+                .unwrap()
+                .extend(choice.map(|choice| ("when_meter_unreachable".to_owned(), choice)));
+            Ok::<_, Problem>(check(body)?.issue(
+                KeyEnv::Live,
+                KeyEntropy { id: [1; 12], secret: [2; 16] },
+                &keys,
+                NOW,
+            ))
+        };
+        for (choice, shown) in
+            [(None, "continue"), (Some("continue"), "continue"), (Some("refuse"), "refuse")]
+        {
+            let issued = issued(choice.map(Value::from)).unwrap();
+            assert_eq!(describe(&issued.record)["when_meter_unreachable"], shown);
+            assert_eq!(KeyRecord::from_json(&issued.record.to_json()).unwrap(), issued.record);
+            assert!(!issued.beyond_text, "a verifier of the text has no meter");
+        }
+        assert!(issued(Some(json!("fail"))).is_err() && issued(Some(Value::Null)).is_err());
     }
 
     #[test]

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::{
         key::{KeyEnv, KeyId, VerifiedKey},
-        meter::{Message, Meter, MeterRequest, Reply},
+        meter::{HeldShare, Message, Meter, MeterRequest, Reply},
         secret::MacKeys,
         tier::Tier,
     };
@@ -80,6 +80,10 @@ mod tests {
     }
 
     fn snapshot(tier: Tier, calls: u32) -> MeterSnapshot {
+        snapshot_at(tier, calls, 0)
+    }
+
+    fn snapshot_at(tier: Tier, calls: u32, rate: u32) -> MeterSnapshot {
         let key = key(tier);
         let mut meter = Meter::default();
         let mut request = MeterRequest {
@@ -92,11 +96,12 @@ mod tests {
             retry: false,
             unread: false,
             withdrawn: Vec::new(),
-            rate: 0,
+            rate,
             record: None,
             version: 0,
             reports: Vec::new(),
             batch: None,
+            budget: HeldShare::default(),
         };
         for _ in 0..calls {
             request.seq += 1;
@@ -118,6 +123,17 @@ mod tests {
         assert_eq!(body["usage"]["day"]["resets_at"], "2025-11-22T00:00:00Z");
         assert_eq!(body["last_used_at"], "2025-11-21T08:00:00Z");
         assert_eq!(body["rotation"], Value::Null);
+    }
+
+    /// Calls that are lent are neither used nor remaining.
+    #[test]
+    fn used_held_and_remaining_add_up_to_the_limit() {
+        let body = describe_usage(&snapshot_at(Tier::Pro, 3, 2_000_000), NOW).unwrap();
+        for window in ["minute", "day"] {
+            let of = |name: &str| body["usage"][window][name].as_u64().unwrap();
+            assert!(of("held") > 0, "{body}");
+            assert_eq!(of("used") + of("held") + of("remaining"), of("limit"), "{body}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::{
     fields::{Fields, TypeError, text},
     json,
-    key::{BiolinkPlan, KeyHolder, KeyId},
+    key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable},
     policy::{LimitOverrides, MAX_MINUTE_LIMIT},
     tier::Tier,
     time::UnixMillis,
@@ -43,6 +43,8 @@ pub(super) enum ValueError {
     NotATier,
     #[error("must be one of none, standard, business")]
     NotAPlan,
+    #[error("must be one of continue, refuse")]
+    NotAChoice,
     #[error("must be the id of a key, such as key_0123456789abcdefg")]
     NotAKeyId,
     #[error("must be a whole number from {min} to {max}")]
@@ -103,10 +105,11 @@ pub(super) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {
     Some(KeyHolder { email: email?, name: name? })
 }
 
+/// Reads limits of a key's own. A `null` is the tier's, as if it was left out.
 pub(super) fn read_limits(limits: &mut Fields) -> LimitOverrides {
     LimitOverrides {
-        minute: limits.optional("minute", |value| parse_limit(value, MAX_MINUTE_LIMIT)),
-        day: limits.optional("day", |value| parse_limit(value, u32::MAX)),
+        minute: limits.nullable("minute", |value| parse_limit(value, MAX_MINUTE_LIMIT)),
+        day: limits.nullable("day", |value| parse_limit(value, u32::MAX)),
     }
 }
 
@@ -125,6 +128,10 @@ pub(super) fn parse_expiry(value: &Value, now: UnixMillis) -> Result<UnixMillis,
 
 pub(super) fn parse_plan(value: &Value) -> Result<BiolinkPlan, ValueError> {
     value.as_str().and_then(|name| json::variant(name).ok()).ok_or(ValueError::NotAPlan)
+}
+
+pub(super) fn parse_when_meter_unreachable(value: &Value) -> Result<WhenMeterUnreachable, ValueError> {
+    value.as_str().and_then(|name| json::variant(name).ok()).ok_or(ValueError::NotAChoice)
 }
 
 pub(super) fn parse_key_id(value: &Value) -> Result<KeyId, ValueError> {

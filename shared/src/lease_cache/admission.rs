@@ -39,7 +39,7 @@ pub enum Admission {
     /// The meter is out of reach, and calls of the tier then wait, because one could exceed the
     /// limit.
     Unavailable {
-        /// Milliseconds until the meter is asked again.
+        /// Milliseconds until the meter is asked again. 0 if the next call asks it.
         retry_ms: u64,
     },
 }

@@ -23,12 +23,12 @@ impl LeaseCache {
         (request, timeouts)
     }
 
-    /// Returns the second copy of a request, to be sent after an error or silence. The meter counts
-    /// the call until a minute after the end of the wait, so that the response to this copy admits
-    /// it until then.
-    pub fn retry(&mut self, request: &MeterRequest, timeouts: Timeouts) -> MeterRequest {
-        self.waiting.retry(request.seq);
-        MeterRequest { retry: true, admit_within_ms: timeouts.total_ms, ..request.clone() }
+    /// Returns a further copy of a request ([`CallWait::next`](super::CallWait::next)). The meter
+    /// counts the call until a minute after `admit_within_ms`, so that the response to this copy
+    /// admits it until then.
+    pub fn retry(&mut self, request: &MeterRequest, admit_within_ms: u64) -> MeterRequest {
+        self.waiting.retry(request.seq, admit_within_ms);
+        MeterRequest { retry: true, admit_within_ms, ..request.clone() }
     }
 
     /// Returns the request that replaces one which the meter refused because neither it nor the
@@ -92,8 +92,8 @@ impl LeaseCache {
         response: &MeterResponse,
         now: UnixMillis,
     ) -> Option<Admission> {
-        // The end of the wait and the second copy come by timers, which a step of the clock does not
-        // delay. A response to the first copy that comes after the second was sent has the clock only.
+        // The end of the wait and further copies come by timers, which a step of the clock does not
+        // delay. A response to a copy that comes after another one was sent has the clock only.
         let hidden_ms = if self.waiting.is_for(request) { 0 } else { MAX_STEP_BACK_MS };
         let in_time = now.since(sent).saturating_add(hidden_ms) <= response.admit_within_ms;
         if in_time && self.waiting.is_open(request.seq) {
@@ -112,11 +112,18 @@ impl LeaseCache {
         Some(lent)
     }
 
-    /// Records that `request` failed or got no response in time, and decides without the meter. The
-    /// meter is told not to count the call. Returns `None` if no call waited.
+    /// Records that `request` failed or got no response in time, so that other calls need not ask,
+    /// and decides as [`LeaseCache::give_up`].
     pub fn handle_failure(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
         self.backoff.record_failure(now);
+        self.give_up(request, now)
+    }
+
+    /// Decides on the call of a request without the meter. The meter is told not to count the call.
+    /// Returns `None` if no call waited.
+    pub fn give_up(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
+        let now = self.observe(now);
         if !self.waiting.withdraw(request.seq, now) {
             return None;
         }
@@ -137,8 +144,13 @@ impl LeaseCache {
         if request.want && !request.retry && request.seq > self.untrusted_seq {
             self.round_trip.record(now.since(sent));
         }
-        if let Some(terms) = response.lease.filter(|_| request.seq > self.untrusted_seq) {
-            self.leases.add(terms, sent, response.day, now);
+        if request.seq > self.untrusted_seq {
+            if let Some(terms) = response.lease {
+                self.leases.add(terms, sent, response.day, now);
+            }
+            if let Some(share) = response.budget {
+                self.local_budget.learn(share, request.seq, sent);
+            }
         }
         if let Some(quota) = response.quota {
             self.last = Some((quota, now));

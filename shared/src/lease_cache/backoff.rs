@@ -14,6 +14,8 @@ const LONGEST_MS: u64 = 5_000;
 pub(super) struct Backoff {
     until: UnixMillis,
     pause_ms: u64,
+    /// The moment of the first failure since the last response.
+    failing_since: Option<UnixMillis>,
 }
 
 impl Backoff {
@@ -21,6 +23,7 @@ impl Backoff {
     pub(super) fn record_failure(&mut self, now: UnixMillis) {
         self.pause_ms = self.pause_ms.saturating_mul(2).clamp(FIRST_MS, LONGEST_MS);
         self.until = now.plus(self.pause_ms);
+        self.failing_since.get_or_insert(now);
     }
 
     /// Ends the pause and forgets past failures.
@@ -35,6 +38,11 @@ impl Backoff {
     /// Returns the moment at which the pause ends, or ended.
     pub(super) const fn until(&self) -> UnixMillis {
         self.until
+    }
+
+    /// Returns the moment of the first failure since the last response; `now` without one.
+    pub(super) fn failing_since(&self, now: UnixMillis) -> UnixMillis {
+        self.failing_since.unwrap_or(now)
     }
 
     /// Returns the milliseconds until the meter is asked again.

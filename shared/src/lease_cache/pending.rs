@@ -3,6 +3,8 @@
 //! An admitted call is tallied as ended with 200: by the meter if it was asked, and by the next
 //! batch if the call came from a lease. Only another outcome is reported after the call.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     meter::{Batch, RefusedCalls, Tally},
     time::{UnixMillis, UtcDay},
@@ -26,10 +28,10 @@ const ASSUMED: u16 = Tally::ASSUMED;
 
 /// A record of where an admitted call is counted, to pass to
 /// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge(Place);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     /// On this day of the meter's.
     Day(UtcDay),
@@ -93,6 +95,25 @@ impl Pending {
                 gathered.expect_report(now.plus(REPORT_AFTER_MS));
             }
             Place::Day(_) => {}
+        }
+    }
+
+    /// Corrects a recorded outcome. One that was reported already can be corrected only if it is the
+    /// assumed one.
+    pub(super) fn correct_outcome(
+        &mut self,
+        tool: Tool,
+        recorded: u16,
+        status: u16,
+        charge: Charge,
+        now: UnixMillis,
+    ) {
+        match charge.0 {
+            Place::Day(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
+            Place::Debt if take(&mut self.gathering.ended, tool, recorded) => {
+                self.record_outcome(tool, status, charge, now);
+            }
+            Place::Day(_) | Place::Debt => {}
         }
     }
 

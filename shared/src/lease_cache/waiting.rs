@@ -26,8 +26,9 @@ pub(super) struct Waiting {
 struct Open {
     seq: u32,
     since: UnixMillis,
-    /// True if a second copy was sent.
-    retried: bool,
+    /// The time within which the copy that was sent last admits the call, in milliseconds. `None`
+    /// while there is one copy only.
+    again_within_ms: Option<u64>,
 }
 
 impl Waiting {
@@ -38,19 +39,20 @@ impl Waiting {
         for open in cancelled {
             self.push(open.seq, now);
         }
-        self.open.push(Open { seq, since: now, retried: false });
+        self.open.push(Open { seq, since: now, again_within_ms: None });
     }
 
-    /// Records that the request is sent again.
-    pub(super) fn retry(&mut self, seq: u32) {
+    /// Records that the request is sent again, with this time to admit the call.
+    pub(super) fn retry(&mut self, seq: u32, admit_within_ms: u64) {
         for open in self.open.iter_mut().filter(|open| open.seq == seq) {
-            open.retried = true;
+            open.again_within_ms = Some(admit_within_ms);
         }
     }
 
     /// Returns true if the call waits, and this is the copy of its request that was sent last.
     pub(super) fn is_for(&self, request: &MeterRequest) -> bool {
-        self.open.iter().any(|open| open.seq == request.seq && open.retried == request.retry)
+        let again_within_ms = request.retry.then_some(request.admit_within_ms);
+        self.open.iter().any(|open| open.seq == request.seq && open.again_within_ms == again_within_ms)
     }
 
     /// Returns true if the call waits, for whatever copy of its request.
@@ -77,8 +79,8 @@ impl Waiting {
     /// Ends the wait of a call that the meter has denied. A second copy of its request, if there is
     /// one, must not be counted either. Returns false if none waits.
     pub(super) fn close_denied(&mut self, seq: u32, now: UnixMillis) -> bool {
-        let retried = self.open.iter().any(|open| open.seq == seq && open.retried);
-        if retried {
+        let is_retried = self.open.iter().any(|open| open.seq == seq && open.again_within_ms.is_some());
+        if is_retried {
             return self.withdraw(seq, now);
         }
         let waits = self.is_open(seq);

@@ -17,14 +17,26 @@ const OUTWARD: [&str; 6] = [
     "replay_deliveries",
 ];
 
-/// Returns the annotations of an operation: by its method, and for `POST` by its id.
+/// Returns the annotations of an operation: by its method, and for `POST` by its id. What a hint is
+/// by default is left out, and what has no meaning for a read.
 pub(super) fn annotations(id: &str, method: &str) -> Value {
-    json!({
-        "readOnlyHint": method == "get",
-        "destructiveHint": matches!(method, "delete" | "put" | "patch") || DESTRUCTIVE.contains(&id),
-        "idempotentHint": matches!(method, "get" | "put" | "delete") || REPEATABLE.contains(&id),
-        "openWorldHint": OUTWARD.contains(&id),
-    })
+    let is_read = method == "get";
+    let mut hints = json!({ "readOnlyHint": is_read });
+    let mut hint = |name: &str, value: bool| {
+        if let Some(members) = hints.as_object_mut() {
+            members.insert(name.to_owned(), value.into());
+        }
+    };
+    if !is_read {
+        hint("destructiveHint", matches!(method, "delete" | "put" | "patch") || DESTRUCTIVE.contains(&id));
+        if matches!(method, "put" | "delete") || REPEATABLE.contains(&id) {
+            hint("idempotentHint", true);
+        }
+        if !OUTWARD.contains(&id) {
+            hint("openWorldHint", false);
+        }
+    }
+    hints
 }
 
 /// Returns the operations that the tables name.
@@ -37,20 +49,24 @@ pub(super) fn named() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
-    fn hints(id: &str, method: &str) -> [bool; 4] {
-        let annotations = annotations(id, method);
-        ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
-            .map(|hint| annotations[hint].as_bool().unwrap())
-    }
-
     #[test]
     fn hints_follow_the_method_and_for_post_the_operation() {
-        assert_eq!(hints("list_events", "get"), [true, false, true, false]);
-        assert_eq!(hints("erase_account", "delete"), [false, true, true, false]);
-        assert_eq!(hints("patch_page", "patch"), [false, true, false, false]);
-        assert_eq!(hints("add_link", "post"), [false, false, false, false]);
-        assert_eq!(hints("reset_analytics", "post"), [false, true, true, false]);
-        assert_eq!(hints("rotate_webhook_secret", "post"), [false, true, false, false]);
-        assert_eq!(hints("refresh_product_source", "post"), [false, false, false, true]);
+        assert_eq!(annotations("list_events", "get"), json!({"readOnlyHint": true}));
+        for (id, method, destructive, idempotent) in [
+            ("delete_page", "delete", true, true),
+            ("patch_page", "patch", true, false),
+            ("add_link", "post", false, false),
+            ("reset_analytics", "post", true, true),
+            ("rotate_webhook_secret", "post", true, false),
+        ] {
+            let mut hints =
+                json!({"readOnlyHint": false, "destructiveHint": destructive, "openWorldHint": false});
+            if idempotent {
+                hints["idempotentHint"] = true.into();
+            }
+            assert_eq!(annotations(id, method), hints, "{id}");
+        }
+        let outward = json!({"readOnlyHint": false, "destructiveHint": false});
+        assert_eq!(annotations("refresh_product_source", "post"), outward);
     }
 }

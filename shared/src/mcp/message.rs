@@ -1,25 +1,36 @@
-//! JSON-RPC messages of a client, and the responses to them.
+//! JSON-RPC messages of a client.
 
-use serde_json::{Value, json};
+use std::borrow::Cow;
 
-use crate::{openapi, response::Response};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value};
 
-/// The newest revision that is served.
-pub const PROTOCOL_VERSION: &str = "2025-11-25";
-/// Every revision that is served. Earlier ones have batches.
-const SUPPORTED: [&str; 2] = [PROTOCOL_VERSION, "2025-06-18"];
-const INSTRUCTIONS: &str = "call_tool reaches every tool of the gateway. The others read and change bio-link pages, links, product sources and webhooks, read the event log, and report analytics and usage. An error is a problem with a stable `code`; wait `retry-after` seconds after quota-exceeded. To keep a change of another client, pass the `etag` of the read as `if_match`.";
+use super::{
+    responder::Responder,
+    revision::{Era, MODERN, is_legacy},
+    rpc_error::RpcError,
+};
+
+/// The members of `_meta` that each request of the modern era has.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The headers that repeat a part of the message for intermediaries.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MessageHeaders<'a> {
+    /// `MCP-Protocol-Version`
+    pub revision: Option<&'a str>,
+    /// `Mcp-Method`
+    pub method: Option<&'a str>,
+    /// `Mcp-Name`
+    pub name: Option<&'a str>,
+}
 
 /// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// A request, which has a response.
-    Request {
-        /// A string or a number, which the response repeats.
-        id: Value,
-        /// The method of the request.
-        method: Method,
-    },
+    Request(Responder, Method),
     /// A notification, or a response to a request that was never sent. It has no response.
     Notification,
 }
@@ -29,6 +40,8 @@ pub enum Message {
 pub enum Method {
     /// `initialize`, with the revision that the client wants.
     Initialize(String),
+    /// `server/discover`
+    Discover,
     /// `ping`
     Ping,
     /// `tools/list`
@@ -42,186 +55,350 @@ pub enum Method {
     },
 }
 
-/// A JSON-RPC error.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RpcError {
-    id: Value,
-    code: i64,
-    message: String,
-}
-
 impl Message {
     /// Reads a message.
     ///
     /// # Errors
-    /// Returns the error that the client gets: not JSON, no JSON-RPC 2.0 request, a batch, a method
-    /// that is not served, or wrong parameters.
-    pub fn parse(text: &[u8]) -> Result<Self, RpcError> {
-        let error = |code, message: &str| RpcError::new(Value::Null, code, message);
-        let message: Value = serde_json::from_slice(text)
-            .map_err(|fault| error(-32_700, &format!("the message is not JSON: {fault}")))?;
-        if message.is_array() {
-            return Err(error(
-                -32_600,
-                "a batch is not a message since revision 2025-06-18; send one message",
-            ));
-        }
-        if message.get("jsonrpc") != Some(&json!("2.0")) {
-            return Err(error(-32_600, "the message must be an object with `jsonrpc` \"2.0\""));
+    /// Returns the error that the client gets: not JSON, no JSON-RPC 2.0 message, a batch, a
+    /// revision or a method that is not served, wrong parameters, or headers that say something
+    /// else.
+    pub fn parse(text: &[u8], headers: &MessageHeaders<'_>) -> Result<Self, RpcError> {
+        let message = match serde_json::from_slice(text) {
+            Ok(Value::Object(message)) => message,
+            Ok(Value::Array(_)) => {
+                let reason = "a batch is not a message since revision 2025-06-18; send one message";
+                return Err(RpcError::invalid_request(reason));
+            }
+            Ok(_) => return Err(RpcError::invalid_request("the message must be an object")),
+            Err(fault) => return Err(RpcError::not_json(&fault)),
+        };
+        if is_response(&message) {
+            return match headers.revision {
+                Some(MODERN) => Err(RpcError::invalid_request("a client sends no responses")),
+                _ => Ok(Self::Notification),
+            };
         }
         let id = match message.get("id") {
-            None => return Ok(Self::Notification),
-            Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
-            Some(_) => return Err(error(-32_600, "`id` must be a string or a number")),
+            Some(id) if !is_id(id) => {
+                return Err(RpcError::invalid_request("`id` must be a string or an integer"));
+            }
+            id => id.cloned(),
         };
+        let parsed = Self::parse_call(&message, id.clone(), headers);
+        parsed.map_err(|error| error.of(id.unwrap_or_default()))
+    }
+
+    /// Reads a request or a notification.
+    fn parse_call(
+        message: &Map<String, Value>,
+        id: Option<Value>,
+        headers: &MessageHeaders<'_>,
+    ) -> Result<Self, RpcError> {
+        if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return Err(RpcError::invalid_request("`jsonrpc` must be \"2.0\""));
+        }
         let Some(name) = message.get("method").and_then(Value::as_str) else {
-            return Ok(Self::Notification);
+            return Err(RpcError::invalid_request("`method` must be a string"));
         };
-        let parameters = message.get("params").unwrap_or(&Value::Null);
-        let method = Method::parse(name, parameters).map_err(|(code, message)| RpcError {
-            id: id.clone(),
-            code,
-            message,
-        })?;
-        Ok(Self::Request { id, method })
+        let Some(id) = id else {
+            return match headers.revision {
+                Some(other) if other != MODERN && !is_legacy(other) => {
+                    Err(RpcError::unsupported_revision(other))
+                }
+                _ => Ok(Self::Notification),
+            };
+        };
+        let none = Map::new();
+        let parameters = match message.get("params") {
+            None => &none,
+            Some(Value::Object(parameters)) => parameters,
+            Some(_) => return Err(RpcError::invalid_params("`params` must be an object")),
+        };
+        let era = headers.era(name, parameters)?;
+        let method = Method::parse(name, parameters, era)?;
+        Ok(Self::Request(Responder::new(id, era), method))
+    }
+}
+
+/// Returns true for a response. It has a result or an error, and no method.
+fn is_response(message: &Map<String, Value>) -> bool {
+    let has = |member| message.contains_key(member);
+    message.get("jsonrpc").and_then(Value::as_str) == Some("2.0")
+        && !has("method")
+        && has("id")
+        && has("result") != has("error")
+}
+
+fn is_id(id: &Value) -> bool {
+    match id {
+        Value::String(_) => true,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => false,
+    }
+}
+
+impl MessageHeaders<'_> {
+    /// Returns the era of a request: a request with its revision in `_meta` is modern. Checks that
+    /// the headers say what the message says.
+    fn era(&self, method: &str, parameters: &Map<String, Value>) -> Result<Era, RpcError> {
+        let meta = parameters.get("_meta");
+        let revision = match (meta.and_then(|meta| meta.get(REVISION)), self.revision) {
+            (Some(Value::String(revision)), _) => revision,
+            (Some(_), _) => return Err(RpcError::incomplete(&format!("`{REVISION}` must be a string"))),
+            (None, Some(MODERN)) => {
+                return Err(RpcError::incomplete(&format!("`params._meta` must have `{REVISION}`")));
+            }
+            (None, Some(other)) if !is_legacy(other) => return Err(RpcError::unsupported_revision(other)),
+            (None, _) => return Ok(Era::Legacy),
+        };
+        if self.revision != Some(revision) {
+            return Err(RpcError::header_mismatch("MCP-Protocol-Version", revision));
+        }
+        if is_legacy(revision) {
+            return Ok(Era::Legacy);
+        }
+        if revision != MODERN {
+            return Err(RpcError::unsupported_revision(revision));
+        }
+        if !meta.and_then(|meta| meta.get(CAPABILITIES)).is_some_and(Value::is_object) {
+            let reason = format!("`params._meta` must have `{CAPABILITIES}`, an object");
+            return Err(RpcError::incomplete(&reason));
+        }
+        if self.method != Some(method) {
+            return Err(RpcError::header_mismatch("Mcp-Method", method));
+        }
+        match parameters.get("name").and_then(Value::as_str).filter(|_| method == "tools/call") {
+            Some(name) if self.name.and_then(decoded).as_deref() != Some(name) => {
+                Err(RpcError::header_mismatch("Mcp-Name", name))
+            }
+            _ => Ok(Era::Modern),
+        }
+    }
+}
+
+/// Returns the value of a header, which is in base64 if it begins and ends with the marks for that.
+fn decoded(value: &str) -> Option<Cow<'_, str>> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned),
+        None => Some(Cow::Borrowed(value)),
     }
 }
 
 impl Method {
-    fn parse(name: &str, parameters: &Value) -> Result<Self, (i64, String)> {
-        let text = |member: &str| parameters.get(member).and_then(Value::as_str).map(str::to_owned);
-        match name {
-            "initialize" => text("protocolVersion")
-                .map(Self::Initialize)
-                .ok_or_else(|| (-32_602, "`params.protocolVersion` is missing".to_owned())),
-            "ping" => Ok(Self::Ping),
-            "tools/list" => Ok(Self::ListTools),
-            "tools/call" => {
-                let name = text("name").ok_or_else(|| (-32_602, "`params.name` is missing".to_owned()))?;
-                match parameters.get("arguments") {
-                    None | Some(Value::Null) => Ok(Self::CallTool { name, arguments: json!({}) }),
-                    Some(arguments @ Value::Object(_)) => {
-                        Ok(Self::CallTool { name, arguments: arguments.clone() })
-                    }
-                    Some(_) => Err((-32_602, "`params.arguments` must be an object".to_owned())),
+    fn parse(name: &str, parameters: &Map<String, Value>, era: Era) -> Result<Self, RpcError> {
+        let text = |member: &str| match parameters.get(member) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(RpcError::invalid_params(&format!("`params.{member}` must be a string"))),
+        };
+        match (name, era) {
+            ("initialize", Era::Legacy) => text("protocolVersion").map(Self::Initialize),
+            ("ping", Era::Legacy) => Ok(Self::Ping),
+            ("server/discover", Era::Modern) => Ok(Self::Discover),
+            ("tools/list", _) => match parameters.get("cursor") {
+                None | Some(Value::Null) => Ok(Self::ListTools),
+                Some(_) => {
+                    Err(RpcError::invalid_params("`params.cursor` was never given: the list is whole"))
                 }
+            },
+            ("tools/call", _) => {
+                let arguments = match parameters.get("arguments") {
+                    None | Some(Value::Null) => Value::Object(Map::new()),
+                    Some(arguments @ Value::Object(_)) => arguments.clone(),
+                    Some(_) => {
+                        return Err(RpcError::invalid_params("`params.arguments` must be an object"));
+                    }
+                };
+                Ok(Self::CallTool { name: text("name")?, arguments })
             }
-            _ => Err((
-                -32_601,
-                format!("`{name}` is not served; served are initialize, ping, tools/list and tools/call"),
-            )),
+            _ => Err(RpcError::unknown_method(name, era)),
         }
     }
-}
-
-impl RpcError {
-    /// Returns an error in response to the request `id`, or to none if that is `null`.
-    #[must_use]
-    pub fn new(id: Value, code: i64, message: &str) -> Self {
-        Self { id, code, message: message.to_owned() }
-    }
-
-    /// Returns the error for a tool that there is not.
-    #[must_use]
-    pub fn unknown_tool(id: Value, name: &str) -> Self {
-        Self::new(id, -32_602, &format!("unknown tool `{name}`; tools/list has all"))
-    }
-
-    /// Returns the response. What is no request at all is 400, because there is nothing to respond to.
-    #[must_use]
-    pub fn response(&self) -> Response {
-        let error = json!({ "code": self.code, "message": self.message });
-        let body = json!({ "jsonrpc": "2.0", "id": self.id, "error": error }).to_string();
-        let status = if self.id.is_null() { 400 } else { 200 };
-        Response { status, ..Response::json(body) }
-    }
-}
-
-/// Checks the revision that a request names in its header, if it does.
-///
-/// # Errors
-/// Returns the error, with status 400, for one that is not served.
-pub fn check_version(header: Option<&str>) -> Result<(), RpcError> {
-    match header {
-        Some(version) if !SUPPORTED.contains(&version) => {
-            let served = SUPPORTED.join(" and ");
-            let message = format!("MCP-Protocol-Version is `{version}`; served are {served}");
-            Err(RpcError::new(Value::Null, -32_600, &message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Returns the result of `initialize`: the revision that the client wants if it is served, and the
-/// newest otherwise.
-#[must_use]
-pub fn initialized(wanted: &str) -> Value {
-    let version = SUPPORTED.into_iter().find(|version| *version == wanted).unwrap_or(PROTOCOL_VERSION);
-    json!({
-        "protocolVersion": version,
-        "capabilities": { "tools": { "listChanged": false } },
-        "serverInfo": { "name": "unified-tool-gateway", "title": "Unified Tool Gateway", "version": openapi::VERSION },
-        "instructions": INSTRUCTIONS,
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn parse(message: &Value) -> Result<Message, RpcError> {
-        Message::parse(message.to_string().as_bytes())
+    fn parse_with(message: &Value, headers: &MessageHeaders<'_>) -> Result<Message, RpcError> {
+        Message::parse(message.to_string().as_bytes(), headers)
     }
 
-    fn code(message: &Value) -> i64 {
-        parse(message).unwrap_err().code
+    fn parse(message: &Value) -> Result<Message, RpcError> {
+        parse_with(message, &MessageHeaders::default())
+    }
+
+    fn method(message: &Value) -> Method {
+        match parse(message).unwrap() {
+            Message::Request(_, method) => method,
+            Message::Notification => panic!("{message}"),
+        }
     }
 
     #[test]
     fn request_is_read_with_its_parameters() {
         let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {"name": "read_page", "arguments": {"page_id": "pg"}}});
-        let method = Method::CallTool { name: "read_page".into(), arguments: json!({"page_id": "pg"}) };
-        assert_eq!(parse(&call), Ok(Message::Request { id: json!(7), method }));
-        let listed = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list"});
-        assert_eq!(parse(&listed), Ok(Message::Request { id: json!("a"), method: Method::ListTools }));
+        let arguments = json!({"page_id": "pg"});
+        assert_eq!(method(&call), Method::CallTool { name: "read_page".into(), arguments });
+        assert_eq!(method(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})), Method::ListTools);
+        assert_eq!(method(&json!({"jsonrpc": "2.0", "id": 1.0, "method": "ping"})), Method::Ping);
     }
 
     #[test]
     fn notification_and_response_have_no_response() {
         for message in [
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "list_pages"}}),
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+            json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "?"}}),
         ] {
             assert_eq!(parse(&message), Ok(Message::Notification), "{message}");
         }
     }
 
     #[test]
-    fn message_that_is_no_request_is_an_error_of_json_rpc() {
-        assert_eq!(Message::parse(b"{").unwrap_err().code, -32_700);
-        assert_eq!(code(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])), -32_600, "a batch");
-        assert_eq!(code(&json!({"id": 1, "method": "ping"})), -32_600);
-        assert_eq!(code(&json!({"jsonrpc": "2.0", "id": null, "method": "ping"})), -32_600);
-        assert_eq!(code(&json!({"jsonrpc": "2.0", "id": 1, "method": "resources/list"})), -32_601);
-        assert_eq!(code(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"})), -32_602);
-        let arguments = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": 1}});
-        assert_eq!(code(&arguments), -32_602);
+    fn message_that_is_no_request_is_refused_with_its_id() {
+        for (message, id) in [
+            (json!({"jsonrpc": "2.0", "id": 5}), json!(5)),
+            (json!({"jsonrpc": "2.0", "id": "a", "method": 1}), json!("a")),
+            (json!({"jsonrpc": "2.0", "id": "a", "method": null, "params": {}}), json!("a")),
+            (json!({"jsonrpc": "2.0", "id": 5, "method": 1, "result": {}}), json!(5)),
+            (json!({"jsonrpc": "2.0", "id": 5, "result": {}, "error": {}}), json!(5)),
+            (json!({"id": 5, "method": "ping"}), json!(5)),
+            (json!({"jsonrpc": "1.0", "id": 5, "method": "ping"}), json!(5)),
+            (json!({"id": 5, "result": {}}), json!(5)),
+            (json!({"jsonrpc": "2.0"}), Value::Null),
+            (json!({"jsonrpc": "2.0", "method": ["ping"]}), Value::Null),
+            (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), Value::Null),
+            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), Value::Null),
+            (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), Value::Null),
+            (json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]), Value::Null),
+            (json!([]), Value::Null),
+            (json!("ping"), Value::Null),
+        ] {
+            assert_eq!(parse(&message).unwrap_err().parts(), (400, -32_600, &id), "{message}");
+        }
+        let broken = Message::parse(b"{", &MessageHeaders::default()).unwrap_err();
+        assert_eq!(broken.parts(), (400, -32_700, &Value::Null));
     }
 
     #[test]
-    fn error_is_400_only_without_a_request() {
-        assert_eq!(Message::parse(b"[]").unwrap_err().response().status, 400);
-        let unknown = parse(&json!({"jsonrpc": "2.0", "id": 3, "method": "nothing"})).unwrap_err().response();
-        let body: Value = serde_json::from_str(&unknown.body).unwrap();
-        assert_eq!((unknown.status, &body["id"], &body["error"]["code"]), (200, &json!(3), &json!(-32_601)));
+    fn unknown_method_and_wrong_parameters_are_errors_of_the_request() {
+        let of = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        for (message, code) in [
+            (of("resources/list", json!({})), -32_601),
+            (of("server/discover", json!({})), -32_601),
+            (of("initialize", json!({})), -32_602),
+            (of("ping", json!([])), -32_602),
+            (of("ping", Value::Null), -32_602),
+            (of("tools/call", json!({})), -32_602),
+            (of("tools/call", json!({"name": 1})), -32_602),
+            (of("tools/call", json!({"name": "a", "arguments": 1})), -32_602),
+            (of("tools/list", json!({"cursor": "x"})), -32_602),
+        ] {
+            assert_eq!(parse(&message).unwrap_err().parts(), (200, code, &json!(1)), "{message}");
+        }
+    }
+
+    fn modern(method: &str, name: Option<&str>) -> Value {
+        let mut params = json!({ "_meta": { REVISION: MODERN, CAPABILITIES: {} } });
+        if let Some(name) = name {
+            params["name"] = name.into();
+        }
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    }
+
+    fn headers<'a>(method: &'a str, name: Option<&'a str>) -> MessageHeaders<'a> {
+        MessageHeaders { revision: Some(MODERN), method: Some(method), name }
     }
 
     #[test]
-    fn revision_is_negotiated() {
-        assert_eq!(initialized("2025-06-18")["protocolVersion"], "2025-06-18");
-        assert_eq!(initialized("2024-11-05")["protocolVersion"], PROTOCOL_VERSION);
-        assert!(check_version(None).is_ok() && check_version(Some(PROTOCOL_VERSION)).is_ok());
-        assert_eq!(check_version(Some("2024-11-05")).unwrap_err().response().status, 400);
+    fn modern_request_is_read_with_headers_that_repeat_it() {
+        for (method, name, header) in [
+            ("server/discover", None, None),
+            ("tools/list", None, None),
+            ("tools/call", Some("read_page"), Some("read_page")),
+            ("tools/call", Some("read_page"), Some("=?base64?cmVhZF9wYWdl?=")),
+        ] {
+            let read = parse_with(&modern(method, name), &headers(method, header)).unwrap();
+            let Message::Request(responder, _) = read else { panic!("{method}") };
+            assert_eq!(responder, Responder::new(json!(1), Era::Modern));
+        }
+    }
+
+    #[test]
+    fn modern_request_with_other_headers_is_a_mismatch() {
+        let call = modern("tools/call", Some("read_page"));
+        for wrong in [
+            MessageHeaders { revision: None, ..headers("tools/call", Some("read_page")) },
+            MessageHeaders { revision: Some("2025-11-25"), ..headers("tools/call", Some("read_page")) },
+            MessageHeaders { method: None, ..headers("tools/call", Some("read_page")) },
+            headers("tools/list", Some("read_page")),
+            headers("tools/call", None),
+            headers("tools/call", Some("delete_page")),
+            headers("tools/call", Some("=?base64?!?=")),
+        ] {
+            assert_eq!(
+                parse_with(&call, &wrong).unwrap_err().parts(),
+                (400, -32_020, &json!(1)),
+                "{wrong:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn modern_request_without_its_meta_is_refused() {
+        let list = headers("tools/list", None);
+        for params in [
+            json!({}),
+            json!({"_meta": {}}),
+            json!({"_meta": {REVISION: MODERN}}),
+            json!({"_meta": {REVISION: MODERN, CAPABILITIES: []}}),
+            json!({"_meta": {REVISION: 1, CAPABILITIES: {}}}),
+        ] {
+            let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
+            assert_eq!(
+                parse_with(&message, &list).unwrap_err().parts(),
+                (400, -32_602, &json!(1)),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn modern_request_has_no_method_of_the_legacy_era() {
+        for method in ["initialize", "ping", "subscriptions/listen", "resources/list"] {
+            let refused = parse_with(&modern(method, None), &headers(method, None)).unwrap_err();
+            assert_eq!(refused.parts(), (404, -32_601, &json!(1)), "{method}");
+        }
+    }
+
+    #[test]
+    fn revision_that_is_not_served_is_refused_with_those_that_are() {
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let of = |revision| MessageHeaders { revision: Some(revision), ..MessageHeaders::default() };
+        let refused = parse_with(&ping, &of("1900-01-01")).unwrap_err();
+        assert_eq!(refused.parts(), (400, -32_022, &json!(1)));
+        let supported = json!(["2026-07-28", "2025-11-25", "2025-06-18"]);
+        let data = json!({"supported": supported, "requested": "1900-01-01"});
+        assert_eq!(refused.data(), Some(&data));
+        let mut later = modern("tools/list", None);
+        later["params"]["_meta"][REVISION] = "2030-01-01".into();
+        let headers = MessageHeaders { revision: Some("2030-01-01"), ..headers("tools/list", None) };
+        assert_eq!(parse_with(&later, &headers).unwrap_err().parts(), (400, -32_022, &json!(1)));
+        for served in ["2025-11-25", "2025-06-18"] {
+            assert!(parse_with(&ping, &of(served)).is_ok(), "{served}");
+        }
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(parse_with(&notification, &of("1900-01-01")).unwrap_err().parts().1, -32_022);
+    }
+
+    #[test]
+    fn modern_client_sends_no_response() {
+        let response = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+        let refused = parse_with(&response, &headers("tools/list", None)).unwrap_err();
+        assert_eq!(refused.parts().1, -32_600);
     }
 }

@@ -1,34 +1,81 @@
-//! The tools, made of the OpenAPI descriptions.
-
-use std::collections::BTreeSet;
+//! The tools, made of the OpenAPI descriptions when the worker is built.
 
 use serde_json::{Map, Value, json};
 
-use super::hints::annotations;
+use super::{
+    hints::annotations, known_actions::known_actions, request::HEADERS, schema::standard, toolset::Toolset,
+};
 use crate::{
+    action::Action,
+    endpoint::Endpoint,
     openapi::{self, biolink},
     tool::Tool,
 };
 
-/// The tags under which the operations of tools are listed in the bio-link description.
-const TAGS: [&str; 8] =
-    ["pages", "links", "revisions", "products", "analytics", "webhooks", "events", "account"];
-const REFERENCE: &str = "#/components/schemas/";
+/// The tags under which the operations of tools are listed in the bio-link description, and their
+/// toolsets.
+const TAGS: [(&str, Toolset); 8] = [
+    ("pages", Toolset::Pages),
+    ("links", Toolset::Pages),
+    ("revisions", Toolset::Pages),
+    ("products", Toolset::Pages),
+    ("analytics", Toolset::Analytics),
+    ("webhooks", Toolset::Webhooks),
+    ("events", Toolset::Webhooks),
+    ("account", Toolset::Keys),
+];
+/// Operations that hand a secret or everything to the conversation.
+const CONFIDENTIAL: [&str; 3] = ["export_account", "read_webhook_secret", "rotate_webhook_secret"];
+/// The operation that only a person does: what confirms it must not be in a conversation.
+const PERSONAL: &str = "erase_account";
 /// The path and the name of the one operation of the gateway's description beside calls.
 const USAGE: (&str, &str) = ("/v1/keys/me", "read_usage");
+/// Bodies whose schema another tool of the same toolset has.
+const LIKE: [(&str, &str); 6] = [
+    ("replace_page", "As `body` of create_page."),
+    ("patch_page", "Members of `body` of create_page."),
+    ("add_link", "As one of `links` of create_page."),
+    ("patch_link", "Members of one of `links` of create_page."),
+    ("patch_webhook", "Members of `body` of create_webhook."),
+    ("patch_product_source", "Members of `body` of create_product_source."),
+];
+/// Arguments that the instructions of the server describe, if they are one value.
+const COMMON: [&str; 10] = [
+    "cursor",
+    "delivery_id",
+    "dry_run",
+    "event_id",
+    "idempotency_key",
+    "if_match",
+    "link_id",
+    "page_id",
+    "source_id",
+    "webhook_id",
+];
+/// Parameters that are no arguments: what they do to a response is of no use to an agent.
+const WITHOUT: [(&str, &str); 2] = [("read_analytics", "format"), ("read_page", "if_none_match")];
+
+/// What descriptions say of the status, and of plans: a key gets the tools of its plan.
+const UNSAID: [&str; 3] =
+    [" A dry run responds with 200.", " For keys of every plan.", ", and for keys of every plan"];
 
 /// A tool with the request that it makes.
 struct Entry {
     name: String,
+    toolset: Toolset,
+    needs_plan: bool,
     tool: Value,
     request: Value,
 }
 
-/// Returns the result of `tools/list`.
+/// Returns the table of tools: on each line toolset, `plan` or `any`, and the tool as JSON.
 #[must_use]
 pub fn tools() -> String {
-    let tools: Vec<_> = entries().into_iter().map(|entry| entry.tool).collect();
-    json!({ "tools": tools }).to_string()
+    let lines = entries().into_iter().map(|entry| {
+        let plan = if entry.needs_plan { "plan" } else { "any" };
+        format!("{}\t{plan}\t{}\n", entry.toolset.as_str(), entry.tool)
+    });
+    lines.collect()
 }
 
 /// Returns the requests of the tools by name, for [`ToolRequest`](super::ToolRequest).
@@ -42,39 +89,47 @@ fn entries() -> Vec<Entry> {
     let (gateway, pages) =
         (openapi::document("https://server.invalid"), biolink::document("https://server.invalid"));
     let mut entries = vec![call_tool()];
-    for (document, path, method, operation) in operations(&gateway).chain(operations(&pages)) {
-        let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default();
-        let tag = operation.pointer("/tags/0").and_then(Value::as_str).unwrap_or_default();
-        let is_usage = path == USAGE.0 && method == "get";
-        let is_key = operation.pointer("/security/0/ApiKey").is_some();
-        if is_usage {
-            entries.push(entry(document, USAGE.1, path, method, operation));
-        } else if TAGS.contains(&tag) && is_key {
-            entries.push(entry(document, id, path, method, operation));
+    for operation in operations(&gateway).chain(operations(&pages)) {
+        let id = text(operation.members, "operationId");
+        let tag = operation.members.pointer("/tags/0").and_then(Value::as_str).unwrap_or_default();
+        let tag = TAGS.iter().find(|(other, _)| *other == tag && id != PERSONAL);
+        let is_key = operation.members.pointer("/security/0/ApiKey").is_some();
+        if operation.path == USAGE.0 && operation.method == "get" {
+            entries.push(entry(&operation, USAGE.1, Toolset::Keys));
+        } else if let Some((_, toolset)) = tag.filter(|_| is_key) {
+            let toolset = if CONFIDENTIAL.contains(&id) { Toolset::Account } else { *toolset };
+            entries.push(entry(&operation, id, toolset));
         }
     }
     entries
 }
 
-/// Returns the operations of a document with path and method.
-fn operations(document: &Value) -> impl Iterator<Item = (&Value, &str, &str, &Value)> {
+/// An operation of a description.
+struct Operation<'a> {
+    document: &'a Value,
+    path: &'a str,
+    method: &'a str,
+    members: &'a Value,
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = Operation<'_>> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     paths.flat_map(move |(path, item)| {
         let methods = item.as_object().into_iter().flatten();
-        methods.map(move |(method, operation)| (document, path.as_str(), method.as_str(), operation))
+        methods.map(move |(method, members)| Operation { document, path, method, members })
     })
 }
 
 /// Returns the tool that calls tools of the gateway.
 fn call_tool() -> Entry {
-    let purposes: Vec<_> = Tool::ALL.iter().map(|tool| format!("{tool} ({})", tool.purpose())).collect();
+    let purposes: Vec<_> = Tool::ALL.into_iter().map(described).collect();
     let name = "call_tool";
     let schema = json!({
         "type": "object",
         "properties": {
             "tool": { "type": "string", "enum": Tool::ALL, "description": purposes.join("; ") },
-            "action": { "type": "string", "description": "An action of the tool; qr and image have `generate`.", "pattern": "^[A-Za-z0-9._~-]{1,64}$" },
-            "query": { "type": "object", "description": "The query of the call.", "additionalProperties": { "type": ["string", "number", "boolean"] } },
+            "action": { "type": "string", "description": "An action of the tool.", "maxLength": Action::MAX_LEN },
+            "query": { "type": "object", "description": "The query of the call.", "additionalProperties": { "type": ["string", "number", "boolean", "array"], "items": { "type": ["string", "number", "boolean"] } } },
             "body": { "description": "The JSON body. With it the call is a POST, and without it a GET." },
         },
         "required": ["tool", "action"],
@@ -82,124 +137,132 @@ fn call_tool() -> Entry {
     });
     let tool = json!({
         "name": name,
-        "title": "Call a tool",
-        "description": "Calls a tool of the gateway and returns its response, of any type. It counts against the key's quotas.",
+        "description": "Calls a tool of the gateway and returns its response, of any type; an image as PNG unless another format is asked for. It counts against the key's quotas.",
         "inputSchema": schema,
-        "annotations": { "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": true },
+        "annotations": { "readOnlyHint": false },
     });
-    let request = json!({ "method": "*", "path": "/v1/{tool}/{action}", "path_parameters": ["tool", "action"], "query": ["*"] });
-    Entry { name: name.to_owned(), tool, request }
+    let request = json!({
+        "toolset": Toolset::Tools.as_str(), "method": "*", "path": "/v1/{tool}/{action}",
+        "path_parameters": ["tool", "action"], "query": ["*"], "body": true,
+    });
+    Entry { name: name.to_owned(), toolset: Toolset::Tools, needs_plan: false, tool, request }
 }
 
-fn entry(document: &Value, name: &str, path: &str, method: &str, operation: &Value) -> Entry {
-    let parameters: Vec<_> = operation
+/// Returns what a tool of the gateway is for, with the actions that are known.
+fn described(tool: Tool) -> String {
+    match known_actions(tool) {
+        [] => format!("{tool} ({})", tool.purpose()),
+        actions => format!("{tool} ({}; actions: {})", tool.purpose(), actions.join(", ")),
+    }
+}
+
+fn entry(operation: &Operation<'_>, name: &str, toolset: Toolset) -> Entry {
+    let Operation { document, path, method, members } = operation;
+    let parameters: Vec<_> = members
         .get("parameters")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .map(|parameter| resolve(document, parameter))
+        .filter(|parameter| !WITHOUT.contains(&(name, &argument(parameter))))
         .collect();
-    let of = |place: &str| -> Vec<&str> {
+    let of = |place: &str| -> Vec<String> {
         let those = parameters.iter().filter(|parameter| text(parameter, "in") == place);
-        those.map(|parameter| text(parameter, "name")).collect()
+        match place {
+            "header" => those.map(|parameter| argument(parameter)).collect(),
+            _ => those.map(|parameter| text(parameter, "name").to_owned()).collect(),
+        }
     };
-    let title = text(operation, "summary");
-    let tool = json!({
+    let headers = of("header");
+    debug_assert!(headers.iter().all(|name| HEADERS.iter().any(|(known, _)| known == name)), "{name}");
+    let mut request = json!({
+        "toolset": toolset.as_str(), "method": method.to_uppercase(), "path": path,
+        "path_parameters": of("path"), "query": of("query"), "headers": headers,
+    });
+    if let (Some(_), Some(row)) = (members.get("requestBody"), request.as_object_mut()) {
+        row.insert("body".to_owned(), true.into());
+    }
+    let title = text(members, "summary");
+    let mut tool = json!({
         "name": name,
-        "title": title,
-        "description": format!("{title}. {}", text(operation, "description")),
-        "inputSchema": input_schema(document, &parameters, operation),
+        "description": description(title, text(members, "description")),
+        "inputSchema": input_schema(operation, name, &parameters),
         "annotations": annotations(name, method),
     });
-    let request = json!({
-        "method": method.to_uppercase(), "path": path, "path_parameters": of("path"), "query": of("query"),
-    });
-    Entry { name: name.to_owned(), tool, request }
+    if let (Some(schema), Some(tool)) = (output_schema(operation), tool.as_object_mut()) {
+        tool.insert("outputSchema".to_owned(), schema);
+    }
+    Entry { name: name.to_owned(), toolset, needs_plan: needs_plan(path, method), tool, request }
+}
+
+/// Returns the description of a tool, without what an agent cannot see.
+fn description(title: &str, text: &str) -> String {
+    UNSAID.iter().fold(format!("{title}. {text}"), |text, unsaid| text.replace(unsaid, ""))
+}
+
+/// Returns true if only keys with a plan may call an operation.
+fn needs_plan(path: &str, method: &str) -> bool {
+    let is_it = |endpoint: &Endpoint| {
+        endpoint.path() == path && endpoint.method().as_str().eq_ignore_ascii_case(method)
+    };
+    match Endpoint::all().find(is_it) {
+        Some(Endpoint::Pages(endpoint)) => endpoint.needs_plan(),
+        Some(Endpoint::Webhooks(_)) => true,
+        _ => false,
+    }
 }
 
 /// Returns the schema of a tool's arguments: each parameter, and `body`.
-fn input_schema(document: &Value, parameters: &[&Value], operation: &Value) -> Value {
+fn input_schema(operation: &Operation<'_>, name: &str, parameters: &[&Value]) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in parameters {
-        let name = argument(text(parameter, "name"));
+        let argument = argument(parameter);
         let mut schema = parameter.get("schema").cloned().unwrap_or_else(|| json!({}));
-        if let Some(members) = schema.as_object_mut() {
+        if parameter.get("required") == Some(&Value::Bool(true)) {
+            required.push(argument.clone());
+        }
+        if COMMON.contains(&argument.as_str()) && schema.get("type") != Some(&json!("array")) {
+            schema = json!({ "type": schema.get("type") });
+        } else if let Some(members) = schema.as_object_mut() {
             members.insert("description".to_owned(), text(parameter, "description").into());
         }
-        if parameter.get("required") == Some(&Value::Bool(true)) {
-            required.push(name.clone());
-        }
-        properties.insert(name, schema);
+        properties.insert(argument, schema);
     }
-    if let Some(body) = operation.pointer("/requestBody/content/application~1json/schema") {
-        properties.insert("body".to_owned(), body.clone());
-        if operation.pointer("/requestBody/required") == Some(&Value::Bool(true)) {
+    if let Some(body) = operation.members.pointer("/requestBody/content/application~1json/schema") {
+        let like = LIKE.iter().find(|(other, _)| *other == name);
+        let schema = like.map(|(_, text)| json!({ "type": "object", "description": text }));
+        properties.insert("body".to_owned(), schema.unwrap_or_else(|| body.clone()));
+        if operation.members.pointer("/requestBody/required") == Some(&Value::Bool(true)) {
             required.push("body".to_owned());
         }
     }
-    let mut schema = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
-    let definitions = definitions(document, &schema);
-    schema = renamed(schema);
-    if let (Some(members), false) = (schema.as_object_mut(), definitions.is_empty()) {
-        members.insert("$defs".to_owned(), renamed(definitions.into()));
+    if properties.is_empty() {
+        return json!({ "type": "object", "additionalProperties": false });
     }
-    schema
+    let schema = json!({ "type": "object", "properties": properties, "required": required });
+    standard(operation.document, &schema)
 }
 
-/// Returns the schemas that a schema refers to, those that they refer to, and so on.
-fn definitions(document: &Value, schema: &Value) -> Map<String, Value> {
-    let mut found = Map::new();
-    let mut open = references(schema);
-    while let Some(name) = open.pop_first() {
-        let definition =
-            document.pointer(&format!("/components/schemas/{name}")).cloned().unwrap_or_default();
-        open.extend(
-            references(&definition).into_iter().filter(|other| !found.contains_key(other) && *other != name),
-        );
-        found.insert(name, definition);
-    }
-    found
+/// Returns the names of what a read returns. A change returns what the read of the same thing does,
+/// as the instructions of the server say. No member has a type, because clients check a problem
+/// against the schema too.
+fn output_schema(operation: &Operation<'_>) -> Option<Value> {
+    let schema = operation.members.pointer("/responses/200/content/application~1json/schema")?;
+    let schema = resolve(operation.document, schema);
+    let names = schema.get("properties").and_then(Value::as_object)?.keys();
+    let properties: Map<_, _> = names.map(|name| (name.clone(), json!({}))).collect();
+    (operation.method == "get").then(|| json!({ "type": "object", "properties": properties }))
 }
 
-fn references(schema: &Value) -> BTreeSet<String> {
-    match schema {
-        Value::Object(members) => {
-            let own = members.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix(REFERENCE));
-            members.values().flat_map(references).chain(own.map(str::to_owned)).collect()
-        }
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => BTreeSet::new(),
-    }
-}
-
-/// Returns a schema that refers to `$defs`, without examples, which are the largest part of it.
-fn renamed(schema: Value) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let kept = members.into_iter().filter(|(name, value)| {
-                name != "example" || value.is_object() && value.get("type").is_some()
-            });
-            kept.map(|(name, value)| match (name.as_str(), value) {
-                ("$ref", Value::String(to)) => (name, to.replace(REFERENCE, "#/$defs/").into()),
-                (_, value) => (name, renamed(value)),
-            })
-            .collect::<Map<_, _>>()
-            .into()
-        }
-        Value::Array(items) => items.into_iter().map(renamed).collect(),
-        plain => plain,
-    }
-}
-
-/// Returns a parameter itself, if it is given by reference.
-fn resolve<'a>(document: &'a Value, parameter: &'a Value) -> &'a Value {
-    let reference = parameter.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
-    reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(parameter)
+/// Returns an object of the description itself, if it is given by reference.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let reference = value.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
+    reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
 /// Returns the name of the argument for a parameter: a header's in lower case with underscores.
-fn argument(name: &str) -> String {
-    name.to_ascii_lowercase().replace('-', "_")
+fn argument(parameter: &Value) -> String {
+    text(parameter, "name").to_ascii_lowercase().replace('-', "_")
 }
 
 fn text<'a>(value: &'a Value, member: &str) -> &'a str {
@@ -207,91 +270,4 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all() -> Vec<Value> {
-        let list: Value = serde_json::from_str(&tools()).unwrap();
-        list["tools"].as_array().unwrap().clone()
-    }
-
-    #[test]
-    fn tools_have_valid_schemas_and_hints_by_method() {
-        let requests: Value = serde_json::from_str(&requests()).unwrap();
-        for tool in all() {
-            let name = tool["name"].as_str().unwrap();
-            assert!(jsonschema::validator_for(&tool["inputSchema"]).is_ok(), "{name}");
-            let read_only = requests[name]["method"] == "GET";
-            assert_eq!(tool["annotations"]["readOnlyHint"], read_only, "{name}");
-            assert!(!tool["inputSchema"].to_string().contains("#/components"), "{name}");
-        }
-    }
-
-    #[test]
-    fn tools_are_those_that_an_agent_needs() {
-        let tools = all();
-        let names: BTreeSet<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        assert_eq!(names.len(), tools.len());
-        for name in [
-            "call_tool",
-            "read_usage",
-            "list_pages",
-            "create_page",
-            "patch_page",
-            "delete_page",
-            "add_link",
-            "read_analytics",
-            "list_webhooks",
-            "create_product_source",
-            "refresh_product_source",
-            "list_product_source_runs",
-            "list_events",
-            "export_account",
-            "erase_account",
-        ] {
-            assert!(names.contains(name), "{name} of {names:?}");
-        }
-    }
-
-    #[test]
-    fn tools_are_all_operations_with_a_key_but_changes_of_the_key_itself() {
-        let names: BTreeSet<_> = all().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
-        let pages = biolink::document("https://a.test");
-        let with_key =
-            operations(&pages).filter(|(.., operation)| operation.pointer("/security/0/ApiKey").is_some());
-        let expected: BTreeSet<_> =
-            with_key.map(|(.., operation)| text(operation, "operationId").to_owned()).collect();
-        let others: Vec<_> = names.difference(&expected).map(String::as_str).collect();
-        assert_eq!(others, ["call_tool", "read_usage"]);
-        assert_eq!(expected.difference(&names).count(), 0);
-    }
-
-    #[test]
-    fn hint_names_an_operation_that_there_is() {
-        let tools = all();
-        for name in super::super::hints::named() {
-            assert!(tools.iter().any(|tool| tool["name"] == name), "{name}");
-        }
-    }
-
-    #[test]
-    fn erasure_must_be_confirmed() {
-        let tools = all();
-        let erase = tools.iter().find(|tool| tool["name"] == "erase_account").unwrap();
-        assert_eq!(erase["inputSchema"]["required"], json!(["confirm"]), "{erase}");
-        assert_eq!(erase["annotations"]["destructiveHint"], true);
-    }
-
-    #[test]
-    fn example_of_the_description_is_a_valid_argument() {
-        let tools = all();
-        let create = tools.iter().find(|tool| tool["name"] == "create_page").unwrap();
-        let validator = jsonschema::validator_for(&create["inputSchema"]).unwrap();
-        assert!(validator.is_valid(
-            &json!({"body": {"title": "Ada", "links": [{"title": "News", "url": "https://example.com"}]}})
-        ));
-        assert!(
-            !validator.is_valid(&json!({"body": {"title": 1}})) && !validator.is_valid(&json!({"page": 1}))
-        );
-    }
-}
+mod tests;

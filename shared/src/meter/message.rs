@@ -5,11 +5,11 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{LeaseTerms, RefusedCalls, Report, Tally};
+use super::{HeldShare, LeaseTerms, RefusedCalls, Report, Tally};
 use crate::{
     idempotency::{IssueStep, IssueTurn},
-    key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey},
-    policy::LimitOverrides,
+    key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable},
+    policy::{LimitOverrides, Window},
     quota::{Decision, Denial, MARGIN_MS, QuotaStatus},
     tier::Tier,
     time::{UnixMillis, UtcDay},
@@ -130,6 +130,9 @@ pub struct MeterRequest {
     /// The outcomes of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
+    /// What the cache holds of the local budget.
+    #[serde(default, skip_serializing_if = "HeldShare::is_none")]
+    pub budget: HeldShare,
 }
 
 /// The outcomes of calls since the last batch. Each batch is taken once: a cache sends the same one
@@ -197,6 +200,10 @@ pub struct MeterResponse {
     /// come back then. A call is sure to pass only after [`Denial::retry_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_ms: Option<u64>,
+    /// The cache's share of the local budget: the calls that it may admit in any 60 seconds while the
+    /// meter is out of reach. `None` leaves it as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 impl MeterResponse {
@@ -214,6 +221,7 @@ impl MeterResponse {
             day,
             tallied: false,
             recheck_ms: None,
+            budget: None,
         }
     }
 }
@@ -267,6 +275,9 @@ pub enum Change {
         /// The key's own limits; `null` in a request is the default, none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<LimitOverrides>,
+        /// The limits that stay as they are, whatever `limits` says: those that the request left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limits_kept: Vec<Window>,
         /// The expiry; the inner `None` is never.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
         expires_at: Option<Option<UnixMillis>>,
@@ -276,6 +287,9 @@ pub enum Change {
         /// The plan of the bio-link product.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         biolink_plan: Option<BiolinkPlan>,
+        /// The fate of calls while the meter is out of reach.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when_meter_unreachable: Option<WhenMeterUnreachable>,
         /// The holder; the inner `None` erases it.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
         holder: Option<Option<KeyHolder>>,
@@ -306,6 +320,7 @@ impl Change {
                 expires_at: None,
                 disabled: None,
                 biolink_plan: None,
+                when_meter_unreachable: None,
                 ..
             }
         )

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Attempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict,
     batches::{BatchOutcome, Batches},
+    budget_shares::BudgetShares,
     lease::Lease,
 };
 use crate::{
@@ -63,6 +64,8 @@ pub struct Meter {
     #[serde(rename = "given")]
     responses: ResponseCache,
     tally: Tally,
+    #[serde(skip_serializing_if = "BudgetShares::is_empty")]
+    budget: BudgetShares,
     last_used: Option<UnixMillis>,
     /// Refusals that came with the last message, for the shell to log.
     #[serde(skip)]
@@ -74,10 +77,16 @@ pub struct Meter {
 
 impl Meter {
     /// Handles a message. Returns the reply, and whether the new state must be stored before the
-    /// reply leaves: a message that only reads changes nothing but what time changes by itself.
+    /// reply leaves: a message that only reads changes nothing but what time changes by itself, and
+    /// wrong admin secrets below their limit are counted in memory alone.
     pub fn step(&mut self, message: Message, now: UnixMillis) -> (Reply, bool) {
         let before = message.may_only_read().then(|| self.clone());
+        let is_wrong_attempt = message == Message::Attempt(Attempt::Wrong);
         let reply = self.handle(message, now);
+        // A wrong admin secret must not cost a row: it is stored with the one that reaches the limit.
+        if is_wrong_attempt && caller::has_attempts_left(&self.usage) {
+            return (reply, false);
+        }
         let is_changed = before.is_none_or(|mut before| {
             let now = before.usage.read_clock(now);
             before.roll(now);
@@ -92,7 +101,10 @@ impl Meter {
     pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {
         let now = self.usage.read_clock(now);
         match message {
-            Message::Ask(request) => Reply::Ask(self.respond(&request, now)),
+            Message::Ask(request) => {
+                let response = self.respond(&request, now);
+                Reply::Ask(MeterResponse { budget: self.grant_budget(&request, now), ..response })
+            }
             Message::Read(request) => Reply::Read(self.read(request, now)),
             Message::Change { record, by, change } => {
                 self.adopt(record.as_ref());
@@ -289,6 +301,15 @@ impl Meter {
             batch,
             admit_within_ms: request.admit_within_ms,
             ..MeterResponse::noted(version, self.usage.day())
+        }
+    }
+
+    /// Returns the cache's share of the local budget, if the key has one.
+    fn grant_budget(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<u32> {
+        let record = self.record.as_ref().filter(|record| record.check(&request.key, now).is_ok())?;
+        match record.local_budget() {
+            0 => None,
+            budget => self.budget.grant(request, budget, now),
         }
     }
 

@@ -34,7 +34,7 @@ fn compact_document() -> Value {
         "info": {
             "title": "Bio-link Pages API",
             "version": VERSION,
-            "description": "Creates, changes and publishes bio-link pages. Send a key with the bio-link plan `business` in the header X-API-Key. Visitors open a published page at /{slug}. Every error is an RFC 9457 problem.",
+            "description": "Creates, changes and publishes bio-link pages. Send a key with the bio-link plan `business` in the header X-API-Key. Visitors open a published page at /{slug}. HEAD is taken wherever GET is, and the body of a PATCH may also be called application/merge-patch+json. Every error is an RFC 9457 problem.",
             "contact": { "name": "Reference and quick start", "url": format!("{server}/docs") },
             "license": { "name": "MIT OR Apache-2.0", "url": "https://spdx.org/licenses/" },
         },

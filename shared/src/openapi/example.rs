@@ -41,6 +41,7 @@ fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
         ],
         "holder": { "email": "ada@example.com", "name": "Ada Lovelace" },
         "biolink_plan": "business",
+        "when_meter_unreachable": "continue",
         "account": KEY_ID,
         "issued_at": ISSUED_AT,
         "expires_at": null,

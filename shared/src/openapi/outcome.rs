@@ -47,9 +47,10 @@ pub(super) enum Group {
     KeyUnreadable,
 }
 
-/// Codes that clients of the gateway do not meet: those between edge and proxy, and those of the pages API.
+/// Codes that no response to these operations has: those between edge and proxy, those of the pages API, that of a
+/// WebSocket, and that of an event.
 #[cfg(test)]
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 23] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 25] = [
     Code::SignatureInvalid,
     Code::GrantInvalid,
     Code::OriginTokenInvalid,
@@ -71,6 +72,8 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 23] = [
     Code::RevisionMismatch,
     Code::AnalyticsTooWide,
     Code::RefreshTooEarly,
+    Code::UpgradeUnsupported,
+    Code::ResponseAborted,
     Code::PagesUnavailable,
     Code::WebhooksUnavailable,
 ];
@@ -159,7 +162,7 @@ impl Group {
                 Code::MeterUnavailable,
             ],
             Self::StatusUnknown => &[Code::ToolUnavailable],
-            Self::KeyUnreadable => &[Code::KeyStoreUnavailable, Code::MeterUnavailable],
+            Self::KeyUnreadable => &[Code::KeyStoreUnavailable, Code::MeterUnavailable, Code::NotConfigured],
         }
     }
 

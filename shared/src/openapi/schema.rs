@@ -38,8 +38,8 @@ pub(super) fn all() -> Value {
             "limit": { "type": "integer", "nullable": true, "description": "null is without limit." },
             "used": { "type": "integer", "description": "Calls counted." },
             "held": { "type": "integer", "description": "Calls lent to the gateway's locations, which give back within seconds what they do not use." },
-            "remaining": { "type": "integer", "nullable": true },
-            "resets_at": time(),
+            "remaining": { "type": "integer", "nullable": true, "description": "Calls that would pass now. used, held and remaining add up to limit, unless the limit was lowered below what was used." },
+            "resets_at": { "type": "string", "format": "date-time", "description": "Of the minute, the moment at which more is to be had: what remains stays. Of the day, its end, at which the count begins anew." },
         })),
         "Health": object(json!({ "status": { "type": "string", "enum": ["ok"] } })),
         "StatusReport": object(json!({
@@ -103,9 +103,16 @@ fn issue_request() -> Value {
             "limits": limits("Limits of the key's own, in place of its tier's; the tier's, if null or left out."),
             "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; never, if null or left out." },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"], "description": "`none`, if left out." },
+            "when_meter_unreachable": when_meter_unreachable(" `continue`, if left out."),
             "account": { "type": "string", "nullable": true, "pattern": "^key_[0-9A-Za-z]{17}$", "description": "The bio-link account that the key shares: the id of the key with which the account began. An account of its own, if null or left out." },
         },
     })
+}
+
+fn when_meter_unreachable(about: &str) -> Value {
+    let what = "While the meter of a paid key is out of reach, calls `continue` on a local budget, at most a quarter of the minute's limit in any 60 seconds, or the gateway will `refuse` them (503 `meter-unavailable`): never more than the limit. Those of Free keys are always refused.";
+    let description = format!("{what}{about}");
+    json!({ "type": "string", "enum": ["continue", "refuse"], "description": description })
 }
 
 fn email() -> Value {
@@ -120,7 +127,7 @@ fn name() -> Value {
 }
 
 fn limits(about: &str) -> Value {
-    let limit = |max: u32| json!({ "type": "integer", "minimum": 1, "maximum": max });
+    let limit = |max: u32| json!({ "type": "integer", "nullable": true, "minimum": 1, "maximum": max });
     json!({
         "type": "object", "nullable": true, "additionalProperties": false, "description": about,
         "properties": { "minute": limit(MAX_MINUTE_LIMIT), "day": limit(u32::MAX) },
@@ -146,6 +153,7 @@ fn key<const N: usize>(more: [(&str, Value); N]) -> Value {
         "limits": { "type": "array", "items": { "$ref": "#/components/schemas/Limit" } },
         "holder": holder(),
         "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+        "when_meter_unreachable": { "type": "string", "enum": ["continue", "refuse"], "description": "What becomes of calls while the key's meter is out of reach." },
         "account": { "type": "string", "description": "The bio-link account: the id of the key with which it began." },
         "issued_at": time(),
         "expires_at": { "type": "string", "format": "date-time", "nullable": true },
@@ -171,10 +179,11 @@ fn key_change() -> Value {
         "minProperties": 1,
         "properties": {
             "tier": { "type": "string", "enum": Tier::ALL },
-            "limits": limits("In place of the tier's; null takes them away."),
+            "limits": limits("In place of the tier's: a limit that is left out stays as it is, and null is the tier's."),
             "expires_at": { "type": "string", "format": "date-time", "nullable": true, "description": "When the key ends; null is never." },
             "disabled": { "type": "boolean" },
             "biolink_plan": { "type": "string", "enum": ["none", "standard", "business"] },
+            "when_meter_unreachable": when_meter_unreachable(""),
             "holder": {
                 "type": "object", "nullable": true, "additionalProperties": false, "required": ["email", "name"],
                 "description": "Whom the key belongs to, as a whole; null erases it.",
@@ -250,7 +259,7 @@ mod tests {
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
         let now = UnixMillis(1_763_712_000_000);
-        let new = IssueRequest::read(body.to_string().as_bytes()).unwrap().check(now).unwrap();
+        let new = IssueRequest::read(body.to_string().as_bytes(), None).unwrap().check(now).unwrap();
         let issued =
             serde_json::from_str(&new.issue(KeyEnv::Live, entropy, &keys, now).response().body).unwrap();
         assert_eq!(members(&issued), members(&all()["IssuedKey"]["properties"]));
@@ -262,10 +271,10 @@ mod tests {
         let body: Value =
             members(&described["properties"]).into_iter().map(|name| (name, Value::Bool(false))).collect();
         let fault =
-            IssueRequest::read(body.to_string().as_bytes()).unwrap().check(UnixMillis(0)).unwrap_err();
+            IssueRequest::read(body.to_string().as_bytes(), None).unwrap().check(UnixMillis(0)).unwrap_err();
         let rendered = fault.render(&crate::request_id::RequestId([0; 16])).body;
         assert!(!rendered.contains("is not a field here"), "{rendered}");
-        let empty = IssueRequest::read(b"{}").unwrap().check(UnixMillis(0)).unwrap_err();
+        let empty = IssueRequest::read(b"{}", None).unwrap().check(UnixMillis(0)).unwrap_err();
         let rendered: Value =
             serde_json::from_str(&empty.render(&crate::request_id::RequestId([0; 16])).body).unwrap();
         let missing: BTreeSet<_> = rendered["errors"]

@@ -59,20 +59,23 @@ pub enum Code {
     TooManyRequests,
     HeadersTooLarge,
     Internal,
+    UpgradeUnsupported,
     ToolUnavailable,
     ToolTimeout,
     ToolOverloaded,
     ToolDisabled,
+    ResponseAborted,
     OriginInvalid,
     KeyStoreUnavailable,
     MeterUnavailable,
     PagesUnavailable,
     WebhooksUnavailable,
+    NotConfigured,
 }
 
 impl Code {
     /// Every code once, by rising status.
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 63] = [
         Self::PathMalformed,
         Self::HeaderMalformed,
         Self::BodyMalformed,
@@ -124,15 +127,18 @@ impl Code {
         Self::TooManyRequests,
         Self::HeadersTooLarge,
         Self::Internal,
+        Self::UpgradeUnsupported,
         Self::ToolUnavailable,
         Self::ToolTimeout,
         Self::ToolOverloaded,
         Self::ToolDisabled,
+        Self::ResponseAborted,
         Self::OriginInvalid,
         Self::KeyStoreUnavailable,
         Self::MeterUnavailable,
         Self::PagesUnavailable,
         Self::WebhooksUnavailable,
+        Self::NotConfigured,
     ];
 
     /// Returns the name of the code: lower-case words with hyphens.

@@ -23,7 +23,8 @@ pub(super) fn check(value: &[u8]) -> Result<(), Problem> {
     )))
 }
 
-fn is_authority(value: &[u8]) -> bool {
+/// Returns true for one host name or address with an optional port.
+pub(crate) fn is_authority(value: &[u8]) -> bool {
     let host_length = match value {
         [b'[', rest @ ..] => rest.iter().position(|&byte| byte == b']').map(|end| end + 2),
         _ => value.iter().position(|&byte| byte == b':').or(Some(value.len())),

@@ -2,7 +2,7 @@
 
 use crate::{
     key::KeyId,
-    method::Method,
+    method::{Method, Methods},
     page::{PageId, Slug},
 };
 
@@ -96,7 +96,6 @@ impl AdminEndpoint {
 pub(super) struct AdminPlace<'a> {
     target: AdminTarget<'a>,
     endpoints: &'static [AdminEndpoint],
-    methods: &'static [Method],
 }
 
 impl<'a> AdminPlace<'a> {
@@ -112,30 +111,30 @@ impl<'a> AdminPlace<'a> {
             ),
             ("denied-hosts", None) => {
                 let endpoints = &[E::ReadDeniedHosts, E::ReplaceDeniedHosts];
-                return Some(Self {
-                    target: AdminTarget::Service,
-                    endpoints,
-                    methods: &[Method::Get, Method::Put],
-                });
+                return Some(Self { target: AdminTarget::Service, endpoints });
             }
             ("reports", None) => {
-                let (target, endpoints) = (AdminTarget::Service, &[E::ListReports]);
-                return Some(Self { target, endpoints, methods: &[Method::Get] });
+                return Some(Self { target: AdminTarget::Service, endpoints: &[E::ListReports] });
             }
             _ => return None,
         };
         let [read, suspend, restore] = actions;
-        let (endpoints, methods): (_, &[Method]) = match action {
-            None => (read, &[Method::Get]),
-            Some("suspend") => (suspend, &[Method::Post]),
-            Some("restore") => (restore, &[Method::Post]),
+        let endpoints = match action {
+            None => read,
+            Some("suspend") => suspend,
+            Some("restore") => restore,
             Some(_) => return None,
         };
-        Some(Self { target, endpoints, methods })
+        Some(Self { target, endpoints })
     }
 
-    pub(super) const fn methods(self) -> &'static [Method] {
-        self.methods
+    pub(super) fn methods(self) -> Methods {
+        Methods::of(self.endpoints.iter().map(|endpoint| endpoint.method()))
+    }
+
+    /// Returns true if a slug names the page.
+    pub(super) const fn is_by_slug(self) -> bool {
+        matches!(self.target, AdminTarget::Slug(_))
     }
 
     /// Returns the call of a method on the path.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     key::KeyId,
-    method::Method,
+    method::{Method, Methods},
     problem::{Code, Problem},
 };
 
@@ -59,7 +59,9 @@ pub enum ConsoleView {
 
 impl<'a> ConsoleCall<'a> {
     /// The methods that a view takes.
-    pub(super) const METHODS: &'static [Method] = &[Method::Get, Method::Head];
+    pub(super) fn methods() -> Methods {
+        Methods::of([Method::Get, Method::Head])
+    }
 
     /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
     /// the same origin only.

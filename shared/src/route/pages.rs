@@ -1,7 +1,7 @@
 //! The routes of the bio-link REST API.
 
 use crate::{
-    method::Method,
+    method::{Method, Methods},
     page::{LinkId, PageId, SourceId},
 };
 
@@ -211,30 +211,29 @@ impl PagesEndpoint {
 pub(super) struct PagesPlace {
     target: PagesTarget,
     endpoints: &'static [PagesEndpoint],
-    methods: &'static [Method],
 }
 
 impl PagesPlace {
     /// Parses the segments of a path; `None` for one that is not of the pages API.
     pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
         use PagesEndpoint as E;
-        let place = |target, endpoints, methods| Some(Self { target, endpoints, methods });
+        let place = |target, endpoints| Some(Self { target, endpoints });
         let [Some(first), second, rest @ ..] = segments else { return None };
         let second = match (first, second) {
-            ("account", None) => return place(PagesTarget::Account, &[E::Account], &[Method::Get]),
+            ("account", None) => return place(PagesTarget::Account, &[E::Account]),
             ("account", Some(second)) => {
                 return match (second, rest) {
-                    ("export", [None, ..]) => place(PagesTarget::Account, &[E::Export], &[Method::Get]),
-                    ("data", [None, ..]) => place(PagesTarget::Account, &[E::Erase], &[Method::Delete]),
+                    ("export", [None, ..]) => place(PagesTarget::Account, &[E::Export]),
+                    ("data", [None, ..]) => place(PagesTarget::Account, &[E::Erase]),
                     _ => None,
                 };
             }
-            ("analytics", None) => return place(PagesTarget::Account, &[E::Analytics], &[Method::Get]),
+            ("analytics", None) => return place(PagesTarget::Account, &[E::Analytics]),
             ("analytics", Some("live")) if matches!(rest, [None, ..]) => {
-                return place(PagesTarget::Account, &[E::LiveAnalytics], &[Method::Get]);
+                return place(PagesTarget::Account, &[E::LiveAnalytics]);
             }
             ("pages", None) => {
-                return place(PagesTarget::Account, &[E::List, E::Create], &[Method::Get, Method::Post]);
+                return place(PagesTarget::Account, &[E::List, E::Create]);
             }
             ("pages", Some(second)) => second,
             _ => return None,
@@ -242,52 +241,40 @@ impl PagesPlace {
         let id = PageId::parse(second)?;
         let page = PagesTarget::Page(id);
         match rest {
-            [None, ..] => place(
-                page,
-                &[E::Read, E::Replace, E::Patch, E::Delete],
-                &[Method::Get, Method::Put, Method::Patch, Method::Delete],
-            ),
-            [Some("publish"), None, _] => place(page, &[E::Publish], &[Method::Post]),
-            [Some("unpublish"), None, _] => place(page, &[E::Unpublish], &[Method::Post]),
-            [Some("revisions"), None, _] => place(page, &[E::Revisions], &[Method::Get]),
+            [None, ..] => place(page, &[E::Read, E::Replace, E::Patch, E::Delete]),
+            [Some("publish"), None, _] => place(page, &[E::Publish]),
+            [Some("unpublish"), None, _] => place(page, &[E::Unpublish]),
+            [Some("revisions"), None, _] => place(page, &[E::Revisions]),
             [Some("revisions"), Some(number), last] => {
                 let revision = PagesTarget::Revision(id, revision(number)?);
                 match last {
-                    None => place(revision, &[E::ReadRevision], &[Method::Get]),
-                    Some("restore") => place(revision, &[E::Restore], &[Method::Post]),
+                    None => place(revision, &[E::ReadRevision]),
+                    Some("restore") => place(revision, &[E::Restore]),
                     Some(_) => None,
                 }
             }
-            [Some("analytics"), Some("reset"), None] => place(page, &[E::ResetAnalytics], &[Method::Post]),
-            [Some("product-sources"), None, _] => {
-                place(page, &[E::ListSources, E::CreateSource], &[Method::Get, Method::Post])
-            }
+            [Some("analytics"), Some("reset"), None] => place(page, &[E::ResetAnalytics]),
+            [Some("product-sources"), None, _] => place(page, &[E::ListSources, E::CreateSource]),
             [Some("product-sources"), Some(source), last] => {
                 let source = PagesTarget::Source(id, SourceId::parse(source)?);
                 match last {
-                    None => place(
-                        source,
-                        &[E::ReadSource, E::PatchSource, E::DeleteSource],
-                        &[Method::Get, Method::Patch, Method::Delete],
-                    ),
-                    Some("refresh") => place(source, &[E::RefreshSource], &[Method::Post]),
-                    Some("runs") => place(source, &[E::SourceRuns], &[Method::Get]),
+                    None => place(source, &[E::ReadSource, E::PatchSource, E::DeleteSource]),
+                    Some("refresh") => place(source, &[E::RefreshSource]),
+                    Some("runs") => place(source, &[E::SourceRuns]),
                     Some(_) => None,
                 }
             }
-            [Some("links"), None, _] => place(page, &[E::AddLink], &[Method::Post]),
-            [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks], &[Method::Put]),
-            [Some("links"), Some(link), None] => place(
-                PagesTarget::Link(id, LinkId::parse(link)?),
-                &[E::PatchLink, E::DeleteLink],
-                &[Method::Patch, Method::Delete],
-            ),
+            [Some("links"), None, _] => place(page, &[E::AddLink]),
+            [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks]),
+            [Some("links"), Some(link), None] => {
+                place(PagesTarget::Link(id, LinkId::parse(link)?), &[E::PatchLink, E::DeleteLink])
+            }
             _ => None,
         }
     }
 
-    pub(super) const fn methods(self) -> &'static [Method] {
-        self.methods
+    pub(super) fn methods(self) -> Methods {
+        Methods::of(self.endpoints.iter().map(|endpoint| endpoint.method()))
     }
 
     /// Returns the call of a method on the path.

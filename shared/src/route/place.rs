@@ -1,5 +1,7 @@
 //! The known paths, and the methods that each takes.
 
+mod malformed_id;
+
 use super::{
     admin::AdminPlace, docs::DocsPage, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit,
     webhooks::WebhooksPlace,
@@ -7,7 +9,7 @@ use super::{
 use crate::{
     action::Action,
     key::KeyId,
-    method::Method,
+    method::{Method, Methods},
     page::SourceId,
     problem::{Code, Problem},
     tool::Tool,
@@ -46,16 +48,31 @@ impl<'a> Place<'a> {
     /// Parses a path.
     ///
     /// # Errors
-    /// Returns `path-malformed`, `tool-unknown` or `route-unknown`.
+    /// Returns `path-malformed`, `tool-unknown` or `route-unknown`. The last one names an id that is
+    /// malformed.
     pub(super) fn parse(path: &'a str) -> Result<Self, Problem> {
+        Self::parse_path(path).map_err(|problem| match problem.code() {
+            Code::RouteUnknown => malformed_id::explain(path).unwrap_or(problem),
+            _ => problem,
+        })
+    }
+
+    fn parse_path(path: &'a str) -> Result<Self, Problem> {
         let inner = path.strip_prefix('/').ok_or_else(|| malformed("the path does not begin with `/`"))?;
         if inner.is_empty() {
             return Ok(Self::Landing);
         }
         let mut first = [None; 5];
+        let mut is_too_deep = false;
         for (number, segment) in inner.split('/').enumerate() {
             check_segment(segment)?;
-            first.get_mut(number).into_iter().for_each(|place| *place = Some(segment));
+            match first.get_mut(number) {
+                Some(place) => *place = Some(segment),
+                None => is_too_deep = true,
+            }
+        }
+        if is_too_deep {
+            return Err(unknown_route());
         }
         match first {
             [Some("healthz"), None, ..] => Ok(Self::Health),
@@ -125,19 +142,21 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the methods that the path takes.
-    pub(super) const fn methods(self) -> &'static [Method] {
-        match self {
-            Self::Tool(..) => &[Method::Get, Method::Post],
-            Self::Own => &[Method::Get, Method::Delete],
-            Self::Key(_) => &[Method::Get, Method::Patch],
-            Self::Keys | Self::KeyChanges => &[Method::Get],
+    pub(super) fn methods(self) -> Methods {
+        use Method::{Delete, Get, Patch, Post};
+        let methods = match self {
+            Self::Tool(..) => Methods::of([Get, Post]),
+            Self::Own => Methods::of([Get, Delete]),
+            Self::Key(_) => Methods::of([Get, Patch]),
             Self::Mcp
             | Self::PushProducts(_)
             | Self::Issue
             | Self::OwnRotate
             | Self::KeyRevoke(_)
-            | Self::KeyRotate(_) => &[Method::Post],
-            Self::Health
+            | Self::KeyRotate(_) => Methods::of([Post]),
+            Self::Keys
+            | Self::KeyChanges
+            | Self::Health
             | Self::Status
             | Self::Landing
             | Self::OpenApi
@@ -145,12 +164,19 @@ impl<'a> Place<'a> {
             | Self::Docs(_)
             | Self::Problem(_)
             | Self::Script(_)
-            | Self::Site(_) => &[Method::Get, Method::Head],
+            | Self::Site(_) => Methods::of([Get]),
             Self::Pages(place) => place.methods(),
             Self::Webhooks(place) => place.methods(),
             Self::Visit(visit) => visit.methods(),
             Self::Admin(place) => place.methods(),
-        }
+        };
+        if self.takes_head() { methods.with_head() } else { methods }
+    }
+
+    /// Returns true if a `HEAD` is a `GET` without its body. Tools have `GET` and `POST` only (spec
+    /// section 4.2).
+    pub(super) const fn takes_head(self) -> bool {
+        !matches!(self, Self::Tool(..))
     }
 }
 

@@ -43,11 +43,12 @@ fn path_that_could_be_normalized_is_refused() {
 fn preflight_is_never_refused() {
     let long = format!("/{}", "a".repeat(MAX_TARGET));
     for target in ["/v1/qrr/generate", "/v1/qr/%2f", "//", "*", "/\u{fc}", "/a#b", &long] {
-        assert_eq!(Route::read("OPTIONS", target), Ok((Route::Preflight(&[]), None)), "{target}");
+        let (route, of) = Route::read("OPTIONS", target).unwrap();
+        assert_eq!((route, of.query), (Route::Preflight(Methods::NONE), None), "{target}");
         assert!(Route::read("GET", target).is_err(), "{target}");
     }
-    let (route, query) = Route::read("GET", "/v1/keys?limit=1").unwrap();
-    assert_eq!((route, query), (Route::Gateway(GatewayRoute::ListKeys), Some("limit=1")));
+    let (route, target) = Route::read("GET", "/v1/keys?limit=1").unwrap();
+    assert_eq!((route, target.query), (Route::Gateway(GatewayRoute::ListKeys), Some("limit=1")));
 }
 
 #[test]
@@ -64,12 +65,40 @@ fn wrong_method_is_405_with_allow() {
         ("DELETE", "/v1/qr/generate", "GET, POST, OPTIONS"),
         ("get", "/v1/qr/generate", "GET, POST, OPTIONS"),
         ("BREW", "/v1/keys/issue", "POST, OPTIONS"),
+        ("HEAD", "/v1/qr/generate", "GET, POST, OPTIONS"),
         ("POST", "/healthz", "GET, HEAD, OPTIONS"),
+        ("PUT", "/v1/keys/me", "GET, HEAD, DELETE, OPTIONS"),
+        ("PUT", "/pages", "GET, HEAD, POST, OPTIONS"),
+        ("HEAD", "/mcp", "POST, OPTIONS"),
     ] {
         let rendered = Route::parse(method, path).unwrap_err().render(&crate::request_id::RequestId([0; 16]));
         assert_eq!(rendered.status, 405);
         assert!(rendered.headers.contains(&("allow", allow.to_owned().into())), "{method} {path}");
     }
+}
+
+/// A `HEAD` is a `GET` without its body wherever the gateway itself serves the path.
+#[test]
+fn head_has_the_route_of_get_except_at_tools() {
+    let (page, key) = (PageId::new([1; 12]), KeyId::new([3; 12]));
+    for path in [
+        "/v1/keys",
+        "/v1/keys/me",
+        "/pages",
+        "/account/export",
+        "/analytics",
+        "/webhooks",
+        "/events",
+        "/admin/reports",
+        "/internal/keys/changes",
+        "/ada",
+        &format!("/v1/keys/{key}"),
+        &format!("/pages/{page}/revisions"),
+    ] {
+        assert_eq!(Route::parse("HEAD", path), Route::parse("GET", path), "{path}");
+        assert!(Route::parse("HEAD", path).is_ok(), "{path}");
+    }
+    assert_eq!(code("HEAD", "/v1/qr/generate"), Some(Code::MethodNotAllowed));
 }
 
 #[test]
@@ -97,7 +126,7 @@ fn every_listed_method_has_a_route() {
         "/.well-known/security.txt".to_owned(),
     ] {
         let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
-        for method in methods {
+        for method in methods.iter() {
             assert!(Route::parse(method.as_str(), &path).is_ok(), "{method} {path}");
         }
         assert_eq!(code("TRACE", &path), Some(Code::MethodNotAllowed));
@@ -139,7 +168,7 @@ fn every_pages_endpoint_has_a_route() {
         };
         assert_eq!(call.endpoint, endpoint);
         let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
-        assert!(methods.contains(&endpoint.method()), "{path}");
+        assert!(methods.contains(endpoint.method()), "{path}");
     }
 }
 
@@ -172,9 +201,42 @@ fn target_is_split_at_its_first_question_mark() {
     let target = Target::parse("/v1/qr/generate?url=https://x.y/?z&size=3").unwrap();
     assert_eq!((target.path, target.query), ("/v1/qr/generate", Some("url=https://x.y/?z&size=3")));
     assert!(Target::parse(&format!("/{}", "a".repeat(MAX_TARGET))).is_err());
-    for target in ["/a b", "/a\r\n", "/ü", "/a#b", "*", "http://x/"] {
+    for target in ["/a b", "/a\r\n", "/ü", "/a#b", "*", "?a", "", "v1/qr/a"] {
         assert!(Target::parse(target).is_err(), "{target:?}");
     }
+}
+
+#[test]
+fn absolute_form_names_its_host() {
+    for (target, authority, path, query, path_and_query) in [
+        ("http://a.test/v1/qr/a?b=c", "a.test", "/v1/qr/a", Some("b=c"), "/v1/qr/a?b=c"),
+        ("https://a.test:8443/v1/qr/a", "a.test:8443", "/v1/qr/a", None, "/v1/qr/a"),
+        ("HTTP://[::1]:80/", "[::1]:80", "/", None, "/"),
+        ("http://a.test", "a.test", "/", None, ""),
+        ("http://a.test?b=/c", "a.test", "/", Some("b=/c"), "?b=/c"),
+        ("http://a.test//v1", "a.test", "//v1", None, "//v1"),
+    ] {
+        let of = Target { authority: Some(authority), path, query, path_and_query };
+        assert_eq!(Target::parse(target), Ok(of), "{target}");
+    }
+    for target in [
+        "http:///v1/qr/a",
+        "http://",
+        "http://user@a.test/v1/qr/a",
+        "http://a.test:99999/v1/qr/a",
+        "http://a,b/v1/qr/a",
+        "http://a.test\\/v1/qr/a",
+        "ftp://a.test/v1/qr/a",
+        "http:/v1/qr/a",
+        "a.test:443",
+    ] {
+        assert_eq!(Target::parse(target).map_err(|p| p.code()), Err(Code::PathMalformed), "{target}");
+    }
+    // A URL in the query is a part of the query.
+    assert_eq!(Target::parse("/a?http://b.test/c").unwrap().authority, None);
+    let long = |length: usize| format!("http://a.test/{}", "a".repeat(length));
+    assert!(Target::parse(&long(MAX_TARGET - 1)).is_ok());
+    assert_eq!(Target::parse(&long(MAX_TARGET)).map_err(|p| p.code()), Err(Code::TargetTooLong));
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use crate::{
     events::SeenToken,
-    method::Method,
+    method::{Method, Methods},
     page::{LinkId, ProductId, Slug},
 };
 
@@ -96,10 +96,10 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the methods that the path takes.
-    pub(super) const fn methods(&self) -> &'static [Method] {
+    pub(super) fn methods(&self) -> Methods {
         match self.part {
-            VisitPart::ReportForm | VisitPart::Report => &[Method::Get, Method::Head, Method::Post],
-            VisitPart::Ping(_) => &[Method::Post],
+            VisitPart::ReportForm | VisitPart::Report => Methods::of([Method::Get, Method::Post]),
+            VisitPart::Ping(_) => Methods::of([Method::Post]),
             VisitPart::Page
             | VisitPart::Link(_)
             | VisitPart::Product(_)
@@ -109,7 +109,7 @@ impl<'a> Visit<'a> {
             | VisitPart::QrPng
             | VisitPart::ProductsXml
             | VisitPart::ProductsJson
-            | VisitPart::Code => &[Method::Get, Method::Head],
+            | VisitPart::Code => Methods::of([Method::Get]),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Visit<'a> {
         match (method, self.part) {
             (Method::Post, VisitPart::ReportForm) => Some(Self { part: VisitPart::Report, ..self }),
             (_, VisitPart::Ping(_)) => (method == Method::Post).then_some(self),
-            _ => matches!(method, Method::Get | Method::Head).then_some(self),
+            _ => (method == Method::Get).then_some(self),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The routes of webhooks and their events.
 
 use crate::{
-    method::Method,
+    method::{Method, Methods},
     webhooks::{DeliveryId, EndpointId, EventId, WebhookKind},
 };
 
@@ -135,28 +135,25 @@ impl WebhooksEndpoint {
 pub(super) struct WebhooksPlace {
     target: WebhooksTarget,
     endpoints: &'static [WebhooksEndpoint],
-    methods: &'static [Method],
 }
 
 impl WebhooksPlace {
     /// Parses the segments of a path; `None` for one that is not of the webhooks API.
     pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
         match segments {
-            [Some("webhooks"), None, ..] => Some(Self {
-                target: WebhooksTarget::Account,
-                endpoints: &[WebhooksEndpoint::List, WebhooksEndpoint::Create],
-                methods: &[Method::Get, Method::Post],
-            }),
+            [Some("webhooks"), None, ..] => {
+                Some(Self::new(WebhooksTarget::Account, &[WebhooksEndpoint::List, WebhooksEndpoint::Create]))
+            }
             [Some("webhooks"), Some(id), rest @ ..] => Self::parse_endpoint(EndpointId::parse(id)?, rest),
             [Some("events"), None, ..] => {
-                Some(Self::get(WebhooksTarget::Account, &[WebhooksEndpoint::Events]))
+                Some(Self::new(WebhooksTarget::Account, &[WebhooksEndpoint::Events]))
             }
             [Some("events"), Some("schemas"), Some(kind), None, _] => {
                 let target = WebhooksTarget::Kind(WebhookKind::parse(kind)?);
-                Some(Self::get(target, &[WebhooksEndpoint::Schema]))
+                Some(Self::new(target, &[WebhooksEndpoint::Schema]))
             }
             [Some("events"), Some(id), None, ..] => {
-                Some(Self::get(WebhooksTarget::Event(EventId::parse(id)?), &[WebhooksEndpoint::ReadEvent]))
+                Some(Self::new(WebhooksTarget::Event(EventId::parse(id)?), &[WebhooksEndpoint::ReadEvent]))
             }
             _ => None,
         }
@@ -166,22 +163,18 @@ impl WebhooksPlace {
         use WebhooksEndpoint as E;
         let target = WebhooksTarget::Endpoint(id);
         match rest {
-            [None, ..] => Some(Self {
-                target,
-                endpoints: &[E::Read, E::Patch, E::Delete],
-                methods: &[Method::Get, Method::Patch, Method::Delete],
-            }),
-            [Some("secret"), None, _] => Some(Self::get(target, &[E::ReadSecret])),
-            [Some("secret"), Some("rotate"), None] => Some(Self::post(target, &[E::RotateSecret])),
-            [Some("test"), None, _] => Some(Self::post(target, &[E::Test])),
-            [Some("replay"), None, _] => Some(Self::post(target, &[E::Replay])),
-            [Some("stats"), None, _] => Some(Self::get(target, &[E::Stats])),
-            [Some("deliveries"), None, _] => Some(Self::get(target, &[E::Deliveries])),
+            [None, ..] => Some(Self::new(target, &[E::Read, E::Patch, E::Delete])),
+            [Some("secret"), None, _] => Some(Self::new(target, &[E::ReadSecret])),
+            [Some("secret"), Some("rotate"), None] => Some(Self::new(target, &[E::RotateSecret])),
+            [Some("test"), None, _] => Some(Self::new(target, &[E::Test])),
+            [Some("replay"), None, _] => Some(Self::new(target, &[E::Replay])),
+            [Some("stats"), None, _] => Some(Self::new(target, &[E::Stats])),
+            [Some("deliveries"), None, _] => Some(Self::new(target, &[E::Deliveries])),
             [Some("deliveries"), Some(delivery), last] => {
                 let target = WebhooksTarget::Delivery(id, DeliveryId::parse(delivery)?);
                 match last {
-                    None => Some(Self::get(target, &[E::ReadDelivery])),
-                    Some("retry") => Some(Self::post(target, &[E::Retry])),
+                    None => Some(Self::new(target, &[E::ReadDelivery])),
+                    Some("retry") => Some(Self::new(target, &[E::Retry])),
                     Some(_) => None,
                 }
             }
@@ -189,16 +182,12 @@ impl WebhooksPlace {
         }
     }
 
-    const fn get(target: WebhooksTarget, endpoints: &'static [WebhooksEndpoint]) -> Self {
-        Self { target, endpoints, methods: &[Method::Get] }
+    const fn new(target: WebhooksTarget, endpoints: &'static [WebhooksEndpoint]) -> Self {
+        Self { target, endpoints }
     }
 
-    const fn post(target: WebhooksTarget, endpoints: &'static [WebhooksEndpoint]) -> Self {
-        Self { target, endpoints, methods: &[Method::Post] }
-    }
-
-    pub(super) const fn methods(self) -> &'static [Method] {
-        self.methods
+    pub(super) fn methods(self) -> Methods {
+        Methods::of(self.endpoints.iter().map(|endpoint| endpoint.method()))
     }
 
     /// Returns the call of a method on the path.

@@ -168,7 +168,7 @@ impl Endpoints {
         let sealed = call.keys.seal(&secret, &owner(call), &nonce);
         let endpoint = Endpoint::new(id, input, sealed, call.now);
         if call.request.dry_run {
-            return Ok(shown(200, &endpoint.describe(call.now)));
+            return Ok(shown(200, &endpoint.describe_created(None, call.now)));
         }
         let response = created(&endpoint, &secret, call.now);
         self.list.push(endpoint);
@@ -245,7 +245,7 @@ fn current_secret(call: &EndpointCall<'_>, endpoint: &Endpoint) -> Result<Webhoo
 
 fn created(endpoint: &Endpoint, secret: &WebhookSecret, now: UnixMillis) -> Response {
     let path = format!("/webhooks/{}", endpoint.id);
-    shown(201, &endpoint.describe_created(secret, now)).with_headers([("location", path)])
+    shown(201, &endpoint.describe_created(Some(secret), now)).with_headers([("location", path)])
 }
 
 fn shown(status: u16, body: &Value) -> Response {

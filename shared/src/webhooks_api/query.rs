@@ -137,7 +137,7 @@ impl Replay {
     pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let earliest = now.minus(REPLAY_MS);
-        let since = fields.required("since", |value| {
+        let since = fields.nullable("since", |value| {
             let since = time(value)?;
             match since < earliest {
                 true => Err(format!("must be within the last 14 days: {} or later", earliest.to_rfc3339())),
@@ -151,11 +151,11 @@ impl Replay {
                 "all" => Ok(false),
                 other => Err(format!("must be failed or all, not `{other}`")),
             });
-        if since.zip(until).is_some_and(|(since, until)| until <= since) {
+        let since = since.unwrap_or(earliest);
+        if until.is_some_and(|until| until <= since) {
             fields.add_error("until", "must be later than since".to_owned());
         }
         fields.finish()?;
-        let since = since.unwrap_or(earliest);
         Ok(Self { since, until: until.unwrap_or(now), only_failed: only_failed.unwrap_or(true) })
     }
 }

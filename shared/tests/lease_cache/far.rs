@@ -67,7 +67,7 @@ fn free_call_waits_three_seconds_and_is_sent_again() {
 fn paid_call_waits_for_a_far_meter_once_its_distance_is_known() {
     let mut pair = Pair::new(Tier::Pro);
     let (request, timeouts) = pair.expect_asked(0);
-    assert_eq!(timeouts.total_ms, 300);
+    assert_eq!((request.admit_within_ms, timeouts.total_ms), (3_000, 3_000), "as long as a Free key");
     assert!(matches!(pair.fail(&request, 300), Admission::Allow { degraded: true, .. }));
     let response = pair.meter(&request, 200);
     assert_eq!(pair.handle(&request, 0, &response, 400), None, "it was decided");
@@ -84,7 +84,7 @@ fn late_response_to_the_first_copy_admits_no_free_call() {
     pair.learn_distance(400);
     let (request, timeouts) = pair.expect_asked(50_000);
     let first = pair.meter(&request, 50_900);
-    let again = pair.cache.retry(&request, timeouts);
+    let again = pair.cache.retry(&request, timeouts.total_ms);
     assert_eq!((again.seq, again.retry, again.admit_within_ms), (request.seq, true, 3_000));
     let second = pair.meter(&again, 51_500);
     assert_eq!(pair.handle(&request, 50_000, &first, 51_800), None);
@@ -108,7 +108,7 @@ fn call_is_counted_until_a_minute_after_it_may_be_let_through() {
     pair.learn_distance(200);
     let (request, timeouts) = pair.expect_asked(100_000);
     pair.meter(&request, 100_000);
-    let again = pair.cache.retry(&request, timeouts);
+    let again = pair.cache.retry(&request, timeouts.total_ms);
     pair.meter(&again, 100_400);
     assert_eq!(pair.used(162_990).0, 1, "it may be let through at 103,000");
     assert_eq!(pair.used(163_251).0, 0);
@@ -135,7 +135,7 @@ fn call_of_a_503_is_not_charged() {
 fn withdrawn_call_is_not_counted_when_its_request_arrives() {
     let mut pair = Pair::new(Tier::Free);
     let (request, timeouts) = pair.expect_asked(0);
-    let again = pair.cache.retry(&request, timeouts);
+    let again = pair.cache.retry(&request, timeouts.total_ms);
     pair.fail(&request, 3_000);
     // The next call carries the withdrawal, and overtakes both copies.
     let (next, _) = pair.expect_asked(4_100);
@@ -164,17 +164,21 @@ fn call_on_the_local_budget_is_charged_once() {
 #[test]
 fn call_passes_on_the_lease_of_a_response_that_came_late() {
     let mut pair = Pair::new(Tier::Pro);
-    let (request, timeouts) = pair.expect_asked(0);
-    let late = pair.meter(&request, 100);
-    let again = pair.cache.retry(&request, timeouts);
-    assert!(allowed(&pair.handle(&request, 0, &late, 200).unwrap()), "on the lease");
-    let response = pair.meter(&again, 200);
-    assert_eq!(pair.handle(&again, 0, &response, 300), None, "it was decided");
+    pair.learn_distance(20);
+    for at in [50_000, 50_010] {
+        pair.call(at);
+    }
+    let (request, timeouts) = pair.expect_asked(50_020);
+    let late = pair.meter(&request, 50_100);
+    let again = pair.cache.retry(&request, timeouts.total_ms);
+    assert!(allowed(&pair.handle(&request, 50_020, &late, 50_220).unwrap()), "on the lease");
+    let response = pair.meter(&again, 50_220);
+    assert_eq!(pair.handle(&again, 50_020, &response, 50_320), None, "it was decided");
     let lent = late.lease.unwrap().calls;
     for _ in 1..lent {
-        assert!(allowed(&pair.expect_decision(400)));
+        assert!(allowed(&pair.expect_decision(50_400)));
     }
-    pair.expect_asked(400);
+    pair.expect_asked(50_400);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A [`LeaseCache`] against a real [`Meter`], message by message.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod budget;
 mod costs;
 mod denials;
 mod far;

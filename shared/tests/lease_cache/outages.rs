@@ -1,13 +1,142 @@
 //! A meter that fails or is silent.
 
 use shared::{
-    key::KeyError,
-    lease_cache::{Admission, Step},
+    key::{KeyError, KeyRecord, WhenMeterUnreachable},
+    lease_cache::{Admission, LeaseCache, Step},
+    meter::MeterRequest,
+    policy::LimitOverrides,
     tier::Tier,
     tool::Tool,
 };
 
-use crate::{NOON, Pair};
+use crate::{NOON, Pair, allowed};
+
+impl Pair {
+    /// Makes a call whose request fails at once. Returns the decision on it.
+    fn fail_at(&mut self, at: u64) -> Admission {
+        match self.call(at) {
+            Step::Decided(admission, _) => admission,
+            Step::Ask(request, _) => self.cache.handle_failure(&request, NOON.plus(at)).unwrap(),
+        }
+    }
+
+    /// Takes over a record in which `change` is made.
+    fn learn(&mut self, change: impl FnOnce(&mut KeyRecord)) {
+        let mut record = self.cache.record().cloned().unwrap();
+        record.version += 1;
+        change(&mut record);
+        self.cache.learn(record);
+    }
+}
+
+fn degraded(admission: &Admission) -> bool {
+    matches!(admission, Admission::Allow { degraded: true, .. })
+}
+
+fn unavailable(admission: &Admission) -> bool {
+    matches!(admission, Admission::Unavailable { .. })
+}
+
+/// The sum of the local budgets would grow with the number of isolates.
+#[test]
+fn isolate_that_never_met_the_meter_has_no_local_budget() {
+    for tier in Tier::ALL {
+        let mut pair = Pair::new(tier);
+        let record = pair.cache.record().cloned().unwrap();
+        pair.cache = LeaseCache::new(2);
+        pair.cache.learn(record);
+        let Step::Ask(request, timeouts) = pair.call(0) else { panic!("decided without the meter") };
+        assert_eq!(timeouts.total_ms, 3_000);
+        let refused = pair.cache.handle_failure(&request, NOON.plus(3_000)).unwrap();
+        assert_eq!(refused, Admission::Unavailable { retry_ms: 1_000 }, "{tier}");
+        assert!(allowed(&pair.admit(4_000)), "{tier}: the first response ends it");
+        assert_eq!(degraded(&pair.fail_at(20_000)), tier != Tier::Free, "{tier}");
+    }
+}
+
+#[test]
+fn share_of_the_local_budget_is_that_of_the_last_response() {
+    let mut pair = Pair::new(Tier::Pro);
+    let mut at = 0;
+    // One other isolate, then four.
+    for (others, share) in [(0, 13), (1, 9), (4, 5)] {
+        for _ in 0..3 {
+            for holder in 0..others {
+                let heard = shared::meter::HeldShare { heard: u32::try_from(at).unwrap(), calls: 0 };
+                let seq = u32::try_from(at).unwrap() + 1;
+                let request =
+                    MeterRequest { holder: 90 + holder, seq, ..pair.cache.read(&pair.key, NOON.plus(at)) };
+                pair.meter(&MeterRequest { reports: Vec::new(), batch: None, budget: heard, ..request }, at);
+            }
+            assert!(allowed(&pair.admit(at)));
+            at += 70_000;
+        }
+        let passed = (0..60).filter(|n| degraded(&pair.fail_at(at + 10 * n)));
+        assert_eq!(passed.count(), share, "beside {others}");
+        at += 70_000;
+        pair.admit(at);
+    }
+}
+
+/// Nobody tells an isolate that was idle for long how many others there are.
+#[test]
+fn old_share_is_not_taken_up_and_one_in_use_lasts() {
+    let mut pair = Pair::new(Tier::Pro);
+    assert!(allowed(&pair.admit(0)));
+    assert!(unavailable(&pair.fail_at(300_001)));
+    assert!(allowed(&pair.admit(310_000)));
+    assert!(degraded(&pair.fail_at(600_000)));
+    for minutes in 11..130 {
+        assert!(degraded(&pair.fail_at(minutes * 60_000 + 2_000)), "after {minutes} minutes");
+    }
+}
+
+#[test]
+fn degraded_response_shows_the_limit_of_the_key() {
+    let mut pair = Pair::new(Tier::Pro);
+    let Admission::Allow { quota, degraded: true, .. } = pair.fail_at(0) else { panic!("not degraded") };
+    assert_eq!((quota.minute.limit, quota.minute.remaining), (100, 12));
+}
+
+#[test]
+fn key_that_refuses_without_its_meter_is_503() {
+    let mut pair = Pair::new(Tier::Enterprise);
+    pair.admit(0);
+    pair.learn(|record| record.when_meter_unreachable = WhenMeterUnreachable::Refuse);
+    let Step::Ask(request, timeouts) = pair.call(20_000) else { panic!("decided without the meter") };
+    assert_eq!(timeouts.total_ms, 3_000, "it has no other way");
+    assert!(unavailable(&pair.cache.handle_failure(&request, NOON.plus(23_000)).unwrap()));
+    assert_eq!(pair.admit(30_000).quota().unwrap().minute.limit, 500);
+    pair.learn(|record| record.when_meter_unreachable = WhenMeterUnreachable::Continue);
+    assert!(degraded(&pair.fail_at(50_000)));
+}
+
+/// The meter grants no share on a record that only a MAC proves.
+#[test]
+fn key_without_a_stored_record_has_no_local_budget() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.cache = LeaseCache::new(2);
+    let request = MeterRequest { unread: false, ..pair.expect_request(0) };
+    assert!(allowed(&pair.exchange(&request, 0).unwrap()));
+    assert!(unavailable(&pair.fail_at(10_000)));
+}
+
+#[test]
+fn used_up_day_leaves_no_local_budget() {
+    let mut pair = Pair::new(Tier::Pro);
+    let day = |calls: u32| LimitOverrides { minute: None, day: calls.try_into().ok() };
+    pair.learn(|record| record.limits = day(3));
+    for at in [0, 10, 20] {
+        assert!(allowed(&pair.admit(at)));
+    }
+    assert!(matches!(pair.admit(30), Admission::Deny(..)));
+    assert!(unavailable(&pair.fail_at(40_000)));
+    let midnight = NOON.day().end().since(NOON);
+    pair.learn(|record| record.limits = day(40));
+    assert!(allowed(&pair.admit(midnight)));
+    let passed = (0..60).filter(|n| degraded(&pair.fail_at(midnight + 20_000 + 61_000 * n)));
+    assert_eq!(passed.count(), 5, "as large a share of the day as of the minute");
+}
 
 #[test]
 fn meter_failure_is_503_for_free_keys_and_a_budget_for_paid() {
@@ -23,9 +152,9 @@ fn meter_failure_is_503_for_free_keys_and_a_budget_for_paid() {
     let request = pro.expect_request(0);
     let first = pro.cache.handle_failure(&request, NOON.plus(300)).unwrap();
     assert!(matches!(first, Admission::Allow { degraded: true, .. }));
-    let passed =
-        (0..60).filter(|n| matches!(pro.expect_decision(400 + n), Admission::Allow { degraded: true, .. }));
-    assert_eq!(1 + passed.count(), 25);
+    let passed = (0..60).filter(|n| degraded(&pro.expect_decision(400 + n)));
+    assert_eq!(1 + passed.count(), 13, "one half is for the next isolate");
+    assert!(unavailable(&pro.expect_decision(500)), "the key is not over its limit");
 }
 
 #[test]

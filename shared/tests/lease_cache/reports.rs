@@ -56,6 +56,32 @@ fn call_with_503_on_the_local_budget_is_no_debt() {
 }
 
 #[test]
+fn aborted_response_is_refunded_and_tallied_as_failed() {
+    let mut pair = Pair::new(Tier::Free);
+    let [streamed, created] = [0, 50].map(|at| charge(&pair.admit(at)));
+    pair.cache.record_outcome(Tool::Qr, 200, false, streamed, NOON.plus(100));
+    pair.cache.record_outcome(Tool::Qr, 201, false, created, NOON.plus(100));
+    pair.cache.record_aborted(Tool::Qr, 200, streamed, NOON.plus(20_000));
+    pair.cache.record_aborted(Tool::Qr, 201, created, NOON.plus(20_000));
+    let request = pair.flush(false, 25_100).unwrap();
+    pair.exchange(&request, 25_100);
+    let snapshot = pair.snapshot(25_200);
+    assert_eq!((snapshot.minute_used, snapshot.day_used), (2, 0));
+    assert_eq!(snapshot.tally.by_status, [(201, 1), (503, 1)].into(), "no call is tallied twice");
+}
+
+#[test]
+fn aborted_response_on_the_local_budget_is_no_debt() {
+    let mut pair = Pair::new(Tier::Pro);
+    let request = pair.expect_request(0);
+    let admission = pair.cache.handle_failure(&request, NOON.plus(300)).unwrap();
+    pair.cache.record_outcome(Tool::Qr, 200, false, charge(&admission), NOON.plus(350));
+    pair.cache.record_aborted(Tool::Qr, 200, charge(&admission), NOON.plus(400));
+    let batch = pair.expect_request(1_300).batch.unwrap();
+    assert_eq!((batch.debts, batch.ended), (0, vec![(Tool::Qr, 503, 1)]));
+}
+
+#[test]
 fn outcomes_are_reported_at_the_end_of_a_lease() {
     let mut pair = Pair::new(Tier::Pro);
     let asked = pair.admit(0);

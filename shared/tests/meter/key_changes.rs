@@ -192,9 +192,11 @@ fn erasing_the_holder_of_a_revoked_key_changes_nothing_else() {
     let patch = |tier, holder| Change::Patch {
         tier,
         limits: None,
+        limits_kept: Vec::new(),
         expires_at: None,
         disabled: None,
         biolink_plan: None,
+        when_meter_unreachable: None,
         holder,
     };
     let holder = shared::key::KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() };

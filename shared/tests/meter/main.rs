@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
     meter::{
-        Batch, Change, ChangeOutcome, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply,
+        Batch, Change, ChangeOutcome, HeldShare, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot,
+        Reply,
     },
     secret::MacKeys,
     tier::Tier,
@@ -53,6 +54,7 @@ fn request(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
         version: 0,
         reports: Vec::new(),
         batch: None,
+        budget: HeldShare::default(),
     }
 }
 

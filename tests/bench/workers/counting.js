@@ -1,4 +1,4 @@
-// Stands before a worker and counts what its calls cost: requests to objects, and rows written, by the object's name.
+// Stands before a worker and counts what its calls cost: requests to objects, rows written and bytes stored, by the object's name.
 // `/bench/operations` shows them, with KV's reads by key.
 import Worker, * as built from "./main.js";
 
@@ -25,16 +25,19 @@ function countingStorage(storage, counts) {
 
 export class Meter {
   constructor(state, env) {
-    this.counts = objects[state.id.name] ??= { requests: 0, rows: 0 };
+    this.counts = objects[state.id.name] ??= { requests: 0, rows: 0, bytes: 0 };
     const storage = countingStorage(state.storage, this.counts);
     const counting = new Proxy(state, {
       get: (target, name) => name === "storage" ? storage : typeof target[name] === "function" ? target[name].bind(target) : target[name],
     });
     this.real = new built.Meter(counting, env);
+    this.sql = state.storage.sql;
   }
-  fetch(request) {
+  async fetch(request) {
     this.counts.requests += 1;
-    return this.real.fetch(request);
+    const response = await this.real.fetch(request);
+    this.counts.bytes = this.sql.databaseSize;
+    return response;
   }
   alarm() {
     this.counts.requests += 1;

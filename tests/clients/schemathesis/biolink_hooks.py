@@ -2,6 +2,7 @@
 
 - An account may make 1,000 calls an hour and have 25 pages, so each call has one that is not used up.
 - Most calls for a page name a page of that account, with a link and two revisions; the others one that was drawn.
+- A call for a page or a webhook that an earlier call created is made by the account that has it.
 - Most calls have no `If-Match`: a drawn one is the ETag of no page.
 - Most calls for a webhook name one of that account, with a delivery.
 - No call waits for events: there are none.
@@ -70,6 +71,8 @@ class Account:
 
 
 account = Account()
+# The accounts of pages and webhooks that calls created, by id.
+owners = {}
 
 
 @schemathesis.hook
@@ -109,6 +112,15 @@ def before_call(context, case, kwargs):
         case.headers.pop("If-Match", None)
     if re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
         case.headers["Idempotency-Key"] = f"schemathesis-{number}"
+    owner = owners.get(drawn(case, "page_id")) or owners.get(drawn(case, "webhook_id"))
+    if owner and case.headers.get("X-API-Key") == account.key:
+        case.headers["X-API-Key"] = owner.key
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    if response.status_code == 201 and case.path in ("/pages", "/webhooks"):
+        owners[response.json()["id"]] = account
 
 
 def drawn(case, name):

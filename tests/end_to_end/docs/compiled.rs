@@ -10,6 +10,7 @@ use std::{
 
 use shared::route::DocsPage;
 use tests::{
+    go::go,
     keys::ADMIN_SECRET,
     process::{root, target},
     stack::Stack,
@@ -132,15 +133,7 @@ fn compile_go(examples: &[Example], folder: &Path) -> PathBuf {
     );
     fs::write(folder.join("go.mod"), module).unwrap();
     let program = folder.join("examples");
-    let mut go = Command::new(root().join(".tools/python/bin/go"));
-    go.args(["build", "-o"]).arg(&program).current_dir(folder);
-    let cache = target().join("go");
-    for (name, value) in
-        [("CGO_ENABLED", "0"), ("GOFLAGS", "-mod=mod"), ("GOPROXY", "off"), ("GOTOOLCHAIN", "local")]
-    {
-        go.env(name, value);
-    }
-    let built = go.env("GOCACHE", cache.join("cache")).env("GOPATH", cache.join("path")).output();
+    let built = go().args(["build", "-o"]).arg(&program).current_dir(folder).output();
     checked(
         &built.unwrap_or_else(|error| panic!("Go does not start, scripts/python.sh installs it: {error}")),
     );

@@ -4,7 +4,7 @@
 
 use std::env;
 
-use tests::sim::{Limiter, named, random, run, table};
+use tests::sim::{Limiter, costs, named, outages, random, run, table};
 
 fn main() {
     if let Ok(seed) = env::var("SIM_SEED") {
@@ -16,5 +16,13 @@ fn main() {
     println!("{}", table::head());
     for scenario in named() {
         println!("{}", table::rows(&scenario));
+    }
+    println!("\n{}", table::outage_head());
+    for scenario in outages() {
+        println!("{}", table::outage_row(&scenario));
+    }
+    println!("\n{}", table::cost_head());
+    for (name, scenarios) in costs() {
+        println!("{}", table::cost_row(name, &scenarios));
     }
 }

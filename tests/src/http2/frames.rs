@@ -107,6 +107,11 @@ pub fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, 0, stream, bytes)
 }
 
+/// Returns the trailers of a request, with this header block.
+pub fn trailers(stream: u32, block: &[u8]) -> Vec<u8> {
+    frame(HEADERS, END_STREAM | END_HEADERS, stream, block)
+}
+
 /// Returns a PING frame.
 pub fn ping() -> Vec<u8> {
     frame(PING, 0, 0, &[0; 8])
@@ -137,7 +142,8 @@ pub fn repeated(times: usize) -> Vec<u8> {
     vec![0x80 | 62; times]
 }
 
-fn literal(name: &str, value: &str) -> Vec<u8> {
+/// Returns a header that is not added to the dynamic table.
+pub fn literal(name: &str, value: &str) -> Vec<u8> {
     [&[0x00][..], &text(name), &text(value)].concat()
 }
 

@@ -36,3 +36,19 @@ pub struct Faults {
     /// Whether the store has no record of the key.
     pub store_denies: bool,
 }
+
+impl Faults {
+    /// Returns true if messages can be lost or late, or their ends be gone.
+    #[must_use]
+    pub fn reach_messages(&self) -> bool {
+        let rates = [
+            self.lost,
+            self.doubled,
+            self.delayed,
+            self.crashed,
+            self.restarted_before_store,
+            self.restarted_after_store,
+        ];
+        self.outage.is_some() || rates.iter().any(|&rate| rate > 0)
+    }
+}

@@ -28,6 +28,12 @@ pub struct Outcome {
     pub hops: u32,
     /// The number of calls that passed on the local budget, without the meter.
     pub degraded: u32,
+    /// The number of calls that passed while the meter was out of reach, on leases too.
+    pub passed_in_outage: u32,
+    /// The number of calls that were made in that time.
+    pub made_in_outage: u32,
+    /// The number of these that the ideal limiter admits.
+    pub ideal_in_outage: u32,
     /// The number of calls that the ideal limiter admits.
     pub ideal: u32,
     /// The number of responses other than 200 to the client of a closed loop.
@@ -49,6 +55,8 @@ struct Passed {
     released: u64,
     /// Whether it ended in a 503 and was refunded.
     failed: bool,
+    /// Whether it passed on the local budget.
+    degraded: bool,
 }
 
 /// The policy of a key from a time on, or none if the key has ended.
@@ -69,6 +77,9 @@ impl Outcome {
             waited: 0,
             hops: 0,
             degraded: 0,
+            passed_in_outage: 0,
+            made_in_outage: 0,
+            ideal_in_outage: 0,
             ideal: 0,
             refused: 0,
             misled: 0,
@@ -80,10 +91,10 @@ impl Outcome {
     }
 
     pub(super) fn served(&mut self, admission: &Admission, failed: bool, decided: u64, released: u64) {
-        match admission {
-            Admission::Allow { degraded: true, .. } => self.degraded += 1,
-            Admission::Allow { degraded: false, .. } => {
-                self.passed.push(Passed { decided, released, failed })
+        match *admission {
+            Admission::Allow { degraded, .. } => {
+                self.degraded += u32::from(degraded);
+                self.passed.push(Passed { decided, released, failed, degraded });
             }
             Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {}
         }
@@ -95,7 +106,7 @@ impl Outcome {
         self.in_force.push(InForce { from: now, policy, tier: record.tier });
     }
 
-    /// Returns the number of calls admitted by the limits.
+    /// Returns the number of calls that passed, on the local budget too.
     #[must_use]
     pub fn admitted(&self) -> usize {
         self.passed.len()
@@ -113,25 +124,36 @@ impl Outcome {
         f64::from(self.hops) / f64::from(self.calls.max(1))
     }
 
-    /// Returns the ratio of admitted calls, with those on the local budget, to those of the ideal
-    /// limiter.
+    /// Returns the ratio of admitted calls to those of the ideal limiter.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
     pub fn goodput(&self) -> f64 {
-        (self.admitted() as f64 + f64::from(self.degraded)) / f64::from(self.ideal.max(1))
+        self.admitted() as f64 / f64::from(self.ideal.max(1))
     }
 
-    /// Returns the maximum ratio of calls in any 60 seconds of true time to the limit in force.
+    /// Returns the maximum ratio of calls in any 60 seconds of true time to the limit in force, those
+    /// on the local budget among them.
     #[must_use]
     pub fn worst_minute(&self) -> f64 {
-        let decided = self.worst(|passed| passed.decided);
+        self.worst_minute_of(|_| true)
+    }
+
+    /// Returns the same of the calls that the meter has counted.
+    #[must_use]
+    pub fn worst_counted_minute(&self) -> f64 {
+        self.worst_minute_of(|passed| !passed.degraded)
+    }
+
+    fn worst_minute_of(&self, counts: impl Fn(&Passed) -> bool) -> f64 {
+        let decided = self.worst(&counts, |passed| passed.decided);
         // An object that moves between machines with different clocks uses the margin up.
-        let released = if self.same_machine { self.worst(|passed| passed.released) } else { 0.0 };
+        let released = if self.same_machine { self.worst(&counts, |passed| passed.released) } else { 0.0 };
         decided.max(released)
     }
 
-    fn worst(&self, moment: impl Fn(&Passed) -> u64) -> f64 {
-        let mut moments: Vec<u64> = self.passed.iter().map(moment).collect();
+    fn worst(&self, counts: impl Fn(&Passed) -> bool, moment: impl Fn(&Passed) -> u64) -> f64 {
+        let counted = self.passed.iter().filter(|passed| counts(passed));
+        let mut moments: Vec<u64> = counted.map(moment).collect();
         moments.sort_unstable();
         let mut first = 0;
         let mut worst = 0.0f64;
@@ -146,16 +168,29 @@ impl Outcome {
         worst
     }
 
-    /// Returns the maximum ratio of unrefunded calls of a UTC day to the limit of the day.
+    /// Returns the maximum ratio of unrefunded calls of a UTC day to the limit of the day, those on the
+    /// local budget among them.
     #[must_use]
     pub fn worst_day(&self) -> f64 {
+        self.worst_day_of(|_| true)
+    }
+
+    /// Returns the same of the calls that the meter has counted.
+    #[must_use]
+    pub fn worst_counted_day(&self) -> f64 {
+        self.worst_day_of(|passed| !passed.degraded)
+    }
+
+    fn worst_day_of(&self, counts: impl Fn(&Passed) -> bool) -> f64 {
         let days = self.passed.iter().map(|passed| UnixMillis(passed.decided).day());
         let mut days: Vec<_> = days.collect();
         days.dedup();
         let worst = days.into_iter().map(|day| {
             let (from, to) = (day.start().0 + self.day_slack, day.end().0);
-            let kept =
-                self.passed.iter().filter(|passed| !passed.failed && (from..to).contains(&passed.decided));
+            let kept = self
+                .passed
+                .iter()
+                .filter(|passed| counts(passed) && !passed.failed && (from..to).contains(&passed.decided));
             let from = day.start().0.saturating_sub(TTL_MS + SLACK_MS);
             ratio(
                 kept.count(),
@@ -186,9 +221,10 @@ impl Outcome {
     pub fn after_the_end(&self) -> usize {
         let Some(ended) = self.in_force.iter().find(|state| state.policy.is_none()) else { return 0 };
         let free = self.in_force.iter().all(|state| state.tier == Tier::Free);
+        // A call on the local budget cannot know of the end.
         let late = |passed: &&Passed| match free {
             true => passed.decided > ended.from,
-            false => passed.decided > ended.from + TTL_MS,
+            false => !passed.degraded && passed.decided > ended.from + TTL_MS,
         };
         self.passed.iter().filter(late).count()
     }

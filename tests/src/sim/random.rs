@@ -33,6 +33,7 @@ pub fn random(seed: u64) -> Scenario {
         limits,
         demand: demand(&mut rng, minute),
         isolates: usize::try_from(rng.range(1, 9)).unwrap(),
+        has_new_isolates: false,
         sites,
         start,
         length,
@@ -94,9 +95,11 @@ fn changes(rng: &mut Rng, minute: u32, length: u64) -> Vec<(u64, Change)> {
     let patch = |tier, limits, disabled| Change::Patch {
         tier,
         limits,
+        limits_kept: Vec::new(),
         expires_at: None,
         disabled,
         biolink_plan: None,
+        when_meter_unreachable: None,
         holder: None,
     };
     let at = rng.range(0, length);

@@ -21,6 +21,8 @@ pub struct Scenario {
     pub demand: Demand,
     /// The number of isolates. The first one takes the most calls.
     pub isolates: usize,
+    /// Whether every third isolate gets its first call after the outage has begun.
+    pub has_new_isolates: bool,
     /// The data centres the isolates are in, in turn.
     pub sites: Vec<Site>,
     /// The start in milliseconds since the epoch.
@@ -60,6 +62,9 @@ pub struct Site {
     pub jitter: u64,
 }
 
+/// The start of outages, in milliseconds.
+const OUTAGE_FROM: u64 = 300_000;
+
 /// Noon of a day.
 const NOON: u64 = 1_763_726_400_000;
 /// The midnight after it.
@@ -77,6 +82,7 @@ impl Scenario {
             limits: LimitOverrides::default(),
             demand: Demand::Random(limit * load),
             isolates,
+            has_new_isolates: false,
             sites: ways.iter().map(|&way| Site { way, jitter: 4 + way / 5 }).collect(),
             start: NOON,
             length: 900_000,
@@ -112,6 +118,20 @@ impl Scenario {
         Self { creation, ..self }
     }
 
+    /// Returns this scenario with the meter out of reach for so many seconds, from the fifth minute on.
+    /// Every third isolate is new by then.
+    fn cut_off_for(self, seconds: u64) -> Self {
+        let outage = Some((OUTAGE_FROM, OUTAGE_FROM + seconds * 1_000));
+        let length = OUTAGE_FROM + seconds * 1_000 + 120_000;
+        Self { has_new_isolates: true, length, ..self.with(Faults { outage, ..Faults::default() }) }
+    }
+
+    /// Returns true if no message reaches the object at a time.
+    pub(super) fn is_in_outage(&self, now: u64) -> bool {
+        let since = now - self.start;
+        self.faults.outage.is_some_and(|(from, to)| (from..to).contains(&since))
+    }
+
     /// Returns the policy of the key at the start.
     #[must_use]
     pub fn policy(&self) -> Policy {
@@ -119,7 +139,62 @@ impl Scenario {
     }
 }
 
-/// Returns the scenarios of the table. The first eleven have no faults.
+/// The numbers of isolates in the table of costs.
+pub const COST_ISOLATES: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// Returns the scenarios of the table of costs: keys that call at fixed gaps, by name. Each comes with
+/// every number of [`COST_ISOLATES`].
+#[must_use]
+pub fn costs() -> Vec<(&'static str, Vec<Scenario>)> {
+    let keys = [
+        ("Free, every 7 s", Tier::Free, 7_000, None),
+        ("Pro, every 12 s", Tier::Pro, 12_000, None),
+        ("Pro, every 2 s", Tier::Pro, 2_000, None),
+        ("Pro, every 0.7 s", Tier::Pro, 700, None),
+        ("Enterprise, every 1 s", Tier::Enterprise, 1_000, None),
+        ("Enterprise, every 0.7 s", Tier::Enterprise, 700, None),
+        ("Enterprise, every 0.15 s", Tier::Enterprise, 150, None),
+        ("Enterprise, every 0.02 s", Tier::Enterprise, 20, Some(6_000)),
+    ];
+    let with = |name: &str, tier: Tier, gap_ms: u64, limit: Option<u32>, isolates: usize| {
+        let scenario = Scenario::new(name, tier, 0.0, isolates, &[10]).with_day(1_000_000).every(gap_ms);
+        let minute = limit.and_then(|limit| limit.try_into().ok());
+        Scenario { limits: LimitOverrides { minute, ..scenario.limits }, ..scenario }
+    };
+    keys.map(|(name, tier, gap_ms, limit)| {
+        (name, COST_ISOLATES.map(|isolates| with(name, tier, gap_ms, limit, isolates)).into())
+    })
+    .into()
+}
+
+/// Returns the scenarios of the table of outages.
+#[must_use]
+pub fn outages() -> Vec<Scenario> {
+    let far: &[u64] = &[10, 25, 60, 100];
+    let with = |tier: Tier, limit: u32, load: f64, isolates: usize, seconds: u64| {
+        let load_name = if load < 1.0 { format!("{:.0} % used", load * 100.0) } else { format!("{load}x") };
+        let span = if seconds < 600 { format!("{seconds} s") } else { format!("{} min", seconds / 60) };
+        let name = format!(
+            "{} {limit}/min, {load_name}, {isolates} isolates, {span}",
+            if tier == Tier::Pro { "Pro" } else { "Ent" }
+        );
+        Scenario::new(&name, tier, load, isolates, far).with_minute(limit, load).cut_off_for(seconds)
+    };
+    let mut scenarios = Vec::new();
+    for (tier, limit) in [(Tier::Pro, 100), (Tier::Enterprise, 500)] {
+        for isolates in [12, 24, 100] {
+            scenarios.push(with(tier, limit, 4.0, isolates, 60));
+        }
+        scenarios.push(with(tier, limit, 4.0, 24, 600));
+        for isolates in [2, 12] {
+            scenarios.push(with(tier, limit, 0.6, isolates, 60));
+            scenarios.push(with(tier, limit, 0.1, isolates, 60));
+        }
+    }
+    scenarios
+}
+
+/// Returns the scenarios of the table. The first twelve have no faults.
 #[must_use]
 pub fn named() -> Vec<Scenario> {
     let lossy = Faults { lost: 20, doubled: 20, delayed: 10, ..Faults::default() };
@@ -173,6 +248,8 @@ pub fn named() -> Vec<Scenario> {
             &[10, 100, 150, 200],
         )
         .created_in(500),
+        Scenario::new("Pro 100/min, 2x, 24 isolates, 10 to 200 ms", Tier::Pro, 2.0, 24, &[10, 100, 150, 200])
+            .created_in(500),
         Scenario::new("Pro, isolates crash", Tier::Pro, 0.8, 6, far).with(crashes.clone()),
         Scenario::new("Ent, isolates crash", Tier::Enterprise, 1.5, 12, far).with(crashes),
         Scenario::new("Pro, lossy network", Tier::Pro, 2.0, 6, far).with(lossy.clone()),

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Limiter, Outcome, Scenario, run};
+use serde_json::Value;
+
+use super::{COST_ISOLATES, Limiter, Outcome, Scenario, run};
 
 /// The seed of the table's runs.
 pub const SEED: u64 = 1;
@@ -24,6 +26,64 @@ pub fn rows(scenario: &Scenario) -> String {
         writeln!(rows, "{}", row(&scenario.name, limiter, &outcome)).unwrap();
     }
     rows.trim_end().to_owned()
+}
+
+/// The header of the table of costs in Markdown.
+#[must_use]
+pub fn cost_head() -> String {
+    let isolates = COST_ISOLATES.map(|isolates| match isolates {
+        1 => " 1 isolate |".to_owned(),
+        more => format!(" {more} |"),
+    });
+    format!("| keys that call |{}\n|---|{}", isolates.concat(), "---|".repeat(COST_ISOLATES.len()))
+}
+
+/// Returns a row of it: requests to the object for each call, and dollars for a million calls.
+#[must_use]
+pub fn cost_row(name: &str, scenarios: &[Scenario]) -> String {
+    let cell = |scenario: &Scenario| {
+        let requests = run(scenario, Limiter::Lease, SEED).hops_per_call();
+        format!(" {requests:.2}, ${:.2} |", dollars(requests))
+    };
+    format!("| {name} |{}", scenarios.iter().map(cell).collect::<String>())
+}
+
+/// Returns the list price of a million calls, each with so many requests to the object. A request
+/// writes a row.
+fn dollars(requests: f64) -> f64 {
+    let prices: Value = serde_json::from_str(include_str!("../../../loadtest/prices.json")).unwrap();
+    let price = |name: &str| prices["dollars_per_million"][name].as_f64().unwrap();
+    let of_object = |name: &str| prices["object_request"][name].as_f64().unwrap();
+    let duration = price("object_gb_seconds") * of_object("seconds") * of_object("gb");
+    let cpu = price("worker_cpu_ms") * 0.3;
+    price("worker_requests")
+        + cpu
+        + requests * (price("object_requests") + duration + price("object_rows_written"))
+}
+
+/// The header of the table of outages in Markdown.
+#[must_use]
+pub fn outage_head() -> String {
+    "| key, load, isolates (a third of them new), meter out of reach for | worst window / limit | \
+     passed of the calls made | passed of what the limit allows |\n\
+     |---|---:|---:|---:|"
+        .to_owned()
+}
+
+/// Returns the row of a scenario in which the meter is out of reach: the fullest window of ten runs, and
+/// the calls of all of them.
+#[must_use]
+pub fn outage_row(scenario: &Scenario) -> String {
+    let (mut worst, mut passed, mut made, mut ideal) = (0.0f64, 0, 0, 0);
+    for seed in SEED..SEED + 10 {
+        let outcome = run(scenario, Limiter::Lease, seed);
+        worst = worst.max(outcome.worst_minute()).max(outcome.worst_day());
+        passed += outcome.passed_in_outage;
+        made += outcome.made_in_outage;
+        ideal += outcome.ideal_in_outage;
+    }
+    let of = |whole: u32| 100.0 * f64::from(passed) / f64::from(whole.max(1));
+    format!("| {} | {worst:.3} | {:.0} % | {:.0} % |", scenario.name, of(made), of(ideal))
 }
 
 /// Returns a row. It shows the worse ratio of minute and day.

@@ -111,14 +111,26 @@ impl<'a> World<'a> {
 
     fn call_at(&mut self, at: u64) {
         if at < self.scenario.start + self.scenario.length {
-            let isolate = self.draw_isolate();
+            let isolate = self.draw_isolate(at);
             let fails = self.rng.chance(self.scenario.faults.tool_failed);
             self.schedule.push(at, Event::Call { isolate, fails });
         }
     }
 
+    /// Draws an isolate that exists at this time.
+    fn draw_isolate(&mut self, at: u64) -> usize {
+        let before_outage =
+            self.scenario.faults.outage.is_some_and(|(from, _)| at < self.scenario.start + from);
+        loop {
+            let isolate = self.draw_any_isolate();
+            if !(self.scenario.has_new_isolates && before_outage && isolate % 3 == 2) {
+                return isolate;
+            }
+        }
+    }
+
     /// Draws an isolate. The weights are 1, 1/2, 1/3 and so on.
-    fn draw_isolate(&mut self) -> usize {
+    fn draw_any_isolate(&mut self) -> usize {
         let weights = (1..=self.isolates.len()).map(|place| 840 / place as u64);
         let mut left = self.rng.range(0, weights.clone().sum());
         for (isolate, weight) in weights.enumerate() {
@@ -145,8 +157,14 @@ impl<'a> World<'a> {
 
     fn call(&mut self, isolate: usize, fails: bool) {
         let usable = self.record.status == KeyStatus::Active;
+        let ideal = self.ideal.admitted;
         self.ideal.call(usable.then(|| self.record.policy()), self.now, fails);
         self.outcome.calls += 1;
+        let in_outage = self.scenario.is_in_outage(self.now);
+        if in_outage {
+            self.outcome.made_in_outage += 1;
+            self.outcome.ideal_in_outage += self.ideal.admitted - ideal;
+        }
         let here = &mut self.isolates[isolate];
         if self.rng.chance(self.scenario.faults.crashed) {
             here.crash(&mut self.rng);
@@ -159,7 +177,7 @@ impl<'a> World<'a> {
                 Step::Ask(MeterRequest { rate: 0, ..ask }, timeouts)
             }
         };
-        let waiting = Waiting { fails };
+        let waiting = Waiting { fails, in_outage };
         match step {
             Step::Ask(ask, timeouts) => {
                 self.outcome.waited += 1;
@@ -178,6 +196,7 @@ impl<'a> World<'a> {
     fn served(&mut self, isolate: usize, waiting: Waiting, admission: Admission, decided: u64) {
         self.outcome.served(&admission, waiting.fails, decided, self.now);
         if let Admission::Allow { charge, .. } = &admission {
+            self.outcome.passed_in_outage += u32::from(waiting.in_outage);
             let life = self.isolates[isolate].life;
             let ends = self.now + self.rng.range(5, 3_000);
             self.schedule.push(ends, Event::Ended { isolate, life, fails: waiting.fails, charge: *charge });

@@ -27,6 +27,8 @@ pub struct ProbeConfig {
     /// Number of consecutive failures, of probes and of connections for calls, after which a
     /// healthy upstream is unhealthy.
     pub fall: u32,
+    /// Whether the connections of an unhealthy upstream are closed when its probes time out.
+    pub close_connections: bool,
 }
 
 /// The kind of probe.
@@ -50,6 +52,7 @@ impl Default for ProbeConfig {
             timeout: Duration::from_secs(1),
             rise: 2,
             fall: 3,
+            close_connections: true,
         }
     }
 }
@@ -69,6 +72,7 @@ impl ProbeConfig {
             timeout: section.read("timeout", inherited.timeout, duration_in(TIMEOUT)),
             rise: section.read("rise", inherited.rise, count(1..=100)),
             fall: section.read("fall", inherited.fall, count(1..=100)),
+            close_connections: section.read("close_connections", inherited.close_connections, Entry::boolean),
         }
     }
 }

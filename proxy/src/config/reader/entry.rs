@@ -81,7 +81,7 @@ impl<'a> Entry<'a> {
     /// Returns the text of the file that the value names, without the final newline. Its content
     /// never appears in a message.
     pub(crate) fn file(&self) -> Result<String, ValueError> {
-        let path = self.path()?;
+        let path = self.secret_path()?;
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
             Err(error) => Err(ValueError::Unreadable { path, error }),
@@ -92,6 +92,13 @@ impl<'a> Entry<'a> {
     pub(crate) fn path(&self) -> Result<PathBuf, ValueError> {
         let path = self.absolute_path()?;
         self.reading.faults.add_file(path.clone());
+        Ok(path)
+    }
+
+    /// Returns the path of a file with a secret, like [`Self::path`].
+    pub(crate) fn secret_path(&self) -> Result<PathBuf, ValueError> {
+        let path = self.path()?;
+        self.reading.faults.add_secret_file(&self.path, path.clone());
         Ok(path)
     }
 

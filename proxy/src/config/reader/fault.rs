@@ -1,6 +1,6 @@
 //! The errors of a configuration file, with their positions.
 
-use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeMap, fmt, ops::Range, path::PathBuf};
 
 use super::{effective::Effective, keys::Keys};
 
@@ -26,6 +26,34 @@ pub struct Faults {
     pub files: Vec<PathBuf>,
 }
 
+/// The positions of the values of a file by the paths of their keys: line and column, both from 1.
+#[derive(Clone, Default)]
+pub struct Places(BTreeMap<String, (usize, usize)>);
+
+/// A file whose content must be kept secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretFile {
+    /// The path of the key that names it.
+    pub key: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Places {
+    /// Returns the position of a key's value. That of a pool's key can stand in `[defaults]`. A key
+    /// that the file does not have is at its section.
+    #[must_use]
+    pub fn of(&self, key: &str) -> Option<(usize, usize)> {
+        let inherited = || {
+            let (_tool, setting) = key.strip_prefix("pools.")?.split_once('.')?;
+            self.0.get(&format!("defaults.{setting}"))
+        };
+        let sections = std::iter::successors(key.rsplit_once('.'), |(section, _)| section.rsplit_once('.'));
+        let section = || sections.map(|(section, _)| section).find_map(|section| self.0.get(section));
+        self.0.get(key).or_else(inherited).or_else(section).copied()
+    }
+}
+
 /// A collector of errors while a file is read.
 #[derive(Debug)]
 pub(crate) struct FaultSink<'a> {
@@ -33,6 +61,9 @@ pub(crate) struct FaultSink<'a> {
     list: RefCell<Vec<Found>>,
     keys: Keys,
     files: RefCell<Vec<PathBuf>>,
+    secret_files: RefCell<Vec<SecretFile>>,
+    /// The offsets of the values that were read, by path.
+    offsets: RefCell<BTreeMap<String, usize>>,
     effective: Effective,
 }
 
@@ -59,6 +90,8 @@ impl<'a> FaultSink<'a> {
             list: RefCell::default(),
             keys: Keys::default(),
             files: RefCell::default(),
+            secret_files: RefCell::default(),
+            offsets: RefCell::default(),
             effective: Effective::default(),
         }
     }
@@ -97,6 +130,28 @@ impl<'a> FaultSink<'a> {
     /// Returns the other files that the configuration names.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.files.borrow().clone()
+    }
+
+    /// Records a file whose content must be kept secret.
+    pub(crate) fn add_secret_file(&self, key: &str, path: PathBuf) {
+        self.secret_files.borrow_mut().push(SecretFile { key: key.to_owned(), path });
+    }
+
+    /// Returns the files whose content must be kept secret.
+    pub(crate) fn secret_files(&self) -> Vec<SecretFile> {
+        self.secret_files.borrow().clone()
+    }
+
+    /// Records the position of a value.
+    pub(crate) fn add_place(&self, path: &str, span: &Range<usize>) {
+        self.offsets.borrow_mut().insert(path.to_owned(), span.start);
+    }
+
+    /// Returns the positions of all values that were read.
+    pub(crate) fn places(&self) -> Places {
+        let offsets = self.offsets.borrow();
+        let place = |(path, offset): (&String, &usize)| (path.clone(), position(self.text, *offset));
+        Places(offsets.iter().map(place).collect())
     }
 
     /// Returns the known and unknown keys.
@@ -162,6 +217,13 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, column)
 }
 
+impl fmt::Debug for Places {
+    /// Omits the positions, because configurations are compared by what they mean.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Places").finish_non_exhaustive()
+    }
+}
+
 impl std::error::Error for Faults {}
 
 impl fmt::Display for Faults {
@@ -184,6 +246,21 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_key_is_at_its_default_or_section() {
+        let places = [("server", 1), ("defaults.probe.timeout", 2), ("pools.qr", 3), ("pools.qr.path", 4)];
+        let places = Places(places.map(|(key, line)| (key.to_owned(), (line, 1))).into());
+        for (key, line) in [
+            ("server.grace", Some(1)),
+            ("pools.qr.probe.timeout", Some(2)),
+            ("pools.qr.probe.interval", Some(3)),
+            ("pools.qr.path", Some(4)),
+            ("clients.h2c", None),
+        ] {
+            assert_eq!(places.of(key).map(|(line, _)| line), line, "{key}");
+        }
+    }
 
     #[test]
     fn position_counts_characters_from_one() {

@@ -42,6 +42,7 @@ impl<'a> Section<'a> {
         self.known.push(key);
         self.reading.faults.keys().add_known(&self.path_of(key));
         let value = self.table?.get(key)?;
+        self.reading.faults.add_place(&self.path_of(key), &value.span());
         Some(Entry { reading: self.reading, path: self.path_of(key), value })
     }
 

@@ -33,7 +33,7 @@ use transport::{
 pub(super) fn read_own(context: &Context<'_>, quota: &mut Option<QuotaStatus>) -> Result<Response, Problem> {
     let key = own(context)?;
     context.direct.check_revocations_known()?;
-    let snapshot = context.direct.keys.read(&key, context.now)?;
+    let snapshot = context.direct.keys.read(&key, context.moment())?;
     *quota = snapshot.response.quota;
     let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
     Ok(Response::json(usage.to_string()))
@@ -61,7 +61,7 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
     let (admin, environment) = administered(context)?;
     context.scheme.check_confidential()?;
     let body = read_body(context, incoming).await?;
-    let parameters = IssueRequest::read(&body)?;
+    let parameters = IssueRequest::read(&body, context.authorization)?;
     if let Some(secret) = parameters.admin_secret() {
         check(context, secret, admin)?;
     }
@@ -100,7 +100,7 @@ pub(super) fn list(context: &Context<'_>) -> Result<Response, Problem> {
 pub(super) fn read(context: &Context<'_>, id: &KeyId) -> Result<Response, Problem> {
     authorize(context)?;
     if includes_usage(context.query)? {
-        let snapshot = context.direct.keys.show(id, context.now).ok_or_else(key_unknown)?;
+        let snapshot = context.direct.keys.show(id, context.counted_at).ok_or_else(key_unknown)?;
         let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
         return Ok(Response::json(usage.to_string()));
     }
@@ -206,7 +206,7 @@ fn authorize(context: &Context<'_>) -> Result<KeyEnv, Problem> {
 
 fn check(context: &Context<'_>, secret: &str, admin: &AdminSecret) -> Result<(), Problem> {
     let address = context.address.as_deref();
-    context.direct.attempts.check(secret, admin, address, &context.config.signing, context.now)
+    context.direct.attempts.check(secret, admin, address, &context.config.signing, context.counted_at)
 }
 
 /// Draws the entropy of a new key.
@@ -223,7 +223,7 @@ fn draw() -> Result<KeyEntropy, Problem> {
 /// Reads the whole body, which is small.
 async fn read_body(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
-    context.head.check_media_type(&[])?;
+    context.head.check_own_body(context.method, &[])?;
     context.head.check_length(limit)?;
     incoming.read_body(MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLong => too_large(limit),

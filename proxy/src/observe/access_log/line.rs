@@ -5,6 +5,7 @@ use std::{fmt, io::Write as _};
 use shared::{problem::Code, request_id::RequestId, route::CallMethod, time::UnixMillis, tool::Tool};
 
 use crate::call::{Call, RefusedCall};
+use transport::record::Aborted;
 
 /// The fields of a line. Their types exclude quotes and control characters.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub struct Line<'a> {
     pub status: u16,
     /// The problem code, if the proxy itself refused the request.
     pub refusal: Option<Code>,
+    /// The side that broke the response off, if it is not complete.
+    pub aborted: Option<Aborted>,
     /// The upstream that responded.
     pub upstream: Option<&'a str>,
     /// The number of connections tried.
@@ -133,6 +136,9 @@ impl Line<'_> {
         if let Some(code) = self.refusal {
             out.text(r#","code":""#).text(code.as_str()).text("\"");
         }
+        if let Some(by) = self.aborted {
+            out.text(r#","aborted":""#).text(by.into_str()).text("\"");
+        }
         if let Some(upstream) = self.upstream {
             out.text(r#","upstream":""#).text(upstream).text(r#"","tries":"#).number(self.tries.into());
         }
@@ -178,6 +184,7 @@ mod tests {
             refused: None,
             status: 503,
             refusal: Some(Code::ToolTimeout),
+            aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,
             micros: 1_234_005,
@@ -218,16 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn refused_call_is_named_by_its_request_line() {
-        let refused = RefusedCall::parse("POST", "/v1/qr/generate?secret=1");
+    fn refused_call_is_named_without_a_key() {
+        let refused = RefusedCall { method: CallMethod::Post, tool: Tool::Qr, action: "generate".into() };
         let mut text = Vec::new();
-        Line { refused: refused.as_ref(), ..line(None) }.write(&mut text);
+        Line { refused: Some(&refused), ..line(None) }.write(&mut text);
         let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
         let call = ["method", "tool", "action"].map(|key| json[key].as_str());
         assert_eq!(call, [Some("POST"), Some("qr"), Some("generate")]);
         assert_eq!((json["key_id"].as_str(), json["tier"].as_str()), (None, None));
-        assert_eq!(RefusedCall::parse("GET", "/v1/status"), None);
-        assert_eq!(RefusedCall::parse("GET", "/v1/none/generate"), None);
     }
 
     #[test]

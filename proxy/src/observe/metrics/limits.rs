@@ -35,6 +35,8 @@ pub enum LimitKind {
     PauseTimeout,
     /// Maximum number of client connections.
     Connections,
+    /// Maximum number of file descriptors of the process.
+    OpenFiles,
     /// Maximum number of connections per address.
     ConnectionsPerAddress,
     /// Maximum number of calls in flight per tool.

@@ -9,11 +9,12 @@ use crate::{
     config::AdminState,
     upstreams::{Pools, STATUS_CLASSES, Series},
 };
-use transport::clock::Monotonic;
+use transport::{clock::Monotonic, record::Aborted};
 
 pub(super) struct PoolMetrics {
     seconds: HistogramVec,
     requests: IntCounterVec,
+    aborted: IntCounterVec,
     connect_failures: IntCounterVec,
     resolution_failures: IntCounter,
     retries: IntCounterVec,
@@ -24,6 +25,9 @@ pub(super) struct PoolMetrics {
 }
 
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
+
+/// The sides that can abort a response, by their index.
+const SIDES: [Aborted; Aborted::VARIANTS.len()] = [Aborted::ByUpstream, Aborted::ByClient];
 
 /// The failure that a retry follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
@@ -54,6 +58,11 @@ impl PoolMetrics {
                 "Requests to an upstream, by class of the response status; none if there was no response.",
                 &["tool", "upstream", "status"],
             )?,
+            aborted: register.counters(
+                "utg_upstream_responses_aborted_total",
+                "Responses of an upstream that ended early, by the side that broke them off: upstream or client.",
+                &["tool", "upstream", "by"],
+            )?,
             connect_failures: register.counters(
                 "utg_upstream_connect_failures_total",
                 "Failed connection attempts for calls.",
@@ -75,7 +84,7 @@ impl PoolMetrics {
             )?,
             healthy: register.gauges(
                 "utg_upstream_healthy",
-                "1 if the upstream is healthy and not ejected, else 0. Absent for drained and disabled ones.",
+                "1 if the upstream gets calls, else 0: it is healthy, and not ejected unless no other is left. Absent for drained and disabled ones.",
                 &["tool", "upstream"],
             )?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls currently in flight.", &["tool"])?,
@@ -109,6 +118,7 @@ impl PoolMetrics {
         Series {
             seconds: self.seconds.with_label_values(&[tool, upstream]),
             requests: STATUS_CLASSES.map(|class| self.requests.with_label_values(&[tool, upstream, class])),
+            aborted: SIDES.map(|by| self.aborted.with_label_values(&[tool, upstream, by.into_str()])),
         }
     }
 
@@ -125,9 +135,12 @@ impl PoolMetrics {
                 for counters in [&self.connect_failures, &self.ejections] {
                     let _removed = counters.remove_label_values(&labels);
                 }
+                let [tool, name] = labels;
                 for class in STATUS_CLASSES {
-                    let [tool, name] = labels;
                     let _removed = self.requests.remove_label_values(&[tool, name, class]);
+                }
+                for by in SIDES {
+                    let _removed = self.aborted.remove_label_values(&[tool, name, by.into_str()]);
                 }
             }
         }
@@ -163,7 +176,7 @@ impl PoolMetrics {
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)
             {
-                let healthy = upstream.is_available(now);
+                let healthy = pool.is_in_use(upstream, now);
                 self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
             }
         }

@@ -26,12 +26,13 @@ pub(super) fn verify(
     edge: &EdgeMode,
     record: &mut Record,
     raw: &RawHead<'_>,
-    call: &ToolCall<'_>,
+    (call, path_and_query): (&ToolCall<'_>, &str),
     data_centre: &str,
 ) -> Result<Grant, Problem> {
     let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
-    let (grant, proof) = Grant::verify(text, call, raw.target, data_centre, &edge.config.load().keys, now)?;
+    let keys = &edge.config.load().keys;
+    let (grant, proof) = Grant::verify(text, call, path_and_query, data_centre, keys, now)?;
     let mut accept = || {
         record.log.request_id = grant.request_id;
         record.log.proof = Some(proof);

@@ -22,7 +22,7 @@ pub(super) fn admit(
 ) -> Result<Admitted, Problem> {
     let key = direct::authenticate(head, scheme, &direct.config().signing)?;
     head.check_length(pool.config.settings.max_body)?;
-    let decided = direct.call(&key, record.started.time)?;
+    let decided = direct.call(&key, record.started)?;
     let (quota, charged, denied) = match decided.decision {
         Decision::Allow(quota) => (quota, Some(decided.day), None),
         Decision::Deny(denial, quota) => (quota, None, Some(denial.problem(&quota))),

@@ -9,6 +9,23 @@ use crate::{
 };
 use transport::clock::Monotonic;
 
+/// The standing of an upstream that may get calls. Calls prefer the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::upstreams) enum Standing {
+    /// It gets calls.
+    Available,
+    /// It is half-open and its trial call is in flight. Calls avoid it.
+    InTrial,
+    /// It is ejected. It gets calls only if no other upstream is left, like the hosts of Envoy's
+    /// panic mode.
+    Ejected,
+}
+
+impl Standing {
+    /// All standings, in the order of preference.
+    pub(in crate::upstreams) const ALL: [Self; 3] = [Self::Available, Self::InTrial, Self::Ejected];
+}
+
 impl Upstream {
     /// Returns the health.
     #[must_use]
@@ -16,12 +33,27 @@ impl Upstream {
         self.state.health.load()
     }
 
-    /// Returns true if the upstream gets new calls.
+    /// Returns the standing, or `None` if the upstream must not get calls: it is drained, off or not
+    /// healthy.
+    #[must_use]
+    pub(in crate::upstreams) fn standing(&self, now: Monotonic) -> Option<Standing> {
+        if self.config.admin_state != AdminState::Active || self.health() != Health::Healthy {
+            return None;
+        }
+        Some(match (self.ejected_for(now) > 0, self.has_trial_call()) {
+            (true, _) => Standing::Ejected,
+            (false, true) => Standing::InTrial,
+            (false, false) => Standing::Available,
+        })
+    }
+
+    /// Returns true if the upstream is active, healthy and not ejected.
     #[must_use]
     pub fn is_available(&self, now: Monotonic) -> bool {
-        self.config.admin_state == AdminState::Active
-            && self.health() == Health::Healthy
-            && self.ejected_for(now) == 0
+        match self.standing(now) {
+            Some(Standing::Available | Standing::InTrial) => true,
+            Some(Standing::Ejected) | None => false,
+        }
     }
 
     /// Returns the milliseconds until the ejection ends: 0 if the upstream is not ejected.
@@ -86,17 +118,17 @@ impl Upstream {
         Monotonic::from_millis(self.state.next_probe.load(Ordering::Relaxed))
     }
 
-    /// Returns the milliseconds until the upstream can get calls if all probes pass from now on.
-    /// Returns `None` if it is drained or off.
+    /// Returns the milliseconds until the upstream is healthy if all probes pass from now on. An
+    /// ejection does not matter: the last upstream gets calls in spite of it. Returns `None` if it is
+    /// drained or off.
     pub(in crate::upstreams) fn recovers_in(&self, probe: &ProbeConfig, now: Monotonic) -> Option<u64> {
         if self.config.admin_state != AdminState::Active {
             return None;
         }
-        let probes = match self.state.health_state.lock().passes_needed(probe) {
+        Some(match self.state.health_state.lock().passes_needed(probe) {
             0 => 0,
             passes => self.next_probe().plus(probe.interval.saturating_mul(passes - 1)).since(now),
-        };
-        Some(probes.max(self.ejected_for(now)))
+        })
     }
 
     /// Sets the time of the next probe.

@@ -160,6 +160,25 @@ async fn keys_are_listed_with_usage_changed_and_erased() {
     assert!(file.contains("bob+x@example.com") && !file.contains("ada@example.com"), "{file}");
 }
 
+/// A proxy has no meter that could be out of reach. An edge that gets the key later has.
+#[tokio::test]
+async fn choice_for_an_unreachable_meter_is_kept() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({ "when_meter_unreachable": "refuse" })).await;
+    let named = format!("/v1/keys/{id}");
+    let direct = direct.restart("KILL").await;
+    let kept = direct.administer("GET", &named, None).await.json();
+    assert_eq!(
+        (kept["when_meter_unreachable"].as_str(), direct.call(&key).await.status),
+        (Some("refuse"), 200)
+    );
+    let change = json!({ "when_meter_unreachable": "continue" });
+    let changed = direct.administer("PATCH", &named, Some(change)).await;
+    assert_eq!(changed.json()["when_meter_unreachable"], "continue", "{changed:?}");
+    let refused = direct.administer("PATCH", &named, Some(json!({ "when_meter_unreachable": "x" }))).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (422, Some("fields-invalid")));
+}
+
 #[tokio::test]
 async fn keys_api_without_admin_secret_is_404() {
     let direct = Direct::start(ToolBehavior::Describe).await;
@@ -196,4 +215,31 @@ async fn keys_and_secrets_are_not_in_files_or_logs() {
             assert!(!text.contains(secret), "{text}");
         }
     }
+}
+
+/// As at the edge: see `null_limit_is_that_of_the_tier_and_patch_merges` there.
+#[tokio::test]
+async fn merge_patch_is_taken_and_encoded_body_is_415() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({ "limits": { "minute": 7, "day": null } })).await;
+    let patch = |header: (&'static str, &'static str), limits: Value| {
+        let request = Request::new("PATCH", &format!("/v1/keys/{id}"))
+            .header("Authorization", &format!("Bearer {ADMIN_SECRET}"))
+            .json(&json!({ "limits": limits }).to_string());
+        let headers = request.headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(header.0));
+        let request = Request { headers: headers.collect(), ..request };
+        direct.proxy.send(request.header(header.0, header.1))
+    };
+    let changed = patch(("Content-Type", "application/merge-patch+json"), json!({ "day": 5 })).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let limits = changed.json()["limits"].clone();
+    assert_eq!((&limits[0]["calls"], &limits[1]["calls"]), (&json!(7), &json!(5)));
+    let refused = patch(("Content-Type", "text/plain"), json!({})).await;
+    let accepted = Some("application/merge-patch+json, application/json");
+    assert_eq!((refused.status, refused.header("accept-patch")), (415, accepted));
+    let encoded = patch(("Content-Encoding", "gzip"), json!({})).await;
+    assert_eq!((encoded.status, encoded.header("accept-encoding")), (415, Some("identity")));
+    let head = direct.proxy.send(Request::new("HEAD", "/v1/keys/me").header("X-API-Key", &key)).await;
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert!(head.header("ratelimit").is_some());
 }

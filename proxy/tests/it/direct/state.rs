@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::json;
-use shared::tier::Tier;
+use shared::{counter::Counter, key::KeyId, tier::Tier};
 use tests::keys;
 
 use super::{Direct, call, calls_at_once};
@@ -58,6 +58,31 @@ async fn damaged_counters_are_renamed_and_counted() {
     assert_eq!(direct.me(&key).await["usage"]["day"]["used"], 0);
     assert_eq!(direct.proxy.metric("utg_key_store_damaged").await, Some(1.0));
     assert_eq!(fs::read(direct.folder.path().join("keys.damaged")).unwrap(), bytes);
+}
+
+/// A clock that was four days ahead when the process ran, and was set right before it starts again.
+#[tokio::test]
+async fn state_from_the_future_is_dropped() {
+    let mut direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({ "limits": { "minute": 5, "day": 5 } })).await;
+    let (other, other_id) = keys::fresh(Tier::Free);
+    direct.proxy.signal("TERM");
+    direct.proxy.exited().await;
+    let ahead = keys::now().plus(4 * 86_400_000);
+    let mut counters = Vec::new();
+    for (id, at) in [(KeyId::parse(&id).unwrap(), ahead), (other_id, keys::now())] {
+        let mut counter = Counter::default();
+        (0..5).for_each(|_| counter.count(at));
+        counter.write(&id, at, &mut counters);
+    }
+    let first = format!("utg-counters 1 {:020} {:08x}\n", counters.len(), crc32fast::hash(&counters));
+    fs::write(direct.state(), [first.as_bytes(), &counters].concat()).unwrap();
+    direct.proxy = direct.config.ready().await;
+    direct.proxy.logs("state from the future dropped").await;
+    assert_eq!(direct.pass(&key, 9).await, 5, "the key has its minute and its day");
+    assert_eq!(direct.call(&key).await.json()["violated-policies"][0], "day");
+    // What was counted by a right clock counts.
+    assert_eq!(direct.pass(&other, 9).await, 5);
 }
 
 #[tokio::test]

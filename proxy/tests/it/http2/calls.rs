@@ -11,7 +11,10 @@ use tokio::time::timeout;
 use tests::{
     FakeTool, PATIENCE, Request, ToolBehavior,
     grant::{call, post},
-    http2::{self, Http2Client},
+    http2::{
+        self, Http2Client,
+        frames::{Frames, HEADERS, RST_STREAM, data, head, literal, open, repeated, stored, trailers},
+    },
     proxy::ProxyConfig,
     tls::{Authority, NAME, TempFiles, TlsClient},
     until,
@@ -263,4 +266,40 @@ async fn expectation_gets_100_continue() {
     assert_eq!(interim.expect("an interim response").unwrap().status().as_u16(), 100);
     body.send_data(Bytes::from_static(b"{}"), true).unwrap();
     assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "{}");
+}
+
+/// Pseudo-headers are malformed in trailers (RFC 9113, section 8.1), also if the request would be
+/// refused, and however they are encoded. Other trailers are dropped.
+#[tokio::test]
+async fn pseudo_header_in_trailers_resets_the_stream() {
+    let (tool, proxy) = h2c(ToolBehavior::Describe, "").await;
+    let mut client = Frames::connect(proxy.listen, 1 << 20).await;
+    let json = || call("POST", "/v1/qr/generate").header("Content-Type", "application/json");
+    let [stored, indexed] = [stored(":path", "/healthz"), repeated(1)];
+    let blocks = [vec![0x82], literal(":status", "200"), stored, indexed];
+    let mut stream = 1;
+    for block in &blocks {
+        client.write(&[open(stream, &json()), data(stream, b"{}"), trailers(stream, block)].concat()).await;
+        let frame = client.next_of_stream().await.expect("a frame");
+        assert_eq!((frame.kind, frame.stream, &frame.payload[..]), (RST_STREAM, stream, &[0, 0, 0, 1][..]));
+        stream += 2;
+    }
+    let plain = literal("x-sum", ":path");
+    client.write(&[open(stream, &json()), data(stream, b"{}"), trailers(stream, &plain)].concat()).await;
+    let head = client.next_of_stream().await.expect("a frame");
+    assert_eq!((head.kind, head.stream), (HEADERS, stream));
+    assert_eq!(tool.calls(), 1);
+    assert!(!tool.received()[0].contains("x-sum"));
+}
+
+/// As HTTP/1.1 it could be read as a target in absolute form.
+#[tokio::test]
+async fn path_that_is_a_url_resets_the_stream() {
+    let (_tool, proxy) = h2c(ToolBehavior::Describe, "").await;
+    let mut client = Frames::connect(proxy.listen, 1 << 20).await;
+    for (stream, target) in [(1, "http://other.test/healthz"), (3, "healthz")] {
+        client.write(&head(stream, &get(target), &[])).await;
+        let frame = client.next_of_stream().await.expect("a frame");
+        assert_eq!((frame.kind, frame.stream, &frame.payload[..]), (RST_STREAM, stream, &[0, 0, 0, 1][..]));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use tests::{
     Client, PATIENCE, Request, ToolBehavior,
     grant::{call, post, upload},
@@ -174,6 +175,22 @@ pub(super) async fn second_call(stage: &Stage) -> Outcome {
     first.write(&call("GET", "/v1/qr/a").bytes()).await;
     until("the first is in flight", || async { stage.tool.calls() == 1 }).await;
     send(stage, call("GET", "/v1/qr/a")).await
+}
+
+/// Makes more calls at once than there are files for their upstream, most of them on one HTTP/2
+/// connection. Returns the outcome of the first that has one before the tool responds.
+pub(super) async fn calls_beyond_the_open_files(stage: &Stage) -> Outcome {
+    stage.tool.set(ToolBehavior::Wait);
+    let mut shared = Frames::connect(stage.proxy.listen, 65_535).await;
+    let calls = (0..60).flat_map(|number| head(1 + 2 * number, &call("GET", "/v1/qr/a"), &[]));
+    shared.write(&calls.collect::<Vec<_>>()).await;
+    let mut clients = Vec::new();
+    for _ in 0..40 {
+        let mut client = Client::connect(stage.proxy.listen).await;
+        client.write(&call("GET", "/v1/qr/a").bytes()).await;
+        clients.push(client);
+    }
+    select_all(clients.iter_mut().map(|client| Box::pin(outcome(client)))).await.0
 }
 
 /// Sends requests until one does not have the status `otherwise`.

@@ -1,5 +1,6 @@
 //! A connection that reads a limited number of bytes before the requests in them are started,
-//! because h2 decodes all heads that it can read and holds them until they are accepted.
+//! because h2 decodes all heads that it can read and holds them until they are accepted. Its frames
+//! are read along.
 
 use std::{
     io,
@@ -14,12 +15,14 @@ use std::{
 use pingora_core::protocols::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::trailers::FrameReader;
 use crate::delegate::delegate_write;
 
 /// A connection that reads nothing after its budget is spent.
 pub(super) struct BudgetedStream {
     stream: Stream,
     budget: Arc<ReadBudget>,
+    frames: FrameReader,
 }
 
 /// The number of bytes that can be read until the budget is renewed.
@@ -43,8 +46,9 @@ impl ReadBudget {
 }
 
 impl BudgetedStream {
-    pub(super) fn new(stream: Stream, budget: &Arc<ReadBudget>) -> Self {
-        Self { stream, budget: Arc::clone(budget) }
+    /// Returns a connection whose frames are read along by `frames`.
+    pub(super) fn new(stream: Stream, budget: &Arc<ReadBudget>, frames: FrameReader) -> Self {
+        Self { stream, budget: Arc::clone(budget), frames }
     }
 }
 
@@ -59,9 +63,11 @@ impl AsyncRead for BudgetedStream {
             return Poll::Pending;
         }
         let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.budget.0.store(left.saturating_sub(buffer.filled().len() - before), Ordering::Relaxed);
-        read
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        self.frames.read(read);
+        self.budget.0.store(left.saturating_sub(read.len()), Ordering::Relaxed);
+        polled
     }
 }
 
@@ -80,7 +86,8 @@ mod tests {
         let (mut client, server) = duplex(1 << 10);
         client.write_all(&[1; 100]).await.unwrap();
         let budget = ReadBudget::new(64);
-        let mut stream = BudgetedStream::new(Box::new(server) as Stream, &budget);
+        let mut stream =
+            BudgetedStream::new(Box::new(server) as Stream, &budget, FrameReader::new(0, &Arc::default()));
         let mut space = [0; 40];
         // A read that starts within the budget is not cut.
         assert_eq!(stream.read(&mut space).await.unwrap(), 40);

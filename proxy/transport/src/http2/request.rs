@@ -7,6 +7,13 @@ use http::{Method, header, request::Parts};
 use super::receiving::Framing;
 use crate::headers::Headers as _;
 
+/// Returns true if `:path` is a path or an asterisk (RFC 9113, section 8.3.1). As HTTP/1.1, another
+/// one could be read as a target in absolute form, whose host replaces `:authority`.
+pub(super) fn has_valid_path(head: &Parts) -> bool {
+    let path = head.uri.path_and_query().map(http::uri::PathAndQuery::as_str);
+    head.method == Method::CONNECT || path.is_some_and(|path| path.starts_with('/') || path == "*")
+}
+
 /// Returns the framing of the request's body.
 pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
     let length = head.headers.get(header::CONTENT_LENGTH);
@@ -83,6 +90,23 @@ mod tests {
         );
         let request = http::Request::get("/").header("host", "b.test");
         assert_eq!(written(request, false), "GET / HTTP/1.1\r\nhost: b.test\r\n\r\n");
+    }
+
+    #[test]
+    fn path_is_a_path_or_an_asterisk() {
+        let is_valid = |path: &str| {
+            // Some are refused before: h2 reads `:path` as this type.
+            let Ok(path) = http::uri::PathAndQuery::try_from(path) else { return false };
+            let mut parts = http::uri::Parts::default();
+            parts.path_and_query = Some(path);
+            let (mut head, ()) = http::Request::new(()).into_parts();
+            head.uri = http::Uri::from_parts(parts).unwrap();
+            has_valid_path(&head)
+        };
+        assert!(is_valid("/v1/qr/a?b") && is_valid("*") && is_valid("//a"));
+        for path in ["http://other.test/v1/qr/a", "v1/qr/a", "?a"] {
+            assert!(!is_valid(path), "{path}");
+        }
     }
 
     #[test]

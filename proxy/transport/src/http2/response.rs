@@ -82,8 +82,10 @@ impl ResponseSender {
 
     /// Resets the stream.
     pub(super) fn reset(&mut self, reason: Reason) {
-        if let State::Body(sending) = &mut self.state {
-            sending.reset(reason);
+        match &mut self.state {
+            State::Head(respond, _) => respond.send_reset(reason),
+            State::Body(sending) => sending.reset(reason),
+            State::Done | State::Failed => {}
         }
         self.state = State::Failed;
     }

@@ -26,12 +26,14 @@ use super::{
     refusal, request,
     response::ResponseSender,
     streams::{StreamSlot, Streams},
+    trailers::MalformedTrailers,
 };
 
 /// One request and its response, as a connection with one HTTP/1.1 request. Dropping it before the
 /// response is complete resets the stream.
 #[derive(Debug)]
 pub(crate) struct Http2Stream {
+    number: u32,
     request: Receiving,
     response: ResponseSender,
     peer: Arc<Peer>,
@@ -47,6 +49,7 @@ pub(super) struct Peer {
     id: UniqueIDType,
     socket: Option<Arc<SocketDigest>>,
     protocol: Option<ALPN>,
+    trailers: Arc<MalformedTrailers>,
 }
 
 impl Peer {
@@ -55,7 +58,13 @@ impl Peer {
             id: connection.id(),
             socket: connection.get_socket_digest(),
             protocol: connection.selected_alpn_proto(),
+            trailers: Arc::default(),
         })
+    }
+
+    /// Returns the streams whose trailers are malformed.
+    pub(super) const fn trailers(&self) -> &Arc<MalformedTrailers> {
+        &self.trailers
     }
 }
 
@@ -73,8 +82,14 @@ impl Http2Stream {
             respond.send_reset(Reason::REFUSED_STREAM);
             return None;
         };
+        let number = body.stream_id().as_u32();
+        if !request::has_valid_path(&head) || peer.trailers.has(number) {
+            respond.send_reset(Reason::PROTOCOL_ERROR);
+            return None;
+        }
         let framing = request::framing(&head, &body);
         let stream = Self {
+            number,
             request: Receiving::body(body, framing),
             response: ResponseSender::new(respond, head.method == Method::HEAD),
             peer: Arc::clone(peer),
@@ -99,6 +114,15 @@ impl Http2Stream {
     pub(crate) fn begin_refusal(&self, timeout: Duration) {
         let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.refusal_timeout.store(timeout, Ordering::Relaxed);
+    }
+
+    /// Resets the stream if the trailers of the request are malformed.
+    fn check_trailers(&mut self) -> io::Result<()> {
+        if !self.peer.trailers.has(self.number) {
+            return Ok(());
+        }
+        self.response.reset(Reason::PROTOCOL_ERROR);
+        Err(io::ErrorKind::InvalidData.into())
     }
 
     /// Handles bytes that the client does not receive now: they wait, or are sent by a task of
@@ -134,6 +158,7 @@ impl AsyncRead for Http2Stream {
                 this.slot.record_reset();
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
             }
+            this.check_trailers()?;
             if buffer.filled().len() > before {
                 return Poll::Ready(Ok(()));
             }
@@ -155,6 +180,7 @@ impl AsyncWrite for Http2Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_trailers()?;
         match self.response.poll_write(context, bytes) {
             Poll::Pending => self.hold(bytes),
             written @ Poll::Ready(_) => written,

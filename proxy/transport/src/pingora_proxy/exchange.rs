@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use shared::problem::{Code, Problem};
 
 use self::{download::Download, upload::Upload};
-use super::head::RequestHead;
+use super::{connection::Http1Connection, head::RequestHead};
 use crate::{
     client::ClientStream,
     drain::InFlightGuard,
@@ -29,7 +29,7 @@ use crate::{
         outcome::{Next, Outcome},
         request::RequestFraming,
         respond::refuse,
-        retry::{Recovery, record_late_failure, recover},
+        retry::{Recovery, record_abort, recover},
     },
     response_deadline::{ResponseDeadline, ResponseTimeout},
 };
@@ -118,6 +118,8 @@ pub(super) struct Forward {
     pub(super) is_chosen: bool,
     /// Whether the attempt uses HTTP/2.
     pub(super) is_http2: bool,
+    /// The connection of the attempt, if it uses HTTP/1.1.
+    pub(super) http1: Option<Arc<Http1Connection>>,
     /// Whether its connection was idle before.
     pub(super) was_idle: bool,
     /// Whether the version of HTTP was changed to the one that the server selects.
@@ -142,6 +144,7 @@ impl Forward {
             attempt: None,
             is_chosen: false,
             is_http2: false,
+            http1: None,
             was_idle: false,
             is_version_known: false,
             is_running: false,
@@ -235,9 +238,11 @@ impl<P: Phases> Exchange<P> {
         let (Some(forward), Some(call)) = (forward, call) else { return false };
         forward.is_running = false;
         forward.deadline.disarm();
-        let Download { status, sent, .. } = forward.download;
+        let Download { status, sent, is_over, .. } = forward.download;
         if status != 0 {
-            record_late_failure(phases, call, record, &error);
+            if !is_over {
+                record_abort(record, &error);
+            }
             *outcome = Some(Outcome { status, sent, next: Next::Close });
             return false;
         }

@@ -1,7 +1,10 @@
 //! What an error of Pingora's says of an upstream.
 
+use std::io;
+
 use pingora_core::{Error, ErrorType, RetryType};
 
+use super::connection::ResponseError;
 use crate::{hooks::Cause, relay::exchange::ExchangeError};
 
 /// Returns how a call broke off that was sent to an upstream.
@@ -9,7 +12,16 @@ pub(super) fn of_upstream(error: &Error) -> ExchangeError {
     if is_unprocessed(error) {
         return ExchangeError::Unprocessed;
     }
+    if let Some(ResponseError(cause)) = refused(error) {
+        return ExchangeError::Upstream { cause, has_responded: true };
+    }
     ExchangeError::Upstream { cause: cause(error), has_responded: has_responded(error) }
+}
+
+/// Returns the error of a response that was refused while it was read.
+fn refused(error: &Error) -> Option<ResponseError> {
+    let error = error.root_cause().downcast_ref::<io::Error>()?.get_ref()?;
+    error.downcast_ref().copied()
 }
 
 /// Returns true if anything had come from the server. Pingora marks the end of a connection before

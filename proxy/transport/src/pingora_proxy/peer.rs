@@ -1,6 +1,6 @@
-//! Connections of Pingora to upstreams. With TLS it is given a local socket, whose other end is the
-//! connection that was encrypted as the relay does: with the authorities that were compiled once,
-//! and the same errors.
+//! The upstreams as Pingora connects to them. For HTTP/1.1 it is given a connection of the relay's.
+//! For HTTP/2 with TLS it is given a local socket, whose other end is the connection that was
+//! encrypted as the relay does: with the authorities that were compiled once, and the same errors.
 
 use std::{
     fmt, io,
@@ -25,7 +25,11 @@ use pingora_core::{
 };
 use tokio::{io::copy_bidirectional_with_sizes, net::UnixStream};
 
-use crate::{connect::ConnectTarget, relay::dial::Dialer};
+use super::connection::{Http1Connection, OTHER_VERSION};
+use crate::{
+    connect::{ConnectTarget, ConnectionLimits},
+    relay::{connect::UpstreamConnector, dial::Dialer},
+};
 
 /// Maximum number of calls on one HTTP/2 connection.
 const STREAMS: u32 = 100;
@@ -35,39 +39,54 @@ const WINDOW: u32 = 128 << 10;
 /// How often a server is asked whether its HTTP/2 connection is alive. If it does not say so within
 /// five seconds, the connection is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// The server chose the other version of HTTP.
-const OTHER_VERSION: ErrorType = ErrorType::Custom("OtherHttpVersion");
 /// How much passes the local socket of a connection with TLS at once.
 const COPY: usize = 16 << 10;
 
 /// Makes peers of targets.
 pub(super) struct Peers {
+    /// The source of HTTP/1.1 connections.
+    connector: Arc<UpstreamConnector>,
+    /// The dialer of HTTP/2 connections with TLS.
     dialer: Arc<Dialer>,
     /// Whether connections are kept for the next call.
     keeps_idle: bool,
-    /// The number of peers whose connections are not kept.
+    /// The number of peers whose connections Pingora does not keep.
     unkept: AtomicU64,
 }
 
+/// An upstream, as Pingora connects to it.
+pub(super) struct Peer {
+    pub(super) peer: Box<HttpPeer>,
+    /// The connection over HTTP/1.1, or `None` over HTTP/2.
+    pub(super) http1: Option<Arc<Http1Connection>>,
+}
+
 impl Peers {
-    pub(super) fn new(conf: &ServerConf, keeps_idle: bool) -> Self {
-        Self { dialer: Arc::new(Dialer::new(conf)), keeps_idle, unkept: AtomicU64::new(0) }
+    /// Returns the source of peers whose connections over HTTP/1.1 keep to these limits.
+    pub(super) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
+        Self {
+            connector: Arc::new(UpstreamConnector::new(conf, limits)),
+            dialer: Arc::new(Dialer::new(conf)),
+            keeps_idle: limits.idle > 0,
+            unkept: AtomicU64::new(0),
+        }
     }
 
-    /// Returns how Pingora connects to a target, and whether it speaks HTTP/2 there.
-    pub(super) fn peer(&self, target: &Arc<ConnectTarget>) -> (Box<HttpPeer>, bool) {
+    /// Returns the upstream of an attempt. `in_flight` is the number of requests.
+    pub(super) fn peer(&self, target: &Arc<ConnectTarget>, is_idempotent: bool, in_flight: usize) -> Peer {
         let is_http2 = target.http2 && !target.prefers_http1.load(Ordering::Relaxed);
         let mut peer = match &target.connector {
-            None => HttpPeer::clone(&target.peer),
-            Some(_) => self.encrypted(target, is_http2),
+            Some(_) if is_http2 => self.encrypted(target),
+            Some(_) | None => HttpPeer::clone(&target.peer),
         };
         // Timeouts are the exchange's, and so is what is forwarded of a head.
         (peer.options.read_timeout, peer.options.write_timeout) = (None, None);
         peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::preserve();
-        peer.options.idle_timeout = Some(if self.keeps_idle { target.keep_idle } else { Duration::ZERO });
-        peer.group_key = match self.keeps_idle {
-            true => target.identity,
-            // No other call finds the connection before it is closed.
+        let keeps_idle = is_http2 && self.keeps_idle;
+        peer.options.idle_timeout = Some(if keeps_idle { target.keep_idle } else { Duration::ZERO });
+        peer.group_key = match keeps_idle {
+            true => target.pool_identity(),
+            // No other call finds the connection in Pingora's pool.
             false => self.unkept.fetch_add(1, Ordering::Relaxed),
         };
         if is_http2 {
@@ -76,46 +95,37 @@ impl Peers {
             peer.options.h2_stream_window_size = Some(WINDOW);
             peer.options.h2_connection_window_size = Some(STREAMS * WINDOW);
             peer.options.h2_ping_interval = Some(PING_INTERVAL);
+            return Peer { peer: Box::new(peer), http1: None };
         }
-        (Box::new(peer), is_http2)
+        let http1 = Arc::new(Http1Connection::new(&self.connector, target, is_idempotent, in_flight));
+        peer.options.custom_l4 = Some(Arc::clone(&http1) as Arc<_>);
+        Peer { peer: Box::new(peer), http1: Some(http1) }
     }
 
-    fn encrypted(&self, target: &Arc<ConnectTarget>, is_http2: bool) -> HttpPeer {
+    fn encrypted(&self, target: &Arc<ConnectTarget>) -> HttpPeer {
         // Pingora looks whether an idle connection leads to its peer's address, unless that is this
         // one: a local socket leads nowhere. Connections are told apart by the group key.
         let mut peer =
             HttpPeer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), false, String::new());
         peer.options.total_connection_timeout = Some(target.timeout);
-        peer.options.custom_l4 = Some(Arc::new(Encrypted {
-            dialer: Arc::clone(&self.dialer),
-            target: Arc::clone(target),
-            is_http2,
-        }));
+        peer.options.custom_l4 =
+            Some(Arc::new(Encrypted { dialer: Arc::clone(&self.dialer), target: Arc::clone(target) }));
         peer
     }
 }
 
-/// Returns true if a connection could not be used because the server chose another version of HTTP
-/// than before.
-pub(super) fn is_other_version(error: &Error) -> bool {
-    *error.etype() == OTHER_VERSION
-}
-
-/// Makes connections with TLS to one target.
+/// Makes HTTP/2 connections with TLS to one target.
 struct Encrypted {
     dialer: Arc<Dialer>,
     target: Arc<ConnectTarget>,
-    /// Whether Pingora will speak HTTP/2.
-    is_http2: bool,
 }
 
 #[async_trait]
 impl L4Connect for Encrypted {
     async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
         let mut stream = self.dialer.make(&self.target).await?;
-        let is_http2 = stream.selected_alpn_proto() == Some(ALPN::H2);
-        if is_http2 != self.is_http2 {
-            self.target.prefers_http1.store(!is_http2, Ordering::Relaxed);
+        if stream.selected_alpn_proto() != Some(ALPN::H2) {
+            self.target.prefers_http1.store(true, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));
         }
         let (near, mut far) = pair().or_err(ErrorType::SocketError, "no local socket")?;

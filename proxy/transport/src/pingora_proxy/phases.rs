@@ -12,12 +12,14 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 
 use super::{
+    connection::is_other_version,
     exchange::{Exchange, Forward, Shared},
     failure,
     head::{self, RequestHead},
-    peer::{Peers, is_other_version},
+    peer::{Peer, Peers},
 };
 use crate::{
+    failure::connect_error,
     hooks::{AfterFailure, Phases},
     relay::{
         buffer::await_body,
@@ -82,12 +84,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     async fn upstream_peer(&self, _session: &mut Session, context: &mut Context<P>) -> Result<Box<HttpPeer>> {
         let is_idempotent =
             context.with(|exchange| Some(exchange.forward.as_ref()?.request.is_idempotent))?;
-        if !is_idempotent {
-            // A POST must not be retried, so let this thread process a pending FIN before it reuses
-            // an idle connection.
-            tokio::task::yield_now().await;
-        }
-        context.with(|exchange| {
+        let (peer, is_http2) = context.with(|exchange| {
             let Exchange { phases, record, call, forward, .. } = exchange;
             let (forward, call) = (forward.as_mut()?, call.as_mut()?);
             if !std::mem::take(&mut forward.is_chosen) {
@@ -100,10 +97,18 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
                 }
             }
             record.attempts += 1;
-            let (peer, is_http2) = self.peers.peer(&forward.attempt.as_ref()?.target);
-            forward.is_http2 = is_http2;
-            Some(peer)
-        })
+            let in_flight = phases.drain().requests();
+            let target = &forward.attempt.as_ref()?.target;
+            let Peer { peer, http1 } = self.peers.peer(target, is_idempotent, in_flight);
+            (forward.is_http2, forward.http1) = (http1.is_none(), http1);
+            Some((peer, forward.is_http2))
+        })?;
+        if is_http2 && !is_idempotent {
+            // A POST must not be retried, so let this thread process a pending FIN before it reuses
+            // a connection.
+            tokio::task::yield_now().await;
+        }
+        Ok(peer)
     }
 
     fn fail_to_connect(
@@ -122,7 +127,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
                 forward.is_chosen = true;
                 return Some(true);
             }
-            match phases.fail_to_connect(call, record, error.etype()) {
+            match phases.fail_to_connect(call, record, &connect_error(&error)) {
                 AfterFailure::Retry(attempt) => {
                     forward.choose(attempt);
                     Some(true)
@@ -147,7 +152,8 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         context: &mut Context<P>,
     ) -> Result<()> {
         context.with(|exchange| {
-            exchange.forward.as_mut()?.was_idle = is_reused;
+            let forward = exchange.forward.as_mut()?;
+            forward.was_idle = forward.http1.as_ref().map_or(is_reused, |http1| http1.was_idle());
             Some(())
         })
     }
@@ -186,6 +192,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         })
     }
 
+    /// The exchange has filtered the bytes when it read them.
     async fn request_body_filter(
         &self,
         _session: &mut Session,
@@ -194,7 +201,10 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         context: &mut Context<P>,
     ) -> Result<()> {
         let length = body.as_ref().map_or(0, Bytes::len);
-        context.with(|exchange| exchange.filter_body(length).ok())
+        context.with(|exchange| {
+            exchange.body_sent(length);
+            Some(())
+        })
     }
 
     async fn upstream_response_filter(

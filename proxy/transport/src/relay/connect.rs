@@ -5,40 +5,50 @@ use std::sync::Arc;
 use pingora_core::{ErrorType, protocols::Stream, server::configuration::ServerConf};
 
 use super::dial::Dialer;
-use crate::{clock::Monotonic, connect::ConnectTarget, connection_limit::Semaphore, idle::OwnerThread};
+use crate::{
+    clock::Monotonic,
+    connect::{ConnectTarget, ConnectionLimits},
+    connection_limit::Semaphore,
+    failure::{OUT_OF_FILES, connect_error},
+    idle::OwnerThread,
+};
 
 /// The source of connections to upstreams.
-pub(super) struct UpstreamConnector {
+pub(crate) struct UpstreamConnector {
     dialer: Dialer,
     /// The limit of idle connections.
     semaphore: Arc<Semaphore>,
+    /// Maximum number of connections.
+    open: usize,
 }
 
 /// A connection to an upstream.
-pub(super) struct Connected {
-    pub(super) stream: Stream,
+pub(crate) struct Connected {
+    pub(crate) stream: Stream,
     /// The thread that keeps it when it is idle.
-    pub(super) owner: OwnerThread,
+    pub(crate) owner: OwnerThread,
     /// Whether the connection has served a call before.
-    pub(super) reused: bool,
+    pub(crate) reused: bool,
 }
 
 impl UpstreamConnector {
-    /// Returns a source that keeps up to `idle_connections` idle connections.
-    pub(super) fn new(conf: &ServerConf, idle_connections: usize) -> Self {
-        Self { dialer: Dialer::new(conf), semaphore: Semaphore::new(idle_connections) }
+    /// Returns a source of connections within these limits.
+    pub(crate) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
+        Self { dialer: Dialer::new(conf), semaphore: Semaphore::new(limits.idle), open: limits.open }
     }
 
     /// Returns the limit of idle connections.
-    pub(super) const fn semaphore(&self) -> &Arc<Semaphore> {
+    pub(crate) const fn semaphore(&self) -> &Arc<Semaphore> {
         &self.semaphore
     }
 
-    /// Returns a connection to an upstream.
-    pub(super) async fn connect(
+    /// Returns a connection to an upstream. `in_flight` is the number of requests, each of which may
+    /// have one.
+    pub(crate) async fn connect(
         &self,
         target: &Arc<ConnectTarget>,
         is_idempotent: bool,
+        in_flight: usize,
     ) -> Result<Connected, ErrorType> {
         if !is_idempotent {
             // A POST must not be retried, so let this thread process a pending FIN before it reuses
@@ -48,10 +58,13 @@ impl UpstreamConnector {
         if let Some((stream, owner)) = target.take_idle(Monotonic::now()) {
             return Ok(Connected { stream, owner, reused: true });
         }
+        if in_flight.saturating_add(self.semaphore.used()) > self.open {
+            return Err(OUT_OF_FILES);
+        }
         let owner = OwnerThread::own();
         match self.dialer.make(target).await {
             Ok(stream) => Ok(Connected { stream, owner, reused: false }),
-            Err(error) => Err(error.etype().clone()),
+            Err(error) => Err(connect_error(&error)),
         }
     }
 }

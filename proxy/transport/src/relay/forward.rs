@@ -12,7 +12,7 @@ use super::{
     outcome::{Next, Outcome},
     request::RequestFraming,
     respond::refuse,
-    retry::{Recovery, record_late_failure, recover},
+    retry::{Recovery, record_abort, recover},
 };
 use crate::{
     client::ClientStream,
@@ -74,6 +74,8 @@ async fn run_attempts<P: Phases>(
         let head = head::address_request(head, &attempt.target.authority);
         let up = begin_upload(client, &request, head, upload.take());
         record.sent_at = Some(Instant::now());
+        let mut deadline = ResponseDeadline::new();
+        deadline.watch(&attempt.target);
         let mut exchange = Exchange {
             phases,
             call: &mut *call,
@@ -81,7 +83,7 @@ async fn run_attempts<P: Phases>(
             client: &mut *client,
             upstream: &mut stream,
             timeouts: attempt.timeouts,
-            deadline: ResponseDeadline::new(),
+            deadline,
             is_idempotent: request.is_idempotent,
             up,
             down: Download::new(request.is_http10, request.close),
@@ -105,7 +107,7 @@ async fn run_attempts<P: Phases>(
         error.record(phases);
         drop(stream);
         if status != 0 {
-            record_late_failure(phases, call, record, &error);
+            record_abort(record, &error);
             return Outcome { status, sent: down.body_bytes, next: Next::Close };
         }
         let state = (reused, up.replay.is_some());
@@ -130,7 +132,8 @@ async fn connect_or_retry<P: Phases>(
 ) -> Result<Connected, Box<Problem>> {
     loop {
         record.attempts += 1;
-        let connected = connector.connect(&attempt.target, is_idempotent).await;
+        let in_flight = phases.drain().requests();
+        let connected = connector.connect(&attempt.target, is_idempotent, in_flight).await;
         let error = match connected {
             Ok(connected) => return Ok(connected),
             Err(error) => error,

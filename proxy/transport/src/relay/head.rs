@@ -10,7 +10,7 @@ use shared::{
 };
 
 use crate::{
-    framing::{ChunkState, Framing},
+    framing::{ChunkState, Framing, FramingError, Part},
     hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse},
     record::Record,
     request_head::RawHead,
@@ -120,9 +120,9 @@ pub(crate) struct ResponseHead {
     /// The content length. That of a 304 is the length of a body that is not sent.
     stated: Option<u64>,
     /// Whether the connection can serve another call after the body.
-    pub(super) keep_alive: bool,
+    pub(crate) keep_alive: bool,
     /// The length of the head in bytes.
-    pub(super) length: usize,
+    pub(crate) length: usize,
 }
 
 /// The delimiter of a response's body towards the client.
@@ -138,7 +138,7 @@ pub(crate) enum BodyDelimiter {
 
 /// Parses the head of a response. Returns `None` if more bytes are needed. `write` writes the head
 /// for the client. It is not called for an informational response.
-pub(super) fn read_response(
+pub(crate) fn read_response(
     bytes: &[u8],
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>, &ResponseHead, &httparse::Response<'_, '_>),
@@ -161,6 +161,9 @@ pub(super) fn read_response(
     let status = response.code.ok_or(Cause::Malformed)?;
     let lines = || response.headers.iter().map(|line| (line.name, line.value));
     let head = ResponseHead::read(status, response.version == Some(1), length, lines)?;
+    // A body whose first bytes are malformed refuses the response while that is possible.
+    let first = bytes.get(length..).unwrap_or_default();
+    take(&mut head.body.clone(), first).map_err(|_| Cause::Malformed)?;
     if head.status >= 200 {
         write(out, &head, &response);
     }
@@ -213,6 +216,12 @@ impl ResponseHead {
         Ok(Self { status, body, stated, keep_alive: keep_alive && body != Framing::UntilClose, length })
     }
 
+    /// Takes the next bytes of the body. A length that only unsigned numbers can have is malformed,
+    /// because parsers read it differently.
+    pub(crate) fn take_body(&mut self, bytes: &[u8]) -> Result<Part, FramingError> {
+        take(&mut self.body, bytes)
+    }
+
     /// Returns the delimiter of the body towards the client.
     pub(crate) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
         match self.body {
@@ -221,6 +230,12 @@ impl ResponseHead {
             Framing::Chunked(_) | Framing::UntilClose => BodyDelimiter::Chunks,
         }
     }
+}
+
+/// Takes the next bytes of a response's body.
+fn take(body: &mut Framing, bytes: &[u8]) -> Result<Part, FramingError> {
+    let part = body.take(bytes)?;
+    if body.announced() > i64::MAX.unsigned_abs() { Err(FramingError) } else { Ok(part) }
 }
 
 /// Writes the head of a response with these header lines to the client.

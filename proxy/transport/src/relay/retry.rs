@@ -10,6 +10,7 @@ use crate::{
     client::{ClientStream, ClientTimeout, Direction},
     hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, Phases},
     record::{Aborted, Record},
+    response_deadline::ResponseTimeout,
 };
 
 /// The decision about a call that failed before its response started.
@@ -52,6 +53,7 @@ pub(crate) fn recover<P: Phases>(
     (was_idle, is_replayable): (bool, bool),
 ) -> Recovery {
     let (cause, kind) = match error {
+        ExchangeError::UpstreamTimedOut(ResponseTimeout::Probe) => (Cause::Unresponsive, FailureKind::Failed),
         ExchangeError::UpstreamTimedOut(_) => (Cause::Timeout, FailureKind::Failed),
         ExchangeError::Upstream { cause: Cause::Terminated, has_responded: false } if was_idle => {
             (Cause::Terminated, FailureKind::Stale)
@@ -66,23 +68,18 @@ pub(crate) fn recover<P: Phases>(
     }
 }
 
-/// Records that a response was aborted. The client sees that its connection is closed too early.
-pub(crate) fn record_late_failure<P: Phases>(
-    phases: &P,
-    call: &mut P::Call,
-    record: &mut Record<P::Log>,
-    error: &ExchangeError,
-) {
-    let cause = match error {
-        ExchangeError::Upstream { cause, .. } => *cause,
-        ExchangeError::Unprocessed => Cause::Terminated,
-        _ => {
-            record.aborted = Some(Aborted::ByClient);
-            return;
-        }
-    };
-    record.aborted = Some(Aborted::ByUpstream);
-    let failure = Failure { cause, kind: FailureKind::Failed, is_replayable: false };
-    // A response that has started cannot be replaced.
-    let _given_up = phases.error_while_proxy(call, record, failure);
+/// Records which side aborted a response. The client sees that its connection is closed too early.
+pub(crate) fn record_abort<L>(record: &mut Record<L>, error: &ExchangeError) {
+    record.aborted = Some(match error {
+        ExchangeError::Upstream { .. }
+        | ExchangeError::Unprocessed
+        | ExchangeError::UpstreamTimedOut(ResponseTimeout::Probe) => Aborted::ByUpstream,
+        // An upstream that has not received the whole request may be waiting for the client.
+        ExchangeError::UpstreamTimedOut(_) if record.completed_at.is_some() => Aborted::ByUpstream,
+        ExchangeError::UpstreamTimedOut(_)
+        | ExchangeError::ClientClosed
+        | ExchangeError::ClientMalformed
+        | ExchangeError::BodyRefused(_)
+        | ExchangeError::ClientTimedOut(_) => Aborted::ByClient,
+    });
 }

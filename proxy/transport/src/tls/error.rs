@@ -34,8 +34,14 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// A file has no private key that can be read.
-    #[error("{path} contains no unencrypted private key: expected PKCS #8, PKCS #1 or SEC1 in PEM", path = path.display())]
+    #[error("{path} contains no private key: expected PKCS #8, PKCS #1 or SEC1 in PEM", path = path.display())]
     NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A private key is encrypted.
+    #[error("{path} is encrypted with a passphrase: expected a key without one; `openssl pkey` decrypts it", path = path.display())]
+    EncryptedKey {
         /// The file.
         path: PathBuf,
     },
@@ -53,11 +59,25 @@ pub enum TlsError {
     /// The certificate of the server cannot be parsed.
     #[error("the certificate of the server is not X.509")]
     NotX509,
+    /// The certificate of the server is not the first of the chain.
+    #[error(
+        "the key belongs to certificate {number} of the chain: expected the certificate of the server first, and after each one that of its issuer"
+    )]
+    WrongOrder {
+        /// The position of the server's certificate, from 1.
+        number: usize,
+    },
+    /// The RSA key is shorter than any client accepts.
+    #[error("the RSA key has {bits} bits: expected 2048 to 8192")]
+    ShortRsaKey {
+        /// The length of the key.
+        bits: usize,
+    },
     /// The key and the certificate differ.
     #[error("the key does not belong to the certificate")]
     KeyMismatch,
     /// The type of the key is not supported.
-    #[error("unsupported type of key: expected ECDSA P-256, Ed25519 or RSA")]
+    #[error("unsupported type of key: expected ECDSA P-256 or P-384, Ed25519, or RSA of 2048 to 8192 bits")]
     UnsupportedKey,
     /// The authorities of client certificates cannot be used.
     #[error("the authorities of client certificates cannot be used: {0}")]

@@ -28,13 +28,23 @@ pub fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 /// Reads the first private key: PKCS #8, PKCS #1 or SEC1, not encrypted.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not PEM or contains no such key.
+/// Returns an error if the file cannot be read, is not PEM, or contains no such key or an encrypted
+/// one.
 pub fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    match PrivateKeyDer::from_pem_slice(&read(path)?) {
+    let text = read(path)?;
+    match PrivateKeyDer::from_pem_slice(&text) {
         Ok(key) => Ok(key),
+        Err(_) if is_encrypted(&text) => Err(TlsError::EncryptedKey { path: path.to_owned() }),
         Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path: path.to_owned() }),
         Err(error) => Err(TlsError::not_pem(path, &error)),
     }
+}
+
+/// Returns true if a file has an encrypted key: PKCS #8 by its section, or PKCS #1 or SEC1 by its
+/// header (RFC 1421, section 4.6.1.1).
+fn is_encrypted(text: &[u8]) -> bool {
+    let marks: [&[u8]; 2] = [b"-----BEGIN ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED"];
+    marks.into_iter().any(|mark| memchr::memmem::find(text, mark).is_some())
 }
 
 /// Reads the certificates of trusted authorities.

@@ -8,14 +8,14 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{
         CertificateError, Error, RootCertStore, ServerConfig, SupportedProtocolVersion,
-        crypto::ring,
+        crypto::{CryptoProvider, ring},
         pki_types::{CertificateDer, PrivateKeyDer},
         server::WebPkiClientVerifier,
         sign::{CertifiedKey, SingleCertAndKey},
         version::{TLS12, TLS13},
     },
 };
-use x509_parser::parse_x509_certificate;
+use x509_parser::{parse_x509_certificate, public_key::PublicKey};
 
 use super::{
     Handshake, SecureStream, TlsError,
@@ -39,6 +39,9 @@ pub enum MinVersion {
     Tls13,
 }
 
+/// Minimum length of an RSA key.
+const MIN_RSA_BITS: usize = 2_048;
+
 const TLS12_UP: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 const TLS13_UP: &[&SupportedProtocolVersion] = &[&TLS13];
 
@@ -57,17 +60,25 @@ impl ServerTls {
         http2: bool,
     ) -> Result<Self, TlsError> {
         let own = chain.first().ok_or(TlsError::EmptyChain)?;
-        let (starts_at, expires_at) = parse_x509_certificate(own)
-            .map(|(_, certificate)| certificate.validity().clone())
-            .map(|validity| (validity.not_before.timestamp(), validity.not_after.timestamp()))
-            .map_err(|_| TlsError::NotX509)?;
+        let (_, parsed) = parse_x509_certificate(own).map_err(|_| TlsError::NotX509)?;
+        let validity = parsed.validity();
+        let (starts_at, expires_at) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let rsa_bits = match parsed.public_key().parsed() {
+            Ok(PublicKey::RSA(key)) => Some(key.key_size()),
+            Ok(_) | Err(_) => None,
+        };
         let provider = Arc::new(ring::default_provider());
         let versions = match min_version {
             MinVersion::Tls12 => TLS12_UP,
             MinVersion::Tls13 => TLS13_UP,
         };
-        let identity = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
-            Error::InconsistentKeys(_) => TlsError::KeyMismatch,
+        let identity = CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider);
+        let identity = identity.map_err(|error| match (error, rsa_bits) {
+            (Error::InconsistentKeys(_), _) => match position(&chain, &key, &provider) {
+                Some(number) => TlsError::WrongOrder { number },
+                None => TlsError::KeyMismatch,
+            },
+            (_, Some(bits)) if bits < MIN_RSA_BITS => TlsError::ShortRsaKey { bits },
             _ => TlsError::UnsupportedKey,
         })?;
         let builder =
@@ -141,6 +152,18 @@ impl fmt::Debug for ServerTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerTls").field("expires_at", &self.expires_at).finish_non_exhaustive()
     }
+}
+
+/// Returns the position of a key's certificate in a chain, from 1.
+fn position(
+    chain: &[CertificateDer<'static>],
+    key: &PrivateKeyDer<'static>,
+    provider: &CryptoProvider,
+) -> Option<usize> {
+    let is_own = |certificate: &CertificateDer<'static>| {
+        CertifiedKey::from_der(vec![certificate.clone()], key.clone_key(), provider).is_ok()
+    };
+    chain.iter().position(is_own).map(|index| index + 1)
 }
 
 const fn certificate_fault(fault: &CertificateError) -> &'static str {

@@ -132,10 +132,35 @@ fn value_listed_twice_counts_once() {
     assert_eq!(parsed("group_by=link,%20country,link").groups, [GroupBy::Link, GroupBy::Country]);
 }
 
+/// Four of seven generated clients repeat parameters, and axios adds brackets to their names.
 #[test]
-fn parameter_sent_twice_is_refused() {
-    let problem = AnalyticsRequest::parse(Some("country=DE&country=US")).unwrap_err();
-    assert!(problem.detail().contains("comes twice"), "{}", problem.detail());
+fn list_is_repeated_or_with_commas() {
+    let page = |byte: u8| PageId::new([byte; 12]);
+    let expected = parsed(&format!(
+        "page_id={},{}&metrics=views,clicks,visitors&group_by=link,country&country=DE,US&source=-a,b",
+        page(1),
+        page(2),
+    ));
+    assert_eq!((expected.pages().len(), expected.groups.len(), expected.filters.len()), (2, 2, 2));
+    for query in [
+        "page_id=1&page_id=2&metrics=views&metrics=clicks&metrics=visitors&group_by=link&group_by=country&country=DE&country=US&source=-a&source=-b",
+        "country=DE&group_by=link&page_id=1&metrics=views,clicks&source=-a&country=US&metrics=visitors&page_id=2&source=b&group_by=country",
+        "page_id%5B%5D=1&page_id%5b%5d=2&metrics[]=views,clicks&metrics[]=visitors&group_by[]=link&group_by=country&country[]=DE&country[]=US&source[]=-a&source[]=b",
+    ] {
+        let query = query.replace("page_id=1", &format!("page_id={}", page(1)));
+        let query = query.replace("D=1", &format!("D={}", page(1))).replace("d=2", &format!("d={}", page(2)));
+        assert_eq!(parsed(&query), expected, "{query}");
+    }
+    assert!(fault("country=DE&country=").1.contains("a value after each comma"));
+}
+
+#[test]
+fn parameter_of_one_value_sent_twice_is_refused() {
+    for query in ["limit=1&limit=2", "interval=7d&interval=7d", "format=csv&limit=1&format=json"] {
+        let problem = AnalyticsRequest::parse(Some(query)).unwrap_err();
+        assert!(problem.detail().contains("comes twice"), "{query}: {}", problem.detail());
+    }
+    assert!(fault("limit[]=1").0.starts_with("limit"));
 }
 
 #[test]
@@ -148,6 +173,9 @@ fn filter_is_read_as_it_is_stored() {
     };
     assert_eq!(filter("country=de,%20us"), of(GroupBy::Country, &["DE", "US"], false));
     assert_eq!(filter("country=-de,(None)"), of(GroupBy::Country, &["DE", ""], true));
+    assert_eq!(filter("country=-de,-us,-(none)"), of(GroupBy::Country, &["DE", "US", ""], true));
+    assert_eq!(filter("source=--a,-b"), of(GroupBy::Source, &["-a", "b"], true));
+    assert_eq!(filter("source=a,-b"), of(GroupBy::Source, &["a", "-b"], false));
     assert_eq!(filter("referrer=Instagram.com"), of(GroupBy::Referrer, &["instagram.com"], false));
     assert_eq!(filter("utm_campaign=Spring+Sale"), of(GroupBy::UtmCampaign, &["Spring Sale"], false));
     assert_eq!(filter("utm_campaign=A%2BB%20C"), of(GroupBy::UtmCampaign, &["A+B C"], false));

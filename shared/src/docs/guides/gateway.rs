@@ -26,6 +26,9 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
         (source.example("read_own_key"))
         ul {
             li { "Query, body and headers reach the tool as they are, without your key, " code { "Cookie" } " and " code { "Authorization" } ". " code { "traceparent" } " is passed on." }
+            @if source.host == Host::Edge {
+                li { "Agents use the MCP server at " code { "/mcp" } " with the same key, and read " a href="/llms.txt" { code { "/llms.txt" } } "." }
+            }
             li { "Paths are taken literally: nothing is decoded or normalized." }
             li {
                 "Operators issue keys with " a href="#issue_key" { code { "POST /v1/keys/issue" } }
@@ -110,7 +113,10 @@ pub(super) fn streaming() -> Markup {
         ul {
             li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to begin its response. After that the call ends with 503 " a href="/problems/tool-timeout" { code { "tool-timeout" } } "." }
             li { "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below " (MIN_BODY_RATE) " bytes a second on average." }
-            li { "A response that breaks off ends with a reset, never like a complete one." }
+            li { "A response with a " code { "Content-Length" } " that breaks off has fewer bytes than that, and no other has." }
+            li { "An event stream that breaks off ends with an event " code { "error" } ", whose data is the problem " a href="/problems/response-aborted" { code { "response-aborted" } } ". Every line before it is whole, and an event that lacks its end is called " code { "incomplete" } ". The call does not count against the day." }
+            li { "Any other response without a length may look complete although it is not. Rely on the end that its format has, such as the last brace of JSON." }
+            li { "WebSockets are refused with 501 " a href="/problems/upgrade-unsupported" { code { "upgrade-unsupported" } } "." }
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn codes() -> Markup {
                 @for code in Code::ALL {
                     tr {
                         th scope="row" { a href=(path(code)) { code { (code.as_str()) } } }
-                        td { span.status { (code.status()) } " " (code.title()) }
+                        td { span.status.bad { (code.status()) } " " (code.title()) }
                     }
                 }
             }

@@ -99,7 +99,9 @@ pub(super) const fn cure(code: Code) -> &'static str {
         Code::RevisionMismatch => "The page was changed meanwhile. Merge both changes.",
         Code::BodyTooLarge => "Send less, or several requests.",
         Code::TargetTooLong => "Move what is long into the body of a POST.",
-        Code::MediaTypeUnsupported => "Send `Content-Type: application/json`.",
+        Code::MediaTypeUnsupported => {
+            "Send `Content-Type: application/json`, and the body without `Content-Encoding`."
+        }
         Code::ExpectationFailed => "Send no `Expect` but `100-continue`.",
         Code::FieldsInvalid => "Correct each field that `errors` names. All faults are listed at once.",
         Code::IdempotencyKeyReused => "Draw a new `Idempotency-Key` for each new request.",
@@ -112,8 +114,12 @@ pub(super) const fn cure(code: Code) -> &'static str {
         Code::TooManyRequests => "Send fewer requests at once from this address.",
         Code::HeadersTooLarge => "Send fewer or shorter headers: large cookies are the usual reason.",
         Code::Internal => "Tell the operator the `request_id`.",
+        Code::UpgradeUnsupported => "Call the tool with a plain request, without `Upgrade: websocket`.",
         Code::ToolUnavailable | Code::ToolDisabled | Code::OriginInvalid => {
             "See the status page, and call again later."
+        }
+        Code::ResponseAborted => {
+            "Drop what came, or go on after its last whole event if the tool can, and call again."
         }
         Code::ToolTimeout => "Ask the tool for less in one call.",
         Code::ToolOverloaded => "Call again in a moment, and keep fewer calls in flight.",
@@ -121,5 +127,6 @@ pub(super) const fn cure(code: Code) -> &'static str {
         | Code::MeterUnavailable
         | Code::PagesUnavailable
         | Code::WebhooksUnavailable => "Nothing is wrong with the request. Send it again.",
+        Code::NotConfigured => "Tell the operator: the log of the worker names what is missing.",
     }
 }

@@ -80,14 +80,26 @@ fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<Chan
 
 fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
     match change {
-        Change::Patch { tier, limits, expires_at, disabled, biolink_plan, holder } => {
+        Change::Patch {
+            tier,
+            limits,
+            limits_kept,
+            expires_at,
+            disabled,
+            biolink_plan,
+            when_meter_unreachable,
+            holder,
+        } => {
             if let Some(holder) = holder {
                 record.holder.clone_from(holder);
             }
             record.tier = tier.unwrap_or(record.tier);
-            record.limits = limits.unwrap_or(record.limits);
+            if let Some(own) = limits {
+                record.limits = own.keeping(limits_kept, record.limits);
+            }
             record.expires_at = expires_at.unwrap_or(record.expires_at);
             record.biolink_plan = biolink_plan.unwrap_or(record.biolink_plan);
+            record.when_meter_unreachable = when_meter_unreachable.unwrap_or(record.when_meter_unreachable);
             match disabled {
                 Some(true) => record.status = KeyStatus::Disabled,
                 Some(false) => record.status = KeyStatus::Active,

@@ -224,7 +224,7 @@ fn responses(endpoint: PagesEndpoint, exchange: &Exchange) -> Map<String, Value>
         "ProductSourceList" => "The product sources.",
         "ProductSourceRunList" => "The runs.",
         "Revision" => "The revision.",
-        "ExportLine" => "Lines, each a JSON object.",
+        "ExportLine" => "Lines, each a JSON object: an `ExportLine`.",
         "Analytics" => "The report.",
         "LiveAnalytics" => "The last five minutes.",
         _ => "The account.",
@@ -246,10 +246,12 @@ fn content(schema: &str, body: &Value) -> Value {
         "Page" => {
             json!({ "application/json": described("examples", json!({ "page": reference("examples", "Page") })) })
         }
-        "ExportLine" => {
-            let lines = json!({ "account": { "value": body }, "event": { "value": example::event() } });
-            json!({ "application/x-ndjson": described("examples", lines) })
-        }
+        // Code generators parse the whole body as what `schema` says. `itemSchema` is of OpenAPI 3.2.
+        "ExportLine" => json!({ "application/x-ndjson": {
+            "schema": { "type": "string", "format": "binary" },
+            "x-itemSchema": reference("schemas", schema),
+            "example": format!("{body}\n{}\n", example::event()),
+        } }),
         "Analytics" => json!({
             "application/json": described("example", body.clone()),
             "text/csv": { "schema": { "type": "string" }, "example": example::csv() },

@@ -74,7 +74,7 @@ pub(super) fn components() -> Value {
         "account_id": id("id", "key", &ids.account, "The account's `id`, or that of another key of it."),
         "confirm": {
             "name": "confirm", "in": "query", "required": true, "description": "The account's `id`, which shows that it is meant.",
-            "example": ids.account, "schema": { "type": "string" },
+            "example": ids.account, "schema": { "type": "string", "pattern": "^key_[0-9A-Za-z]{17}$" },
         },
         "limit_reports": query(
             "limit",
@@ -82,7 +82,7 @@ pub(super) fn components() -> Value {
             json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 50 }),
         ),
         "cursor_reports": query("cursor", "The `cursor` of the response before.", text()),
-        "page": query("page", "Only reports of the page with this id.", text()),
+        "page": query("page", "Only reports of the page with this id.", json!({ "type": "string", "pattern": "^pg_[0-9A-Za-z]{17}$" })),
         "dry_run": query(
             "dry_run",
             "Whether the call is only tried: it is validated, and the response shows what would be stored.",

@@ -123,12 +123,12 @@ const HEADERS_TOO_LARGE: Refusal = refusal("HeadersTooLarge", &[Code::HeadersToo
 const INTERNAL: Refusal = refusal("Internal", &[Code::Internal]);
 const UNAVAILABLE: Refusal = Refusal {
     name: "Unavailable",
-    codes: &[Code::PagesUnavailable, Code::KeyStoreUnavailable, Code::MeterUnavailable],
+    codes: &[Code::PagesUnavailable, Code::KeyStoreUnavailable, Code::MeterUnavailable, Code::NotConfigured],
     headers: LATER,
 };
 const KEYS_UNAVAILABLE: Refusal = Refusal {
     name: "KeysUnavailable",
-    codes: &[Code::KeyStoreUnavailable, Code::MeterUnavailable],
+    codes: &[Code::KeyStoreUnavailable, Code::MeterUnavailable, Code::NotConfigured],
     headers: LATER,
 };
 const WEBHOOKS_UNAVAILABLE: Refusal = Refusal {
@@ -138,6 +138,7 @@ const WEBHOOKS_UNAVAILABLE: Refusal = Refusal {
         Code::PagesUnavailable,
         Code::KeyStoreUnavailable,
         Code::MeterUnavailable,
+        Code::NotConfigured,
     ],
     headers: LATER,
 };

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::document::{document, link, link_order, page_input, product, social};
 use self::parts::Presence::{Defaulted, Nullable, Required};
 use self::parts::{
-    Member, Use, boolean, constant, described, limited, list, member, metadata, names_of, object, tags, text,
+    Member, Use, boolean, constant, described, limited, line, list, member, metadata, names_of, object, tags,
     time,
 };
 use crate::key::BiolinkPlan;
@@ -64,7 +64,7 @@ pub(super) fn all() -> Value {
             "type": "object", "required": ["object"], "additionalProperties": true, "description": "One line. `key` is the key that asked. `event` is what a visitor of the page before it did: `page_id`, `kind`, `at`, and each property that is known of it. `ignored` says why it is not counted. `webhook` has no secret.",
             "properties": { "object": names_of(["account", "key", "page", "revision", "event", "webhook", "product_source", "end"]) },
         }),
-        "SuspensionInput": object(Use::Input, vec![member("reason", Defaulted, described(text(1, MAX_REASON), "Your note. Owners do not see it."))]),
+        "SuspensionInput": object(Use::Input, vec![member("reason", Defaulted, described(line(1, MAX_REASON), "Your note, without line breaks. Owners do not see it."))]),
         "InspectedPage": object(Use::Output, inspected_page()),
         "InspectedAccount": object(Use::Output, vec![
             constant("object", "account"),
@@ -129,13 +129,21 @@ fn summary() -> Vec<Member> {
         member(
             "urls",
             Required,
-            json!({
-                "type": "object", "required": ["public"], "additionalProperties": { "type": "string" },
-                "properties": {
-                    "public": { "type": "string", "description": "The page's address." },
-                    "qr": { "type": "string", "description": "The image of its QR code." },
-                },
-            }),
+            object(
+                Use::Output,
+                vec![
+                    member(
+                        "public",
+                        Required,
+                        json!({ "type": "string", "description": "The page's address." }),
+                    ),
+                    member(
+                        "qr",
+                        Required,
+                        json!({ "type": "string", "description": "The image of its QR code." }),
+                    ),
+                ],
+            ),
         ),
         moment("created_at", Required),
         moment("updated_at", Required),

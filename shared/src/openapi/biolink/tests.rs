@@ -1,6 +1,7 @@
 //! The description against the router, the table of problems, and the reader of pages.
 
 mod analytics;
+mod generators;
 mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,8 +118,15 @@ fn every_problem_is_documented_in_one_of_the_two_documents() {
         documented.extend(codes.iter().map(|code| code.as_str()));
     }
     let hidden: Vec<_> = Code::ALL.into_iter().filter(|code| !documented.contains(code.as_str())).collect();
-    // Between edge and proxy, and what only visitors see.
-    assert_eq!(hidden, [Code::GrantInvalid, Code::OriginTokenInvalid, Code::PageGone]);
+    // Between edge and proxy, what only visitors see, that of a WebSocket, and that of an event.
+    let expected = [
+        Code::GrantInvalid,
+        Code::OriginTokenInvalid,
+        Code::PageGone,
+        Code::UpgradeUnsupported,
+        Code::ResponseAborted,
+    ];
+    assert_eq!(hidden, expected);
 }
 
 #[test]

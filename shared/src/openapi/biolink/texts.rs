@@ -205,7 +205,7 @@ pub(super) const fn texts(endpoint: PagesEndpoint) -> Texts {
             Tag::Analytics,
             "read_analytics",
             "Read analytics",
-            "Totals, a series and groups of the pages' events, over at most the window of the plan. One call can have a whole dashboard. For keys of every plan.",
+            "Totals, a series and groups of the pages' events, over at most the window of the plan. One call can have a whole dashboard. Lists are repeated, or have commas. For keys of every plan.",
         ),
         E::LiveAnalytics => Texts(
             Tag::Analytics,

@@ -266,7 +266,7 @@ impl Code {
                 "media-type-unsupported",
                 415,
                 "The body's media type is not accepted",
-                "Bodies are application/json unless the tool takes other types; Accept lists what it takes.",
+                "Bodies are application/json unless the tool takes other types; Accept lists what it takes. A PATCH may also be application/merge-patch+json. The gateway's own APIs take no body with a Content-Encoding.",
             ),
             Self::ExpectationFailed => entry(
                 "expectation-failed",
@@ -322,6 +322,12 @@ impl Code {
                 "Something went wrong here",
                 "The fault is on our side and has been logged under request_id.",
             ),
+            Self::UpgradeUnsupported => entry(
+                "upgrade-unsupported",
+                501,
+                "WebSockets are not supported",
+                "Tools are called with requests and responses. For messages as they come, a tool may respond with an event stream. The call does not count.",
+            ),
             Self::ToolUnavailable => entry(
                 "tool-unavailable",
                 503,
@@ -345,6 +351,12 @@ impl Code {
                 503,
                 "The tool is switched off",
                 "The operator has switched the tool off, for maintenance for instance. Retry-After says until when, where that is known.",
+            ),
+            Self::ResponseAborted => entry(
+                "response-aborted",
+                503,
+                "The tool broke off its response",
+                "The tool's server died or fell silent in the middle of its response, whose status was sent before. An event stream then ends with an event named error, whose data is this problem. What came before it is the tool's own and may be incomplete. The call does not count against the day.",
             ),
             Self::OriginInvalid => entry(
                 "origin-invalid",
@@ -375,6 +387,12 @@ impl Code {
                 503,
                 "The store of webhooks does not respond",
                 "The account's webhooks cannot be read or changed at the moment. Retry-After says when to try again. Events wait meanwhile, and none is lost.",
+            ),
+            Self::NotConfigured => entry(
+                "not-configured",
+                503,
+                "This part of the gateway is not set up",
+                "The operator's deployment lacks a binding or a secret that this route needs, or has a bad one. The detail names the part. Calls of tools, limits and GET /v1/keys/me work without it.",
             ),
         }
     }

@@ -55,12 +55,13 @@ impl Endpoint {
         Value::Object(members)
     }
 
-    /// Returns the endpoint with its current secret, as the response to its creation has it.
+    /// Returns the endpoint with its current secret, as the response to its creation has it. A
+    /// creation that is only tried has none.
     #[must_use]
-    pub fn describe_created(&self, secret: &WebhookSecret, now: UnixMillis) -> Value {
+    pub fn describe_created(&self, secret: Option<&WebhookSecret>, now: UnixMillis) -> Value {
         let mut value = self.describe(now);
         if let Some(members) = value.as_object_mut() {
-            members.insert("secret".to_owned(), secret.reveal().into());
+            members.insert("secret".to_owned(), secret.map(WebhookSecret::reveal).into());
         }
         value
     }

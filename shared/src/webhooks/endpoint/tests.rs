@@ -200,7 +200,8 @@ fn description_warns_and_has_no_secret() {
     let stored = serde_json::to_string(&endpoint.secrets[0].secret).unwrap();
     assert!(!shown.to_string().contains("whsec_") && !shown.to_string().contains(stored.trim_matches('"')));
     let secret = WebhookSecret::generate([1; 24]);
-    assert_eq!(endpoint.describe_created(&secret, NOW)["secret"], secret.reveal());
+    assert_eq!(endpoint.describe_created(Some(&secret), NOW)["secret"], secret.reveal());
+    assert_eq!(endpoint.describe_created(None, NOW)["secret"], serde_json::Value::Null);
     assert_eq!(endpoint.describe_secret(&secret, NOW)["secret"], secret.reveal());
     let statistics = endpoint.describe_statistics(3, 0);
     assert_eq!((&statistics["pending"], &statistics["attempts"]["failed"]), (&3.into(), &1.into()));

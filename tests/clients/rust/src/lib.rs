@@ -1,4 +1,10 @@
-//! The client as progenitor generates it.
+//! The clients as progenitor generates them.
 #![allow(clippy::all, warnings, reason = "generated code")]
 
-include!(concat!(env!("OUT_DIR"), "/client.rs"));
+pub mod gateway {
+    include!(concat!(env!("OUT_DIR"), "/gateway.rs"));
+}
+
+pub mod biolink {
+    include!(concat!(env!("OUT_DIR"), "/biolink.rs"));
+}

@@ -1,18 +1,23 @@
-// Receives webhooks: WEBHOOK_SECRET=whsec_… PORT=8790 go run .
+// Receives webhooks with the standard library alone: WEBHOOK_SECRET=whsec_… PORT=8790 go run .
 package main
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"time"
 )
 
 type message struct {
@@ -24,16 +29,35 @@ type message struct {
 }
 
 type receiver struct {
-	webhook *standardwebhooks.Webhook
-	lock    sync.Mutex
-	seen    map[string]bool // In production: a unique index in your database.
+	secret []byte
+	lock   sync.Mutex
+	seen   map[string]bool // In production: a unique index in your database.
+}
+
+// verify checks the signature and that it is at most five minutes old. During a rotation there are several.
+func (r *receiver) verify(body []byte, header http.Header) error {
+	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
+		return errors.New("the timestamp is missing or too old")
+	}
+	mac := hmac.New(sha256.New, r.secret)
+	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	for _, signature := range strings.Fields(header.Get("webhook-signature")) {
+		version, text, _ := strings.Cut(signature, ",")
+		got, err := base64.StdEncoding.DecodeString(text)
+		if version == "v1" && err == nil && hmac.Equal(got, mac.Sum(nil)) {
+			return nil
+		}
+	}
+	return errors.New("no signature matches")
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 1<<20))
 	if err == nil {
 		// The signature covers the bytes as they came, so nothing parses the body before this.
-		err = r.webhook.Verify(body, req.Header)
+		err = r.verify(body, req.Header)
 	}
 	var got message
 	if err == nil {
@@ -61,14 +85,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func main() {
-	webhook, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
-	if err != nil {
-		log.Fatal(err)
+	text, isSecret := strings.CutPrefix(os.Getenv("WEBHOOK_SECRET"), "whsec_")
+	secret, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || !isSecret {
+		log.Fatal("WEBHOOK_SECRET is not whsec_ and base64")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:"+cmp.Or(os.Getenv("PORT"), "8790"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Fprintf(os.Stderr, "listening on http://%s\n", listener.Addr())
-	log.Fatal(http.Serve(listener, &receiver{webhook: webhook, seen: map[string]bool{}}))
+	log.Fatal(http.Serve(listener, &receiver{secret: secret, seen: map[string]bool{}}))
 }

@@ -35,6 +35,8 @@ pub(super) struct Exchange {
 #[derive(Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) fails: bool,
+    /// Whether the call was made while the meter was out of reach.
+    pub(super) in_outage: bool,
 }
 
 impl World<'_> {
@@ -84,7 +86,7 @@ impl World<'_> {
             return;
         }
         asked.retried = true;
-        let again = here.holder.retry(&asked.ask, asked.timeouts);
+        let again = here.holder.retry(&asked.ask, asked.timeouts.total_ms);
         self.send(exchange, &again);
     }
 
@@ -103,8 +105,7 @@ impl World<'_> {
     }
 
     pub(super) fn at_meter(&mut self, exchange: usize, ask: &MeterRequest) {
-        let since = self.now - self.scenario.start;
-        if self.scenario.faults.outage.is_some_and(|(from, to)| (from..to).contains(&since)) {
+        if self.scenario.is_in_outage(self.now) {
             return;
         }
         let created = self.object.created(self.now, self.scenario.creation);

@@ -23,6 +23,9 @@ impl<P: Phases> Exchange<P> {
         self.record.sent_at = Some(Instant::now());
         let Some(forward) = &mut self.forward else { return };
         forward.is_running = true;
+        if let Some(attempt) = &forward.attempt {
+            forward.deadline.watch(&attempt.target);
+        }
         forward.upload.begin();
         if forward.upload.is_over() {
             return self.request_sent();
@@ -33,21 +36,16 @@ impl<P: Phases> Exchange<P> {
         self.arm_upstream();
     }
 
-    /// Lets the product filter the next bytes of the body, and arms the timeout of the upstream.
-    pub(crate) fn filter_body(&mut self, length: usize) -> Result<(), Aborted> {
-        let (Some(forward), Some(call)) = (&mut self.forward, &self.call) else { return Err(Aborted) };
+    /// Records that the next bytes of the body are sent, and arms the timeout of the upstream.
+    pub(crate) fn body_sent(&mut self, length: usize) {
+        let Some(forward) = &mut self.forward else { return };
         forward.upload.sent = forward.upload.sent.saturating_add(length as u64);
         self.record.received = self.record.received.max(forward.upload.sent);
-        if let Err(problem) = self.phases.request_body_filter(call, self.record.received) {
-            forward.error = Some(ExchangeError::BodyRefused(problem));
-            return Err(Aborted);
-        }
         if forward.upload.is_over() {
             self.request_sent();
         } else {
             self.arm_upstream();
         }
-        Ok(())
     }
 
     /// Returns true if nothing is left to be read of the request.
@@ -68,8 +66,15 @@ impl<P: Phases> Exchange<P> {
                 forward.error = Some(ExchangeError::ClientMalformed);
                 return Poll::Ready(Err(Aborted));
             };
+            forward.upload.received += data.len() as u64;
+            let announced = forward.upload.received.saturating_add(forward.upload.body.announced());
+            if let Some(call) = &self.call
+                && let Err(problem) = self.phases.request_body_filter(call, announced)
+            {
+                forward.error = Some(ExchangeError::BodyRefused(problem));
+                return Poll::Ready(Err(Aborted));
+            }
             if !data.is_empty() {
-                forward.upload.received += data.len() as u64;
                 let is_replayable = forward.is_http2 || forward.request.is_idempotent;
                 match &mut forward.upload.kept {
                     Some(kept) if is_replayable && kept.len() + data.len() <= MAX_REPLAY => {

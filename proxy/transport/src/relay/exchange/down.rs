@@ -77,7 +77,7 @@ impl<P: Phases> Exchange<'_, P> {
         }
         let Some(head) = &mut self.down.head else { return Ok(true) };
         let has_head = !self.down.unsent.bytes.is_empty();
-        let Ok(part) = head.body.take(&self.down.read) else {
+        let Ok(part) = head.take_body(&self.down.read) else {
             return Err(self.upstream_error(Cause::Malformed));
         };
         let is_over = head.body.is_over();

@@ -47,7 +47,8 @@ impl ExchangeError {
             Self::UpstreamTimedOut(ResponseTimeout::Response) => Some(Limit::ResponseTimeout),
             Self::UpstreamTimedOut(ResponseTimeout::Attempt) => Some(Limit::AttemptTimeout),
             Self::UpstreamTimedOut(ResponseTimeout::Pause) => Some(Limit::PauseTimeout),
-            Self::ClientClosed
+            Self::UpstreamTimedOut(ResponseTimeout::Probe)
+            | Self::ClientClosed
             | Self::ClientMalformed
             | Self::BodyRefused(_)
             | Self::Upstream { .. }

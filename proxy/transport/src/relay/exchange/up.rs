@@ -66,12 +66,13 @@ impl<P: Phases> Exchange<'_, P> {
             let part = up.body.take(&up.read).map_err(|_| ExchangeError::ClientMalformed)?;
             up.read.advance(part.skip);
             let data = up.read.get(..part.data).unwrap_or_default();
+            self.record.received = self.record.received.saturating_add(data.len() as u64);
+            let announced = self.record.received.saturating_add(up.body.announced());
+            let filtered = self.phases.request_body_filter(self.call, announced);
+            filtered.map_err(ExchangeError::BodyRefused)?;
             if data.is_empty() {
                 break;
             }
-            self.record.received = self.record.received.saturating_add(data.len() as u64);
-            let filtered = self.phases.request_body_filter(self.call, self.record.received);
-            filtered.map_err(ExchangeError::BodyRefused)?;
             match &mut up.replay {
                 Some(replay) if is_replayable && replay.len() + data.len() <= MAX_REPLAY => {
                     replay.extend_from_slice(data)

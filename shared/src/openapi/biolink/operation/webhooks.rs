@@ -78,20 +78,23 @@ fn responses(endpoint: WebhooksEndpoint, exchange: &Exchange) -> Map<String, Val
         responses.insert(exchange.status.to_string(), gone);
         return responses;
     };
-    let success = |schema: &str, about: &str, headers: &[&str], body: &Value| {
+    let (schema, about) = response_schema(endpoint);
+    let success = |about: &str, headers: &[&str], body: &Value| {
         json!({
             "description": about, "headers": references(headers),
             "content": { "application/json": { "schema": reference("schemas", schema), "example": body } },
         })
     };
-    let (schema, about) = response_schema(endpoint);
     if endpoint == WebhooksEndpoint::Create {
-        let tried = example::webhooks(WebhooksEndpoint::Read).response.unwrap_or_default();
-        let about = "A dry run: the webhook as it would be.";
-        responses.insert("200".to_owned(), success("Webhook", about, &headers, &tried));
+        let mut tried = body.clone();
+        if let Some(members) = tried.as_object_mut() {
+            members.insert("secret".to_owned(), Value::Null);
+        }
+        let about = "A dry run: the webhook as it would be, without a secret.";
+        responses.insert("200".to_owned(), success(about, &headers, &tried));
         headers.extend(["location", "idempotency-replayed"]);
     }
-    responses.insert(exchange.status.to_string(), success(schema, about, &headers, body));
+    responses.insert(exchange.status.to_string(), success(about, &headers, body));
     responses
 }
 

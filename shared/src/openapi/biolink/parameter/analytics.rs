@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::example;
-use crate::analytics::{AnalyticsRequest, GroupBy, Metric};
+use crate::analytics::{AnalyticsRequest, Filter, GroupBy, Metric};
 
 /// The component that selects pages.
 pub(super) const PAGES: &str = "page_ids";
@@ -39,7 +39,8 @@ pub(super) fn components(page: &str) -> Map<String, Value> {
 
 /// Returns the components that say which events a report is about, apart from filters.
 fn scope(page: &str) -> [(&'static str, Value); 5] {
-    let moment = || json!({ "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }] });
+    // Code generators have no type for a date or a time.
+    let moment = || json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$" });
     [
         (
             PAGES,
@@ -59,7 +60,15 @@ fn scope(page: &str) -> [(&'static str, Value); 5] {
                 Some(example::INTERVAL.into()),
             ),
         ),
-        ("start", query("start", "The first day or moment, in place of `interval`.", moment(), None)),
+        (
+            "start",
+            query(
+                "start",
+                "The first day, such as 2026-11-01, or moment, such as 2026-11-01T08:00:00Z, in place of `interval`.",
+                moment(),
+                None,
+            ),
+        ),
         (
             "end",
             query(
@@ -143,8 +152,8 @@ fn counting() -> [(&'static str, Value); 6] {
 }
 
 fn filter(group: GroupBy) -> Value {
-    let about = "Counts only events with one of these values, separated by commas. With `-` before the first, only events with none of them. `(none)` is an event without a value.";
-    query(group.as_str(), about, json!({ "type": "string", "minLength": 1 }), None)
+    let about = "Counts only events with one of these values. With `-` before each, only events with none of them. `(none)` is an event without a value.";
+    list(group.as_str(), about, (Filter::MAX_VALUES, json!({ "type": "string", "minLength": 1 })), None)
 }
 
 fn query(name: &str, about: &str, schema: Value, example: Option<Value>) -> Value {
@@ -155,14 +164,11 @@ fn query(name: &str, about: &str, schema: Value, example: Option<Value>) -> Valu
     parameter
 }
 
-/// Returns a parameter that is a list with commas, of at most so many items.
+/// Returns a parameter that is a list of at most so many items. It is described in the form that
+/// code generators write, repeated. Commas are taken too.
 fn list(name: &str, about: &str, (most, items): (usize, Value), example: Option<Value>) -> Value {
     let schema = json!({ "type": "array", "minItems": 1, "maxItems": most, "items": items });
-    let mut parameter = query(name, about, schema, example);
-    if let Some(members) = parameter.as_object_mut() {
-        members.extend([("style".to_owned(), "form".into()), ("explode".to_owned(), false.into())]);
-    }
-    parameter
+    query(name, about, schema, example)
 }
 
 fn names_of(names: &[&str]) -> Value {

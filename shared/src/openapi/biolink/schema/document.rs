@@ -162,8 +162,8 @@ pub(super) fn product(of: Use) -> Value {
     ];
     if matches!(of, Use::Output) {
         let about = "The product source that it comes from; null if it was made by hand.";
-        let source = json!({ "type": "string", "pattern": "^src_[0-9A-Za-z]{17}$" });
-        members.push(member("source", Nullable, described(source, about)));
+        // Without a pattern: code generators name a type of its own `ProductSource`, which there is.
+        members.push(member("source", Nullable, json!({ "type": "string", "description": about })));
     }
     object(of, members)
 }
@@ -221,7 +221,7 @@ pub(super) fn gate(of: Use) -> Value {
 
 pub(super) fn link_order() -> Value {
     let order = json!({
-        "type": "array", "maxItems": MAX_LINKS, "uniqueItems": true, "items": { "type": "string" },
+        "type": "array", "maxItems": MAX_LINKS, "uniqueItems": true, "items": { "type": "string", "pattern": "^lnk_[0-9A-Za-z]{17}$" },
         "description": "The id of each link of the page once.",
     });
     object(Use::Input, vec![member("order", Required, order)])

@@ -104,6 +104,15 @@ pub(super) fn text(min: usize, max: usize) -> Value {
     }
 }
 
+/// Returns a text without control characters, such as line breaks.
+pub(super) fn line(min: usize, max: usize) -> Value {
+    let mut schema = text(min, max);
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("pattern".to_owned(), r"^[^\u0000-\u001F\u007F-\u009F]*$".into());
+    }
+    schema
+}
+
 pub(super) fn url() -> Value {
     json!({ "type": "string", "format": "uri", "maxLength": WebUrl::MAX_LEN })
 }

@@ -185,7 +185,8 @@ fn warning() -> Value {
 
 fn created() -> Value {
     let mut members = shown();
-    members.push(member("secret", Required, signing_secret()));
+    let secret = "`whsec_` and base64 of 24 to 64 random bytes. Null in a dry run.";
+    members.push(member("secret", Nullable, described(signing_secret(), secret)));
     object(Use::Output, members)
 }
 
@@ -233,7 +234,7 @@ fn replay() -> Value {
     object(
         Use::Input,
         vec![
-            member("since", Required, described(time(), "At most 14 days ago.")),
+            member("since", Defaulted, described(time(), "At most 14 days ago, which it is if left out.")),
             member("until", Defaulted, described(time(), "Now, if left out.")),
             member("status", Defaulted, described(names_of(["failed", "all"]), "`failed`, if left out.")),
         ],

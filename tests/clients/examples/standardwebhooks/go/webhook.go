@@ -1,5 +1,5 @@
 // Package standardwebhooks declares what the examples in Go use of the library of this name, version 0.0.1, so that they
-// compile without a network. tests/clients/webhooks/go uses the library itself.
+// compile without a network.
 package standardwebhooks
 
 import (

@@ -1,0 +1,60 @@
+//! The end of a run, and the verdict on it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+/// The end of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunEnd {
+    /// All calls became due.
+    #[default]
+    Planned,
+    /// A signal or the death of the driver ended it before.
+    Interrupted,
+    /// This check could no longer pass (`--abort-on-fail`).
+    Aborted(String),
+}
+
+impl RunEnd {
+    /// Returns true if calls did not become due.
+    pub(crate) const fn is_early(&self) -> bool {
+        match self {
+            Self::Planned => false,
+            Self::Interrupted | Self::Aborted(_) => true,
+        }
+    }
+}
+
+/// The verdict on a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All checks passed.
+    Passed,
+    /// A check failed.
+    Failed,
+    /// The run ended early, so that its checks prove nothing.
+    Interrupted,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        })
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Passed => Self::SUCCESS,
+            Verdict::Failed => Self::from(3),
+            Verdict::Interrupted => Self::from(130),
+        }
+    }
+}

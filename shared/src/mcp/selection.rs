@@ -1,0 +1,16 @@
+//! The list of tools for one client.
+
+use super::toolset::{Toolset, Toolsets};
+
+/// Returns the tools of these toolsets, as the text of a JSON array. `table` is the text of
+/// [`tools`](super::tools). Without a plan, those that need one are left out.
+#[must_use]
+pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool) -> String {
+    let listed = table.lines().filter_map(|line| {
+        let (toolset, rest) = line.split_once('\t')?;
+        let (plan, tool) = rest.split_once('\t')?;
+        let is_listed = toolsets.list(Toolset::parse(toolset)?) && (has_plan || plan == "any");
+        is_listed.then_some(tool)
+    });
+    format!("[{}]", listed.collect::<Vec<_>>().join(","))
+}

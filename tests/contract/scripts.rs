@@ -1,0 +1,94 @@
+//! What the shell scripts of a first run may use: bash 3.2 and the tools of macOS.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
+
+/// The scripts that people run on machines of their own. What they call is found by its name.
+const PORTABLE: [&str; 3] = ["run.sh", "load.sh", "smoke.sh"];
+
+/// Constructs that bash 3.2 or BSD tools do not have, and what to write instead.
+const NOT_PORTABLE: [(&str, &str); 20] = [
+    ("mapfile ", "a loop over `read`"),
+    ("readarray ", "a loop over `read`"),
+    ("declare -A", "two arrays, or a case"),
+    ("local -A", "two arrays, or a case"),
+    ("local -n", "an argument"),
+    (",,}", "tr"),
+    ("^^}", "tr"),
+    ("|&", "2>&1 |"),
+    ("&>>", ">> file 2>&1"),
+    ("wait -n", "wait with a process id"),
+    ("coproc ", "a named pipe"),
+    ("EPOCHREALTIME", "SECONDS"),
+    ("base64 -w", "base64 | tr -d '\\n'"),
+    ("readlink -f", "cd and pwd"),
+    ("stat -c", "wc -c, ls"),
+    ("sed -i", "a new file"),
+    ("sed -r", "sed -E"),
+    ("grep -P", "grep -E"),
+    ("nproc", "getconf _NPROCESSORS_ONLN"),
+    ("taskset", "nothing: it is Linux's alone"),
+];
+
+/// Programs that macOS lacks. A line may call one if it says what happens without it.
+const MISSING: [(&str, &str); 2] = [("sha256sum", "shasum -a 256"), ("timeout ", "command -v timeout")];
+
+fn read(name: &str) -> String {
+    fs::read_to_string(Path::new(SCRIPTS).join(name)).unwrap()
+}
+
+/// Returns the scripts of this folder that a text names.
+fn named_in(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-.".contains(c));
+    let scripts = words.filter(|word| word.ends_with(".sh") && Path::new(SCRIPTS).join(word).is_file());
+    scripts.map(str::to_owned).collect()
+}
+
+/// Returns the scripts of a first run with all that they call.
+fn reached() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<String> = PORTABLE.map(str::to_owned).into();
+    while let Some(name) = open.pop() {
+        if found.insert(name.clone()) {
+            open.extend(named_in(&code(&read(&name))));
+        }
+    }
+    found
+}
+
+/// Returns a script without its comments.
+fn code(script: &str) -> String {
+    let lines = script.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn faults(name: &str) -> Vec<String> {
+    let script = code(&read(name));
+    let mut faults = Vec::new();
+    for line in script.lines() {
+        for (construct, instead) in NOT_PORTABLE {
+            if line.contains(construct) {
+                faults.push(format!("{name}: `{construct}` is not portable; write {instead}: {line}"));
+            }
+        }
+        for (program, otherwise) in MISSING {
+            if line.contains(program) && !line.contains(otherwise) {
+                faults.push(format!(
+                    "{name}: macOS has no `{program}`; say `{otherwise}` in the same line: {line}"
+                ));
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn scripts_of_a_first_run_are_portable() {
+    let reached = reached();
+    for expected in ["lib.sh", "setup.sh", "build-edge.sh", "secrets.sh", "wasm-std.sh", "npm.sh"] {
+        assert!(reached.contains(expected), "{expected} is not found: {reached:?}");
+    }
+    let faults: Vec<String> = reached.iter().flat_map(|name| faults(name)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
