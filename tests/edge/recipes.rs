@@ -1,7 +1,7 @@
 //! The receivers that `docs/webhooks.md` shows, with the official libraries of Standard Webhooks,
 //! against deliveries of the worker.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::webhooks::{
     HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, TOLERANCE_S, WebhookKind, WebhookSecret, sign,
 };
@@ -104,6 +104,20 @@ fn assert_refused(to: &RecipeProcess, why: &str, body: &[u8], headers: [&str; 3]
 fn assert_accepted(to: &RecipeProcess, why: &str, body: &[u8], headers: [&str; 3]) {
     let response = send(to, body, headers);
     assert_eq!(response.status, 204, "{:?}, {why}: {}", to.recipe, response.text());
+    // A receiver responds before its output is read here.
+    let events = event_ids(body);
+    until(|| {
+        let handled = to.handled();
+        events.iter().all(|id| handled.contains(id))
+    });
+}
+
+/// Returns the ids of the events of a delivery: a single one, or those of a batch.
+fn event_ids(body: &[u8]) -> Vec<String> {
+    let delivery: Value = serde_json::from_slice(body).unwrap();
+    let batch = delivery["data"]["events"].as_array().cloned();
+    let events = batch.unwrap_or_else(|| vec![delivery]);
+    events.iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
 }
 
 fn signatures(arrival: &Arrival) -> usize {
