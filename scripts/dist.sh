@@ -57,7 +57,7 @@ pack_debian() {
   (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip --output "$OUT")
 }
 
-"$here/cargo-tools.sh" --dist
+"$here/cargo-tools.sh"
 rm -rf "$STAGE"
 mkdir -p "$STAGE" "$OUT"
 rm -f "$OUT"/*.tar.gz "$OUT"/*.deb

@@ -76,7 +76,7 @@ doc_tests() {
 
 # What a release consists of, made of the programs of this build.
 package_tests() {
-  "$here/cargo-tools.sh" --dist
+  "$here/cargo-tools.sh"
   run_binaries 'tests test package'
 }
 
