@@ -137,8 +137,8 @@ fn values_table(
     Table { columns, rows, has_other: other.is_some() }
 }
 
-/// Returns the first values, and the sum of all others if there are any. Not sorted as a whole: see
-/// docs/decisions.md, row 202.
+/// Returns the first values, and the sum of all others if there are any. Why they are not sorted:
+/// docs/decisions/edge.md, "New types are not sorted or collected into maps without need".
 fn top(values: &GroupReport, metrics: Metrics, limit: usize) -> (Vec<&ValueCount>, Option<Tally>) {
     let key = |row: &ValueCount| metrics.iter().next().map_or(0, |metric| sort_key(metric, &row.tally));
     let is_shown = |row: &&ValueCount| metrics.iter().any(|metric| sort_key(metric, &row.tally) > 0);
