@@ -151,6 +151,11 @@ impl Direct {
         }
     }
 
+    /// Records that the tool broke off a response that began with `status`, and refunds the call.
+    pub fn record_aborted(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16) {
+        self.keys.record_aborted(id, tool, status, day, self.counted_now());
+    }
+
     /// Applies a counter event of another process.
     pub fn apply_event(&self, record: SyncRecord) {
         self.keys.apply_event(record, self.counted_now());

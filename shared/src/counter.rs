@@ -14,7 +14,8 @@ use crate::{
     key::KeyRecord,
     meter::{MeterResponse, MeterSnapshot},
     policy::Policy,
-    quota::{Counts, Decision},
+    problem::Code,
+    quota::{Counts, Decision, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
@@ -61,6 +62,19 @@ impl Counter {
         }
         self.today.add(tool, status);
         self.last_used = now;
+    }
+
+    /// Records that the response of a call broke off, whose outcome was recorded as `status` when it
+    /// began: refunds the call to the `day` on which it was admitted, unless it was refunded then, and
+    /// tallies it as failed.
+    pub fn record_aborted(&mut self, tool: Tool, status: u16, day: UtcDay, now: UnixMillis) {
+        self.roll(now);
+        if narrow(day) == self.day {
+            if !is_uncharged(status, false) {
+                self.day_used = self.day_used.saturating_sub(1);
+            }
+            self.today.correct(tool, status, Code::ResponseAborted.status());
+        }
     }
 
     /// Returns everything that is counted of a key, for `GET /v1/keys/me`. `record` may be

@@ -51,7 +51,7 @@ use crate::{
     key::{KeyRecord, VerifiedKey},
     meter::{MeterRequest, RefusedCalls},
     problem::Code,
-    quota::{MARGIN_MS, QuotaStatus},
+    quota::{MARGIN_MS, QuotaStatus, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
@@ -211,11 +211,14 @@ impl LeaseCache {
     }
 
     /// Records that the response of an admitted call broke off, whose outcome was recorded as `status`
-    /// when it began: refunds the call to its day, and tallies it as failed.
+    /// when it began: refunds the call to its day, unless it was refunded then, and tallies it as
+    /// failed.
     pub fn record_aborted(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
         let now = self.observe(now);
         self.pending.correct_outcome(tool, status, Code::ResponseAborted.status(), charge, now);
-        self.pending.refund(charge, now);
+        if !is_uncharged(status, false) {
+            self.pending.refund(charge, now);
+        }
     }
 
     /// Records a refused call for the key's log. A refusal of the key itself (401) is left out: the

@@ -227,6 +227,26 @@ fn counter_is_over_a_day_after_its_last_call() {
 }
 
 #[test]
+fn aborted_response_is_refunded_once_and_to_its_day() {
+    let record = KeyRecord::provisional(&Pair::new(Tier::Pro).key);
+    let (mut counter, day) = (Counter::default(), START.day());
+    for (status, uncharged) in [(200, false), (200, false), (503, true)] {
+        counter.admit(&record.policy(), START);
+        counter.record_outcome(Tool::Qr, status, uncharged.then_some(day), START);
+    }
+    counter.record_aborted(Tool::Qr, 200, day, START);
+    counter.record_aborted(Tool::Qr, 503, day, START);
+    let snapshot = counter.read(record.clone(), START);
+    assert_eq!((snapshot.minute_used, snapshot.day_used), (3, 1));
+    assert_eq!(snapshot.tally.by_tool, [(Tool::Qr, 3)].into());
+    assert_eq!(snapshot.tally.by_status, [(200, 1), (503, 2)].into());
+    let next_day = day.end();
+    counter.count(next_day);
+    counter.record_aborted(Tool::Qr, 200, day, next_day);
+    assert_eq!(counter.read(record, next_day).day_used, 1, "a day that is over takes no refund");
+}
+
+#[test]
 fn counter_takes_72_bytes() {
     assert_eq!(size_of::<Counter>(), 72);
 }

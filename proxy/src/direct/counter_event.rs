@@ -20,11 +20,21 @@ pub enum CounterEvent {
         /// Whether the call is refunded to the day.
         uncharged: bool,
     },
+    /// The response of a call that has [ended](Self::Ended) broke off.
+    Aborted {
+        /// The key.
+        id: KeyId,
+        /// The tool.
+        tool: Tool,
+        /// The status with which the response began.
+        status: u16,
+    },
 }
 
 const PASSED: u8 = 0;
 const CHARGED: u8 = 1;
 const UNCHARGED: u8 = 2;
+const ABORTED: u8 = 3;
 
 impl CounterEvent {
     /// Encodes the event: the key, the kind, the tool and the status.
@@ -34,6 +44,7 @@ impl CounterEvent {
             Self::Ended { id, tool, status, uncharged } => {
                 (id, if uncharged { UNCHARGED } else { CHARGED }, tool.code(), status)
             }
+            Self::Aborted { id, tool, status } => (id, ABORTED, tool.code(), status),
         };
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *id.as_bytes();
         let [high, low] = status.to_be_bytes();
@@ -49,13 +60,14 @@ impl CounterEvent {
             PASSED => Some(Self::Passed(id)),
             CHARGED => ended(false),
             UNCHARGED => ended(true),
+            ABORTED => Some(Self::Aborted { id, tool: Tool::from_code(tool)?, status }),
             _ => None,
         }
     }
 
     pub(super) const fn id(&self) -> &KeyId {
         match self {
-            Self::Passed(id) | Self::Ended { id, .. } => id,
+            Self::Passed(id) | Self::Ended { id, .. } | Self::Aborted { id, .. } => id,
         }
     }
 }
@@ -68,7 +80,8 @@ mod tests {
     fn record_round_trips_and_unknown_record_is_none() {
         let id = KeyId::new(*b"abcdefghijkl");
         let ended = |uncharged| CounterEvent::Ended { id, tool: Tool::Yt, status: 503, uncharged };
-        for event in [CounterEvent::Passed(id), ended(true), ended(false)] {
+        let aborted = CounterEvent::Aborted { id, tool: Tool::Yt, status: 200 };
+        for event in [CounterEvent::Passed(id), ended(true), ended(false), aborted] {
             assert_eq!(CounterEvent::from_record(event.to_record()), Some(event));
         }
         assert_eq!(CounterEvent::from_record([u8::MAX; 16]), None);

@@ -112,6 +112,17 @@ impl KeyTable {
         });
     }
 
+    /// Records that the response of a call broke off, whose outcome was recorded as `status`, and
+    /// refunds the call to the `day` it was counted on.
+    pub fn record_aborted(&self, id: &KeyId, tool: Tool, status: u16, day: UtcDay, now: UnixMillis) {
+        self.with(id, |shard| {
+            let now = shard.clock.read(now);
+            shard.counters.with(id, |counter| counter.record_aborted(tool, status, day, now));
+            shard.changed = true;
+            shard.mirror(CounterEvent::Aborted { id: *id, tool, status });
+        });
+    }
+
     /// Applies a counter event of another process. Ignores a record that is not one.
     pub fn apply_event(&self, record: SyncRecord, now: UnixMillis) {
         let Some(event) = CounterEvent::from_record(record) else { return };
@@ -121,6 +132,9 @@ impl KeyTable {
                 CounterEvent::Passed(_) => counter.count(now),
                 CounterEvent::Ended { tool, status, uncharged, .. } => {
                     counter.record_outcome(tool, status, uncharged.then(|| now.day()), now);
+                }
+                CounterEvent::Aborted { tool, status, .. } => {
+                    counter.record_aborted(tool, status, now.day(), now);
                 }
             });
             shard.changed = true;

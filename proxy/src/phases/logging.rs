@@ -6,7 +6,7 @@ use super::retry::{Outcome, record_outcome};
 use crate::{
     call::{Call, Record},
     observe::access_log::{Line, Timings},
-    state::State,
+    state::{Mode, State},
 };
 use transport::{clock::Monotonic, record::Aborted};
 
@@ -17,6 +17,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         log::info!("response aborted: request_id={} by={}", log.request_id, aborted.into_str());
     }
     if let Some(call) = call {
+        refund_aborted(state, call, record);
         count(state, call, record);
     }
     if !state.access_log.wants(status, log.refusal, record.aborted) {
@@ -57,6 +58,15 @@ fn count(state: &State, call: &Call, record: &Record) {
             // No evidence about the upstream.
             Some(Aborted::ByClient) => {}
         }
+    }
+}
+
+/// Refunds a call whose response the upstream broke off, in direct mode. The edge does it itself.
+fn refund_aborted(state: &State, call: &Call, record: &Record) {
+    if let (Mode::Direct(direct), Some(day), Some(Aborted::ByUpstream)) =
+        (&state.mode, call.charged, record.aborted)
+    {
+        direct.record_aborted(&call.key_id, call.tool, day, record.status);
     }
 }
 

@@ -214,6 +214,47 @@ async fn refused_calls_and_missing_tools_are_not_charged() {
 }
 
 #[tokio::test]
+async fn response_that_the_tool_breaks_off_is_refunded() {
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n".to_vec();
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf".to_vec();
+    let (key, _) = keys::fresh(Tier::Pro);
+    for behavior in [
+        ToolBehavior::RespondAndClose(chunked),
+        ToolBehavior::RespondAndClose(short.clone()),
+        ToolBehavior::RespondAndReset(short.clone()),
+        ToolBehavior::Respond(short),
+    ] {
+        let pause = |config: ProxyConfig| config.pool_line(Tool::Qr, "pause_timeout = \"300ms\"");
+        let direct = Direct::with(behavior, pause).await;
+        let broken = direct.call(&key).await;
+        assert_eq!((broken.status, broken.complete), (200, false));
+        until("it is refunded", || async { direct.me(&key).await["usage"]["day"]["used"] == 0 }).await;
+        let me = direct.me(&key).await;
+        assert_eq!(me["usage"]["minute"]["used"], 1, "the minute protects the tool");
+        assert_eq!(me["today"]["by_status"], serde_json::json!({ "503": 1 }));
+    }
+}
+
+#[tokio::test]
+async fn response_that_the_client_breaks_off_is_charged() {
+    let half = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf".to_vec();
+    let direct = Direct::start(ToolBehavior::Respond(half)).await;
+    let (key, _) = keys::fresh(Tier::Pro);
+    let mut client = Client::connect_abortive(direct.proxy.listen).await;
+    client.write(&call(&key).bytes()).await;
+    assert!(client.head().await.is_some());
+    drop(client);
+    let aborted = r#"utg_upstream_responses_aborted_total{by="client",tool="qr""#;
+    until("it is counted", || async {
+        let page = direct.proxy.admin_get("/metrics").await.text();
+        page.lines().any(|line| line.starts_with(aborted) && line.ends_with(" 1"))
+    })
+    .await;
+    let me = direct.me(&key).await;
+    assert_eq!((&me["usage"]["day"]["used"], &me["today"]["by_status"]["200"]), (&1.into(), &1.into()));
+}
+
+#[tokio::test]
 async fn key_over_plain_http_from_loopback_is_accepted() {
     let direct = Direct::with(ToolBehavior::Describe, without_terminator).await;
     let (key, _) = keys::fresh(Tier::Pro);

@@ -39,6 +39,18 @@ impl Today {
         }
     }
 
+    /// Counts a call with `status` that was counted with `recorded`.
+    pub(super) fn correct(&mut self, tool: Tool, recorded: u16, status: u16) {
+        match self {
+            Self::Few(few) => {
+                if few.take(tool, recorded) {
+                    self.add(tool, status);
+                }
+            }
+            Self::Many(many) => many.correct(recorded, status, 1),
+        }
+    }
+
     pub(super) fn tally(&self) -> Tally {
         match self {
             Self::Few(few) => few.tally(),
@@ -52,7 +64,9 @@ impl Few {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Tool, u16, u16)> {
         let places = self.tools.iter().zip(&self.statuses).zip(&self.calls);
-        places.map_while(|((tool, status), calls)| tool.map(|tool| (tool, *status, *calls)))
+        let used = places.map_while(|((tool, status), calls)| tool.map(|tool| (tool, *status, *calls)));
+        // A correction may have emptied a place.
+        used.filter(|(_, _, calls)| *calls > 0)
     }
 
     /// `None`, with nothing counted, when there is no room.
@@ -68,10 +82,26 @@ impl Few {
                     *calls = calls.checked_add(n)?;
                     return Some(());
                 }
+                Some(own) if *calls == 0 => {
+                    (*own, *own_status, *calls) = (tool, status, n);
+                    return Some(());
+                }
                 Some(_) => {}
             }
         }
         None
+    }
+
+    /// Takes a call back. Returns false if there is none.
+    fn take(&mut self, tool: Tool, status: u16) -> bool {
+        let places = self.tools.iter().zip(&self.statuses).zip(&mut self.calls);
+        for ((own, own_status), calls) in places {
+            if *own == Some(tool) && *own_status == status && *calls > 0 {
+                *calls -= 1;
+                return true;
+            }
+        }
+        false
     }
 
     fn tally(&self) -> Tally {
@@ -98,6 +128,21 @@ mod tests {
                 assert_eq!(today.tally(), tally, "{n}");
             }
         }
+        assert_eq!(today.tally(), tally);
+    }
+
+    #[test]
+    fn corrected_call_is_counted_once() {
+        let mut today = Today::default();
+        for status in 200..206 {
+            today.add(Tool::Qr, status);
+            today.correct(Tool::Qr, status, 503);
+            // Nothing is left to correct.
+            today.correct(Tool::Qr, status, 500);
+        }
+        assert!(matches!(today, Today::Few(_)), "emptied places are used again");
+        let mut tally = Tally::default();
+        tally.add(Tool::Qr, 503, 6);
         assert_eq!(today.tally(), tally);
     }
 }

@@ -227,7 +227,7 @@ impl Meter {
         if is_new && batch.day == self.usage.day() {
             self.usage.refund(batch.day, batch.refunds);
             for &(_, status, calls) in &batch.corrected {
-                self.tally.correct(status, calls);
+                self.tally.correct(Tally::ASSUMED, status, calls);
             }
         }
         if !batch.ended.is_empty() {

@@ -38,9 +38,9 @@ impl Tally {
         self.add_status(status, n);
     }
 
-    /// Counts `n` calls with `status` that were counted with [`Tally::ASSUMED`].
-    pub(super) fn correct(&mut self, status: u16, n: u32) {
-        if let Some(calls) = self.by_status.get_mut(&Self::ASSUMED) {
+    /// Counts `n` calls with `status` that were counted with `recorded`.
+    pub(crate) fn correct(&mut self, recorded: u16, status: u16, n: u32) {
+        if let Some(calls) = self.by_status.get_mut(&recorded) {
             *calls = calls.saturating_sub(n);
         }
         self.by_status.retain(|_, calls| *calls > 0);

@@ -71,6 +71,18 @@ fn aborted_response_is_refunded_and_tallied_as_failed() {
 }
 
 #[test]
+fn aborted_response_of_an_uncharged_call_is_refunded_once() {
+    let mut pair = Pair::new(Tier::Free);
+    let [aborted, other] = [0, 50].map(|at| charge(&pair.admit(at)));
+    pair.cache.record_outcome(Tool::Qr, 503, true, aborted, NOON.plus(100));
+    pair.cache.record_outcome(Tool::Qr, 200, false, other, NOON.plus(100));
+    pair.cache.record_aborted(Tool::Qr, 503, aborted, NOON.plus(200));
+    let request = pair.flush(false, 25_100).unwrap();
+    pair.exchange(&request, 25_100);
+    assert_eq!(pair.snapshot(25_200).day_used, 1);
+}
+
+#[test]
 fn aborted_response_on_the_local_budget_is_no_debt() {
     let mut pair = Pair::new(Tier::Pro);
     let request = pair.expect_request(0);
