@@ -3,6 +3,9 @@
 //!
 //! **If a store fails or hangs**, the queue gets its events, and for a minute all others. **If the
 //! queue takes nothing either**, batches are kept and sent again, up to a megabyte.
+//!
+//! Why: docs/decisions/analytics.md, "A batch goes directly to the stores, and to the queue if
+//! that fails".
 
 use std::{cell::RefCell, time::Duration};
 

@@ -1,5 +1,7 @@
 //! Event streams of tools. The runtime ends a broken body as a complete one, so a stream that breaks
 //! off gets an event that says so.
+//!
+//! Why: docs/decisions/edge.md, "An event stream of unknown length is followed line by line".
 
 use std::cell::Cell;
 

@@ -5,6 +5,8 @@
 //! **Promise.** As [`Usage`](crate::quota::Usage)'s, on the clock of the process that holds the
 //! counter: each `now` is read off one [`Clock`](crate::quota::Clock). What a clock that was ahead
 //! has stored is dropped ([`Counter::drop_future`]).
+//!
+//! Why: docs/decisions/direct-mode.md, "Direct mode counts with one counter of 72 bytes per key".
 
 mod minute;
 mod stored;

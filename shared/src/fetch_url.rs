@@ -3,6 +3,8 @@
 //! Such a URL must not lead to anything that only the gateway can reach (server-side request
 //! forgery). A name is checked, and not the address that it has: the runtime resolves names itself,
 //! and its flag `global_fetch_strictly_public` keeps requests out of private networks.
+//!
+//! Why: docs/decisions/webhooks.md, "A URL of a customer is checked at each use, by its name".
 
 mod policy;
 

@@ -2,6 +2,8 @@
 //!
 //! The MAC includes the name of the data center, so that a grant of one is worth nothing in
 //! another.
+//!
+//! Why: docs/decisions/edge.md, "A grant is bound to one data center".
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use thiserror::Error;

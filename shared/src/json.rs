@@ -4,6 +4,8 @@
 //! It exists for its size. With the one of `serde_json`, which also reads structs from arrays and
 //! formats each expected type, the derived readers were a quarter of the worker. What clients send
 //! is read with `serde_json`.
+//!
+//! Why: docs/decisions/edge.md, "What the gateway wrote itself is read by a small JSON reader".
 
 mod fault;
 mod reader;

@@ -16,6 +16,8 @@
 //! is returned can no longer be spent
 //! when its report leaves. If the clock goes back, every lease ends, and so do those that are in
 //! flight.
+//!
+//! Why: docs/decisions/limits.md, "A lease lasts ten seconds".
 
 mod admission;
 mod ask;

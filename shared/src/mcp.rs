@@ -3,6 +3,8 @@
 //!
 //! Tools are made of the OpenAPI descriptions when the worker is built ([`tools`], [`requests`]). A
 //! call of a tool becomes a request of the API ([`ToolRequest`]) and its response the tool's result.
+//!
+//! Why: docs/decisions/portal.md, "MCP has no sessions and no streams".
 
 mod hints;
 mod known_actions;

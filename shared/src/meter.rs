@@ -39,6 +39,8 @@
 //! response, or else a step of a holder's clock back, or of the meter's forward, by as much.
 //!
 //! `docs/limits.md` says the same to clients and operators, with what it costs near the limit.
+//!
+//! Why: docs/decisions/limits.md, "One row holds a key's whole state".
 
 mod batches;
 mod budget_shares;

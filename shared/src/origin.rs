@@ -8,6 +8,9 @@
 //! The runtime reports a refused connection and one that was lost later in the same words. So with
 //! several origins a POST goes only to one that has responded within [`CONFIRMED_MS`], or that
 //! responds to a probe first.
+//!
+//! Why: docs/decisions/edge.md, "With several origins, a POST goes to one that has just
+//! responded".
 
 mod error;
 mod list;

@@ -5,6 +5,8 @@
 //! only a holder of the secret can know. So the proof binds all that the grant does (key, request,
 //! target, data center and moment), it follows the rotation of the secret, and it costs neither
 //! side another MAC.
+//!
+//! Why: docs/decisions/edge.md, "A response must carry the proxy's proof".
 
 use std::fmt;
 

@@ -6,6 +6,8 @@
 //!
 //! The meter of a client address or of an `Idempotency-Key` is not kept: its alarm deletes the object
 //! once nothing of its state matters.
+//!
+//! Why: docs/decisions/edge.md, "A message to an object is handled in one call of wasm".
 
 use std::cell::{Cell, RefCell};
 

@@ -1,4 +1,6 @@
 //! One request to a meter for which a call waits: its copies, and responses that come late.
+//!
+//! Why: docs/decisions/limits.md, "A request says within which time its call may be let through".
 
 use std::{
     future::poll_fn,

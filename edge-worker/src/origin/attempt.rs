@@ -1,4 +1,7 @@
 //! One attempt of a call at one origin.
+//!
+//! Why: docs/decisions/edge.md, "A response without proof is not charged, and a POST is not
+//! repeated".
 
 use std::{
     borrow::Cow,

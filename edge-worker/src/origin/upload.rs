@@ -8,6 +8,8 @@
 //! request as if it were complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside
 //! a chunk). A pipe that leaves the other end open reports the break, and aborting the fetch then
 //! cuts the request.
+//!
+//! Why: docs/decisions/edge.md, "A body of up to 64 KiB is received whole, any other is piped".
 
 use std::cell::Cell;
 

@@ -1,4 +1,7 @@
 //! The clock of counts.
+//!
+//! Why: docs/decisions/direct-mode.md, "Counts go by the monotonic clock, keys expire by the time
+//! of day".
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},

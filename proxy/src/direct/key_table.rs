@@ -1,5 +1,7 @@
 //! The counters and records of all known keys, in shards so that calls of different keys hardly
 //! ever wait for each other.
+//!
+//! Why: docs/decisions/direct-mode.md, "A call is settled before its response is sent".
 
 use std::{
     collections::HashMap,

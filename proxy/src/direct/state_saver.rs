@@ -1,4 +1,6 @@
 //! The background work of direct mode: saves changed state and polls the key-change feed.
+//!
+//! Why: docs/decisions/direct-mode.md, "A crash may lose two seconds of counts".
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -1,4 +1,6 @@
 //! The decision whether a failed call is retried, for all kinds of failure.
+//!
+//! Why: docs/decisions/proxy.md, "A POST on a closed idle connection is 503".
 
 use pingora_core::ErrorType;
 use shared::origin::Execution;

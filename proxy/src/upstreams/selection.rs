@@ -1,4 +1,6 @@
 //! Selects the server of a pool for a call.
+//!
+//! Why: docs/decisions/proxy.md, "The last server is never out of its pool".
 
 use std::sync::atomic::Ordering;
 

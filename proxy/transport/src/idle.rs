@@ -3,6 +3,8 @@
 //! connections: it is cheaper to check one when it is taken. A thread without idle connections
 //! borrows from a thread that has not used its list for a while, so that few calls on many threads
 //! do not open a new connection each time.
+//!
+//! Why: docs/decisions/proxy.md, "An idle connection is borrowed from a quiet thread".
 
 use std::{
     future::poll_fn,

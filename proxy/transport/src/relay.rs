@@ -1,6 +1,8 @@
 //! Forwards requests over HTTP/1.1: the hot path. Pingora establishes the connections. Its own
 //! forwarding passes each message through two channels and two header maps, and spawns a task for
 //! every idle connection, which costs more than everything else of a call.
+//!
+//! Why: docs/decisions/proxy.md, "The proxy has a relay of its own".
 
 pub(crate) mod buffer;
 pub(crate) mod connect;

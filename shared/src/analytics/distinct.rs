@@ -1,4 +1,6 @@
 //! Distinct visitors of one page and day.
+//!
+//! Why: docs/decisions/analytics.md, "A visitor counts once per page and UTC day".
 
 use super::rows::class;
 

@@ -1,5 +1,7 @@
 //! Wrong admin secrets as one isolate sees them. It decides first, so that a flood of them costs no
 //! object requests and no rows.
+//!
+//! Why: docs/decisions/keys.md, "An isolate counts wrong admin secrets before their meters do".
 
 use std::collections::BTreeMap;
 

@@ -18,6 +18,8 @@
 //! codes say which value a row has: none for a single value, 1, 2, 4 or 8 bits for each row for at most
 //! 2, 4, 16 or 256 values, and two bytes, little-endian, for more. Where several rows share a byte, the
 //! first has its lowest bits, and those that are left are not read.
+//!
+//! Why: docs/decisions/analytics.md, "Events are stored in columns of few bits".
 
 use std::borrow::Cow;
 

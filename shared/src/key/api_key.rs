@@ -5,6 +5,8 @@
 //! CRC-32 of all before it: a mistyped key differs from a forged one, and secret scanners can find
 //! leaked keys. The payload ends in a MAC under the signing secret: a forged key costs neither a
 //! store read nor a meter call.
+//!
+//! Why: docs/decisions/keys.md, "A key is 79 characters and ends in a CRC-32".
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! The turns in which requests report in the background.
+//!
+//! Why: docs/decisions/limits.md, "The report of a slow key's lease renews it".
 
 use crate::{meter::TTL_MS, time::UnixMillis};
 

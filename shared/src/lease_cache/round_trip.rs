@@ -1,4 +1,6 @@
 //! The round trip to the key's meter, from which follows how long a response is waited for.
+//!
+//! Why: docs/decisions/limits.md, "The time to wait for a meter follows its measured round trip".
 
 /// Time of silence after which a request is sent again while the round trip is unknown, in
 /// milliseconds. The object may have to be created first, which takes up to a few hundred.

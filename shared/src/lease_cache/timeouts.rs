@@ -1,4 +1,6 @@
 //! The times for which a call waits for the meter.
+//!
+//! Why: docs/decisions/limits.md, "A stalled isolate asks again instead of refusing".
 
 /// Time after which a call that has no other way is refused, in milliseconds.
 pub(super) const LONGEST_MS: u64 = 3_000;

@@ -1,4 +1,7 @@
 //! The numbers of the batches that were taken, so that each is taken once.
+//!
+//! Why: docs/decisions/limits.md, "A batch of refunds carries the moment of the response before
+//! it".
 
 use serde::{Deserialize, Serialize};
 

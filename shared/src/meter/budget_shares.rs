@@ -4,6 +4,8 @@
 //! may admit in any 60 seconds, and a share is granted of what is not reserved. A share changes only
 //! once the cache has said that it heard of the change before. So of a cache's last two shares, one
 //! is granted, and the other one is part of what the cache said that it holds.
+//!
+//! Why: docs/decisions/limits.md, "All isolates share one local budget of a quarter minute".
 
 use serde::{Deserialize, Serialize};
 

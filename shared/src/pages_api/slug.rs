@@ -1,4 +1,7 @@
 //! Who has a slug. There is one state for each slug, so that two accounts never have the same.
+//!
+//! Why: docs/decisions/pages.md, "A slug is claimed in two steps, and the claim is written down
+//! before".
 
 use serde::{Deserialize, Serialize};
 

@@ -3,6 +3,8 @@
 //! `ok` is a source whose last run succeeded. After a failure it is `stale`, and after three in a
 //! row `failing`; the page keeps the products of the last success. After seven days without one it
 //! is `paused`: it runs again when its owner asks for it.
+//!
+//! Why: docs/decisions/products.md, "The last good products stay when a feed is wrong".
 
 mod fetch;
 mod status;

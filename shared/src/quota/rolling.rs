@@ -1,4 +1,7 @@
 //! Calls of the last window, in buckets.
+//!
+//! Why: docs/decisions/limits.md, "The meter counts in buckets of 250 ms and keeps calls 0.3 s
+//! longer".
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! The schedule of attempts: ten over about three days.
+//!
+//! Why: docs/decisions/webhooks.md, "The last attempt is 75 h 35 min after the first, or later".
 
 use super::attempt::AttemptResult;
 use crate::time::UnixMillis;

@@ -1,5 +1,7 @@
 //! Buffers the beginning of a body before an upstream is chosen, so that a slow client holds no
 //! slot of a tool.
+//!
+//! Why: docs/decisions/proxy.md, "Bodies up to 64 KiB are buffered before a call takes a slot".
 
 use std::time::Instant;
 
