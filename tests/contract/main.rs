@@ -1,6 +1,7 @@
 //! The table of vectors against `shared` alone: what it decides before anybody does any I/O.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod decisions;
 mod deploy_guide;
 mod deployment;
 mod guide;
