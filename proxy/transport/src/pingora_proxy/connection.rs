@@ -5,7 +5,7 @@
 //! The socket reads responses along with Pingora, by the relay's parsers. Pingora's accept what
 //! other parsers read differently, such as a chunk without a size, which it takes for the last one.
 //!
-//! Why: docs/decisions/proxy.md, "To Pingora each connection to a tool is a socket for one call".
+//! Why: docs/decisions/proxy.md, "To Pingora an HTTP/1.1 connection is a socket for one call".
 
 use std::{
     fmt, io,
