@@ -46,6 +46,7 @@ struct Shared {
     release: Notify,
     /// The generation of connections that stays open. Older ones shut down gracefully.
     leave: watch::Sender<usize>,
+    frozen: watch::Sender<bool>,
 }
 
 impl Http2Tool {
@@ -77,6 +78,7 @@ impl Http2Tool {
             canceled: AtomicUsize::new(0),
             release: Notify::new(),
             leave: watch::Sender::new(0),
+            frozen: watch::Sender::new(false),
         });
         let acceptor = identity.map(|identity| acceptor(identity, &["h2"]));
         let state = Arc::clone(&shared);
@@ -112,6 +114,16 @@ impl Http2Tool {
     /// Shuts all open connections down gracefully (GOAWAY).
     pub fn leave(&self) {
         self.shared.leave.send_modify(|generation| *generation += 1);
+    }
+
+    /// Stops reading and writing, as a stopped process does: the system still accepts connections.
+    pub fn freeze(&self) {
+        self.shared.frozen.send_replace(true);
+    }
+
+    /// Continues after [`Http2Tool::freeze`].
+    pub fn thaw(&self) {
+        self.shared.frozen.send_replace(false);
     }
 
     /// Returns the number of calls so far, without probes.
@@ -173,7 +185,8 @@ async fn serve_connection<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
     if let Some(most) = shared.max_streams {
         builder.max_concurrent_streams(most);
     }
-    let mut leave = shared.leave.subscribe();
+    let (mut leave, mut frozen) = (shared.leave.subscribe(), shared.frozen.subscribe());
+    reaches(&mut frozen, false).await;
     let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
     let (here, mut open, close) = (Arc::new(AtomicUsize::new(0)), None, Arc::new(Notify::new()));
     let mut calls = JoinSet::new();
@@ -182,6 +195,10 @@ async fn serve_connection<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
             accepted = connection.accept() => accepted,
             _ = leave.changed() => {
                 connection.graceful_shutdown();
+                continue;
+            }
+            () = reaches(&mut frozen, true) => {
+                reaches(&mut frozen, false).await;
                 continue;
             }
             () = close.notified() => return,
@@ -196,4 +213,9 @@ async fn serve_connection<S: Io + 'static>(stream: S, shared: Arc<Shared>) {
     }
     drop(open);
     while calls.join_next().await.is_some() {}
+}
+
+/// Waits until the state has this value.
+async fn reaches(state: &mut watch::Receiver<bool>, value: bool) {
+    drop(state.wait_for(|current| *current == value).await);
 }

@@ -2,6 +2,7 @@
 //! the transport `pingora-proxy`, so these tests run on it whatever the transport under test is.
 
 mod failures;
+mod frozen;
 mod sharing;
 
 use bytes::Bytes;
