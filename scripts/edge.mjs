@@ -18,10 +18,14 @@
 //                    for tests: one account's store as an earlier version left it, in SQL
 // Prints `edge listening on http://host:port` once it answers, and before it `edge counters on …`. SIGTERM and SIGINT end it.
 import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { parseArgs, parseEnv } from "node:util";
-import { Log, LogLevel, Miniflare } from "miniflare";
-import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
+
+import { workerOptions } from "./edge/options.mjs";
+
+// Not `import`: it would search the package, 4 MB, for the names that it exports.
+const { Log, LogLevel, Miniflare } = createRequire(import.meta.url)("miniflare");
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const SECRETS = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
@@ -87,17 +91,19 @@ const folderOf = ({ binding, directory }) => (options.env ? {} : { [binding]: { 
 function miniflareOptions() {
   const main = path.join(WORKER, "index.js");
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
-  const overrides = { assets: { directory: path.join(WORKER, "site") } };
-  const { workerOptions } = workerOptionsOf(path.join(ROOT, "wrangler.toml"), options.env, { overrides });
+  const configured = workerOptions(options.env, path.join(WORKER, "site"));
   return {
-    ...workerOptions,
-    ...Object.fromEntries(KINDS.map((kind) => [kind, withoutMissing(workerOptions[kind])])),
+    ...configured,
+    ...Object.fromEntries(KINDS.map((kind) => [kind, withoutMissing(configured[kind])])),
     name: "edge",
-    modules: true,
-    scriptPath: main,
-    modulesRoot: path.dirname(main),
+    // Named, since miniflare would parse the whole script for them.
+    modules: [
+      { type: "ESModule", path: main },
+      { type: "CompiledWasm", path: path.join(WORKER, "index_bg.wasm") },
+    ],
+    modulesRoot: WORKER,
     bindings: {
-      ...workerOptions.bindings,
+      ...configured.bindings,
       ...secrets(),
       ORIGIN_URLS: options.origin,
       // Origins, webhooks and feeds of this machine, which a deployed worker never calls.
@@ -105,8 +111,8 @@ function miniflareOptions() {
       ACCESS_LOG_SAMPLE: "1",
       ...Object.fromEntries(options.var.map(pair)),
     },
-    ...assets(workerOptions.assets),
-    serviceBindings: { ...workerOptions.serviceBindings, ...originCert(), ...folderOf(workerOptions.assets) },
+    ...assets(configured.assets),
+    serviceBindings: { ...configured.serviceBindings, ...originCert(), ...folderOf(configured.assets) },
     host: options.host,
     port: Number(options.port),
     // Without a country: miniflare would say that every visitor is in the USA.

@@ -143,17 +143,15 @@ export class Counters extends WorkerEntrypoint {
 `;
 
 /** The options of a Miniflare whose worker counts, with the counters at `port` of its host. */
-export function withCounters({ scriptPath, ...edge }, port) {
-  const folder = path.dirname(scriptPath);
+export function withCounters(edge, port) {
   const classes = [...new Set(Object.values(edge.durableObjects).map(({ className }) => className))];
   const names = (bindings) => Object.keys(bindings ?? {});
   const contents = COUNTING({ kv: names(edge.kvNamespaces), queues: names(edge.queueProducers), classes });
   return {
     ...edge,
     modules: [
-      { type: "ESModule", path: path.join(folder, "counting.js"), contents },
-      { type: "ESModule", path: scriptPath },
-      { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
+      { type: "ESModule", path: path.join(edge.modulesRoot, "counting.js"), contents },
+      ...edge.modules,
     ],
     unsafeDirectSockets: [{ host: edge.host, port, entrypoint: "Counters" }],
   };

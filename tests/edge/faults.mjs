@@ -197,15 +197,14 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
   };
 }
 
-function restartable({ scriptPath, ...edge }) {
-  const folder = path.dirname(scriptPath);
+function restartable(edge) {
+  const folder = edge.modulesRoot;
   return {
     ...edge,
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE },
       { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },
-      { type: "ESModule", path: scriptPath },
-      { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
+      ...edge.modules,
     ],
   };
 }

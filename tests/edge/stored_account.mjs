@@ -39,17 +39,15 @@ export default class extends WorkerEntrypoint {
 `;
 
 /** The options of a Miniflare whose worker has the store that `file` describes. */
-export function withStoredAccount({ scriptPath, ...edge }, file) {
+export function withStoredAccount(edge, file) {
   const text = readFileSync(file, "utf8");
   const [, account] = text.match(/^-- account (\S+)\n/);
   const statements = text.replaceAll(/^--.*\n/gm, "");
-  const folder = path.dirname(scriptPath);
   return {
     ...edge,
     modules: [
-      { type: "ESModule", path: path.join(folder, "stored_account.js"), contents: wrapper(account, statements) },
-      { type: "ESModule", path: scriptPath },
-      { type: "CompiledWasm", path: path.join(folder, "index_bg.wasm") },
+      { type: "ESModule", path: path.join(edge.modulesRoot, "stored_account.js"), contents: wrapper(account, statements) },
+      ...edge.modules,
     ],
   };
 }
