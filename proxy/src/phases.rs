@@ -36,6 +36,7 @@ use transport::{
         Request, RequestAction, UpstreamRequest, UpstreamResponse,
     },
     http2::CloseReason,
+    idle_clients::IdleClients,
     response::Response,
     tls::{Handshake, ServerTls},
 };
@@ -58,6 +59,10 @@ impl Listener for Gateway {
 
     fn drain(&self) -> &Arc<Drain> {
         &self.state.drain
+    }
+
+    fn idle_clients(&self) -> &IdleClients {
+        &self.state.idle_clients
     }
 
     fn record(&self, event: Event) {

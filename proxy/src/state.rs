@@ -17,7 +17,7 @@ use crate::{
     observe::{access_log::AccessLog, metrics::Metrics},
     upstreams::{Pool, Pools, ResolvedNames},
 };
-use transport::{clock, drain::Drain};
+use transport::{clock, drain::Drain, idle_clients::IdleClients};
 
 /// The state of one proxy process.
 pub struct State {
@@ -41,6 +41,8 @@ pub struct State {
     pub access_log: AccessLog,
     /// The connections and requests in flight, and the phase of shutdown.
     pub drain: Arc<Drain>,
+    /// The client connections that wait for a request.
+    pub idle_clients: IdleClients,
 }
 
 /// An error of creating the state.
@@ -67,6 +69,7 @@ impl State {
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
             drain: Arc::default(),
+            idle_clients: IdleClients::default(),
             pools: ArcSwap::from_pointee(pools),
             pools_changed: Notify::new(),
             changing: AsyncMutex::default(),

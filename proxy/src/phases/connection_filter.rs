@@ -9,7 +9,7 @@ use crate::{
     observe::metrics::LimitKind,
     state::State,
 };
-use transport::hooks::ConnectionAction;
+use transport::{clock::Monotonic, hooks::ConnectionAction};
 
 /// The slot that an open connection holds.
 #[derive(Debug)]
@@ -21,23 +21,40 @@ pub(crate) enum ConnectionPermit {
     Refusal(RefusalPermit),
 }
 
-/// Decides whether a connection is served.
+/// Decides whether a connection is served. If no file descriptor is left for it, the idle connection of
+/// another client is closed. An address at its limit closes none.
 pub(super) fn connection_filter(
     state: &State,
     max_connections: usize,
     address: Option<IpAddr>,
 ) -> ConnectionAction<ConnectionPermit> {
     let clients = &state.config.load().clients;
-    if state.drain.connections() > clients.connections.min(max_connections) {
-        state.metrics.record_limit(LimitKind::Connections);
-        return ConnectionAction::Close;
+    let open = state.drain.connections();
+    if open > clients.connections {
+        return full(state);
     }
-    let Some(address) = address else {
-        return ConnectionAction::Accept(ConnectionPermit::Connection(None));
+    let permit = match address.map(|address| state.limits.try_connect(address, clients)) {
+        None => None,
+        Some(Some(permit)) => Some(permit),
+        Some(None) if open > max_connections => return full(state),
+        Some(None) => return refuse_address(state),
     };
-    if let Some(permit) = state.limits.try_connect(address, clients) {
-        return ConnectionAction::Accept(ConnectionPermit::Connection(Some(permit)));
+    if open > max_connections {
+        if !state.idle_clients.close_oldest(Monotonic::now()) {
+            return full(state);
+        }
+        state.metrics.record_limit(LimitKind::OpenFiles);
     }
+    ConnectionAction::Accept(ConnectionPermit::Connection(permit))
+}
+
+fn full(state: &State) -> ConnectionAction<ConnectionPermit> {
+    state.metrics.record_limit(LimitKind::Connections);
+    ConnectionAction::Close
+}
+
+/// Refuses a connection of an address that has as many as it may have.
+fn refuse_address(state: &State) -> ConnectionAction<ConnectionPermit> {
     state.metrics.record_limit(LimitKind::ConnectionsPerAddress);
     match state.limits.try_refuse() {
         Some(permit) => {

@@ -1,6 +1,6 @@
 //! A process that has few file descriptors: it keeps some back, and blames no upstream.
 
-use std::fs;
+use std::{fs, time::Instant};
 
 use futures_util::future::join_all;
 use shared::tool::Tool;
@@ -8,8 +8,10 @@ use shared::tool::Tool;
 use tests::{
     Client, FakeTool, ToolBehavior,
     grant::call,
+    http2::Http2Client,
     proxy::{Proxy, ProxyConfig},
     until,
+    wait::PATIENCE,
 };
 
 fn open_files(proxy: &Proxy) -> usize {
@@ -117,4 +119,70 @@ async fn idle_connection_is_closed_for_a_call_without_a_file() {
         }
         assert_eq!(found, (200, 1), "a descriptor that a probe has just freed");
     }
+}
+
+/// Makes so many calls, each over a new connection that stays open. One that is closed for lack of a
+/// file is opened again, because connections that have just become idle are kept.
+async fn open_idle(proxy: &Proxy, number: usize) -> Vec<Client> {
+    let (mut clients, begun) = (Vec::new(), Instant::now());
+    while clients.len() < number {
+        assert!(begun.elapsed() < PATIENCE, "{} connections are open", clients.len());
+        let mut client = Client::connect(proxy.listen).await;
+        client.try_write(&call("GET", "/v1/qr/a").bytes()).await;
+        if let Some(response) = client.response("GET").await {
+            assert_eq!(response.status, 200);
+            clients.push(client);
+        }
+    }
+    clients
+}
+
+/// 300 files are about 100 connections of clients.
+#[tokio::test]
+async fn oldest_idle_client_is_closed_for_a_new_one_without_a_file() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).open_files(300);
+    let proxy = config.line("clients", "connections_per_address = 1000").ready().await;
+    let mut clients = open_idle(&proxy, 150).await;
+    let evicted = proxy.metric(r#"utg_limits_exceeded_total{limit="open_files"}"#).await.unwrap() as usize;
+    assert!(evicted > 30, "{evicted}");
+    // The rest is open: each of them is served again.
+    for (number, client) in clients.iter_mut().enumerate() {
+        if number < evicted {
+            assert!(client.is_closed().await, "{number}");
+        } else {
+            assert_eq!(status(client).await, 200, "{number}");
+        }
+    }
+    healthy_tool(&proxy, &tool).await;
+}
+
+#[tokio::test]
+async fn connection_with_a_call_or_a_begun_request_is_not_closed_for_a_new_one() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).open_files(300);
+    let proxy = config.line("clients", "connections_per_address = 1000").ready().await;
+    let mut oldest = open_idle(&proxy, 2).await;
+    tool.set(ToolBehavior::Wait);
+    oldest[0].write(&call("GET", "/v1/qr/a").bytes()).await;
+    until("the tool has the call", || async { tool.calls() == 3 }).await;
+    tool.set(ToolBehavior::Describe);
+    let request = call("GET", "/v1/qr/a").bytes();
+    oldest[1].write(&request[..10]).await;
+    let _clients = open_idle(&proxy, 150).await;
+    tool.release();
+    assert_eq!(oldest[0].response("GET").await.expect("a response").status, 200);
+    oldest[1].write(&request[10..]).await;
+    assert_eq!(oldest[1].response("GET").await.expect("a response").status, 200);
+}
+
+#[tokio::test]
+async fn idle_http2_client_is_closed_for_a_new_one_without_a_file() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).open_files(300);
+    let proxy = config.line("clients", "h2c = true\nconnections_per_address = 1000").ready().await;
+    let http2 = Http2Client::prior_knowledge(proxy.listen).await;
+    assert_eq!(http2.send(&call("GET", "/v1/qr/a")).await.status, 200);
+    let _clients = open_idle(&proxy, 150).await;
+    http2.closed().await.unwrap();
 }

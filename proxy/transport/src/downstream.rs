@@ -163,7 +163,8 @@ impl<P: Phases> Downstream<P> {
         };
         let this = Arc::clone(self);
         let exceeded = move |limit| this.phases.record(Event::LimitExceeded(limit));
-        let reason = http2::serve(stream, &options, self.phases.drain(), serve, exceeded).await;
+        let shared = (self.phases.drain(), self.phases.idle_clients());
+        let reason = http2::serve(stream, &options, shared, serve, exceeded).await;
         self.phases.record(Event::Http2Closed(reason));
         if reason == CloseReason::Flood {
             log::warn!("http2 connection closed: reason=\"too many streams reset by the client\"");
@@ -181,7 +182,7 @@ impl<P: Phases> Downstream<P> {
         let head = tokio::select! {
             // A request that has already arrived is served, even during a shutdown.
             biased;
-            head = client.read_head() => head,
+            head = client.read_head(self.phases.idle_clients()) => head,
             _ = closing => HeadRead::Closed,
         };
         match head {

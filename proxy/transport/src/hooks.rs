@@ -11,6 +11,7 @@ use crate::{
     connect::ConnectTarget,
     drain::Drain,
     http2::CloseReason,
+    idle_clients::IdleClients,
     incoming::Incoming,
     record::Record,
     request_head::RawHead,
@@ -39,6 +40,9 @@ pub trait Listener: Send + Sync + 'static {
 
     /// Returns the counters of connections and requests in flight.
     fn drain(&self) -> &Arc<Drain>;
+
+    /// Returns the client connections that wait for a request.
+    fn idle_clients(&self) -> &IdleClients;
 
     /// Records an event in the metrics.
     fn record(&self, event: Event);

@@ -33,6 +33,7 @@ use self::{
 
 use crate::{
     drain::{Drain, InFlightGuard, Phase},
+    idle_clients::IdleClients,
     limits::{ClientOptions, Limit},
 };
 
@@ -49,7 +50,8 @@ pub enum CloseReason {
     Timeout,
     /// The connection had no request for too long.
     Idle,
-    /// The connection reached its maximum number of requests, or the process is shutting down.
+    /// The connection reached its maximum number of requests, the process is shutting down, or another
+    /// client needs its file descriptor.
     Done,
     /// The client violated the protocol.
     Broken,
@@ -104,7 +106,7 @@ fn builder(options: &ClientOptions) -> Builder {
 pub(crate) async fn serve(
     connection: Stream,
     options: &ClientOptions,
-    drain: &Arc<Drain>,
+    (drain, idle_clients): (&Arc<Drain>, &IdleClients),
     mut serve: impl FnMut(Vec<u8>, Http2Stream) + Send,
     exceeded: impl Fn(Limit) + Send + Sync + 'static,
 ) -> CloseReason {
@@ -143,10 +145,10 @@ pub(crate) async fn serve(
                 continue;
             }
             accepted = connection.accept() => accepted,
-            () = streams.idle_for(idle_timeout) => match closing {
+            reason = streams.idle_for(idle_timeout, idle_clients) => match closing {
                 Some(reason) => return reason,
                 None => {
-                    closing = Some(CloseReason::Idle);
+                    closing = Some(reason);
                     connection.inner.graceful_shutdown();
                     continue;
                 }

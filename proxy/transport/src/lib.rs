@@ -19,6 +19,7 @@ mod headers;
 pub mod hooks;
 pub mod http2;
 mod idle;
+pub mod idle_clients;
 pub mod incoming;
 mod limits;
 mod linger;

@@ -1,7 +1,10 @@
 //! Reads the head of a request within its limits of time and size. Bytes that cannot become a
 //! request are refused at once.
 
-use std::task::{Context, Poll, ready};
+use std::{
+    future::poll_fn,
+    task::{Context, Poll, ready},
+};
 
 use memchr::{memchr_iter, memmem::Finder};
 use once_cell::sync::Lazy;
@@ -12,7 +15,7 @@ use shared::{
 };
 
 use super::ClientStream;
-use crate::{http2::PREFACE, limits::Limit};
+use crate::{http2::PREFACE, idle_clients::IdleClients, limits::Limit};
 
 /// The outcome of reading the head of a request.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub(crate) enum HeadRead {
     Refused(Box<Problem>),
     /// The client sent nothing for longer than this limit.
     TimedOut(Limit),
-    /// The client has closed the connection.
+    /// The client has closed the connection, or another one needs its file descriptor.
     Closed,
 }
 
@@ -35,14 +38,27 @@ static END: Lazy<Finder<'static>> = Lazy::new(|| Finder::new(b"\r\n\r\n"));
 const MAX_HEAD: usize = MAX_TARGET + MAX_HEADER_BYTES + 128;
 
 impl ClientStream {
-    /// Reads the head of the next request. Holds no buffer while the connection is idle.
-    pub(crate) async fn read_head(&mut self) -> HeadRead {
+    /// Reads the head of the next request. Until its first byte arrives, the connection holds no
+    /// buffer, and is one of `idle_clients` if it has carried a request before.
+    pub(crate) async fn read_head(&mut self, idle_clients: &IdleClients) -> HeadRead {
         self.drop_request();
         // A request that has started to arrive has the time of a head.
         let mut has_begun = !self.buffer.is_empty();
         let is_idle = self.is_reused && !has_begun;
         self.arm(if is_idle { self.options.idle_timeout } else { self.options.header_timeout });
-        let read = std::future::poll_fn(|context| self.poll_head(context, &mut has_begun)).await;
+        let mut waiting = self.is_reused.then(|| idle_clients.wait());
+        let read = poll_fn(|context| match self.poll_head(context, &mut has_begun) {
+            Poll::Pending if has_begun => {
+                waiting = None;
+                Poll::Pending
+            }
+            Poll::Pending => match &mut waiting {
+                Some(waiting) => waiting.poll(context).map(|()| HeadRead::Closed),
+                None => Poll::Pending,
+            },
+            read => read,
+        })
+        .await;
         self.is_reused = true;
         match read {
             // Each of its requests has its own deadline.
@@ -131,7 +147,10 @@ fn is_malformed(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        pin::{Pin, pin},
+        time::Duration,
+    };
 
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
@@ -139,7 +158,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::limits::ClientOptions;
+    use crate::{clock::Monotonic, limits::ClientOptions};
 
     const OPTIONS: ClientOptions = ClientOptions {
         header_timeout: Duration::from_secs(20),
@@ -158,7 +177,7 @@ mod tests {
     }
 
     async fn refusal(stream: &mut ClientStream) -> Code {
-        match stream.read_head().await {
+        match stream.read_head(&IdleClients::default()).await {
             HeadRead::Refused(problem) => problem.code(),
             other => panic!("{other:?}"),
         }
@@ -175,13 +194,13 @@ mod tests {
             }
             client
         });
-        assert!(matches!(stream.read_head().await, HeadRead::Complete));
+        assert!(matches!(stream.read_head(&IdleClients::default()).await, HeadRead::Complete));
         assert_eq!(stream.head_length, sent.len() - 5);
         let mut read = vec![0; sent.len() - 2];
         stream.read_exact(&mut read).await.unwrap();
         assert_eq!(read, sent[2..]);
         drop(writer.await);
-        assert!(matches!(stream.read_head().await, HeadRead::Closed));
+        assert!(matches!(stream.read_head(&IdleClients::default()).await, HeadRead::Closed));
     }
 
     #[tokio::test(start_paused = true)]
@@ -200,11 +219,43 @@ mod tests {
 
         let (mut client, mut stream) = connected();
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
-        assert!(matches!(stream.read_head().await, HeadRead::Complete));
+        assert!(matches!(stream.read_head(&IdleClients::default()).await, HeadRead::Complete));
         stream.read_exact(&mut [0; 27]).await.unwrap();
         let begun = Instant::now();
-        assert!(matches!(stream.read_head().await, HeadRead::TimedOut(Limit::IdleTimeout)));
+        assert!(matches!(
+            stream.read_head(&IdleClients::default()).await,
+            HeadRead::TimedOut(Limit::IdleTimeout)
+        ));
         assert!((60..62).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    }
+
+    /// Polls a future once. Returns true if it is pending.
+    async fn is_pending(mut future: Pin<&mut impl Future>) -> bool {
+        poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn connection_is_idle_between_two_requests() {
+        let idle_clients = IdleClients::default();
+        let later = Monotonic::now().plus(Duration::from_secs(10));
+        let (_client, mut stream) = connected();
+        let mut new = pin!(stream.read_head(&idle_clients));
+        assert!(is_pending(new.as_mut()).await);
+        assert!(!idle_clients.close_oldest(later));
+        let (mut client, mut stream) = connected();
+        stream.is_reused = true;
+        let mut begun = pin!(stream.read_head(&idle_clients));
+        assert!(is_pending(begun.as_mut()).await);
+        client.write_all(b"GET").await.unwrap();
+        assert!(is_pending(begun.as_mut()).await);
+        assert!(!idle_clients.close_oldest(later));
+        let (_other, mut stream) = connected();
+        stream.is_reused = true;
+        let mut idle = pin!(stream.read_head(&idle_clients));
+        assert!(is_pending(idle.as_mut()).await);
+        assert!(idle_clients.close_oldest(later));
+        assert!(matches!(idle.await, HeadRead::Closed));
+        assert!(is_pending(begun).await && is_pending(new).await);
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,8 @@ use std::{
 
 use tokio::{sync::Notify, task::yield_now, time::sleep};
 
-use crate::limits::Limit;
+use super::CloseReason;
+use crate::{idle_clients::IdleClients, limits::Limit};
 
 /// The streams of one connection.
 pub(super) struct Streams {
@@ -96,8 +97,9 @@ impl Streams {
         reset > FREE_RESETS && reset > self.opened() / 2
     }
 
-    /// Waits until no stream has been in flight for so long.
-    pub(super) async fn idle_for(&self, time: Duration) {
+    /// Waits until no stream has been in flight for so long, or another client needs the file
+    /// descriptor of the idle connection. Returns the reason to close it.
+    pub(super) async fn idle_for(&self, time: Duration, clients: &IdleClients) -> CloseReason {
         loop {
             let idle = self.idle.notified();
             if self.in_flight.load(Ordering::Acquire) == 0 {
@@ -105,7 +107,10 @@ impl Streams {
             }
             idle.await;
         }
-        sleep(time).await;
+        tokio::select! {
+            () = sleep(time) => CloseReason::Idle,
+            () = clients.closed(), if self.opened() > 0 => CloseReason::Done,
+        }
     }
 
     /// Lets other tasks run for a while if an unverified connection holds many bytes.
