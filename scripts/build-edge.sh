@@ -40,7 +40,7 @@ compile() {
   CARGO_TARGET_DIR=$EDGE_TARGET_DIR WASM_BINDGEN_USE_JS_SYS=1 \
     cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown
 }
-build_programs() { cargo build --locked -p bindgen -p site; }
+build_programs() { cargo build --locked -p bindgen -p portal; }
 
 # The features that rustc and wasm-bindgen use, and workerd has. No other may be in the result.
 optimize() {
@@ -68,7 +68,7 @@ package() {
   rm -r "$bindings"
 }
 write_assets() {
-  "$PROGRAMS/site" "$OUT/site.new"
+  "$PROGRAMS/portal" assets "$OUT/site.new"
   rm -rf "$OUT/site"
   mv "$OUT/site.new" "$OUT/site"
 }

@@ -6,5 +6,6 @@ source "$here/lib.sh"
 
 "$here/setup.sh"
 step "building the proxy and the load generator" \
-  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest -p bindgen -p site
+  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest -p bindgen -p portal
 PROGRAMS=$TARGET_DIR/release "$here/build-edge.sh"
+write_documents "$TARGET_DIR/release"

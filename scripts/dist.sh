@@ -16,7 +16,7 @@ SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH
 
 build_programs() {
-  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest
+  cargo build --manifest-path "$ROOT/Cargo.toml" --locked --release -p proxy -p loadtest -p portal
 }
 
 stage_programs() {
@@ -25,6 +25,7 @@ stage_programs() {
     install -D -m 0755 "$from/$program" "$STAGE/bin/$program"
     strip --strip-all "$STAGE/bin/$program"
   done
+  "$from/portal" documents "$STAGE/share/utg-proxy/documents.json"
 }
 
 # cyclonedx writes a file for each member of the workspace, and paths of this machine into it.

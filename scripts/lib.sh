@@ -56,3 +56,9 @@ apt_install() {
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
 }
+
+# write_documents programs: renders what a proxy in direct mode serves to people, where it looks for that: beside the folder of
+# its program, as in /usr/share beside /usr/bin.
+write_documents() {
+  "$1/portal" documents "$(dirname "$1")/share/utg-proxy/documents.json"
+}

@@ -32,11 +32,12 @@ fi
 if [[ ${1:-} == --direct ]]; then
   readonly STAGES=3
   stage secrets "making secrets, if there are none" "$here/secrets.sh"
-  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest
+  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p portal
+  write_documents "$TARGET_DIR/local"
 else
   readonly STAGES=4
   stage tools "installing packages and build tools" "$here/setup.sh"
-  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p bindgen -p site
+  stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p bindgen -p portal
   stage worker "building the worker" build_worker
 fi
 printf '\n[%d/%d] starting\n' "$STAGES" "$STAGES"

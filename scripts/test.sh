@@ -113,6 +113,8 @@ mkdir -p "$LOGS"
 "$here/browser.sh"
 "$here/python.sh"
 "$here/build-edge.sh"
+write_documents "$TARGET_DIR/debug"
+write_documents "$TARGET_DIR/debug"
 step "building the programs and their tests" build_tests
 
 kind unit run_binaries '[^ ]+ (lib|bin) [^ ]+'

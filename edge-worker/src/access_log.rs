@@ -1,12 +1,12 @@
 //! The access log: one JSON line for each request. It never contains a key, a secret, a query, an
 //! address or a user agent. Field names are those of the proxy's access log.
 
+use portal::{endpoint::Endpoint, route::Route};
 use serde::Serialize;
 use shared::{
-    endpoint::Endpoint,
     key::{KeyId, VerifiedKey},
     method::Method,
-    route::Route,
+    problem::Code,
     sampling::Sampling,
     tier::Tier,
     time::UnixMillis,
@@ -40,7 +40,7 @@ pub(crate) struct AccessRecord {
     pub(crate) status: u16,
     /// The status of the call that a message of MCP stands for. The message itself has 200.
     pub(crate) call_status: Option<u16>,
-    pub(crate) code: Option<&'static str>,
+    pub(crate) code: Option<Code>,
 }
 
 impl AccessRecord {
@@ -84,7 +84,7 @@ impl AccessRecord {
             key_id: self.key_id,
             tier: self.tier,
             status: self.status,
-            code: self.code,
+            code: self.code.map(Code::as_str),
             origin: self.origin.as_deref(),
             duration_ms: now.since(request.now),
             overhead_ms,

@@ -1,8 +1,8 @@
 //! Static assets: texts that `site` has written when the worker was built.
 
+use portal::asset::Asset;
 use shared::{
-    asset::Asset,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     response::Response,
 };
 use wasm_bindgen::JsValue;
@@ -47,7 +47,7 @@ pub(crate) async fn text(context: &RequestContext<'_>, asset: Asset) -> Result<S
     read(context, &asset.file()).await.map_err(|error| {
         let fields: [log::Field<'_>; 2] = [("file", &asset.file()), ("error", &error)];
         log::error("asset read failed", Some(context.request.id), &fields);
-        Problem::new(Code::Internal, "this document cannot be read at the moment; calls are not affected")
+        Problem::new(codes::INTERNAL, "this document cannot be read at the moment; calls are not affected")
     })
 }
 

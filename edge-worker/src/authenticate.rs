@@ -1,6 +1,9 @@
 //! Authentication by the key's text alone. The key's record and its meter decide the rest.
 
-use shared::{key, key::VerifiedKey, problem::Problem};
+use shared::{
+    key::{self, VerifiedKey},
+    problem::Problem,
+};
 
 use crate::context::RequestContext;
 

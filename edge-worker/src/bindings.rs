@@ -2,18 +2,16 @@
 
 use std::{cell::RefCell, rc::Rc};
 
+use biolink::{fetch_url::FetchPolicy, route::PagesHost, webhooks::EncryptionKeys};
+use portal::site::SecurityContact;
 use shared::{
-    fetch_url::FetchPolicy,
     key::KeyEnv,
     origin::Origins,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request::MAX_BODY_BYTES,
-    route::PagesHost,
     sampling::Sampling,
     secret::{AdminSecret, MacKeys},
-    site::SecurityContact,
-    transport::Address,
-    webhooks::EncryptionKeys,
+    url::Address,
 };
 use worker::{Env, KvStore, ObjectNamespace, Queue};
 
@@ -232,7 +230,7 @@ impl Bindings {
             OF_ISOLATE.set(Some(bindings.clone()));
             bindings
         });
-        bindings.ok_or_else(|| Problem::new(Code::Internal, "the gateway is not configured correctly"))
+        bindings.ok_or_else(|| Problem::new(codes::INTERNAL, "the gateway is not configured correctly"))
     }
 
     /// Returns the bindings that were read in this isolate.
@@ -373,7 +371,7 @@ impl BiolinkBindings {
 }
 
 fn not_configured(detail: &'static str) -> Problem {
-    Problem::new(Code::NotConfigured, detail)
+    Problem::new(codes::NOT_CONFIGURED, detail)
 }
 
 /// Returns a base URL without its last slash, or `None` if it is none or has a character that would

@@ -1,7 +1,7 @@
 //! Request bodies: read, buffered or drained.
 
 use shared::{
-    problem::{Code, Problem, response_aborted},
+    problem::{Problem, codes, response_aborted},
     request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large},
 };
 use wasm_bindgen::JsCast;
@@ -139,5 +139,5 @@ fn broken_off(request: &ClientRequest, error: &wasm_bindgen::JsValue) -> Problem
 
 /// Returns the problem for a body that the client broke off.
 pub(crate) fn incomplete() -> Problem {
-    Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
+    Problem::new(codes::BODY_MALFORMED, "the body ends too early or its framing is wrong")
 }

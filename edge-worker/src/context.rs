@@ -1,6 +1,7 @@
 //! The context of a request, which every handler receives.
 
-use shared::{fetch_url::FetchPolicy, problem::Problem, request::Head, transport::Address};
+use biolink::fetch_url::FetchPolicy;
+use shared::{problem::Problem, request::Head, url::Address};
 use worker::Context;
 
 use crate::{

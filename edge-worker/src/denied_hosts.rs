@@ -8,11 +8,8 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use shared::{
-    pages_api::{DeniedHosts, account_unavailable},
-    problem::Problem,
-    time::UnixMillis,
-};
+use biolink::pages_api::{DeniedHosts, account_unavailable};
+use shared::{problem::Problem, time::UnixMillis};
 use worker::KvStore;
 
 use crate::{clock, context::RequestContext, log, page_store};

@@ -2,16 +2,18 @@
 
 use std::pin::Pin;
 
-use shared::{
-    asset::Asset,
+use portal::{
     console,
     endpoint::Endpoint,
-    problem::{Code, Problem},
+    route::{ConsoleCall, Route},
+    site,
+};
+use shared::{
+    problem::{Problem, codes},
     request::Head,
     response::Response,
-    route::{ConsoleCall, GatewayRoute, Route, SiteRoute, Target},
-    site,
-    transport::Address,
+    route::{KeysRoute, Target},
+    url::Address,
 };
 use worker::{Context, Env};
 
@@ -44,7 +46,7 @@ pub(crate) async fn dispatch(
     let head = Head::read(request.lines())?;
     let bindings = Bindings::of_isolate(env)?;
     if let Some(host) = &bindings.pages_host
-        && let Some(url) = host.redirect(&address, &route)?
+        && let Some(url) = host.redirect(&address, route.served_by())?
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
@@ -70,34 +72,43 @@ async fn respond(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    if route.is_of_biolink() {
-        context.biolink()?;
-    }
     let response = match route {
         Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
         Route::Console(call) => return boxed(show(context, call, query, access)).await,
-        Route::Visit(visit) => {
-            return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
-        }
-        Route::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
-        Route::Gateway(route) => boxed(respond_itself(context, route, query, access)).await,
+        Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
+        Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
+        Route::Asset(asset) => boxed(assets::respond(context, asset)).await,
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
+        Route::StatusPage => boxed(status::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
-        Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
-        Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
-        Route::PagesOpenApi => boxed(assets::respond(context, Asset::PagesOpenApi)).await,
-        Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
-        Route::Site(SiteRoute::Console) => boxed(assets::respond(context, Asset::Console)).await,
-        Route::Site(SiteRoute::StatusPage) => boxed(status::page(context)).await,
-        Route::Site(SiteRoute::LlmsTxt) => boxed(assets::respond(context, Asset::LlmsTxt)).await,
-        Route::Site(SiteRoute::ApiCatalog) => boxed(assets::respond(context, Asset::ApiCatalog)).await,
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
         Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(mcp::challenged),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
+    };
+    response.map(|response| ClientResponse::Own(response.into_bytes()))
+}
+
+/// Handles a request for bio-link, which needs its stores.
+async fn respond_biolink(
+    context: &RequestContext<'_>,
+    route: biolink::route::Route<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    use biolink::route::Route;
+    context.biolink()?;
+    let response = match route {
+        Route::Visit(visit) => {
+            return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
+        }
+        Route::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
+        Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
+        Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
+        Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
@@ -122,7 +133,7 @@ fn log_refusal(
     access: &AccessRecord,
 ) {
     let code = match outcome {
-        Ok(_) => access.code.and_then(Code::parse),
+        Ok(_) => access.code,
         Err(problem) => Some(problem.code()),
     };
     if let (Some(key), Some(code), Some(endpoint)) = (&access.key, code, access.endpoint) {
@@ -164,28 +175,23 @@ async fn respond_within(
     Ok(conditional(request, respond(&context, route, query, access).await?))
 }
 
-/// Handles a request for the gateway itself.
-async fn respond_itself(
+/// Handles a request of the keys API.
+async fn respond_keys(
     context: &RequestContext<'_>,
-    route: GatewayRoute,
+    route: KeysRoute,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     match route {
-        GatewayRoute::IssueKey => issue_key::handle(context, access).await,
-        GatewayRoute::ReadOwnKey => read_own_key::handle(context, access).await,
-        GatewayRoute::Landing => assets::respond(context, Asset::Landing).await,
-        GatewayRoute::OpenApi => assets::respond(context, Asset::OpenApi).await,
-        GatewayRoute::Docs(page) => assets::respond(context, Asset::Docs(page)).await,
-        GatewayRoute::ProblemPage(code) => assets::respond(context, Asset::Problem(code)).await,
-        GatewayRoute::Script(script) => assets::respond(context, Asset::Script(script)).await,
-        GatewayRoute::RotateOwnKey => change_key::rotate_own(context, access).await,
-        GatewayRoute::RevokeOwnKey => change_key::revoke_own(context, access).await,
-        GatewayRoute::ListKeys => list_keys::handle(context, query).await,
-        GatewayRoute::ReadKey(id) => change_key::read(context, &id, query, access).await,
-        GatewayRoute::ChangeKey(id) => change_key::patch(context, &id, access).await,
-        GatewayRoute::RevokeKey(id) => change_key::revoke(context, &id, access).await,
-        GatewayRoute::RotateKey(id) => change_key::rotate(context, &id, access).await,
+        KeysRoute::Issue => issue_key::handle(context, access).await,
+        KeysRoute::ReadOwn => read_own_key::handle(context, access).await,
+        KeysRoute::RotateOwn => change_key::rotate_own(context, access).await,
+        KeysRoute::RevokeOwn => change_key::revoke_own(context, access).await,
+        KeysRoute::List => list_keys::handle(context, query).await,
+        KeysRoute::Read(id) => change_key::read(context, &id, query, access).await,
+        KeysRoute::Change(id) => change_key::patch(context, &id, access).await,
+        KeysRoute::Revoke(id) => change_key::revoke(context, &id, access).await,
+        KeysRoute::Rotate(id) => change_key::rotate(context, &id, access).await,
     }
 }
 
@@ -207,5 +213,5 @@ fn conditional(request: &ClientRequest, response: ClientResponse) -> ClientRespo
 }
 
 fn malformed_url() -> Problem {
-    Problem::new(Code::PathMalformed, "the URL of the request is malformed")
+    Problem::new(codes::PATH_MALFORMED, "the URL of the request is malformed")
 }

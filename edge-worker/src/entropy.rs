@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use shared::{
     key::KeyEntropy,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request_id::RequestId,
 };
 use wasm_bindgen::JsCast;
@@ -58,5 +58,5 @@ pub(crate) fn draw_key(id: RequestId) -> Result<KeyEntropy, Problem> {
 /// Logs that the runtime has no randomness. Returns the problem for the client.
 pub(crate) fn unavailable(error: &worker::Error, id: Option<RequestId>) -> Problem {
     log::error("random number generator failed", id, &[("error", error)]);
-    Problem::new(Code::Internal, "the system random number generator failed")
+    Problem::new(codes::INTERNAL, "the system random number generator failed")
 }

@@ -9,11 +9,11 @@
 
 use std::{cell::RefCell, time::Duration};
 
-use futures_util::future::join_all;
-use shared::{
+use biolink::{
     events::{Batch, Buffer, Event, Flush, Occurrence, StoreBreaker, WAIT_MS, deliveries},
     page::PageId,
 };
+use futures_util::future::join_all;
 use wasm_bindgen::JsValue;
 use worker::{Delay, ObjectNamespace, Queue, QueueContentType, RawMessageBuilder};
 

@@ -1,10 +1,8 @@
 //! The consumer of the event queue: each page's store gets what a batch of messages has for it.
 
+use biolink::events::{Batch, deliveries, retry_delay};
 use futures_util::future::join_all;
-use shared::{
-    events::{Batch, deliveries, retry_delay},
-    time::UnixMillis,
-};
+use shared::time::UnixMillis;
 use worker::{Env, MessageBatch, MessageExt, QueueRetryOptionsBuilder, RawMessage};
 
 use crate::{bindings, clock, log, stats_client};

@@ -5,13 +5,13 @@
 
 use std::cell::Cell;
 
+use portal::endpoint::Endpoint;
 use serde::{Deserialize, Serialize};
 use shared::{
-    endpoint::Endpoint,
     headers,
     key::VerifiedKey,
     lease_cache::Charge,
-    problem::{Code, response_aborted},
+    problem::{codes, response_aborted},
     request_id::RequestId,
     route::{CallMethod, ToolCall},
     tool::Tool,
@@ -107,7 +107,7 @@ fn record_aborted(call: &str, execution: JsValue) {
     let origin = origin.unwrap_or_default();
     let fields: [log::Field<'_>; 5] = [
         ("by", &"upstream"),
-        ("code", &Code::ResponseAborted.as_str()),
+        ("code", &codes::RESPONSE_ABORTED.as_str()),
         ("tool", &tool),
         ("key_id", &key.id),
         ("origin", &origin),

@@ -4,11 +4,11 @@
 
 use std::cell::RefCell;
 
-use shared::{
+use biolink::{
     events::{Event, Flood, Occurrence, Request, observe},
-    problem::Problem,
     visitor::VisitorId,
 };
+use shared::problem::Problem;
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
 

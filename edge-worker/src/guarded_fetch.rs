@@ -1,6 +1,6 @@
 //! Requests to URLs of customers: no redirect is followed, and time and bytes are bounded.
 
-use shared::fetch_url::FetchUrl;
+use biolink::fetch_url::FetchUrl;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{
     js_sys::{self, Reflect, Uint8Array},

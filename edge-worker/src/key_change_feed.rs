@@ -6,7 +6,7 @@
 use shared::{
     key::KeyRecord,
     keys_api::{ChangesMessage, ChangesRequest},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request_id::RequestId,
 };
 use worker::ObjectNamespace;
@@ -58,5 +58,5 @@ async fn call(feed: &ObjectNamespace, message: &ChangesMessage) -> Result<String
 fn unavailable(event: &str, error: &RpcError, id: RequestId) -> Problem {
     log::error(event, Some(id), &[("error", error)]);
     let detail = "the key-change feed does not respond; nothing was changed";
-    Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1)
+    Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)
 }

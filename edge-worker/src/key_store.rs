@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use shared::{
     key::{KeyId, KeyRecord, RecordError},
     keys_api::{ListRequest, Position},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request_id::RequestId,
 };
 use worker::{KvError, KvStore};
@@ -155,5 +155,5 @@ fn failed(event: &str, error: &KeyStoreError, id: RequestId) -> Problem {
 /// Returns the problem for a key whose record cannot be read at the moment.
 pub(crate) fn unavailable() -> Problem {
     let detail = "the key store does not respond; this says nothing about your key";
-    Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1)
+    Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)
 }

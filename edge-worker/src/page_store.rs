@@ -1,12 +1,11 @@
 //! Published snapshots in KV, one for each slug; which account has a page; and the deny list. KV is eventually consistent and caches absence, so
 //! a missing snapshot proves nothing: the account knows.
 
-use shared::{
-    key::KeyId,
+use biolink::{
     page::{PageId, Slug},
     pages_api::Snapshot,
-    problem::Problem,
 };
+use shared::{key::KeyId, problem::Problem};
 use worker::{KvError, KvStore};
 
 use crate::{context::RequestContext, log, promise};

@@ -1,15 +1,13 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
-use shared::{
+use biolink::{
     analytics::Labels,
-    json,
-    key::KeyId,
     page::{PageId, Slug},
     pages_api::{
         AccountMessage, Owner, Reply, SlugMessage, SlugReply, Snapshot, SuspendedPages, account_unavailable,
     },
-    problem::Problem,
 };
+use shared::{json, key::KeyId, problem::Problem};
 use worker::ObjectNamespace;
 
 use crate::{

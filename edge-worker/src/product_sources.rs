@@ -1,6 +1,6 @@
 //! The client of product sources, each of which is a Durable Object.
 
-use shared::{page::SourceId, product_sync::SourceMessage};
+use biolink::{page::SourceId, product_sync::SourceMessage};
 use worker::ObjectNamespace;
 
 use crate::durable_rpc::{self, RpcError};

@@ -1,9 +1,7 @@
 //! The client of the reports of pages, which one Durable Object keeps.
 
-use shared::{
-    pages_api::{ReportsMessage, account_unavailable},
-    problem::Problem,
-};
+use biolink::pages_api::{ReportsMessage, account_unavailable};
+use shared::problem::Problem;
 
 use crate::{context::RequestContext, durable_rpc, log};
 

@@ -1,13 +1,13 @@
 //! Outcome → response: the only place that builds one for a client.
 
+use biolink::page::problem_notice;
+use portal::endpoint::is_shown_as_page;
+use portal::route::ConsoleCall;
 use shared::{
     headers::{self, Header},
-    page::problem_notice,
-    pages_api::is_shown_as_page,
     problem::Problem,
     response::Response,
-    route::ConsoleCall,
-    transport::Address,
+    url::Address,
 };
 use worker::web_sys;
 
@@ -34,7 +34,7 @@ pub(crate) fn render(
     access: &mut AccessRecord,
 ) -> worker::Result<web_sys::Response> {
     let response = outcome.unwrap_or_else(|problem| {
-        access.code = Some(problem.code().as_str());
+        access.code = Some(problem.code());
         let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
             true => problem_notice(&problem, &request.id),
             false => problem.render(&request.id),

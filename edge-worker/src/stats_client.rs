@@ -1,6 +1,7 @@
 //! The client of the stores of events, of which each page has one.
 
-use shared::{events::Delivery, json, page::PageId, stats::StatsMessage};
+use biolink::{events::Delivery, page::PageId, stats::StatsMessage};
+use shared::json;
 use worker::ObjectNamespace;
 
 use crate::{

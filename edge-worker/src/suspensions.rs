@@ -7,7 +7,8 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use shared::{key::KeyId, page::PageId, pages_api::SuspendedPages, problem::Problem, time::UnixMillis};
+use biolink::{page::PageId, pages_api::SuspendedPages};
+use shared::{key::KeyId, problem::Problem, time::UnixMillis};
 
 use crate::{clock, context::RequestContext, log, pages_client};
 

@@ -1,6 +1,7 @@
 //! Time zones, which the runtime knows.
 
-use shared::{analytics::Zone, time::UnixMillis};
+use biolink::analytics::Zone;
+use shared::time::UnixMillis;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::js_sys::{Object, Reflect};
 

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use shared::{stats::SaltRequest, time::UtcDay};
+use biolink::stats::SaltRequest;
+use shared::time::UtcDay;
 use worker::ObjectNamespace;
 
 use crate::durable_rpc::{self, RpcError};

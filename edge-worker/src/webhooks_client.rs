@@ -1,12 +1,10 @@
 //! The client of webhooks, which are one Durable Object for each account.
 
-use shared::{
-    json,
-    key::KeyId,
+use biolink::{
     pages_api::Reply,
-    problem::Problem,
     webhooks_api::{WebhooksMessage, webhooks_unavailable},
 };
+use shared::{json, key::KeyId, problem::Problem};
 use worker::ObjectNamespace;
 
 use crate::{

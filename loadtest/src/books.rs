@@ -175,7 +175,7 @@ mod tests {
     use crate::record::{CallError, CallOutcome};
     use crate::summary::tests::{call, status, summary};
     use crate::timeline::Timeline;
-    use shared::problem::Code;
+    use shared::problem::{Code, codes};
 
     fn problem(code: Code) -> CallOutcome {
         CallOutcome::Completed {
@@ -191,7 +191,7 @@ mod tests {
     fn run(failed: u64) -> Summary {
         let timed_out = CallOutcome::Failed(CallError::TimedOut);
         let calls = (0..10).map(|n| call(n, status(200)));
-        let calls = calls.chain((0..5).map(|n| call(n, problem(Code::QuotaExceeded))));
+        let calls = calls.chain((0..5).map(|n| call(n, problem(codes::QUOTA_EXCEEDED))));
         summary(calls.chain((0..failed).map(|n| call(n, timed_out))), &Timeline::default())
     }
 

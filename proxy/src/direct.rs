@@ -28,14 +28,15 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use shared::{
+    document::Document,
     key::{self, KeyId, VerifiedKey},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     quota::is_uncharged,
     request::Head,
     secret::MacKeys,
     time::{UnixMillis, UtcDay},
     tool::Tool,
-    transport::check_confidential,
+    url::check_confidential,
 };
 use tokio::sync::mpsc;
 
@@ -49,7 +50,7 @@ pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
-pub use handlers::{Outcome, OwnRequest};
+pub use handlers::{Outcome, OwnRequest, OwnRoute};
 pub use key_table::{CallDecision, KeyMoment, KeyTable, Restored};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
@@ -118,8 +119,13 @@ impl Direct {
             records_changed: AtomicBool::new(false),
             handed_over: Mutex::new(false),
             attempts: AdminAttempts::default(),
-            documents: Documents::default(),
+            documents: Documents::installed(),
         })
+    }
+
+    /// Returns the document of a path, if the proxy serves one.
+    pub fn document(&self, path: &str) -> Option<Arc<Document>> {
+        self.documents.find(path)
     }
 
     /// Returns the active settings.
@@ -260,7 +266,7 @@ impl Direct {
             return Ok(());
         }
         let detail = "it is not known yet which keys are revoked; this says nothing about your key";
-        Err(Problem::new(Code::KeyStoreUnavailable, detail).retry_after(1))
+        Err(Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1))
     }
 }
 

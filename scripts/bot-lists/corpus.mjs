@@ -1,4 +1,4 @@
-// The agents that the tests of shared/src/visitor/bot.rs read, with what isbot says of each.
+// The agents that the tests of biolink/src/visitor/bot.rs read, with what isbot says of each.
 import { isbot, list } from "isbot";
 import { tagOf } from "./classes.mjs";
 

@@ -1,4 +1,4 @@
-// Compiles one alternative of a regular expression into what shared/src/visitor/bot/program.rs executes.
+// Compiles one alternative of a regular expression into what biolink/src/visitor/bot/program.rs executes.
 // What it cannot express is an error, so that a renewal never changes the meaning of a pattern silently.
 
 const MATCH = 0, CHAR = 1, CLASS = 2, WIDE_CLASS = 3, SPLIT = 4, JUMP = 5, START = 6, END = 7, BOUNDARY = 8, NOT_BEHIND = 9,

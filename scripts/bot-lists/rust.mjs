@@ -1,4 +1,4 @@
-// Writes tables as Rust: static data that shared/src/visitor/bot/literals.rs searches.
+// Writes tables as Rust: static data that biolink/src/visitor/bot/literals.rs searches.
 
 const FIRST = 32, GROUPS = 96;
 

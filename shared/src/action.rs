@@ -12,12 +12,11 @@ pub struct Action<'a>(&'a str);
 
 impl<'a> Action<'a> {
     /// The longest action, in characters.
-    pub(crate) const MAX_LEN: usize = 64;
+    pub const MAX_LEN: usize = 64;
 
     /// The pattern of an action, for schemas: neither `.` nor `..`, and without lookahead, which
     /// not every engine has.
-    pub(crate) const PATTERN: &'static str =
-        r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
+    pub const PATTERN: &'static str = r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
 
     /// Returns the action a path segment spells, or `None` when the segment is not one.
     #[must_use]

@@ -24,12 +24,12 @@ const fn block_len(bytes: usize) -> usize {
 }
 
 /// Returns the number of characters that `bytes` bytes take in all.
-pub(crate) const fn encoded_len(bytes: usize) -> usize {
+pub const fn encoded_len(bytes: usize) -> usize {
     (bytes / BLOCK) * block_len(BLOCK) + block_len(bytes % BLOCK)
 }
 
 /// Appends `bytes` to `text`.
-pub(crate) fn encode(bytes: &[u8], text: &mut String) {
+pub fn encode(bytes: &[u8], text: &mut String) {
     for block in bytes.chunks(BLOCK) {
         let mut value = block.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
         let mut digits = [b'0'; block_len(BLOCK)];
@@ -44,7 +44,7 @@ pub(crate) fn encode(bytes: &[u8], text: &mut String) {
 
 /// Fills `bytes` from `text`; `None` when `text` is not exactly what [`encode`] writes for some
 /// such bytes.
-pub(crate) fn decode(text: &[u8], bytes: &mut [u8]) -> Option<()> {
+pub fn decode(text: &[u8], bytes: &mut [u8]) -> Option<()> {
     if text.len() != encoded_len(bytes.len()) {
         return None;
     }

@@ -5,8 +5,8 @@ mod attempt_guard;
 pub use attempt_guard::{AttemptGuard, GuardStep};
 
 use crate::{
-    policy::{ADMIN_ATTEMPTS, UNKNOWN_PAGES_PER_MINUTE},
-    problem::{Code, Problem},
+    policy::ADMIN_ATTEMPTS,
+    problem::{Problem, codes},
     quota::{Counts as _, Decision, Usage},
     secret::MacKeys,
     time::UnixMillis,
@@ -55,54 +55,6 @@ fn bucket_of(network: u128, scope: &str, keys: &MacKeys) -> u16 {
     tag.first_chunk().copied().map(u16::from_be_bytes).unwrap_or_default()
 }
 
-/// Counts what clients do in vain within a minute, in one byte for each [`bucket`]. It protects the
-/// machine that has it, and knows no address.
-#[derive(Debug, Default)]
-pub struct MinuteCounters {
-    minute: u64,
-    counts: Vec<u8>,
-}
-
-impl MinuteCounters {
-    /// Returns counters at zero.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { minute: 0, counts: Vec::new() }
-    }
-
-    /// Counts one.
-    pub fn record(&mut self, bucket: u16, now: UnixMillis) {
-        let minute = now.seconds() / 60;
-        if self.minute != minute || self.counts.is_empty() {
-            self.minute = minute;
-            self.counts.clear();
-            self.counts.resize(usize::from(u16::MAX) + 1, 0);
-        }
-        if let Some(count) = self.counts.get_mut(usize::from(bucket)) {
-            *count = count.saturating_add(1);
-        }
-    }
-
-    /// Returns the count of this minute.
-    #[must_use]
-    pub fn count(&self, bucket: u16, now: UnixMillis) -> u8 {
-        let count = self.counts.get(usize::from(bucket)).copied();
-        count.filter(|_| self.minute == now.seconds() / 60).unwrap_or(0)
-    }
-
-    /// Refuses a client that has opened too many addresses without a page.
-    ///
-    /// # Errors
-    /// Returns `too-many-requests`.
-    pub fn check(&self, bucket: u16, now: UnixMillis) -> Result<(), Problem> {
-        if self.count(bucket, now) < UNKNOWN_PAGES_PER_MINUTE {
-            return Ok(());
-        }
-        let detail = "this address opens too many addresses that have no page";
-        Err(Problem::new(Code::TooManyRequests, detail).retry_after(60 - now.seconds() % 60))
-    }
-}
-
 /// Returns the network that a client is counted as: an IPv4 address, or the /64 of an IPv6 address,
 /// because one subscriber can use every address of a /64.
 ///
@@ -128,7 +80,7 @@ pub fn network(address: IpAddr) -> u128 {
 /// # Errors
 /// Returns `admin-required` if there is none.
 pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
-    let required = || Problem::new(Code::AdminRequired, "send the admin secret as Authorization: Bearer");
+    let required = || Problem::new(codes::ADMIN_REQUIRED, "send the admin secret as Authorization: Bearer");
     bearer_token(authorization).ok_or_else(required)
 }
 
@@ -176,14 +128,14 @@ pub fn admitted(decision: &Decision, right: bool) -> Result<(), Problem> {
 /// # Errors
 /// Returns `admin-secret-invalid` unless it was `right`.
 pub fn compared(right: bool) -> Result<(), Problem> {
-    right.then_some(()).ok_or_else(|| Problem::new(Code::AdminSecretInvalid, "the admin secret is wrong"))
+    right.then_some(()).ok_or_else(|| Problem::new(codes::ADMIN_SECRET_INVALID, "the admin secret is wrong"))
 }
 
 /// Returns the refusal of a caller who has sent too many wrong admin secrets.
 fn attempts_exceeded(retry_ms: u64) -> Problem {
     let seconds = retry_ms.div_ceil(1000).max(1);
     Problem::new(
-        Code::AttemptsExceeded,
+        codes::ATTEMPTS_EXCEEDED,
         format!("too many wrong admin secrets from this address; the next attempt is taken in {seconds} s"),
     )
     .retry_after(seconds)
@@ -212,10 +164,10 @@ mod tests {
             |right, now| admitted(&attempt(&mut usage, right, now), right).map_err(|p| p.code());
         assert!((0..50).all(|_| present(true, now).is_ok()));
         for _ in 0..10 {
-            assert_eq!(present(false, now), Err(Code::AdminSecretInvalid));
+            assert_eq!(present(false, now), Err(codes::ADMIN_SECRET_INVALID));
         }
         for right in [true, false] {
-            assert_eq!(present(right, now), Err(Code::AttemptsExceeded));
+            assert_eq!(present(right, now), Err(codes::ATTEMPTS_EXCEEDED));
         }
         assert_eq!(present(true, now.plus(61_000)), Ok(()), "waiting is the way out");
     }
@@ -248,23 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn client_that_opens_too_many_unknown_pages_waits_for_the_next_minute() {
-        let (mut counters, now) = (MinuteCounters::new(), UnixMillis(1_763_712_000_000 + 20_000));
-        for _ in 0..UNKNOWN_PAGES_PER_MINUTE {
-            assert!(counters.check(7, now).is_ok());
-            counters.record(7, now);
-        }
-        let refused = counters.check(7, now).unwrap_err().render(&crate::request_id::RequestId([0; 16]));
-        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("40")));
-        assert!(counters.check(8, now).is_ok());
-        assert!(counters.check(7, now.plus(40_000)).is_ok());
-    }
-
-    #[test]
     fn admin_secret_is_read_from_a_bearer_token() {
         assert_eq!(bearer(Some("Bearer  hush ")), Ok("hush"));
         for header in [None, Some(""), Some("hush"), Some("Bearer"), Some("Bearer "), Some("Basic hush")] {
-            assert_eq!(bearer(header).map_err(|problem| problem.code()), Err(Code::AdminRequired));
+            assert_eq!(bearer(header).map_err(|problem| problem.code()), Err(codes::ADMIN_REQUIRED));
         }
     }
 

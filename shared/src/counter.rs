@@ -16,7 +16,7 @@ use crate::{
     key::KeyRecord,
     meter::{MeterResponse, MeterSnapshot},
     policy::Policy,
-    problem::Code,
+    problem::codes,
     quota::{Counts, Decision, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
@@ -75,7 +75,7 @@ impl Counter {
             if !is_uncharged(status, false) {
                 self.day_used = self.day_used.saturating_sub(1);
             }
-            self.today.correct(tool, status, Code::ResponseAborted.status());
+            self.today.correct(tool, status, codes::RESPONSE_ABORTED.status());
         }
     }
 

@@ -9,16 +9,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use thiserror::Error as ErrorType;
 
-use crate::{
-    problem::{Code, FieldError, Problem},
-    tool::edit_distance,
-};
+use crate::problem::{FieldError, Problem, codes};
 
-pub(crate) use merge::merge;
+pub use merge::merge;
 
 /// The members of one JSON object, taken out one by one. A member that is left at the end is an
 /// error.
-pub(crate) struct Fields {
+pub struct Fields {
     members: Map<String, Value>,
     known: Vec<&'static str>,
     hints: Hints,
@@ -26,13 +23,13 @@ pub(crate) struct Fields {
 }
 
 /// Names that other products give to a field, each with what to write instead.
-pub(crate) type Hints = &'static [(&'static str, &'static str)];
+pub type Hints = &'static [(&'static str, &'static str)];
 
 /// An error of a member that has another JSON type than expected. It never quotes the value,
 /// because bodies carry secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ErrorType)]
 #[error("must be {expected}, not {found}")]
-pub(crate) struct TypeError {
+pub struct TypeError {
     expected: &'static str,
     found: &'static str,
 }
@@ -40,7 +37,7 @@ pub(crate) struct TypeError {
 impl TypeError {
     /// Returns the error of a `value` where `expected`, such as "a string", must be.
     #[must_use]
-    pub(crate) const fn new(expected: &'static str, value: &Value) -> Self {
+    pub const fn new(expected: &'static str, value: &Value) -> Self {
         Self { expected, found: kind(value) }
     }
 }
@@ -51,52 +48,52 @@ impl Fields {
     /// # Errors
     /// Returns `body-malformed` if it is not, or when it has a member twice: two readers could pick
     /// different ones.
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
+    pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let Ok(body) = std::str::from_utf8(body) else {
-            return Err(Problem::new(Code::BodyMalformed, "the body is not UTF-8"));
+            return Err(Problem::new(codes::BODY_MALFORMED, "the body is not UTF-8"));
         };
         match serde_json::from_str(body) {
             Ok(UniqueMembers(members)) => Ok(Self::of(members)),
             Err(error) => Err(Problem::new(
-                Code::BodyMalformed,
+                codes::BODY_MALFORMED,
                 format!("{} at line {} column {}", reason(&error), error.line(), error.column()),
             )),
         }
     }
 
     /// Returns the fields of an object that was parsed before.
-    pub(crate) const fn of(members: Map<String, Value>) -> Self {
+    pub const fn of(members: Map<String, Value>) -> Self {
         Self { members, known: Vec::new(), hints: &[], errors: Vec::new() }
     }
 
     /// Returns the members of the object.
-    pub(crate) fn into_members(self) -> Map<String, Value> {
+    pub fn into_members(self) -> Map<String, Value> {
         self.members
     }
 
     /// Takes every member, for an object whose names are free.
-    pub(crate) fn take_members(&mut self) -> Map<String, Value> {
+    pub fn take_members(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.members)
     }
 
     /// Sets the hints for names that other products use for the fields of this object.
-    pub(crate) const fn hint(&mut self, hints: Hints) {
+    pub const fn hint(&mut self, hints: Hints) {
         self.hints = hints;
     }
 
     /// Drops members that are ignored, such as read-only fields of a response that is sent back.
-    pub(crate) fn ignore(&mut self, names: &[&str]) {
+    pub fn ignore(&mut self, names: &[&str]) {
         self.members.retain(|name, _| !names.contains(&name.as_str()));
     }
 
     /// Returns true if the member is there, as `null` perhaps, and was not taken yet.
-    pub(crate) fn contains(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         self.members.contains_key(name)
     }
 
     /// Takes a member that must be there. It is an error if it is missing or if `parse` refuses it.
     /// Returns `None` after an error.
-    pub(crate) fn required<T, E: fmt::Display>(
+    pub fn required<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -106,7 +103,7 @@ impl Fields {
     }
 
     /// Takes a member that may be left out. A `null` is a value like any other.
-    pub(crate) fn optional<T, E: fmt::Display>(
+    pub fn optional<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -116,7 +113,7 @@ impl Fields {
     }
 
     /// Takes a member that may be left out, or `null`, which reads as left out.
-    pub(crate) fn nullable<T, E: fmt::Display>(
+    pub fn nullable<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, E>,
@@ -128,11 +125,7 @@ impl Fields {
     /// Takes a member that is an object with members of its own, and may be left out, or `null`,
     /// which reads as left out. Its errors are added to this body's, each with its own pointer:
     /// `#/limits/minute`.
-    pub(crate) fn nullable_object<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> Option<T> {
+    pub fn nullable_object<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let members = self.nullable(name, |value| {
             value.as_object().cloned().ok_or_else(|| TypeError::new("an object", value))
         })?;
@@ -144,7 +137,7 @@ impl Fields {
     /// Takes a member that is an array of at most `max` objects. It may be left out, or `null`,
     /// which reads as left out. `read` reads one of them. Their errors are added to this body's,
     /// each with its own pointer: `#/links/3/url`.
-    pub(crate) fn nullable_list<T>(
+    pub fn nullable_list<T>(
         &mut self,
         name: &'static str,
         max: usize,
@@ -176,7 +169,7 @@ impl Fields {
 
     /// Takes a member that must be an array of at most `max` values. `parse` reads one of them. Their
     /// errors are added to this body's, each with its own pointer: `#/hosts/3`.
-    pub(crate) fn required_items<T>(
+    pub fn required_items<T>(
         &mut self,
         name: &'static str,
         max: usize,
@@ -207,7 +200,7 @@ impl Fields {
     }
 
     /// Adds errors that were found elsewhere.
-    pub(crate) fn add_errors(&mut self, errors: Vec<FieldError>) {
+    pub fn add_errors(&mut self, errors: Vec<FieldError>) {
         self.errors.extend(errors);
     }
 
@@ -224,29 +217,29 @@ impl Fields {
 
     /// Returns true if the body has the member, and it was not taken yet.
     #[must_use]
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.members.contains_key(name)
     }
 
     /// Returns true if the body has the member, and it is `null`.
     #[must_use]
-    pub(crate) fn is_null(&self, name: &str) -> bool {
+    pub fn is_null(&self, name: &str) -> bool {
         self.members.get(name).is_some_and(Value::is_null)
     }
 
     /// Returns true if the body has no member that was not taken yet.
     #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// Adds an error of the object as a whole.
-    pub(crate) fn add_object_error(&mut self, detail: impl Into<String>) {
+    pub fn add_object_error(&mut self, detail: impl Into<String>) {
         self.errors.push(FieldError { pointer: "#".to_owned(), detail: detail.into() });
     }
 
     /// Adds an error of a member.
-    pub(crate) fn add_error(&mut self, name: &str, detail: String) {
+    pub fn add_error(&mut self, name: &str, detail: String) {
         self.errors.push(FieldError { pointer: pointer(name), detail });
     }
 
@@ -254,7 +247,7 @@ impl Fields {
     ///
     /// # Errors
     /// Returns `fields-invalid` with every error.
-    pub(crate) fn finish(self) -> Result<(), Problem> {
+    pub fn finish(self) -> Result<(), Problem> {
         let errors = self.into_errors();
         if errors.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(&errors)) }
     }
@@ -307,7 +300,7 @@ impl Fields {
 ///
 /// # Errors
 /// Returns an error if it is not a string.
-pub(crate) fn text(value: &Value) -> Result<&str, TypeError> {
+pub fn text(value: &Value) -> Result<&str, TypeError> {
     value.as_str().ok_or_else(|| TypeError::new("a string", value))
 }
 
@@ -383,6 +376,26 @@ impl<'de> Deserialize<'de> for UniqueMembers {
         }
         deserializer.deserialize_map(Members).map(UniqueMembers)
     }
+}
+
+/// Levenshtein distance in characters: how many insertions, deletions and replacements lie between
+/// two words.
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut previous = i + 1;
+        let mut next = vec![previous];
+        for (right, &above) in b.chars().zip(row.iter().skip(1)) {
+            let replaced = diagonal + usize::from(left != right);
+            previous = replaced.min(above + 1).min(previous + 1);
+            diagonal = above;
+            next.push(previous);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::{
     key::KeyId,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     proof::Proof,
     request_id::RequestId,
     route::{CallMethod, ToolCall},
@@ -183,7 +183,7 @@ impl Grant {
 
 impl From<GrantError> for Problem {
     fn from(_: GrantError) -> Self {
-        Self::new(Code::GrantInvalid, "this origin serves calls that come through the gateway's edge")
+        Self::new(codes::GRANT_INVALID, "this origin serves calls that come through the gateway's edge")
     }
 }
 

@@ -34,15 +34,15 @@ pub const PROBLEM: &str = "x-gateway-problem";
 /// is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";
 /// The types of a `PATCH`: a JSON merge patch (RFC 7396), which may also be called plain JSON.
-pub(crate) const ACCEPT_PATCH: Header =
+pub const ACCEPT_PATCH: Header =
     ("accept-patch", Cow::Borrowed("application/merge-patch+json, application/json"));
 /// The gateway's own share of the time (W3C Server Timing).
 pub const SERVER_TIMING: &str = "server-timing";
 
 /// Lists the quotas of a key, on every response to it.
-pub(crate) const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
 /// Shows the rest of each quota.
-pub(crate) const RATE_LIMIT: &str = "ratelimit";
+pub const RATE_LIMIT: &str = "ratelimit";
 
 /// Makes browsers call the gateway over TLS only, for a year (RFC 6797). For responses over TLS.
 pub const HSTS: (&str, &str) = ("strict-transport-security", "max-age=31536000");

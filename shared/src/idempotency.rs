@@ -1,20 +1,24 @@
 //! The state machine behind `Idempotency-Key`: the first request issues a key, and its retries get
 //! the same one.
 //!
-//! A meter keeps it at the edge, and the proxy does in direct mode. The header itself, and what is
-//! derived from it, are in [`keys_api`](crate::keys_api).
+//! A meter keeps it at the edge, and the proxy does in direct mode. What is derived from the header to
+//! issue a key is in [`keys_api`](crate::keys_api).
+
+mod key;
+
+pub use key::{IDEMPOTENCY_KEY, IdempotencyKey};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     time::UnixMillis,
 };
 
 /// Time for which a retry gets the same response, in milliseconds: a day.
-pub(crate) const KEEP_MS: u64 = 86_400_000;
+pub const KEEP_MS: u64 = 86_400_000;
 /// Time after which a retry replaces a request that is still in flight, in milliseconds.
-pub(crate) const BUSY_MS: u64 = 30_000;
+pub const BUSY_MS: u64 = 30_000;
 
 /// A request to issue a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +31,7 @@ pub struct IssueAttempt {
 impl IssueAttempt {
     /// Makes an attempt from its nonce, the MAC of the request, and the version of the key that
     /// signed it.
-    pub(crate) const fn new(nonce: String, fingerprint: String, signing: u8) -> Self {
+    pub const fn new(nonce: String, fingerprint: String, signing: u8) -> Self {
         Self { nonce, fingerprint, signing }
     }
 }
@@ -50,14 +54,14 @@ pub enum IssueStep {
 pub enum IssueTurn {
     /// Issue the key of this nonce as of this moment, and store it.
     Issue {
-        /// For [`IdempotencyKey::entropy`](crate::keys_api::IdempotencyKey::entropy).
+        /// For [`IdempotencyKey::entropy`](crate::idempotency::IdempotencyKey::entropy).
         nonce: String,
         /// The moment at which the key is issued.
         at: UnixMillis,
     },
     /// Make the response again, and store nothing: the key may have been changed since.
     Replay {
-        /// For [`IdempotencyKey::entropy`](crate::keys_api::IdempotencyKey::entropy).
+        /// For [`IdempotencyKey::entropy`](crate::idempotency::IdempotencyKey::entropy).
         nonce: String,
         /// The moment at which the key was issued.
         at: UnixMillis,
@@ -83,17 +87,17 @@ impl IssueTurn {
             Self::Replay { nonce, at } => Ok((nonce, at, false)),
             Self::InFlight => {
                 let detail = "another request with this Idempotency-Key is in flight; try again";
-                Err(Problem::new(Code::IdempotencyConflict, detail).retry_after(1))
+                Err(Problem::new(codes::IDEMPOTENCY_CONFLICT, detail).retry_after(1))
             }
             Self::SigningChanged => Err(Problem::new(
-                Code::IdempotencyConflict,
+                codes::IDEMPOTENCY_CONFLICT,
                 "the signing secret was changed since the first request, whose key cannot be shown again; find it in the list and rotate it",
             )),
             Self::Reused => Err(Problem::new(
-                Code::IdempotencyKeyReused,
+                codes::IDEMPOTENCY_KEY_REUSED,
                 "this Idempotency-Key was sent with another request within the last 24 hours",
             )),
-            Self::Noted => Err(Problem::new(Code::Internal, "a request to issue a key has no turn")),
+            Self::Noted => Err(Problem::new(codes::INTERNAL, "a request to issue a key has no turn")),
         }
     }
 }

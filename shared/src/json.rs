@@ -32,7 +32,7 @@ pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError
 ///
 /// # Errors
 /// Returns the names that there are.
-pub(crate) fn variant<T: DeserializeOwned>(name: &str) -> Result<T, &'static [&'static str]> {
+pub fn variant<T: DeserializeOwned>(name: &str) -> Result<T, &'static [&'static str]> {
     let name: StrDeserializer<'_, Fault> = name.into_deserializer();
     T::deserialize(name).map_err(|fault| fault.names())
 }

@@ -8,15 +8,12 @@ mod changes;
 mod idempotency_key;
 mod issue;
 mod list;
-mod query;
 mod usage;
 mod values;
 
 pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace};
 pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
-pub use idempotency_key::{IDEMPOTENCY_KEY, IdempotencyKey};
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
-pub(crate) use query::{invalid as invalid_query, not_a_cursor, parameters, parameters_with_lists};
 pub use usage::describe_usage;
-pub(crate) use values::{MAX_EMAIL, MAX_NAME};
+pub use values::{MAX_EMAIL, MAX_NAME};

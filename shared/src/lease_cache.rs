@@ -52,7 +52,7 @@ use waiting::Waiting;
 use crate::{
     key::{KeyRecord, VerifiedKey},
     meter::{MeterRequest, RefusedCalls},
-    problem::Code,
+    problem::{Code, codes},
     quota::{MARGIN_MS, QuotaStatus, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
@@ -217,7 +217,7 @@ impl LeaseCache {
     /// failed.
     pub fn record_aborted(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
         let now = self.observe(now);
-        self.pending.correct_outcome(tool, status, Code::ResponseAborted.status(), charge, now);
+        self.pending.correct_outcome(tool, status, codes::RESPONSE_ABORTED.status(), charge, now);
         if !is_uncharged(status, false) {
             self.pending.refund(charge, now);
         }

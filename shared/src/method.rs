@@ -16,7 +16,8 @@ pub enum Method {
 }
 
 impl Method {
-    pub(crate) const ALL: [Self; 7] =
+    /// Every method once.
+    pub const ALL: [Self; 7] =
         [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
 
     /// Returns the method as it is sent.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::{
     caller::bearer_token,
     grant::VALID_MS,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     secret::MacKeys,
     time::UnixMillis,
 };
@@ -96,7 +96,7 @@ impl OriginToken {
 
 impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
-        Self::new(Code::OriginTokenInvalid, error.to_string())
+        Self::new(codes::ORIGIN_TOKEN_INVALID, error.to_string())
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     fn every_error_is_401_origin_token_invalid() {
         for error in [TokenError::Missing, TokenError::Invalid, TokenError::Expired { age_ms: 30_001 }] {
             let problem = Problem::from(error);
-            assert_eq!((problem.status(), problem.code()), (401, Code::OriginTokenInvalid));
+            assert_eq!((problem.status(), problem.code()), (401, codes::ORIGIN_TOKEN_INVALID));
         }
     }
 

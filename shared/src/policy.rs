@@ -41,10 +41,7 @@ impl Window {
 /// ```
 /// use std::num::NonZeroU32;
 ///
-/// use shared::{
-///     policy::{LimitOverrides, Policy},
-///     tier::Tier,
-/// };
+/// use shared::{policy::{LimitOverrides, Policy}, tier::Tier};
 ///
 /// let pro = Policy::for_tier(Tier::parse("pro").unwrap());
 /// assert_eq!((pro.minute.get(), pro.day.map(NonZeroU32::get)), (100, Some(10_000)));
@@ -100,20 +97,6 @@ pub(crate) const ADMIN_ATTEMPTS_PER_NETWORK: u8 = 100;
 /// Wrong admin secrets within a minute that one isolate reports to the meters of their callers. It
 /// decides on further ones alone.
 pub(crate) const ADMIN_ATTEMPTS_REPORTED: u32 = 60;
-
-/// Addresses without a page that one client address may open within a minute.
-pub(crate) const UNKNOWN_PAGES_PER_MINUTE: u8 = 60;
-
-/// Calls of the bio-link API that an account may make in any hour.
-pub const BIOLINK_CALLS_PER_HOUR: u32 = 1_000;
-/// Pages of an account.
-pub const BIOLINK_PAGES: u32 = 25;
-/// Events of one visitor of a page that count within a minute.
-pub(crate) const EVENTS_PER_MINUTE: u32 = 60;
-/// Days over which analytics reach back (specification, section 8).
-pub const ANALYTICS_DAYS: u32 = 90;
-/// The same without a plan.
-pub const ANALYTICS_DAYS_WITHOUT_PLAN: u32 = 7;
 
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".

@@ -7,7 +7,7 @@ pub(crate) use host::is_authority;
 use crate::{
     headers::{self, tokens},
     method::Method,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
 };
 
 /// Maximum number of header lines of a request.
@@ -74,7 +74,7 @@ impl<'a> Head<'a> {
                 check_upgrade(value)?;
             } else if name.eq_ignore_ascii_case("expect") && !value.eq_ignore_ascii_case(b"100-continue") {
                 return Err(Problem::new(
-                    Code::ExpectationFailed,
+                    codes::EXPECTATION_FAILED,
                     "the only expectation met is 100-continue",
                 ));
             }
@@ -117,7 +117,7 @@ impl<'a> Head<'a> {
             "" => format!("the body has no Content-Type; this takes {accept}"),
             _ => format!("the body's type `{}` is not accepted here; this takes {accept}", shown(essence)),
         };
-        Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept", accept))
+        Err(Problem::new(codes::MEDIA_TYPE_UNSUPPORTED, detail).with_header("accept", accept))
     }
 
     /// Refuses a body that the gateway itself cannot read: another type than JSON and those in
@@ -143,7 +143,7 @@ impl<'a> Head<'a> {
         }
         let detail =
             format!("the body's encoding `{}` is not accepted here; send it as it is", shown(coding));
-        Err(Problem::new(Code::MediaTypeUnsupported, detail).with_header("accept-encoding", "identity"))
+        Err(Problem::new(codes::MEDIA_TYPE_UNSUPPORTED, detail).with_header("accept-encoding", "identity"))
     }
 
     /// Returns true if the request states no body.
@@ -188,7 +188,7 @@ impl<'a> Head<'a> {
 #[must_use]
 pub fn too_slow(least: u64) -> Problem {
     Problem::new(
-        Code::RequestTimeout,
+        codes::REQUEST_TIMEOUT,
         format!("the body arrived more slowly than {least} bytes a second; send it faster"),
     )
 }
@@ -197,20 +197,20 @@ pub fn too_slow(least: u64) -> Problem {
 #[must_use]
 pub fn stalled() -> Problem {
     let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
-    Problem::new(Code::RequestTimeout, format!("timed out: no body data received for {seconds} seconds"))
+    Problem::new(codes::REQUEST_TIMEOUT, format!("timed out: no body data received for {seconds} seconds"))
 }
 
 /// Returns the refusal of a client that took too long to send a short body.
 #[must_use]
 pub fn late() -> Problem {
     let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
-    Problem::new(Code::RequestTimeout, format!("the body was not complete after {seconds} seconds"))
+    Problem::new(codes::REQUEST_TIMEOUT, format!("the body was not complete after {seconds} seconds"))
 }
 
 /// Returns the refusal of a body longer than `limit` bytes, stated or counted.
 #[must_use]
 pub fn too_large(limit: u64) -> Problem {
-    Problem::new(Code::BodyTooLarge, format!("the body is larger than the limit of {limit} bytes"))
+    Problem::new(codes::BODY_TOO_LARGE, format!("the body is larger than the limit of {limit} bytes"))
 }
 
 /// Refuses a WebSocket. Any other upgrade is an offer that may be ignored (RFC 9110, section 7.8),
@@ -220,7 +220,7 @@ fn check_upgrade(value: &[u8]) -> Result<(), Problem> {
         |token: &[u8]| token.split(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase();
     if tokens(value).any(|token| name(token) == b"websocket") {
         let detail = "this gateway forwards requests and responses, and no WebSockets";
-        return Err(Problem::new(Code::UpgradeUnsupported, detail));
+        return Err(Problem::new(codes::UPGRADE_UNSUPPORTED, detail));
     }
     Ok(())
 }
@@ -246,13 +246,13 @@ impl Bounds {
         self.bytes = self.bytes.saturating_add(name.len()).saturating_add(value.len() + LINE_OVERHEAD);
         if self.lines > MAX_HEADER_LINES {
             return Err(Problem::new(
-                Code::HeadersTooLarge,
+                codes::HEADERS_TOO_LARGE,
                 format!("there are more than {MAX_HEADER_LINES} header lines"),
             ));
         }
         if self.bytes > MAX_HEADER_BYTES {
             return Err(Problem::new(
-                Code::HeadersTooLarge,
+                codes::HEADERS_TOO_LARGE,
                 format!("the headers have more than {MAX_HEADER_BYTES} bytes"),
             ));
         }
@@ -266,12 +266,13 @@ fn shown(text: &str) -> String {
 }
 
 fn malformed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
-    Problem::new(Code::HeaderMalformed, detail)
+    Problem::new(codes::HEADER_MALFORMED, detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Code;
 
     fn read<'a>(lines: &[(&'a str, &'a str)]) -> Result<Head<'a>, Code> {
         Head::read(lines.iter().map(|(name, value)| (*name, value.as_bytes()))).map_err(|p| p.code())
@@ -297,33 +298,33 @@ mod tests {
             &[("content-length", "+1")],
             &[("content-length", "")],
         ] {
-            assert_eq!(read(lines), Err(Code::HeaderMalformed), "{lines:?}");
+            assert_eq!(read(lines), Err(codes::HEADER_MALFORMED), "{lines:?}");
         }
     }
 
     #[test]
     fn too_many_or_too_large_headers_are_refused() {
-        assert_eq!(read(&[("a", "b"); MAX_HEADER_LINES + 1]), Err(Code::HeadersTooLarge));
+        assert_eq!(read(&[("a", "b"); MAX_HEADER_LINES + 1]), Err(codes::HEADERS_TOO_LARGE));
         assert!(read(&[("a", "b"); MAX_HEADER_LINES]).is_ok());
-        assert_eq!(read(&[("a", &"b".repeat(MAX_HEADER_BYTES))]), Err(Code::HeadersTooLarge));
+        assert_eq!(read(&[("a", &"b".repeat(MAX_HEADER_BYTES))]), Err(codes::HEADERS_TOO_LARGE));
     }
 
     #[test]
     fn other_expectation_is_417() {
         assert!(read(&[("expect", "100-Continue")]).is_ok());
-        assert_eq!(read(&[("expect", "sorcery")]), Err(Code::ExpectationFailed));
+        assert_eq!(read(&[("expect", "sorcery")]), Err(codes::EXPECTATION_FAILED));
     }
 
     #[test]
     fn length_beyond_u64_is_413() {
         let head = read(&[("content-length", "99999999999999999999999")]).unwrap();
-        assert_eq!(head.check_length(MAX_BODY_BYTES).map_err(|p| p.code()), Err(Code::BodyTooLarge));
+        assert_eq!(head.check_length(MAX_BODY_BYTES).map_err(|p| p.code()), Err(codes::BODY_TOO_LARGE));
     }
 
     #[test]
     fn websocket_is_refused_and_other_upgrades_are_ignored() {
         for value in ["websocket", "WebSocket", "h2c, websocket", "websocket/13"] {
-            assert_eq!(read(&[("upgrade", value)]), Err(Code::UpgradeUnsupported), "{value}");
+            assert_eq!(read(&[("upgrade", value)]), Err(codes::UPGRADE_UNSUPPORTED), "{value}");
         }
         for value in ["h2c", "TLS/1.2", "", "websockets"] {
             assert!(read(&[("upgrade", value)]).is_ok(), "{value}");

@@ -33,7 +33,7 @@ impl Response {
 
     /// Returns a 201 with the created resource as JSON and its path as `Location`.
     #[must_use]
-    pub(crate) fn created(body: String, path: String) -> Self {
+    pub fn created(body: String, path: String) -> Self {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])
     }
 
@@ -58,7 +58,7 @@ impl Response {
 
     /// Returns a refusal to prefetch: a browser then sends the request again when it is needed.
     #[must_use]
-    pub(crate) fn not_prefetched() -> Self {
+    pub fn not_prefetched() -> Self {
         Self { status: 503, headers: vec![("cache-control", "no-store".into())], body: String::new() }
     }
 
@@ -79,7 +79,7 @@ impl Response {
 impl Response<Vec<u8>> {
     /// Returns a transparent image of one pixel, which no cache keeps.
     #[must_use]
-    pub(crate) fn pixel() -> Self {
+    pub fn pixel() -> Self {
         Self::new(200, "image/gif", "no-store", PIXEL.to_vec())
     }
 }
@@ -88,29 +88,29 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns a page, or what belongs to one, for visitors. Each visit asks whether it changed, and
     /// a 304 is enough if it did not.
     #[must_use]
-    pub(crate) fn page(media_type: &'static str, body: B) -> Self {
+    pub fn page(media_type: impl Into<Cow<'static, str>>, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=0, must-revalidate", body)
     }
 
     /// Returns what is the same for every client and may be kept for five minutes.
-    pub(crate) fn public(media_type: &'static str, body: B) -> Self {
+    pub fn public(media_type: impl Into<Cow<'static, str>>, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=300", body)
     }
 
     /// Returns what programs fetch again and again, and may keep for a minute.
     #[must_use]
-    pub(crate) fn feed(media_type: &'static str, body: B) -> Self {
+    pub fn feed(media_type: impl Into<Cow<'static, str>>, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=60", body)
     }
 
     /// Returns the response as one that is made anew for each visit, so that nothing can stand for it.
     #[must_use]
-    pub(crate) fn unique(mut self) -> Self {
+    pub fn unique(mut self) -> Self {
         self.headers.retain(|(name, _)| !matches!(*name, ETAG | "cache-control"));
         self.with_headers([("cache-control", "private, no-cache")])
     }
 
-    fn tagged(media_type: &'static str, cache: &'static str, body: B) -> Self {
+    fn tagged(media_type: impl Into<Cow<'static, str>>, cache: &'static str, body: B) -> Self {
         let tag = weak_tag(body.as_ref());
         let response = Self::new(200, media_type, cache, body);
         response.with_headers([(ETAG, tag), ("vary", "accept-encoding".to_owned())])
@@ -150,7 +150,9 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
         Self { status: 304, headers, body: B::default() }
     }
 
-    pub(crate) fn new(status: u16, media_type: &'static str, cache: &'static str, body: B) -> Self {
+    /// Returns a response with its media type and the value of `Cache-Control`.
+    #[must_use]
+    pub fn new(status: u16, media_type: impl Into<Cow<'static, str>>, cache: &'static str, body: B) -> Self {
         // With room for what refusals have beside these: they come in floods.
         let mut headers = Vec::with_capacity(6);
         headers.extend([("content-type", media_type.into()), ("cache-control", cache.into())]);
@@ -176,12 +178,6 @@ fn weak_tag(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        docs::{self, Host},
-        openapi,
-        problem::Code,
-        route::DocsPage,
-    };
 
     fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
         response.header(name)
@@ -189,7 +185,7 @@ mod tests {
 
     #[test]
     fn matching_etag_is_304_without_a_body() {
-        let page = || docs::problem_page(Code::KeyMissing, Host::Edge);
+        let page = || Response::page("text/html", "a".to_owned());
         let tag = page().header("etag").unwrap().to_owned();
         let asked = |value: &str| page().if_none_match([value.as_bytes()].into_iter());
         for value in [tag.as_str(), "*", tag.trim_start_matches("W/"), &format!("\"a\", {tag}")] {
@@ -202,7 +198,7 @@ mod tests {
         for value in ["", "\"a\"", "W/\"a\""] {
             assert_eq!(asked(value).status, 200, "{value}");
         }
-        assert_ne!(docs::problem_page(Code::KeyExpired, Host::Edge).header("etag"), Some(tag.as_str()));
+        assert_ne!(Response::page("text/html", "b".to_owned()).header("etag"), Some(tag.as_str()));
         assert_eq!(Response::health().if_none_match([&b"*"[..]].into_iter()).status, 200);
     }
 
@@ -230,21 +226,7 @@ mod tests {
         ];
         assert!(json.iter().all(|response| header(response, "cache-control") == Some("no-store")));
         assert_eq!((json[2].status, header(&json[2], "location")), (201, Some("/a")));
-        let public = [
-            docs::reference(DocsPage::Gateway, Host::Edge, "https://a.test"),
-            docs::problem_page(Code::KeyMissing, Host::Edge),
-            openapi::response("{}", ""),
-        ];
-        assert!(
-            public.iter().all(|response| header(response, "cache-control") == Some("public, max-age=300"))
-        );
-    }
-
-    #[test]
-    fn description_names_the_called_server() {
-        let response = openapi::response(&openapi::text(), "https://api.example.com");
-        let body: serde_json::Value = serde_json::from_str(&response.body).unwrap();
-        assert_eq!(body, openapi::document("https://api.example.com"));
-        assert_eq!(header(&response, "content-type"), Some("application/json"));
+        let public: Response = Response::public("text/plain", String::new());
+        assert_eq!(header(&public, "cache-control"), Some("public, max-age=300"));
     }
 }

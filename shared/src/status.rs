@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(cache.get(UnixMillis(6_100)), None, "this one asks");
         assert_eq!(cache.get(UnixMillis(6_101)), Some(Ok(report.clone())), "the others are served");
         assert_eq!(cache.get(UnixMillis(7_100)), None, "but not for ever");
-        let outage = Problem::new(crate::problem::Code::ToolUnavailable, "none");
+        let outage = Problem::new(crate::problem::codes::TOOL_UNAVAILABLE, "none");
         cache.store(Err(outage.clone()), UnixMillis(7_200));
         assert_eq!(cache.get(UnixMillis(7_300)), Some(Err(outage)), "an outage costs no more than a report");
     }

@@ -3,6 +3,8 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, fmt};
 
+use crate::fields::edit_distance;
+
 use serde::{Deserialize, Serialize};
 
 /// One of the tools behind `/v1/{tool}/{action}`.
@@ -114,7 +116,7 @@ impl Tool {
 
     /// Returns the tool's purpose, in the words of the spec.
     #[must_use]
-    pub(crate) const fn purpose(self) -> &'static str {
+    pub const fn purpose(self) -> &'static str {
         match self {
             Self::Biolink => "bio link page generation",
             Self::Build => "website builder (AI-powered)",
@@ -160,26 +162,6 @@ impl fmt::Display for Tool {
     }
 }
 
-/// Levenshtein distance in characters: how many insertions, deletions and replacements lie between
-/// two words.
-#[must_use]
-pub fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut previous = i + 1;
-        let mut next = vec![previous];
-        for (right, &above) in b.chars().zip(row.iter().skip(1)) {
-            let replaced = diagonal + usize::from(left != right);
-            previous = replaced.min(above + 1).min(previous + 1);
-            diagonal = above;
-            next.push(previous);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,12 +189,5 @@ mod tests {
         assert_eq!(Tool::nearest("qrr").first(), Some(&Tool::Qr));
         assert_eq!(Tool::nearest("Transcrib").first(), Some(&Tool::Transcribe));
         assert_eq!(Tool::nearest("speach").first(), Some(&Tool::Speech));
-    }
-
-    #[test]
-    fn edit_distance_counts_single_edits() {
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("same", "same"), 0);
     }
 }

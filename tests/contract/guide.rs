@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use biolink::webhooks::WebhookKind;
+use portal::openapi;
 use serde_json::Value;
-use shared::{openapi::biolink, webhooks::WebhookKind};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -60,7 +61,7 @@ fn log_event_in_the_guide_is_logged_by_the_edge() {
 #[test]
 fn webhooks_guide_has_the_example_of_each_kind() {
     let guide = fs::read_to_string(Path::new(ROOT).join("docs/webhooks.md")).unwrap();
-    let description = biolink::document("https://server.invalid");
+    let description = openapi::biolink::document("https://server.invalid");
     for kind in WebhookKind::ALL.map(WebhookKind::as_str) {
         let (_, section) = guide.split_once(&format!("### {kind}\n")).unwrap();
         let (_, example) = section.split_once("```json\n").unwrap();

@@ -3,8 +3,9 @@
 
 use std::{fs, path::Path, process::Command};
 
+use biolink::{page::PageId, route::AdminEndpoint};
 use serde_json::{Value, json};
-use shared::{key::KeyId, page::PageId, route::AdminEndpoint};
+use shared::key::KeyId;
 use tests::{
     faults::{ACCOUNT, Fate, Faults, PAGES_DELETE, PAGES_GET, PAGES_PUT},
     http::{Request, Response},

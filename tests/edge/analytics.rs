@@ -1,13 +1,13 @@
 //! `GET /analytics`, `GET /analytics/live` and the reset: what clients get for events that a page's
 //! store has.
 
-use serde_json::{Value, json};
-use shared::{
+use biolink::{
     analytics::{AnalyticsRequest, PageCounter, Report, ReportContext, SegmentColumns, Zone},
     events::{Buffer, Dimension, Event, EventKind, Segment},
     page::PageId,
-    time::{UnixMillis, UtcDay},
 };
+use serde_json::{Value, json};
+use shared::time::{UnixMillis, UtcDay};
 use tests::{
     faults::{Fate, STATS},
     http::{Request, Response},

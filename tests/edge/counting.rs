@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
-use shared::{
+use biolink::{
     events::{Dimension, EventKind, SeenToken},
     page::{LinkId, ProductId},
 };
+use serde_json::{Value, json};
 use tests::{
     faults::{Fate, STATS},
     http::{Request, Response},

@@ -1,11 +1,11 @@
 //! Delivery of events to the store of their page: in any order, repeated, in bursts, and while a part
 //! fails that they need. No visitor waits for any of it.
 
-use serde_json::{Value, json};
-use shared::{
+use biolink::{
     events::{Batch, Buffer, Event, EventKind},
     page::PageId,
 };
+use serde_json::{Value, json};
 use tests::{
     faults::{EVENTS, Fate, SALT, STATS},
     http::Request,

@@ -2,8 +2,8 @@
 
 use std::thread;
 
+use biolink::events::{Event, EventKind};
 use serde_json::json;
-use shared::events::{Event, EventKind};
 use tests::faults::{EVENTS, Fate, STATS};
 
 use super::{

@@ -6,8 +6,9 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
+use biolink::stats::SaltRequest;
 use serde_json::{Value, json};
-use shared::{stats::SaltRequest, time::UtcDay};
+use shared::time::UtcDay;
 use tests::{
     faults::{Fate, STATS},
     http::Request,

@@ -3,11 +3,9 @@
 use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use biolink::webhooks::{WebhookSecret, sign};
 use serde_json::{Value, json};
-use shared::{
-    secret::MacKey,
-    webhooks::{WebhookSecret, sign},
-};
+use shared::secret::MacKey;
 use tests::http::{Request, Response};
 
 use super::product_sync::Store;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use biolink::product_feed::{Feed, FeedFormat, FormatChoice};
 use serde_json::{Value, json};
-use shared::product_feed::{Feed, FeedFormat, FormatChoice};
 use tests::{
     http::{Request, Response},
     objects::Object,

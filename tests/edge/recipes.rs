@@ -1,10 +1,10 @@
 //! The receivers that `docs/webhooks.md` shows, with the official libraries of Standard Webhooks,
 //! against deliveries of the worker.
 
-use serde_json::{Value, json};
-use shared::webhooks::{
+use biolink::webhooks::{
     HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, TOLERANCE_S, WebhookKind, WebhookSecret, sign,
 };
+use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,

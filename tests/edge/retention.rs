@@ -1,11 +1,9 @@
 //! How long a page's store keeps events, and who gets rid of them: the alarm, the page's end, and the
 //! account's.
 
+use biolink::events::{Event, EventKind};
 use serde_json::{Value, json};
-use shared::{
-    events::{Event, EventKind},
-    time::{UnixMillis, UtcDay},
-};
+use shared::time::{UnixMillis, UtcDay};
 use tests::{
     faults::{Fate, KV_GET},
     http::Request,
@@ -146,7 +144,7 @@ fn export_has_each_event_without_its_visitor() {
     let site = Site::start();
     let link = site.page["links"][0]["id"].as_str().unwrap().to_owned();
     let click = Event { visitor: 0x1234_5678_9abc_def0, ..Event::new(noon(1), EventKind::Click) };
-    let click = click.with(shared::events::Dimension::Target, link.clone());
+    let click = click.with(biolink::events::Dimension::Target, link.clone());
     store(&site, 1, &[view(60), click]);
     // The first of them fill the row of their day.
     store(&site, 2, &vec![view(2); 5_000]);

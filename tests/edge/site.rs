@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use biolink::{
+    events::{Batch, Buffer, Columns, Dimension, Event, EventKind, Segment},
+    page::PageId,
+};
 use serde_json::{Value, json};
 use shared::{
-    events::{Batch, Buffer, Columns, Dimension, Event, EventKind, Segment},
     key::KeyId,
-    page::PageId,
     time::{UnixMillis, UtcDay},
 };
 use tests::{

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use biolink::codes;
+use portal::openapi;
 use serde_json::json;
-use shared::{openapi, problem::Code, tool::Tool};
+use shared::tool::Tool;
 use tests::{
     faults::{self, Fate, Faults},
     http::{Connection, Request, Response},
@@ -48,9 +50,9 @@ fn openapi_names_the_configured_public_url() {
 #[test]
 fn docs_and_every_problem_page_are_200_html() {
     let edge = Edge::start(NOWHERE);
-    let pages = Code::ALL.map(|code| format!("/problems/{}", code.as_str()));
-    for page in pages.iter().map(String::as_str).chain(["/docs"]) {
-        let response = ask(&edge, "GET", page);
+    let pages = codes::all().map(|code| format!("/problems/{}", code.as_str()));
+    for page in pages.chain(["/docs".to_owned()]) {
+        let response = ask(&edge, "GET", &page);
         assert_eq!(
             (response.status, response.header("content-type")),
             (200, Some("text/html; charset=utf-8")),

@@ -4,8 +4,8 @@ mod compiled;
 
 use std::process::Command;
 
+use portal::route::DocsPage;
 use serde_json::{Value, json};
-use shared::route::DocsPage;
 use tempfile::TempDir;
 use tests::{http::Request, keys::ADMIN_SECRET, stack::Stack};
 

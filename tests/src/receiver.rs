@@ -11,13 +11,9 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-use shared::{
-    time::UnixMillis,
-    webhooks::{SignatureError, WebhookSecret, verify},
-};
+use standardwebhooks::{Webhook, WebhookError};
 
 use crate::{
-    keys,
     origin::{Arrival, http_response, read_body, read_head},
     wait::wait_for,
 };
@@ -127,30 +123,16 @@ impl Arrival {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Verifies the signature.
+    /// Verifies the signature with the official library of Standard Webhooks.
     ///
     /// # Errors
-    /// As [`verify`].
-    pub fn verify(&self, secret: &str) -> Result<(), SignatureError> {
-        self.verify_at(secret, keys::now())
-    }
-
-    /// Returns true if the official library of Standard Webhooks verifies it.
-    pub fn is_genuine(&self, secret: &str) -> bool {
+    /// As [`Webhook::verify`].
+    pub fn verify(&self, secret: &str) -> Result<(), WebhookError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         }
-        standardwebhooks::Webhook::new(secret).unwrap().verify(&self.body, &headers).is_ok()
-    }
-
-    /// Verifies the signature at this moment.
-    ///
-    /// # Errors
-    /// As [`verify`].
-    pub fn verify_at(&self, secret: &str, now: UnixMillis) -> Result<(), SignatureError> {
-        let secret = WebhookSecret::parse(secret).unwrap();
-        verify(|name| self.header(name), &self.body, &[secret], now).map(drop)
+        Webhook::new(secret).unwrap().verify(&self.body, &headers)
     }
 }
 
@@ -168,9 +150,10 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
         };
         let (status, headers) = match behavior {
             ReceiverBehavior::Respond(status, headers) => (status, headers),
-            ReceiverBehavior::Verify(secret) => {
-                (if arrival.is_genuine(&secret) { "204 No Content" } else { "400 Bad Request" }, Vec::new())
-            }
+            ReceiverBehavior::Verify(secret) => (
+                if arrival.verify(&secret).is_ok() { "204 No Content" } else { "400 Bad Request" },
+                Vec::new(),
+            ),
             ReceiverBehavior::Hang => {
                 let mut rest = Vec::new();
                 std::io::Read::read_to_end(&mut stream, &mut rest).ok();

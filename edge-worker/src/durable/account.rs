@@ -12,17 +12,15 @@ use std::{
     rc::Rc,
 };
 
-use shared::{
-    key::KeyId,
+use biolink::{
     page::{IdSource, PageId, Slug},
     pages_api::{
         Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Owner,
         Reply, SlugMessage, SlugReply, Step, StoredReply, Write, account_unavailable, suggestions,
     },
-    request_id::RequestId,
-    time::UnixMillis,
     webhooks::Subscriptions,
 };
+use shared::{key::KeyId, request_id::RequestId, time::UnixMillis};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
     durable_object, wasm_bindgen,

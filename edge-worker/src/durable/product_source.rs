@@ -7,10 +7,8 @@ mod push;
 
 use std::cell::RefCell;
 
-use shared::{
-    product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body},
-    time::UnixMillis,
-};
+use biolink::product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body};
+use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,

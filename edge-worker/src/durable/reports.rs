@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use shared::pages_api::{
+use biolink::pages_api::{
     MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_PAGE, REPORTS_PER_SENDER, ReportsMessage,
 };
 use worker::{

@@ -2,7 +2,7 @@
 //! for its day and an hour, and no copy of it exists but in the memory of isolates.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use shared::stats::SaltRequest;
+use biolink::stats::SaltRequest;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,

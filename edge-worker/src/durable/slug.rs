@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use shared::pages_api::{SlugMessage, SlugState};
+use biolink::pages_api::{SlugMessage, SlugState};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State, durable_object, wasm_bindgen,
 };

@@ -9,18 +9,20 @@ mod table;
 
 use std::cell::{Cell, RefCell};
 
-use shared::{
+use biolink::{
     analytics::Delivery,
     events::{Part, Received},
-    key::{BiolinkPlan, KeyId},
     page::PageId,
     stats::{
         COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
         additions, event_line, kept_from, outbox_texts,
     },
-    time::{UnixMillis, UtcDay},
     webhooks::KindSet,
     webhooks_api::WebhooksMessage,
+};
+use shared::{
+    key::{BiolinkPlan, KeyId},
+    time::{UnixMillis, UtcDay},
 };
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,

@@ -14,15 +14,14 @@ mod send;
 
 use std::cell::{Cell, RefCell};
 
-use serde::{Deserialize, Serialize};
-use shared::{
+use biolink::{
     fetch_url::FetchPolicy,
-    key::KeyId,
     page::PageId,
-    time::UnixMillis,
     webhooks::EncryptionKeys,
     webhooks_api::{Endpoints, WebhooksMessage},
 };
+use serde::{Deserialize, Serialize};
+use shared::{key::KeyId, time::UnixMillis};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,

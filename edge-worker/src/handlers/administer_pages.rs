@@ -1,17 +1,15 @@
 //! Administration of pages: suspends and restores them and their accounts, replaces the deny list of
 //! hosts, and lists reports.
 
-use shared::{
-    key::KeyId,
+use biolink::{
     page::{PageId, Slug},
     pages_api::{
         AccountMessage, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
         page_not_known,
     },
-    problem::Problem,
-    response::Response,
     route::{AdminCall, AdminEndpoint, AdminTarget},
 };
+use shared::{key::KeyId, problem::Problem, response::Response};
 
 use super::pages_api;
 use crate::{

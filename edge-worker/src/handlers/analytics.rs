@@ -1,18 +1,21 @@
 //! `GET /analytics`, `GET /analytics/live` and `POST /pages/{id}/analytics/reset`. The account has
 //! admitted the call, and each page's store counts for itself.
 
-use futures_util::future::try_join_all;
-use shared::{
+use biolink::{
     analytics::{
         AnalyticsQuery, AnalyticsRequest, Delivery, Lifetime, LiveRequest, Report, ReportContext, Zone,
     },
-    json,
-    key::{BiolinkPlan, KeyId},
     page::PageId,
     pages_api::account_unavailable,
+    policy,
+    stats::{PageReading, ReadReply, ReadRequest, StatsMessage},
+};
+use futures_util::future::try_join_all;
+use shared::{
+    json,
+    key::{BiolinkPlan, KeyId},
     problem::Problem,
     response::Response,
-    stats::{PageReading, ReadReply, ReadRequest, StatsMessage},
     time::UnixMillis,
 };
 
@@ -40,7 +43,8 @@ async fn count(
     plan: BiolinkPlan,
     admitted: &Response,
 ) -> Result<Response, Problem> {
-    let (request, now, days) = (AnalyticsRequest::parse(query)?, context.request.now, plan.analytics_days());
+    let (request, now, days) =
+        (AnalyticsRequest::parse(query)?, context.request.now, policy::analytics_days(plan));
     let zone = match request.timezone() {
         None => Zone::utc(),
         Some(name) => time_zone::find(name, AnalyticsRequest::zone_span(now, days))

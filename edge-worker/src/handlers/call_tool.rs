@@ -4,7 +4,7 @@ use shared::{
     grant::Grant,
     headers,
     lease_cache::Admission,
-    problem::{Code, Problem},
+    problem::{Code, Problem, codes},
     quota::{QuotaStatus, is_uncharged},
     route::ToolCall,
 };
@@ -43,7 +43,7 @@ pub(crate) async fn handle(
             let outcome = origin::forward(context, call, &grant, access).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let (ended, code) = call_outcome(&outcome, refusal.as_deref());
-            access.code = code.map(Code::as_str);
+            access.code = code;
             meter_client::record_outcome(context, &key, call.tool, &ended, charge);
             headers.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
             let origin = access.origin.as_deref();
@@ -62,7 +62,7 @@ pub(crate) async fn handle(
 }
 
 fn refusal(admission: &Admission) -> Problem {
-    let undecided = || Problem::new(Code::Internal, "the call was neither admitted nor refused");
+    let undecided = || Problem::new(codes::INTERNAL, "the call was neither admitted nor refused");
     admission.problem().unwrap_or_else(undecided)
 }
 
@@ -78,8 +78,10 @@ fn call_outcome(
     refusal: Option<&str>,
 ) -> (CallOutcome, Option<Code>) {
     let (status, code) = match outcome {
-        Ok(response) => (response.raw.status(), refusal),
-        Err(problem) => (problem.status(), Some(problem.code().as_str())),
+        Ok(response) => (response.raw.status(), refusal.and_then(codes::parse)),
+        Err(problem) => (problem.status(), Some(problem.code())),
     };
-    (CallOutcome { status, uncharged: is_uncharged(status, code.is_some()) }, code.and_then(Code::parse))
+    // A newer proxy may refuse with a code that is not known here.
+    let is_refused = code.is_some() || refusal.is_some();
+    (CallOutcome { status, uncharged: is_uncharged(status, is_refused) }, code)
 }

@@ -2,11 +2,10 @@
 //! no more memory than one page. An export that fails on the way is cut off: without its last line,
 //! `{"object":"end"}`, it is not complete.
 
+use biolink::{page::PageId, pages_api::account_unavailable};
 use shared::{
     key::{KeyId, KeyRecord},
     keys_api::describe,
-    page::PageId,
-    pages_api::account_unavailable,
     problem::Problem,
     response::Response,
 };

@@ -2,8 +2,9 @@
 
 use shared::{
     idempotency::IssueStep,
+    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
     key::KeyEntropy,
-    keys_api::{IDEMPOTENCY_KEY, IdempotencyKey, IssueRequest, IssuedKey, MAX_BODY, NewKey},
+    keys_api::{IssueRequest, IssuedKey, MAX_BODY, NewKey},
     problem::Problem,
     response::Response,
     time::UnixMillis,

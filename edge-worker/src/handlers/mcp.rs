@@ -1,16 +1,18 @@
 //! `POST /mcp`: the Model Context Protocol.
 
-use shared::{
+use biolink::pages_api::plan_required;
+use portal::{
     asset::Asset,
-    caller::bearer_token,
-    headers::API_KEY,
-    key::KeyRecord,
     mcp::{
         ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
         NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, select,
     },
-    pages_api::plan_required,
-    problem::{Code, Problem},
+};
+use shared::{
+    caller::bearer_token,
+    headers::API_KEY,
+    key::KeyRecord,
+    problem::{Problem, codes},
     request::Head,
     response::Response,
 };
@@ -145,7 +147,7 @@ pub(crate) fn request(context: &RequestContext<'_>, call: &ToolRequest) -> Resul
         Err(error) => {
             let error = worker::Error::from(error);
             log::error("request not built", Some(context.request.id), &[("error", &error)]);
-            Err(Problem::new(Code::Internal, "the call could not be made a request"))
+            Err(Problem::new(codes::INTERNAL, "the call could not be made a request"))
         }
     }
 }
@@ -183,7 +185,7 @@ pub(crate) async fn respond(
         Ok(response) => response,
         Err(problem) if problem.status() == 401 => return Err(problem),
         Err(problem) => {
-            access.code = Some(problem.code().as_str());
+            access.code = Some(problem.code());
             ClientResponse::Own(problem.render(&request.id).into_bytes())
         }
     };

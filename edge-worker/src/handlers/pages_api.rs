@@ -1,13 +1,16 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
-use shared::{
-    key::{KeyId, KeyRecord},
-    keys_api::{IDEMPOTENCY_KEY, IdempotencyKey},
-    method::Method,
+use biolink::{
+    codes,
     pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
-    problem::{Code, Problem},
-    response::Response,
     route::{PagesCall, PagesEndpoint, PagesTarget},
+};
+use shared::{
+    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
+    key::{KeyId, KeyRecord},
+    method::Method,
+    problem::Problem,
+    response::Response,
 };
 
 use super::{analytics, export, product_sources};
@@ -105,7 +108,7 @@ pub(super) fn call(
 
 /// Returns the response of an account.
 pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
-    access.code = reply.problem().and_then(Code::parse).map(Code::as_str);
+    access.code = reply.problem().and_then(codes::parse);
     reply.into_response()
 }
 

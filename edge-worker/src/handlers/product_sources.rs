@@ -2,19 +2,16 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::join_all;
-use serde_json::Value;
-use shared::{
-    json,
-    key::KeyId,
+use biolink::{
     page::SourceId,
     pages_api::{account_unavailable, refresh_too_early},
-    problem::Problem,
     product_sync::{RefreshReply, SourceMessage, SourceWrite, complete},
-    response::Response,
     route::{PagesCall, PagesEndpoint, PagesTarget},
     webhooks::{SealedSecret, WebhookSecret},
 };
+use futures_util::future::join_all;
+use serde_json::Value;
+use shared::{json, key::KeyId, problem::Problem, response::Response};
 
 use crate::{
     bindings::BiolinkBindings, context::RequestContext, durable_rpc::RpcError, entropy, log, product_sources,

@@ -2,14 +2,18 @@
 
 use std::cell::RefCell;
 
-use serde_json::json;
-use shared::{
-    caller::{MinuteCounters, bucket},
-    json,
+use biolink::{
     page::SourceId,
     pages_api::{account_unavailable, push_limited, push_unknown, push_unsigned},
-    problem::{Code, Problem},
     product_sync::{MAX_PUSH_BYTES, PUSH_HEADERS, PushReply, PushRequest, SourceMessage},
+    visitor::check_unknown_pages,
+};
+use serde_json::json;
+use shared::{
+    caller::bucket,
+    json,
+    minute_counters::MinuteCounters,
+    problem::{Problem, codes},
     response::Response,
 };
 
@@ -25,13 +29,15 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
     let address = request.header(CLIENT_ADDRESS);
     let bucket = address.map(|address| bucket(Some(address), "pushes", &context.bindings.signing));
     if let Some(bucket) = bucket {
-        REFUSED.with_borrow(|counters| counters.check(bucket, clock::now())).map_err(|_| push_limited())?;
+        REFUSED
+            .with_borrow(|counters| check_unknown_pages(counters, bucket, clock::now()))
+            .map_err(|_| push_limited())?;
     }
     // Shops send bodies of many types, and some send none.
     let types = ["text/plain", "application/x-www-form-urlencoded"];
     let body = body::read_as(request, &context.head, &types, MAX_PUSH_BYTES).await?;
     let body = String::from_utf8(body);
-    let body = body.map_err(|_| Problem::new(Code::BodyMalformed, "the body is not UTF-8"))?;
+    let body = body.map_err(|_| Problem::new(codes::BODY_MALFORMED, "the body is not UTF-8"))?;
     let header = |name: &str| request.header(name).map(|value| (name.to_owned(), value.to_owned()));
     let push = PushRequest { headers: PUSH_HEADERS.into_iter().filter_map(header).collect(), body };
     if push.is_trial() {
@@ -47,7 +53,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
         PushReply::Taken { changed, faulty } => return Ok(result(200, "taken", changed, faulty)),
         PushReply::Fetching => return Ok(result(202, "fetching", 0, 0)),
         PushReply::Ignored => return Ok(result(200, "ignored", 0, 0)),
-        PushReply::Malformed(detail) => return Err(Problem::new(Code::BodyMalformed, detail)),
+        PushReply::Malformed(detail) => return Err(Problem::new(codes::BODY_MALFORMED, detail)),
         PushReply::Unknown => push_unknown(),
         PushReply::Unsigned(detail) => push_unsigned(detail),
     };

@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 
-use shared::{
+use portal::{
     asset::Asset,
     docs::{SERVICE_LINKS, status_page},
+};
+use shared::{
     origin::OriginError,
     problem::Problem,
     response::Response,

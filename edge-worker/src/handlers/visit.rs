@@ -2,20 +2,19 @@
 
 use std::cell::RefCell;
 
-use futures_util::future::join;
-use shared::{
-    caller::{MinuteCounters, bucket},
+use biolink::{
     events::Seer,
     page::{Report, Slug},
     pages_api::{
         MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part,
         reports_exceeded, respond,
     },
-    problem::Problem,
-    response::Response,
     route::{Visit, VisitPart},
+    visitor::check_unknown_pages,
     visitor::is_speculative,
 };
+use futures_util::future::join;
+use shared::{caller::bucket, minute_counters::MinuteCounters, problem::Problem, response::Response};
 
 use crate::{
     admin::CLIENT_ADDRESS, body, clock, context::RequestContext, denied_hosts, entropy, events, page_store,
@@ -99,7 +98,7 @@ async fn find_at_account(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
     let address = context.request.header(CLIENT_ADDRESS);
     let bucket = address.map(|address| bucket(Some(address), "visits", &context.bindings.signing));
     if let Some(bucket) = bucket {
-        UNKNOWN.with_borrow(|counters| counters.check(bucket, clock::now()))?;
+        UNKNOWN.with_borrow(|counters| check_unknown_pages(counters, bucket, clock::now()))?;
     }
     let found = pages_client::find(context, slug).await?;
     if let (Some(bucket), None) = (bucket, &found) {

@@ -1,13 +1,12 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
-use shared::{
+use biolink::{
     pages_api::{AccountMessage, MAX_BODY, Operation, check_no_query, plan_required},
-    problem::Problem,
-    response::Response,
     route::{WebhooksCall, WebhooksTarget},
     webhooks::describe_schema,
     webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest},
 };
+use shared::{problem::Problem, response::Response};
 
 use super::{
     analytics::with_quota,

@@ -1,11 +1,11 @@
 //! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
 
+use portal::endpoint::Endpoint;
 use shared::{
-    endpoint::Endpoint,
     key::VerifiedKey,
     lease_cache::{Charge, ReportTurn},
     meter::{Message, MeterRequest, Reply},
-    problem::Code,
+    problem::{Code, codes},
     time::UnixMillis,
     tool::Tool,
 };
@@ -58,7 +58,7 @@ pub(crate) fn record_aborted(
 ) {
     let recorded = lease_caches::with(key, |cache, now| {
         cache.record_aborted(tool, status, charge, now);
-        cache.record_refusal(Code::ResponseAborted, &endpoint.path(), now);
+        cache.record_refusal(codes::RESPONSE_ABORTED, &endpoint.path(), now);
     });
     if recorded.is_ok() {
         Reporter::new(meter, key).start(execution);

@@ -7,7 +7,7 @@ use shared::{
     json,
     lease_cache::Timeouts,
     meter::{Message, Reply},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request_id::RequestId,
 };
 use worker::ObjectNamespace;
@@ -74,5 +74,5 @@ pub(super) fn log_failure(id: RequestId, reply: Result<Reply, RpcError>) {
 /// Logs a failed call. Returns the problem for the client.
 pub(super) fn unavailable(context: &RequestContext<'_>, reply: Result<Reply, RpcError>) -> Problem {
     log_failure(context.request.id, reply);
-    Problem::new(Code::MeterUnavailable, "the meter does not respond; nothing was counted").retry_after(1)
+    Problem::new(codes::METER_UNAVAILABLE, "the meter does not respond; nothing was counted").retry_after(1)
 }

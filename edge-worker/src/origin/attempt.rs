@@ -13,11 +13,11 @@ use shared::{
     grant::Grant,
     headers::{self, Nominated},
     origin::{CONNECT_TIMEOUT_MS, Origin, RESPONSE_TIMEOUT_MS},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     proof::Proof,
     route::{CallMethod, ToolCall},
     time::UnixMillis,
-    transport::Address,
+    url::Address,
 };
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{js_sys::Promise, web_sys};
@@ -214,9 +214,9 @@ fn accept(response: web_sys::Response, proof: &Proof) -> Outcome {
         return Ok(response);
     }
     discard(&response.raw);
-    let refusal = response.header(headers::PROBLEM).and_then(Code::parse);
+    let refusal = response.header(headers::PROBLEM).and_then(codes::parse);
     Err(match refusal {
-        Some(Code::GrantInvalid) => AttemptError::GrantRejected,
+        Some(codes::GRANT_INVALID) => AttemptError::GrantRejected,
         Some(code) if code.status() < 500 => {
             AttemptError::Client(Problem::new(code, "the data center refused the request"))
         }

@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
-use shared::problem::Code;
+use shared::problem::{Code, codes};
 
 use http_body_util::BodyExt;
 
@@ -53,7 +53,7 @@ impl CallResponse {
 
     fn problem_code(&self) -> Option<Code> {
         let problem: Value = serde_json::from_slice(&self.body).ok()?;
-        Code::parse(problem.get("code")?.as_str()?)
+        codes::parse(problem.get("code")?.as_str()?)
     }
 
     /// Returns the number of calls per 60 seconds that `RateLimit-Policy` allows.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
+use shared::problem::{Code, codes};
 use thiserror::Error;
 
 use super::CallRecord;
@@ -65,7 +65,7 @@ impl LogWriter {
         let file = BufWriter::new(File::create(path).map_err(error)?);
         let mut writer = Self { path: path.to_owned(), file, packed: Vec::new() };
         writer.file.write_all(MAGIC).map_err(error)?;
-        let codes = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+        let codes = codes::TABLE.iter().map(|code| code.as_str().to_owned()).collect();
         writer.write_json(HEADER, &Header { codes, run })?;
         Ok(writer)
     }
@@ -140,7 +140,7 @@ impl<T: DeserializeOwned> LogReader<T> {
         }
         let header: Header<T> =
             serde_json::from_slice(&content).map_err(|error| format(&error.to_string()))?;
-        let codes = header.codes.iter().map(|code| Code::parse(code)).collect();
+        let codes = header.codes.iter().map(|code| codes::parse(code)).collect();
         Ok(Self { path: path.to_owned(), file, codes, run: header.run })
     }
 

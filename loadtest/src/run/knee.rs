@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use shared::problem::Code;
+use shared::problem::codes;
 
 use super::arguments::Arguments;
 use super::error::RunError;
@@ -151,7 +151,7 @@ fn keep_log(step: &Path, log: &Path, is_kept: bool) -> Result<(), RunError> {
 /// a higher rate would find these limits again and not the gateway's.
 fn limit_of_keys(prepared: &Prepared, report: &Report, rate: f64, highest: f64) -> Option<String> {
     let is_limit = |row: &&Row| {
-        row.code.as_deref() == Some(Code::QuotaExceeded.as_str())
+        row.code.as_deref() == Some(codes::QUOTA_EXCEEDED.as_str())
             && !prepared.criteria.allows_limit(&row.request)
     };
     let calls: u64 = report.rows.iter().filter(is_limit).map(|row| row.calls).sum();

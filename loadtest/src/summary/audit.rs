@@ -168,11 +168,11 @@ impl KeyAudit {
 mod tests {
     use super::*;
     use crate::record::CallOutcome;
-    use shared::problem::Code;
+    use shared::problem::codes;
 
     fn record(key: u32, at_ms: u64, admitted: bool, quota: u32) -> CallRecord {
         let sent = Duration::from_millis(at_ms);
-        let (status, code) = if admitted { (200, None) } else { (429, Some(Code::QuotaExceeded)) };
+        let (status, code) = if admitted { (200, None) } else { (429, Some(codes::QUOTA_EXCEEDED)) };
         let outcome =
             CallOutcome::Completed { status, code, retry_after: !admitted, bytes: 0, minute_quota: quota };
         let (waited, done) = (Duration::ZERO, sent + Duration::from_millis(1));

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::measure::StatusFilter;
 use super::parse::split_filter;
 use crate::summary::{GroupKey, OutcomeKey};
-use shared::problem::Code;
+use shared::problem::codes;
 
 /// An expected kind of response, such as `429`, `5xx in stopped`, `401 key-revoked` or `failed`.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Tolerance {
 
     /// Returns true if the limit of a key may refuse calls of a request, in any phase.
     pub(super) fn allows_limit(&self, request: &str) -> bool {
-        let code = Some(Code::QuotaExceeded.as_str());
+        let code = Some(codes::QUOTA_EXCEEDED.as_str());
         self.covers_outcome(OutcomeKey::Completed { status: 429, code }) && self.filter.is_about(request)
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared::transport::Address;
+use shared::url::Address;
 
 use crate::config::{AdminState, Authority, Callers, Config, UpstreamConfig};
 

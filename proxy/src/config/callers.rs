@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use shared::{
     key::KeyEnv,
     secret::{AdminSecret, MacKeys},
-    transport::Address,
+    url::Address,
 };
 
 use super::reader::{Entry, Section, ValueError, choice::choice, count, duration_in};

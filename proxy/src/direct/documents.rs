@@ -1,43 +1,31 @@
-//! A cache of gzip-compressed documents, which are the same for all clients.
+//! The documents for people and programs: rendered when the service was built, read when the proxy
+//! starts, and kept compressed with gzip, since they are the same for all clients.
 
 use std::{
     collections::HashMap,
+    env, fs, io,
     io::Write as _,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use flate2::{Compression, write::GzEncoder};
 use parking_lot::Mutex;
-use shared::{
-    headers::tokens,
-    problem::Code,
-    response::Response,
-    route::{DocsPage, Script},
-};
+use shared::{document::Document, headers::tokens, response::Response};
 
 /// A document that contains its address changes with the `Host` of the request, which any client
 /// can choose. So it is compressed again at most once in this time.
 const MIN_AGE: Duration = Duration::from_secs(1);
+/// The file with the documents, seen from the folder of the program: `/usr/share` beside `/usr/bin`.
+const FILE: &str = "../share/utg-proxy/documents.json";
 
-/// A document of the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Document {
-    /// `/`
-    Landing,
-    /// `/openapi.json`
-    OpenApi,
-    /// `/docs` and the pages below it
-    Reference(DocsPage),
-    /// `/problems/{code}`
-    Problem(Code),
-    /// `/assets/{file}`
-    Script(Script),
-}
-
-/// The compressed documents.
+/// The documents by their paths.
 #[derive(Debug, Default)]
-pub(super) struct Documents(Mutex<HashMap<Document, Compressed>>);
+pub(super) struct Documents {
+    by_path: HashMap<String, Arc<Document>>,
+    compressed: Mutex<HashMap<String, Compressed>>,
+}
 
 #[derive(Debug)]
 struct Compressed {
@@ -69,10 +57,35 @@ impl Reply {
 }
 
 impl Documents {
-    /// Returns the document, compressed if the client accepts gzip.
+    /// Reads the documents that were installed with the program. Without them it serves none.
+    pub(super) fn installed() -> Self {
+        let file = match file() {
+            Ok(file) => file,
+            Err(error) => {
+                log::warn!("documents missing: error={error}");
+                return Self::default();
+            }
+        };
+        Self::read(&file).unwrap_or_else(|error| {
+            log::warn!("documents missing: file={} error={error}", file.display());
+            Self::default()
+        })
+    }
+
+    fn read(file: &Path) -> io::Result<Self> {
+        let documents: Vec<Document> = serde_json::from_slice(&fs::read(file)?)?;
+        Ok(documents.into())
+    }
+
+    /// Returns the document of a path.
+    pub(super) fn find(&self, path: &str) -> Option<Arc<Document>> {
+        self.by_path.get(path).cloned()
+    }
+
+    /// Returns the response with the document of `path`, compressed if the client accepts gzip.
     pub(super) fn reply<'a>(
         &self,
-        document: Document,
+        path: &str,
         response: Response,
         accept_encoding: impl Iterator<Item = &'a [u8]>,
         now: Instant,
@@ -80,7 +93,7 @@ impl Documents {
         if response.body.is_empty() || !accepts_gzip(accept_encoding) {
             return response.into();
         }
-        match self.compressed(document, &response.body, now) {
+        match self.compressed(path, &response.body, now) {
             Some(gzip) => {
                 let response = response.with_headers([("content-encoding", "gzip")]);
                 Reply { response, gzip: Some(gzip) }
@@ -91,18 +104,31 @@ impl Documents {
 
     /// Returns the gzip-compressed document. Returns `None` if another text of it was compressed
     /// less than [`MIN_AGE`] ago.
-    fn compressed(&self, document: Document, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
-        let mut kept = self.0.lock();
-        match kept.get(&document) {
+    fn compressed(&self, path: &str, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
+        let mut kept = self.compressed.lock();
+        match kept.get(path) {
             Some(known) if known.plain == plain => return Some(Arc::clone(&known.gzip)),
             Some(known) if now.saturating_duration_since(known.begun) < MIN_AGE => return None,
             Some(_) | None => {}
         }
         let gzip: Arc<[u8]> = gzip(plain)?.into();
         let known = Compressed { plain: plain.to_owned(), gzip: Arc::clone(&gzip), begun: now };
-        kept.insert(document, known);
+        kept.insert(path.to_owned(), known);
         Some(gzip)
     }
+}
+
+impl From<Vec<Document>> for Documents {
+    fn from(documents: Vec<Document>) -> Self {
+        let by_path = documents.into_iter().map(|document| (document.path.clone(), Arc::new(document)));
+        Self { by_path: by_path.collect(), compressed: Mutex::default() }
+    }
+}
+
+/// Returns the path of the installed documents.
+fn file() -> io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    Ok(program.parent().unwrap_or(Path::new("")).join(FILE))
 }
 
 fn gzip(plain: &str) -> Option<Vec<u8>> {
@@ -142,10 +168,9 @@ fn is_zero_weight(parameter: &[u8]) -> bool {
 mod tests {
     use std::io::Read as _;
 
-    use flate2::read::GzDecoder;
-    use shared::docs::{self, Host};
-
     use super::*;
+    use flate2::read::GzDecoder;
+    use shared::document::SERVER;
 
     #[test]
     fn gzip_is_negotiated_by_name_weight_and_wildcard() {
@@ -161,31 +186,35 @@ mod tests {
 
     #[test]
     fn document_is_compressed_once_per_text_and_second() {
-        let (documents, now) = (Documents::default(), Instant::now());
-        let reply = |server: &str, at| {
-            documents.reply(
-                Document::Reference(DocsPage::Gateway),
-                docs::reference(DocsPage::Gateway, Host::Direct, server),
-                [&b"gzip"[..]].into_iter(),
-                at,
-            )
-        };
+        let document = Document::of("/docs", Response::public("text/html", format!("<p>{SERVER}</p>")));
+        let (documents, now) = (Documents::from(vec![document]), Instant::now());
+        let text = |server: &str| documents.find("/docs").unwrap().respond(server);
+        let reply = |server: &str, at| documents.reply("/docs", text(server), [&b"gzip"[..]].into_iter(), at);
         let (first, second) = (reply("https://a.test", now), reply("https://a.test", now));
         let (first_gzip, second_gzip) = (first.gzip.clone().unwrap(), second.gzip.unwrap());
         assert!(Arc::ptr_eq(&first_gzip, &second_gzip));
-        let mut text = String::new();
-        GzDecoder::new(first.body()).read_to_string(&mut text).unwrap();
-        assert_eq!(text, docs::reference(DocsPage::Gateway, Host::Direct, "https://a.test").body);
+        let mut read = String::new();
+        GzDecoder::new(first.body()).read_to_string(&mut read).unwrap();
+        assert_eq!(read, "<p>https://a.test</p>");
         assert_eq!(first.response.header("content-encoding"), Some("gzip"));
         let soon = reply("https://b.test", now + MIN_AGE / 2);
         assert!(soon.gzip.is_none() && soon.response.header("content-encoding").is_none());
-        assert_eq!(
-            soon.body(),
-            docs::reference(DocsPage::Gateway, Host::Direct, "https://b.test").body.as_bytes()
-        );
+        assert_eq!(soon.body(), b"<p>https://b.test</p>");
         let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
-        let mut text = String::new();
-        GzDecoder::new(&later[..]).read_to_string(&mut text).unwrap();
-        assert!(text.contains("https://b.test") && !text.contains("https://a.test"));
+        let mut read = String::new();
+        GzDecoder::new(&later[..]).read_to_string(&mut read).unwrap();
+        assert_eq!(read, "<p>https://b.test</p>");
+    }
+
+    #[test]
+    fn documents_that_cannot_be_read_are_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("documents.json");
+        assert!(Documents::read(&file).is_err());
+        fs::write(&file, "[{\"path\": \"/\"}]").unwrap();
+        assert!(Documents::read(&file).is_err());
+        let document = Document::of("/", Response::public("text/html", String::new()));
+        fs::write(&file, serde_json::to_vec(&[document]).unwrap()).unwrap();
+        assert!(Documents::read(&file).unwrap().find("/").is_some());
     }
 }

@@ -2,29 +2,31 @@
 //! documentation.
 
 mod keys;
-mod pages;
+mod public_url;
 
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use shared::{
-    docs::{self, Host},
-    keys_api::IDEMPOTENCY_KEY,
-    problem::Problem,
-    quota::QuotaStatus,
-    request::Head,
-    response::Response,
-    route::GatewayRoute,
-    time::UnixMillis,
+    document::Document, idempotency::IDEMPOTENCY_KEY, problem::Problem, quota::QuotaStatus, request::Head,
+    route::KeysRoute, time::UnixMillis,
 };
 
-use super::{Direct, KeyMoment, Reply, RequestScheme, documents::Document};
+use super::{Direct, KeyMoment, Reply, RequestScheme};
 use crate::config::DirectConfig;
 use transport::{clock::Moment, hooks::Request, incoming::Incoming};
+
+/// What a proxy in direct mode serves itself.
+pub enum OwnRoute {
+    /// A request of the keys API.
+    Keys(KeysRoute),
+    /// A document.
+    Document(Arc<Document>),
+}
 
 /// A request for the gateway itself, with what its head says.
 pub struct OwnRequest<'a> {
     direct: Arc<Direct>,
-    route: GatewayRoute,
+    route: OwnRoute,
     method: &'a str,
     head: Head<'a>,
     authorization: Option<&'a str>,
@@ -73,7 +75,7 @@ impl<'a> OwnRequest<'a> {
     /// Returns a problem if the request has two idempotency keys.
     pub fn new(
         direct: &Arc<Direct>,
-        route: GatewayRoute,
+        route: OwnRoute,
         request: &Request<'_, 'a>,
         query: Option<&'a str>,
         scheme: RequestScheme<'a>,
@@ -124,35 +126,28 @@ impl<'a> OwnRequest<'a> {
         incoming: &mut Incoming<'_>,
         quota: &mut Option<QuotaStatus>,
     ) -> Result<Reply, Problem> {
-        let response = match self.route {
-            GatewayRoute::Landing => return Ok(self.document(Document::Landing, docs::landing(Host::Direct))),
-            GatewayRoute::OpenApi => return Ok(self.document(Document::OpenApi, pages::openapi(context))),
-            GatewayRoute::Docs(page) => {
-                return Ok(self.document(Document::Reference(page), pages::docs(context, page)?));
-            }
-            GatewayRoute::ProblemPage(code) => {
-                return Ok(self.document(Document::Problem(code), docs::problem_page(code, Host::Direct)));
-            }
-            GatewayRoute::Script(script) => {
-                return Ok(self.document(Document::Script(script), docs::script(script)));
-            }
-            GatewayRoute::ReadOwnKey => keys::read_own(context, quota),
-            GatewayRoute::RotateOwnKey => keys::rotate_own(context, incoming).await,
-            GatewayRoute::RevokeOwnKey => keys::revoke_own(context).await,
-            GatewayRoute::IssueKey => keys::issue(context, incoming).await,
-            GatewayRoute::ListKeys => keys::list(context),
-            GatewayRoute::ReadKey(id) => keys::read(context, &id),
-            GatewayRoute::ChangeKey(id) => keys::patch(context, &id, incoming).await,
-            GatewayRoute::RevokeKey(id) => keys::revoke(context, &id).await,
-            GatewayRoute::RotateKey(id) => keys::rotate(context, &id, incoming).await,
+        let route = match &self.route {
+            OwnRoute::Document(document) => return Ok(self.document(document, &public_url::of(context))),
+            OwnRoute::Keys(route) => *route,
+        };
+        let response = match route {
+            KeysRoute::ReadOwn => keys::read_own(context, quota),
+            KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
+            KeysRoute::RevokeOwn => keys::revoke_own(context).await,
+            KeysRoute::Issue => keys::issue(context, incoming).await,
+            KeysRoute::List => keys::list(context),
+            KeysRoute::Read(id) => keys::read(context, &id),
+            KeysRoute::Change(id) => keys::patch(context, &id, incoming).await,
+            KeysRoute::Revoke(id) => keys::revoke(context, &id).await,
+            KeysRoute::Rotate(id) => keys::rotate(context, &id, incoming).await,
         };
         response.map(Reply::from)
     }
 
     /// Returns a document with regard to the conditional and content-coding headers of the request.
-    fn document(&self, document: Document, response: Response) -> Reply {
-        let response = response.if_none_match(self.if_none_match.iter().copied());
+    fn document(&self, document: &Document, server: &str) -> Reply {
+        let response = document.respond(server).if_none_match(self.if_none_match.iter().copied());
         let accepted = self.accept_encoding.iter().copied();
-        self.direct.documents.reply(document, response, accepted, Instant::now())
+        self.direct.documents.reply(&document.path, response, accepted, Instant::now())
     }
 }

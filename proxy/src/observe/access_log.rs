@@ -156,6 +156,8 @@ mod tests {
 
     use shared::{request_id::RequestId, time::UnixMillis};
 
+    use shared::problem::codes;
+
     use super::*;
 
     fn line() -> Line<'static> {
@@ -165,7 +167,7 @@ mod tests {
             call: None,
             refused: None,
             status: 503,
-            refusal: Some(Code::ToolTimeout),
+            refusal: Some(codes::TOOL_TIMEOUT),
             aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,
@@ -193,7 +195,7 @@ mod tests {
                 (200, None, Some(Aborted::ByUpstream)),
                 (500, None, None),
                 (0, None, None),
-                (401, Some(Code::GrantInvalid), None),
+                (401, Some(codes::GRANT_INVALID), None),
             ]
             .map(|(status, refusal, aborted)| log.wants(status, refusal, aborted))
         };

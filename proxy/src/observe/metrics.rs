@@ -12,7 +12,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prometheus::{Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
-use shared::{problem::Code, tier::Tier, tool::Tool};
+use shared::{
+    problem::{Code, codes},
+    tier::Tier,
+    tool::Tool,
+};
 
 use self::{
     config::ConfigMetrics,
@@ -95,7 +99,10 @@ impl Metrics {
                         .map(|class| calls.with_label_values(&[tool.as_str(), tier.as_str(), class]))
                 })
             }),
-            refusals: Code::ALL.map(|code| (code, refusals.with_label_values(&[code.as_str()]))).into(),
+            refusals: codes::TABLE
+                .iter()
+                .map(|code| (*code, refusals.with_label_values(&[code.as_str()])))
+                .collect(),
             pools: PoolMetrics::new(&register, pools)?,
             tls: TlsMetrics::new(&register)?,
             config: ConfigMetrics::new(&register)?,

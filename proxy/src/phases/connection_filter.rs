@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use shared::problem::{Code, Problem};
+use shared::problem::{Problem, codes};
 
 use crate::{
     limits::{AddressPermit, RefusalPermit},
@@ -58,7 +58,7 @@ fn refuse_address(state: &State) -> ConnectionAction<ConnectionPermit> {
     state.metrics.record_limit(LimitKind::ConnectionsPerAddress);
     match state.limits.try_refuse() {
         Some(permit) => {
-            let problem = Problem::new(Code::TooManyRequests, "too many connections from this address");
+            let problem = Problem::new(codes::TOO_MANY_REQUESTS, "too many connections from this address");
             ConnectionAction::Respond(ConnectionPermit::Refusal(permit), problem.retry_after(1))
         }
         None => ConnectionAction::Close,

@@ -2,7 +2,7 @@
 
 use shared::{
     origin::{Execution, failure_detail},
-    problem::{Code, Problem},
+    problem::{Code, Problem, codes},
     route::CallMethod,
 };
 
@@ -15,43 +15,43 @@ use transport::{clock::Monotonic, hooks::Cause};
 pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: Execution) -> Problem {
     let (code, proxy_error, what) = match cause {
         Cause::ConnectTimeout => {
-            (Code::ToolUnavailable, "connection_timeout", "no server of the tool could be reached in time")
+            (codes::TOOL_UNAVAILABLE, "connection_timeout", "no server of the tool could be reached in time")
         }
         Cause::Refused => {
-            (Code::ToolUnavailable, "connection_refused", "the tool's servers refuse connections")
+            (codes::TOOL_UNAVAILABLE, "connection_refused", "the tool's servers refuse connections")
         }
-        Cause::Timeout => (Code::ToolTimeout, "http_response_timeout", "the tool did not respond in time"),
+        Cause::Timeout => (codes::TOOL_TIMEOUT, "http_response_timeout", "the tool did not respond in time"),
         Cause::Unresponsive => (
-            Code::ToolUnavailable,
+            codes::TOOL_UNAVAILABLE,
             "destination_unavailable",
             "the tool's server does not respond to health checks any more",
         ),
         Cause::Terminated => (
-            Code::ToolUnavailable,
+            codes::TOOL_UNAVAILABLE,
             "connection_terminated",
             "the tool closed the connection before it responded",
         ),
         Cause::Malformed => {
-            (Code::ToolUnavailable, "http_protocol_error", "the tool's response is not valid HTTP")
+            (codes::TOOL_UNAVAILABLE, "http_protocol_error", "the tool's response is not valid HTTP")
         }
         Cause::HeadersTooLarge => (
-            Code::ToolUnavailable,
+            codes::TOOL_UNAVAILABLE,
             "http_response_header_section_size",
             "the headers of the tool's response are too large",
         ),
         Cause::NoRoute => {
-            (Code::ToolUnavailable, "destination_ip_unroutable", "there is no route to the tool's servers")
+            (codes::TOOL_UNAVAILABLE, "destination_ip_unroutable", "there is no route to the tool's servers")
         }
         Cause::Certificate => (
-            Code::ToolUnavailable,
+            codes::TOOL_UNAVAILABLE,
             "tls_certificate_error",
             "the certificate of the tool's server is not valid",
         ),
         Cause::Tls => {
-            (Code::ToolUnavailable, "tls_protocol_error", "the TLS handshake with the tool's server failed")
+            (codes::TOOL_UNAVAILABLE, "tls_protocol_error", "the TLS handshake with the tool's server failed")
         }
         Cause::Unreachable => {
-            (Code::ToolUnavailable, "destination_unavailable", "the tool cannot be reached")
+            (codes::TOOL_UNAVAILABLE, "destination_unavailable", "the tool cannot be reached")
         }
     };
     let detail = failure_detail(pool.config.tool, method, execution, what);
@@ -62,7 +62,7 @@ pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: E
 #[must_use]
 pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Problem {
     let detail = failure_detail(pool.config.tool, method, Execution::None, what);
-    outage(pool, Code::ToolUnavailable, "destination_unavailable", detail)
+    outage(pool, codes::TOOL_UNAVAILABLE, "destination_unavailable", detail)
 }
 
 /// Records that a limit on concurrent work was exceeded, and returns the problem.
@@ -75,7 +75,7 @@ pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Pro
 /// Returns the problem of a limit on concurrent work.
 #[must_use]
 pub(super) fn overloaded(detail: &'static str) -> Problem {
-    Problem::new(Code::ToolOverloaded, detail)
+    Problem::new(codes::TOOL_OVERLOADED, detail)
         .retry_after(1)
         .with_header("proxy-status", proxy_status("connection_limit_reached"))
 }

@@ -11,15 +11,14 @@ pub(crate) use throttle::throttle_refusal;
 
 use shared::{
     headers::REQUEST_ID,
-    pages_api::served_by_edge,
-    problem::{Code, Problem},
+    method::{Method, Methods},
+    problem::{Problem, codes},
     proof::Proof,
     request_id::RequestId,
     response::Response,
-    route::{CallMethod, GatewayRoute, Route, SiteRoute, Target, ToolCall},
-    site,
+    route::{CallMethod, Path, Route, Target, ToolCall, on_path},
     status::StatusReport,
-    transport::is_confidential,
+    url::is_confidential,
 };
 
 use self::admitted::Admitted;
@@ -32,7 +31,7 @@ use super::{
 use crate::{
     call::{Call, Record, RefusedCall},
     config::ClientConfig,
-    direct::{OwnRequest, RequestScheme},
+    direct::{OwnRequest, OwnRoute, RequestScheme},
     observe::metrics::LimitKind,
     state::{Mode, State},
 };
@@ -78,7 +77,11 @@ fn decide<'a>(
     let raw = request.raw;
     let response = match route {
         Route::CallTool(call) => return call_tool(state, request, record, &call, target),
-        Route::Gateway(route) => return own_request(state, request, record, route, target),
+        Route::Keys(route) => return own_request(state, request, record, OwnRoute::Keys(route), target),
+        Route::Other(method, path) => match find_document(state, method, path)? {
+            Found::Document(route) => return own_request(state, request, record, route, target),
+            Found::Methods(methods) => Response::preflight(methods),
+        },
         Route::KeyChanges => return Err(no_feed(&state.mode)),
         Route::Health => {
             record.log.proof = probe_proof(state, raw);
@@ -88,24 +91,33 @@ fn decide<'a>(
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
-        Route::Site(SiteRoute::Console) => return Err(no_pages(&state.mode)),
-        Route::Site(route) => match &state.mode {
-            Mode::Edge(_) => return Err(tools_only()),
-            Mode::Direct(_) => site::respond(route, "", None, clock::now())?,
-        },
-        Route::Pages(_)
-        | Route::Webhooks(_)
-        | Route::PagesOpenApi
-        | Route::PushProducts(_)
-        | Route::Mcp
-        | Route::Admin(_)
-        | Route::Console(_)
-        | Route::Visit(_) => {
-            return Err(no_pages(&state.mode));
-        }
         Route::Preflight(methods) => Response::preflight(methods),
     };
     Ok(RequestAction::Respond(respond(state, None, record, response.into()), None))
+}
+
+/// What a path names that is neither a call nor of the keys API.
+enum Found {
+    Document(OwnRoute),
+    /// The methods of the path, for a preflight.
+    Methods(Methods),
+}
+
+/// Finds the document of a path. Only a proxy in direct mode has any.
+fn find_document(state: &State, method: Option<Method>, path: Path<'_>) -> Result<Found, Problem> {
+    let document = match &state.mode {
+        Mode::Edge(_) => None,
+        Mode::Direct(direct) => direct.document(path.as_str()),
+    };
+    match (document, &state.mode) {
+        (Some(document), _) => {
+            let methods = Methods::of([Method::Get]).with_head();
+            on_path(method, methods, Found::Methods, |_| Some(Found::Document(OwnRoute::Document(document))))
+        }
+        (None, _) if method == Some(Method::Options) => Ok(Found::Methods(Methods::NONE)),
+        (None, Mode::Edge(_)) => Err(tools_only()),
+        (None, Mode::Direct(_)) => Err(not_here()),
+    }
 }
 
 /// Accepts a request for the gateway itself, in direct mode.
@@ -113,7 +125,7 @@ fn own_request<'a>(
     state: &State,
     request: &Request<'_, 'a>,
     record: &Record,
-    route: GatewayRoute,
+    route: OwnRoute,
     target: Target<'a>,
 ) -> Result<Action<'a>, Problem> {
     match &state.mode {
@@ -129,19 +141,21 @@ fn own_request<'a>(
 fn no_feed(mode: &Mode) -> Problem {
     match mode {
         Mode::Edge(_) => tools_only(),
-        Mode::Direct(_) => Problem::new(Code::RouteUnknown, "this gateway has no key-change feed"),
+        Mode::Direct(_) => Problem::new(codes::ROUTE_UNKNOWN, "this gateway has no key-change feed"),
     }
 }
 
-fn no_pages(mode: &Mode) -> Problem {
-    match mode {
-        Mode::Edge(_) => tools_only(),
-        Mode::Direct(_) => served_by_edge(),
-    }
+/// Returns the refusal of what a proxy in direct mode does not serve.
+fn not_here() -> Problem {
+    Problem::new(
+        codes::ROUTE_UNKNOWN,
+        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link, its API, the console and MCP \
+         are served by an edge, which this gateway runs without",
+    )
 }
 
 fn tools_only() -> Problem {
-    Problem::new(Code::RouteUnknown, "this origin serves tools only; call the gateway's public address")
+    Problem::new(codes::ROUTE_UNKNOWN, "this origin serves tools only; call the gateway's public address")
 }
 
 /// Authenticates a call of a tool, and checks its limits.

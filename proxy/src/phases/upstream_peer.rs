@@ -1,7 +1,7 @@
 //! The choice of the upstream, and its timeouts.
 
 use shared::{
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     time::UnixMillis,
 };
 
@@ -62,7 +62,7 @@ pub(super) fn none(call: &Call) -> Problem {
 /// Returns a problem, which says until when the tool is disabled if that is known.
 pub(super) fn check_enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> {
     let disabled = |detail: String| {
-        Problem::new(Code::ToolDisabled, detail)
+        Problem::new(codes::TOOL_DISABLED, detail)
             .with_header("proxy-status", outage::proxy_status("destination_unavailable"))
     };
     match settings.disabled {

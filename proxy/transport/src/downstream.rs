@@ -11,7 +11,7 @@ use pingora_core::{
     protocols::Stream,
     server::{ShutdownWatch, configuration::ServerConf},
 };
-use shared::problem::{Code, Problem};
+use shared::problem::{Problem, codes};
 use tokio::sync::watch;
 
 use crate::{
@@ -190,7 +190,7 @@ impl<P: Phases> Downstream<P> {
             HeadRead::Http2 => Some(Protocol::Http2),
             HeadRead::Refused(problem) => {
                 let linger = match problem.code() {
-                    Code::RequestTimeout => {
+                    codes::REQUEST_TIMEOUT => {
                         self.phases.record(Event::LimitExceeded(Limit::HeaderTimeout));
                         LingeringClose::Brief
                     }

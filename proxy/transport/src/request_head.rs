@@ -2,7 +2,7 @@
 //! contradictions. This one refuses everything that parsers can read differently.
 
 use memchr::{memchr, memchr_iter};
-use shared::problem::{Code, Problem};
+use shared::problem::{Problem, codes};
 
 /// The head of a request, split into its parts as sent.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl<'a> RawHead<'a> {
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
             (_, Some(_)) => {
-                Err(Problem::new(Code::HeaderMalformed, format!("`{name}` is sent more than once")))
+                Err(Problem::new(codes::HEADER_MALFORMED, format!("`{name}` is sent more than once")))
             }
         }
     }
@@ -155,7 +155,7 @@ const fn bits(mut bytes: &[u8]) -> u128 {
 }
 
 fn malformed(detail: &'static str) -> Problem {
-    Problem::new(Code::HeaderMalformed, detail)
+    Problem::new(codes::HEADER_MALFORMED, detail)
 }
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ mod tests {
             "x\r\n\r\n",
         ] {
             let code = RawHead::parse(raw.as_bytes()).err().map(|problem| problem.code());
-            assert_eq!(code, Some(Code::HeaderMalformed), "{raw:?}");
+            assert_eq!(code, Some(codes::HEADER_MALFORMED), "{raw:?}");
         }
         assert!(RawHead::parse(b"GET / HTTP/1.0\r\n\r\n").is_ok());
     }

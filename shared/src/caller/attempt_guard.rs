@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{MinuteCounters, attempt, attempts_exceeded};
+use super::{attempt, attempts_exceeded};
+use crate::minute_counters::MinuteCounters;
 use crate::{
     policy::{ADMIN_ATTEMPTS_PER_NETWORK, ADMIN_ATTEMPTS_REPORTED},
     problem::Problem,
@@ -131,13 +132,13 @@ impl Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Code;
+    use crate::problem::{Code, codes};
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
     fn refused(step: Result<GuardStep, Problem>) -> Option<(Code, String)> {
         let problem = step.err()?.render(&crate::request_id::RequestId([0; 16]));
-        Some((Code::AttemptsExceeded, problem.header("retry-after")?.to_owned()))
+        Some((codes::ATTEMPTS_EXCEEDED, problem.header("retry-after")?.to_owned()))
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
             assert!(guard.attempt(&n.to_string(), 1, false, NOW.plus(20_000)).is_ok());
         }
         let refusal = refused(guard.attempt("new", 1, true, NOW.plus(20_000)));
-        assert_eq!(refusal, Some((Code::AttemptsExceeded, "40".to_owned())));
+        assert_eq!(refusal, Some((codes::ATTEMPTS_EXCEEDED, "40".to_owned())));
         assert!(guard.attempt("new", 2, true, NOW.plus(20_000)).is_ok());
         assert!(guard.attempt("new", 1, true, NOW.plus(60_000)).is_ok());
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Merges a patch into a JSON object (RFC 7396). A `null` for a member that does not exist stays,
 /// so that a misspelt name is refused and not ignored.
-pub(crate) fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
+pub fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
     for (name, value) in patch {
         match (target.get_mut(&name), value) {
             (Some(_), Value::Null) => {

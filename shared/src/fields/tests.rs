@@ -27,3 +27,10 @@ fn every_error_is_collected_and_a_typo_gets_a_suggestion() {
     assert!(body.contains("#/email") && body.contains("must be a string, not a number"), "{body}");
     assert!(body.contains("did you mean `email`?"), "{body}");
 }
+
+#[test]
+fn edit_distance_counts_single_edits() {
+    assert_eq!(edit_distance("kitten", "sitting"), 3);
+    assert_eq!(edit_distance("", "abc"), 3);
+    assert_eq!(edit_distance("same", "same"), 0);
+}

@@ -4,7 +4,7 @@ use crate::{
     key::{ApiKey, KeyError, VerifiedKey},
     problem::Problem,
     secret::MacKeys,
-    transport,
+    url,
 };
 
 /// Verifies the key of a request by checksum and MAC. It needs no I/O, so that garbage and forged
@@ -19,6 +19,6 @@ use crate::{
 /// record to say.
 pub fn authenticate(text: Option<&str>, confidential: bool, keys: &MacKeys) -> Result<VerifiedKey, Problem> {
     let text = text.ok_or(KeyError::Missing)?;
-    transport::check_confidential(confidential)?;
+    url::check_confidential(confidential)?;
     Ok(ApiKey::parse(text)?.verify(keys)?)
 }

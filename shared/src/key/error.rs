@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, codes};
 
 /// An error of a text that is not a key, or of a key that may not be used.
 ///
@@ -47,12 +47,12 @@ impl KeyError {
 impl From<KeyError> for Problem {
     fn from(error: KeyError) -> Self {
         let code = match error {
-            KeyError::Missing => Code::KeyMissing,
-            KeyError::Malformed => Code::KeyMalformed,
-            KeyError::Invalid => Code::KeyInvalid,
-            KeyError::Expired => Code::KeyExpired,
-            KeyError::Revoked => Code::KeyRevoked,
-            KeyError::Disabled => Code::KeyDisabled,
+            KeyError::Missing => codes::KEY_MISSING,
+            KeyError::Malformed => codes::KEY_MALFORMED,
+            KeyError::Invalid => codes::KEY_INVALID,
+            KeyError::Expired => codes::KEY_EXPIRED,
+            KeyError::Revoked => codes::KEY_REVOKED,
+            KeyError::Disabled => codes::KEY_DISABLED,
         };
         Self::new(code, error.as_str())
     }

@@ -12,7 +12,8 @@ use crate::base62;
 pub struct KeyId([u8; Self::BYTES]);
 
 impl KeyId {
-    pub(crate) const BYTES: usize = 12;
+    /// Bytes of an id.
+    pub const BYTES: usize = 12;
     const PREFIX: &'static str = "key_";
 
     /// Returns the id with these bytes.

@@ -12,7 +12,7 @@ use crate::{
     keys_api::describe,
     meter::{Change, ChangeOutcome},
     policy::{LimitOverrides, Window},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     time::UnixMillis,
 };
 
@@ -85,9 +85,9 @@ pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
     match outcome {
         ChangeOutcome::Done(record) => Ok(record),
         ChangeOutcome::Unknown => Err(key_unknown()),
-        ChangeOutcome::Revoked => Err(Problem::new(Code::KeyConflict, "the key is revoked and stays so")),
+        ChangeOutcome::Revoked => Err(Problem::new(codes::KEY_CONFLICT, "the key is revoked and stays so")),
         ChangeOutcome::Superseded => Err(Problem::new(
-            Code::KeyConflict,
+            codes::KEY_CONFLICT,
             "this secret was replaced by a rotation; only the new one can change the key",
         )),
         ChangeOutcome::Refused(error) => Err(error.into()),
@@ -97,7 +97,7 @@ pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
 /// Returns the refusal of a request about a key that was never issued here.
 #[must_use]
 pub fn key_unknown() -> Problem {
-    Problem::new(Code::KeyUnknown, "no key with this id is known here")
+    Problem::new(codes::KEY_UNKNOWN, "no key with this id is known here")
 }
 
 /// Returns the response to a rotation: the key's description with its new text, shown this once.

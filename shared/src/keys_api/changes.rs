@@ -25,9 +25,10 @@ pub use request::ChangesRequest;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{endpoint::Endpoint, key::KeyRecord};
+use crate::key::KeyRecord;
 
 const VERSION: u8 = 1;
+const PATH: &str = "/internal/keys/changes";
 
 /// A part of the feed, in the order in which the keys were changed last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,10 +88,9 @@ impl ChangesPage {
     /// Returns the path and query of the page after `cursor`, or of the first one.
     #[must_use]
     pub fn target(cursor: Option<&Cursor>) -> String {
-        let path = Endpoint::KeyChanges.path();
         match cursor {
-            Some(cursor) => format!("{path}?cursor={cursor}"),
-            None => path,
+            Some(cursor) => format!("{PATH}?cursor={cursor}"),
+            None => PATH.to_owned(),
         }
     }
 

@@ -6,66 +6,20 @@
 //! request. So a retry can make the response anew, and nothing at rest reveals the key without the
 //! signing secret and the client's header.
 
-use std::fmt::Write as _;
-
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::{
-    idempotency::IssueAttempt,
+    idempotency::{IdempotencyKey, IssueAttempt},
     key::{KeyEntropy, WhenMeterUnreachable},
     keys_api::NewKey,
-    problem::{Code, Problem},
-    secret::{MacKeys, sha256},
+    secret::MacKeys,
 };
 
-/// The header.
-pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
-
-const NAME_DOMAIN: &[u8] = b"utg.idempotency.v1";
 const ENTROPY_DOMAIN: &[u8] = b"utg.issue.v1";
 const REQUEST_DOMAIN: &[u8] = b"utg.issue-request.v1";
 
-/// The value of `Idempotency-Key`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdempotencyKey<'a>(&'a str);
-
-impl<'a> IdempotencyKey<'a> {
-    const MAX_LEN: usize = 255;
-
-    /// Reads the header; `None` without one.
-    ///
-    /// # Errors
-    /// Returns `header-malformed` unless it is 1 to 255 characters of visible ASCII without a
-    /// comma, which would join two.
-    pub fn read(header: Option<&'a str>) -> Result<Option<Self>, Problem> {
-        let Some(text) = header.map(str::trim) else { return Ok(None) };
-        let plain = |b: u8| b.is_ascii_graphic() && b != b',';
-        if (1..=Self::MAX_LEN).contains(&text.len()) && text.bytes().all(plain) {
-            return Ok(Some(Self(text)));
-        }
-        let detail =
-            "Idempotency-Key must be 1 to 255 characters of visible ASCII without a comma, sent once";
-        Err(Problem::new(Code::HeaderMalformed, detail))
-    }
-
-    /// Returns the text of the header.
-    #[must_use]
-    pub const fn as_str(&self) -> &'a str {
-        self.0
-    }
-
-    /// Returns the name under which its state is kept. It does not reveal the header's text.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let digest = sha256(&[NAME_DOMAIN, self.0.as_bytes()]);
-        digest.iter().take(16).fold("issue_".to_owned(), |mut name, byte| {
-            // Writing to a text cannot fail.
-            let _written = write!(name, "{byte:02x}");
-            name
-        })
-    }
-
+impl IdempotencyKey<'_> {
     /// Returns a request to issue `new`, with 16 random bytes of its own.
     #[must_use]
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
@@ -95,7 +49,7 @@ impl<'a> IdempotencyKey<'a> {
         let (_, key) = keys.current();
         // The nonce is followed by a byte that is in none.
         let [a, b, c, d, e, f, g, h, i, j, k, l, rest @ ..] =
-            key.sign(&[ENTROPY_DOMAIN, nonce.as_bytes(), b"\0", self.0.as_bytes()]);
+            key.sign(&[ENTROPY_DOMAIN, nonce.as_bytes(), b"\0", self.as_str().as_bytes()]);
         let secret = rest.first_chunk().copied().unwrap_or_default();
         KeyEntropy { id: [a, b, c, d, e, f, g, h, i, j, k, l], secret }
     }
@@ -184,13 +138,16 @@ mod tests {
         assert_eq!(secret(&key, "n", &own), secret(&key, "n", &own));
         assert_ne!(secret(&key, "n", &own), secret(&key, "n", &other));
         assert_ne!(secret(&key, "n", &own), secret(&key, "m", &own));
-        assert_ne!(secret(&key, "n", &own), secret(&IdempotencyKey("order-18"), "n", &own));
+        assert_ne!(
+            secret(&key, "n", &own),
+            secret(&IdempotencyKey::read(Some("order-18")).unwrap().unwrap(), "n", &own)
+        );
     }
 
     #[test]
     fn replayed_response_is_the_first_byte_for_byte() {
         let signing = keys("0123456789abcdef0123456789abcdef");
-        let key = IdempotencyKey("order-17");
+        let key = IdempotencyKey::read(Some("order-17")).unwrap().unwrap();
         let issue = |now| {
             let body =
                 json!({"email": "a@b.co", "name": "Ada", "tier": "pro", "admin_secret": "s"}).to_string();

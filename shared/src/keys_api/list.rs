@@ -6,11 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{
     key::{KeyId, KeyRecord},
-    keys_api::{
-        describe,
-        query::{invalid, not_a_cursor, parameters},
-    },
+    keys_api::describe,
     problem::Problem,
+    query::{invalid, not_a_cursor, parameters},
     secret::MacKeys,
     tier::Tier,
 };
@@ -51,7 +49,7 @@ pub struct Position {
 
 impl ListRequest {
     /// The statuses that a key may have.
-    pub(crate) const STATUSES: [&'static str; 3] = ["active", "disabled", "revoked"];
+    pub const STATUSES: [&'static str; 3] = ["active", "disabled", "revoked"];
 
     /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
     ///

@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Longest name of a holder, in characters.
-pub(crate) const MAX_NAME: usize = 100;
+pub const MAX_NAME: usize = 100;
 /// Longest e-mail address, in characters (RFC 5321 section 4.5.3.1.3, less its angle brackets).
-pub(crate) const MAX_EMAIL: usize = 254;
+pub const MAX_EMAIL: usize = 254;
 /// Longest grace period of a replaced secret, in seconds: thirty days.
 const MAX_GRACE_S: u64 = 30 * 86_400;
 

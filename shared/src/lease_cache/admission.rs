@@ -4,7 +4,7 @@ use super::{Charge, Timeouts};
 use crate::{
     key::KeyError,
     meter::MeterRequest,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     quota::{Denial, QuotaStatus},
 };
 
@@ -54,7 +54,7 @@ impl Admission {
             Self::Refuse(error) => Some(Problem::from(*error)),
             Self::Unavailable { retry_ms } => Some(
                 Problem::new(
-                    Code::MeterUnavailable,
+                    codes::METER_UNAVAILABLE,
                     "the meter of this key does not respond; nothing was counted",
                 )
                 .retry_after(retry_ms.div_ceil(1000)),

@@ -98,6 +98,7 @@ impl RefusalLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::codes;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -108,8 +109,8 @@ mod tests {
     #[test]
     fn refusals_are_grouped_the_latest_first() {
         let mut log = RefusalLog::default();
-        log.add(vec![refused(Code::QuotaExceeded, 3, 0), refused(Code::ToolUnavailable, 1, 10)]);
-        log.add(vec![refused(Code::QuotaExceeded, 2, 90_000)]);
+        log.add(vec![refused(codes::QUOTA_EXCEEDED, 3, 0), refused(codes::TOOL_UNAVAILABLE, 1, 10)]);
+        log.add(vec![refused(codes::QUOTA_EXCEEDED, 2, 90_000)]);
         let groups = log.groups();
         let seen: Vec<_> = groups.iter().map(|group| (group.code.as_str(), group.count)).collect();
         assert_eq!(seen, [("quota-exceeded", 5), ("tool-unavailable", 1)]);
@@ -119,11 +120,11 @@ mod tests {
     #[test]
     fn log_keeps_the_last_thousand_calls() {
         let mut log = RefusalLog::default();
-        log.add(vec![refused(Code::ToolUnavailable, 600, 0)]);
-        log.add(vec![refused(Code::QuotaExceeded, 500, 100_000)]);
+        log.add(vec![refused(codes::TOOL_UNAVAILABLE, 600, 0)]);
+        log.add(vec![refused(codes::QUOTA_EXCEEDED, 500, 100_000)]);
         let counts: Vec<_> = log.groups().iter().map(|group| group.count).collect();
         assert_eq!(counts, [500, 500], "100 of the oldest are dropped");
-        log.add(vec![refused(Code::BodyTooLarge, u32::MAX, 200_000)]);
+        log.add(vec![refused(codes::BODY_TOO_LARGE, u32::MAX, 200_000)]);
         let groups = log.groups();
         assert_eq!((groups.len(), groups[0].count), (1, RefusalLog::MAX_CALLS));
     }
@@ -132,7 +133,7 @@ mod tests {
     fn log_has_a_bounded_number_of_entries() {
         let mut log = RefusalLog::default();
         for nth in 0..1_000 {
-            log.add(vec![refused(Code::ToolUnavailable, 1, nth * MERGE_MS)]);
+            log.add(vec![refused(codes::TOOL_UNAVAILABLE, 1, nth * MERGE_MS)]);
         }
         assert_eq!(log.0.len(), RefusalLog::MAX_ENTRIES);
         assert_eq!(log.groups()[0].last_at, NOW.plus(999 * MERGE_MS));
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn log_survives_storage() {
         let mut log = RefusalLog::default();
-        log.add(vec![refused(Code::ToolUnavailable, 1, 0)]);
+        log.add(vec![refused(codes::TOOL_UNAVAILABLE, 1, 0)]);
         let text = serde_json::to_string(&log).unwrap();
         assert_eq!(serde_json::from_str::<RefusalLog>(&text).unwrap(), log);
     }

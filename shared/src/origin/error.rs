@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::AVOID_MS;
 use crate::{
-    problem::{Code, Problem},
+    problem::{Code, Problem, codes},
     route::CallMethod,
     tool::Tool,
 };
@@ -110,11 +110,11 @@ impl OriginError {
     /// Returns the code, and the error type of `Proxy-Status`.
     const fn code(self) -> (Code, &'static str) {
         match self {
-            Self::Refused => (Code::ToolUnavailable, "destination_unavailable"),
-            Self::Lost => (Code::ToolUnavailable, "connection_terminated"),
-            Self::TimedOut => (Code::ToolTimeout, "http_response_timeout"),
-            Self::Foreign => (Code::OriginInvalid, "http_protocol_error"),
-            Self::Rejected => (Code::ToolUnavailable, "proxy_configuration_error"),
+            Self::Refused => (codes::TOOL_UNAVAILABLE, "destination_unavailable"),
+            Self::Lost => (codes::TOOL_UNAVAILABLE, "connection_terminated"),
+            Self::TimedOut => (codes::TOOL_TIMEOUT, "http_response_timeout"),
+            Self::Foreign => (codes::ORIGIN_INVALID, "http_protocol_error"),
+            Self::Rejected => (codes::TOOL_UNAVAILABLE, "proxy_configuration_error"),
         }
     }
 

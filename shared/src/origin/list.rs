@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::transport::Address;
+use crate::url::Address;
 
 const MAX_ORIGINS: usize = 8;
 

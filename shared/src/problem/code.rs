@@ -1,223 +1,203 @@
-//! Problem codes: their status, their title, and the page that explains each.
+//! The codes of problems. Each is a row of a table, which tells everything about it in one place; a
+//! crate has a table of its own ([`problem_codes!`](crate::problem_codes)).
 
-mod table;
-
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 /// The kind of a problem. Clients switch on [`Code::as_str`], never on the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the table explains each one")]
-pub enum Code {
-    PathMalformed,
-    HeaderMalformed,
-    BodyMalformed,
-    KeyMissing,
-    KeyMalformed,
-    KeyInvalid,
-    KeyExpired,
-    KeyRevoked,
-    KeyDisabled,
-    AdminRequired,
-    SignatureInvalid,
-    GrantInvalid,
-    OriginTokenInvalid,
-    AdminSecretInvalid,
-    HttpsRequired,
-    PlanRequired,
-    PageLimitReached,
-    WebhookLimitReached,
-    PageSuspended,
-    SourceLimitReached,
-    AnalyticsWindowExceeded,
-    RouteUnknown,
-    ToolUnknown,
-    KeyUnknown,
-    PageUnknown,
-    LinkUnknown,
-    RevisionUnknown,
-    WebhookUnknown,
-    DeliveryUnknown,
-    EventUnknown,
-    SourceUnknown,
-    MethodNotAllowed,
-    RequestTimeout,
-    KeyConflict,
-    IdempotencyConflict,
-    SlugTaken,
-    PageGone,
-    RevisionMismatch,
-    BodyTooLarge,
-    TargetTooLong,
-    MediaTypeUnsupported,
-    ExpectationFailed,
-    FieldsInvalid,
-    IdempotencyKeyReused,
-    AnalyticsTooWide,
-    QuotaExceeded,
-    AttemptsExceeded,
-    RefreshTooEarly,
-    TooManyRequests,
-    HeadersTooLarge,
-    Internal,
-    UpgradeUnsupported,
-    ToolUnavailable,
-    ToolTimeout,
-    ToolOverloaded,
-    ToolDisabled,
-    ResponseAborted,
-    OriginInvalid,
-    KeyStoreUnavailable,
-    MeterUnavailable,
-    PagesUnavailable,
-    WebhooksUnavailable,
-    NotConfigured,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Code(&'static Row);
+
+/// A row of a table of codes.
+#[derive(PartialEq, Eq)]
+pub struct Row {
+    slug: &'static str,
+    status: u16,
+    title: &'static str,
+    about: &'static str,
+    cure: &'static str,
+    retry: Retry,
+    type_base: &'static str,
+    challenge: Option<&'static str>,
+    member: &'static [(&'static str, &'static str)],
+    header: Option<(&'static str, &'static str)>,
+}
+
+/// The advice on sending a request that met a problem again as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The same request is refused again.
+    Never,
+    /// Later it may pass.
+    Later,
+    /// The client has to read something again first.
+    AfterRead,
+}
+
+/// Defines a table of codes: a constant for each row, and `TABLE` with all of them, by rising status.
+#[macro_export]
+macro_rules! problem_codes {
+    ($($name:ident = $row:expr;)+) => {
+        $(
+            #[allow(missing_docs, reason = "the row explains it")]
+            pub const $name: $crate::problem::Code = $crate::problem::Code::of(&$row);
+        )+
+        /// Every code of this table once, by rising status.
+        pub const TABLE: &[$crate::problem::Code] = &[$($name),+];
+    };
+}
+
+impl Row {
+    /// Returns a row. `slug` is the name of the code, `about` says when the problem happens, `cure` what
+    /// a client does about it. The texts have no character that JSON escapes. The status decides
+    /// whether to retry: later for 429, 500 and 503, and never for others.
+    #[must_use]
+    pub const fn new(
+        slug: &'static str,
+        status: u16,
+        title: &'static str,
+        about: &'static str,
+        cure: &'static str,
+    ) -> Self {
+        let retry = match status {
+            429 | 500 | 503 => Retry::Later,
+            _ => Retry::Never,
+        };
+        Self {
+            slug,
+            status,
+            title,
+            about,
+            cure,
+            retry,
+            type_base: "/problems/",
+            challenge: None,
+            member: &[],
+            header: None,
+        }
+    }
+
+    /// Returns the same row with other advice on retries than its status gives.
+    #[must_use]
+    pub const fn retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Returns the same row with a registered type (RFC 9457, section 4.2) in place of our own page.
+    #[must_use]
+    pub const fn type_base(self, type_base: &'static str) -> Self {
+        Self { type_base, ..self }
+    }
+
+    /// Returns the same row with the challenge of a 401 that is not about an API key.
+    #[must_use]
+    pub const fn challenge(self, challenge: &'static str) -> Self {
+        Self { challenge: Some(challenge), ..self }
+    }
+
+    /// Returns the same row with examples of the members that its problems have, in JSON.
+    #[must_use]
+    pub const fn members(self, member: &'static [(&'static str, &'static str)]) -> Self {
+        Self { member, ..self }
+    }
+
+    /// Returns the same row with an example of a header that its problems have.
+    #[must_use]
+    pub const fn header(self, name: &'static str, value: &'static str) -> Self {
+        Self { header: Some((name, value)), ..self }
+    }
 }
 
 impl Code {
-    /// Every code once, by rising status.
-    pub const ALL: [Self; 63] = [
-        Self::PathMalformed,
-        Self::HeaderMalformed,
-        Self::BodyMalformed,
-        Self::KeyMissing,
-        Self::KeyMalformed,
-        Self::KeyInvalid,
-        Self::KeyExpired,
-        Self::KeyRevoked,
-        Self::KeyDisabled,
-        Self::AdminRequired,
-        Self::SignatureInvalid,
-        Self::GrantInvalid,
-        Self::OriginTokenInvalid,
-        Self::AdminSecretInvalid,
-        Self::HttpsRequired,
-        Self::PlanRequired,
-        Self::PageLimitReached,
-        Self::WebhookLimitReached,
-        Self::PageSuspended,
-        Self::SourceLimitReached,
-        Self::AnalyticsWindowExceeded,
-        Self::RouteUnknown,
-        Self::ToolUnknown,
-        Self::KeyUnknown,
-        Self::PageUnknown,
-        Self::LinkUnknown,
-        Self::RevisionUnknown,
-        Self::WebhookUnknown,
-        Self::DeliveryUnknown,
-        Self::EventUnknown,
-        Self::SourceUnknown,
-        Self::MethodNotAllowed,
-        Self::RequestTimeout,
-        Self::KeyConflict,
-        Self::IdempotencyConflict,
-        Self::SlugTaken,
-        Self::PageGone,
-        Self::RevisionMismatch,
-        Self::BodyTooLarge,
-        Self::TargetTooLong,
-        Self::MediaTypeUnsupported,
-        Self::ExpectationFailed,
-        Self::FieldsInvalid,
-        Self::IdempotencyKeyReused,
-        Self::AnalyticsTooWide,
-        Self::QuotaExceeded,
-        Self::AttemptsExceeded,
-        Self::RefreshTooEarly,
-        Self::TooManyRequests,
-        Self::HeadersTooLarge,
-        Self::Internal,
-        Self::UpgradeUnsupported,
-        Self::ToolUnavailable,
-        Self::ToolTimeout,
-        Self::ToolOverloaded,
-        Self::ToolDisabled,
-        Self::ResponseAborted,
-        Self::OriginInvalid,
-        Self::KeyStoreUnavailable,
-        Self::MeterUnavailable,
-        Self::PagesUnavailable,
-        Self::WebhooksUnavailable,
-        Self::NotConfigured,
-    ];
+    /// Returns the code of a row.
+    #[must_use]
+    pub const fn of(row: &'static Row) -> Self {
+        Self(row)
+    }
 
     /// Returns the name of the code: lower-case words with hyphens.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        self.entry().slug
-    }
-
-    /// Returns the code with this name, or `None` if there is none.
-    #[must_use]
-    pub fn parse(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.as_str() == slug)
+        self.0.slug
     }
 
     /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
-        self.entry().status
+        self.0.status
     }
 
     /// Returns the title, which is the same for every problem of this code.
     #[must_use]
     pub const fn title(self) -> &'static str {
-        self.entry().title
+        self.0.title
     }
 
-    /// Returns the text of the page `/problems/{code}`: when the problem happens and what to do.
+    /// Returns when the problem happens: the cause on the page `/problems/{code}`.
     #[must_use]
     pub const fn about(self) -> &'static str {
-        self.entry().about
+        self.0.about
+    }
+
+    /// Returns what a client does about the problem.
+    #[must_use]
+    pub const fn cure(self) -> &'static str {
+        self.0.cure
+    }
+
+    /// Returns whether the same request can be sent again.
+    #[must_use]
+    pub const fn retry(self) -> Retry {
+        self.0.retry
+    }
+
+    /// Returns examples of the extension members of its problems, in JSON.
+    #[must_use]
+    pub const fn example_members(self) -> &'static [(&'static str, &'static str)] {
+        self.0.member
+    }
+
+    /// Returns an example of the header of its problems, if they have one of their own.
+    #[must_use]
+    pub const fn example_header(self) -> Option<(&'static str, &'static str)> {
+        match self.0.header {
+            None if matches!(self.0.status, 429 | 503) => Some(("retry-after", "5")),
+            header => header,
+        }
     }
 
     /// Returns the problem's `type` up to its name: our own pages, relative to the address that was
     /// called, or IANA's types where one is registered (draft-ietf-httpapi-ratelimit-headers).
     #[must_use]
     pub(crate) const fn type_base(self) -> &'static str {
-        match self {
-            Self::QuotaExceeded => "https://iana.org/assignments/http-problem-types#",
-            _ => "/problems/",
-        }
-    }
-
-    /// Returns true if an unauthenticated client can trigger this problem at will. Only these count
-    /// towards `refusals_per_second`.
-    #[must_use]
-    pub const fn is_unauthenticated(self) -> bool {
-        matches!(self, Self::GrantInvalid | Self::KeyMissing | Self::KeyMalformed | Self::KeyInvalid)
+        self.0.type_base
     }
 
     /// Returns the value of `WWW-Authenticate` for a 401, which RFC 9110, section 11.6.1, demands.
     /// Returns `None` for any other status.
     #[must_use]
     pub(crate) fn challenge(self) -> Option<Cow<'static, str>> {
-        match (self.status(), self) {
-            (401, Self::AdminRequired) => Some(r#"Bearer realm="keys""#.into()),
-            (401, Self::GrantInvalid) => Some(r#"Grant realm="origin""#.into()),
-            (401, Self::SignatureInvalid) => Some(r#"Signature realm="products""#.into()),
-            (401, Self::OriginTokenInvalid) => Some(r#"Bearer realm="origins""#.into()),
-            (401, other) => Some(
-                format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, other.as_str()).into(),
-            ),
+        match (self.0.status, self.0.challenge) {
+            (401, Some(challenge)) => Some(challenge.into()),
+            (401, None) => {
+                Some(format!(r#"ApiKey realm="tools", header="X-API-Key", error="{}""#, self.0.slug).into())
+            }
             _ => None,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_is_found_by_its_own_name_only() {
-        for code in Code::ALL {
-            assert_eq!(Code::parse(code.as_str()), Some(code), "two codes share {}", code.as_str());
-        }
+impl Hash for Code {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.slug.hash(state);
     }
+}
 
-    #[test]
-    fn codes_are_listed_by_rising_status() {
-        assert!(Code::ALL.is_sorted_by_key(|code| code.status()));
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.slug)
     }
 }

@@ -1,6 +1,6 @@
 //! The rule for calls that do not count against the day.
 
-use crate::problem::Code;
+use crate::problem::codes;
 
 /// Returns true if a call that ended with `status` is refunded to its day: the gateway `refused` it
 /// after it was counted, or the tool was not available.
@@ -13,5 +13,5 @@ use crate::problem::Code;
 /// ```
 #[must_use]
 pub const fn is_uncharged(status: u16, refused: bool) -> bool {
-    refused || status == Code::ToolUnavailable.status()
+    refused || status == codes::TOOL_UNAVAILABLE.status()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     headers::{Header, RATE_LIMIT, RATE_LIMIT_POLICY},
     policy::{Policy, Window},
-    problem::{Code, Problem},
+    problem::{Problem, codes},
 };
 
 /// The status of one quota.
@@ -118,7 +118,7 @@ impl Denial {
             " s",
         ]
         .concat();
-        Problem::new(Code::QuotaExceeded, detail)
+        Problem::new(codes::QUOTA_EXCEEDED, detail)
             .retry_after(seconds)
             .with_json("violated-policies", violated)
     }

@@ -19,12 +19,7 @@ pub const MARGIN_MS: u64 = 300;
 /// The calls of one key that count now.
 ///
 /// ```
-/// use shared::{
-///     policy::{Policy, Window},
-///     quota::{Decision, Usage},
-///     tier::Tier,
-///     time::UnixMillis,
-/// };
+/// use shared::{policy::{Policy, Window}, quota::{Decision, Usage}, tier::Tier, time::UnixMillis};
 ///
 /// let (policy, now) = (Policy::for_tier(Tier::Free), UnixMillis(1_763_712_000_000));
 /// let mut usage = Usage::default();

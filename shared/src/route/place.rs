@@ -1,17 +1,11 @@
-//! The known paths, and the methods that each takes.
+//! The known paths of the gateway, and the methods that each takes.
 
-mod malformed_id;
-
-use super::{
-    admin::AdminPlace, docs::DocsPage, pages::PagesPlace, script::Script, site::SiteRoute, visit::Visit,
-    webhooks::WebhooksPlace,
-};
+use super::{CallMethod, KeysRoute, Path, Route, ToolCall, malformed_id, unknown_route};
 use crate::{
     action::Action,
     key::KeyId,
     method::{Method, Methods},
-    page::SourceId,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     tool::Tool,
 };
 
@@ -29,98 +23,35 @@ pub(super) enum Place<'a> {
     KeyChanges,
     Health,
     Status,
-    Landing,
-    Mcp,
-    OpenApi,
-    Docs(DocsPage),
-    Problem(Code),
-    Script(Script),
-    Site(SiteRoute),
-    Pages(PagesPlace),
-    Webhooks(WebhooksPlace),
-    Admin(AdminPlace<'a>),
-    PagesOpenApi,
-    PushProducts(SourceId),
-    Visit(Visit<'a>),
 }
 
 impl<'a> Place<'a> {
-    /// Parses a path.
+    /// Finds a path; `None` if it is not the gateway's.
     ///
     /// # Errors
-    /// Returns `path-malformed`, `tool-unknown` or `route-unknown`. The last one names an id that is
-    /// malformed.
-    pub(super) fn parse(path: &'a str) -> Result<Self, Problem> {
-        Self::parse_path(path).map_err(|problem| match problem.code() {
-            Code::RouteUnknown => malformed_id::explain(path).unwrap_or(problem),
-            _ => problem,
-        })
-    }
-
-    fn parse_path(path: &'a str) -> Result<Self, Problem> {
-        let inner = path.strip_prefix('/').ok_or_else(|| malformed("the path does not begin with `/`"))?;
-        if inner.is_empty() {
-            return Ok(Self::Landing);
-        }
-        let mut first = [None; 5];
-        let mut is_too_deep = false;
-        for (number, segment) in inner.split('/').enumerate() {
-            check_segment(segment)?;
-            match first.get_mut(number) {
-                Some(place) => *place = Some(segment),
-                None => is_too_deep = true,
-            }
-        }
-        if is_too_deep {
-            return Err(unknown_route());
-        }
-        match first {
-            [Some("healthz"), None, ..] => Ok(Self::Health),
-            [Some("openapi.json"), None, ..] => Ok(Self::OpenApi),
-            [Some("biolink"), Some("openapi.json"), None, ..] => Ok(Self::PagesOpenApi),
-            [Some("console"), None, ..] => Ok(Self::Site(SiteRoute::Console)),
-            [Some("docs"), None, ..] => Ok(Self::Docs(DocsPage::Gateway)),
-            [Some("docs"), Some(page), None, ..] => {
-                DocsPage::parse(page).map(Self::Docs).ok_or_else(unknown_route)
-            }
-            [Some("status"), None, ..] => Ok(Self::Site(SiteRoute::StatusPage)),
-            [Some("llms.txt"), None, ..] => Ok(Self::Site(SiteRoute::LlmsTxt)),
-            [Some(".well-known"), Some("api-catalog"), None, ..] => Ok(Self::Site(SiteRoute::ApiCatalog)),
-            [Some("mcp"), None, ..] => Ok(Self::Mcp),
-            [Some("robots.txt"), None, ..] => Ok(Self::Site(SiteRoute::Robots)),
-            [Some("favicon.ico"), None, ..] => Ok(Self::Site(SiteRoute::Favicon)),
-            [Some(".well-known"), Some("security.txt"), None, ..] => Ok(Self::Site(SiteRoute::SecurityTxt)),
-            [Some("problems"), Some(code), None, ..] => {
-                Code::parse(code).map(Self::Problem).ok_or_else(unknown_route)
-            }
-            [Some("assets"), Some(name), None, ..] => {
-                Script::parse(name).map(Self::Script).ok_or_else(unknown_route)
-            }
-            [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Self::KeyChanges),
-            [Some("admin"), rest @ ..] => AdminPlace::parse(rest).map(Self::Admin).ok_or_else(unknown_route),
-            [Some("v1"), Some("status"), None, ..] => Ok(Self::Status),
-            [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest),
-            [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action),
+    /// Returns `tool-unknown`, `path-malformed` for an action, or `route-unknown` for what lies below
+    /// `/v1` otherwise. The last one names an id that is malformed.
+    pub(super) fn parse(path: Path<'a>) -> Result<Option<Self>, Problem> {
+        match path.segments() {
+            [Some("healthz"), None, ..] => Ok(Some(Self::Health)),
+            [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Some(Self::KeyChanges)),
+            [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
+            [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
+            [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action).map(Some),
             [Some("v1"), Some(tool), None, ..] if Tool::parse(tool).is_some() => Err(Problem::new(
-                Code::RouteUnknown,
+                codes::ROUTE_UNKNOWN,
                 format!("the action is missing: call /v1/{tool}/{{action}}"),
             )),
             [Some("v1"), ..] => Err(unknown_route()),
-            [Some("webhooks" | "events"), ..] => {
-                WebhooksPlace::parse(first).map(Self::Webhooks).ok_or_else(unknown_route)
-            }
-            [Some("hooks"), Some("products"), Some(source), None, ..] => {
-                SourceId::parse(source).map(Self::PushProducts).ok_or_else(unknown_route)
-            }
-            _ => match PagesPlace::parse(first) {
-                Some(place) => Ok(Self::Pages(place)),
-                None => Visit::parse(first).map(Self::Visit).ok_or_else(unknown_route),
-            },
+            _ => Ok(None),
         }
     }
 
     fn parse_keys(segments: [Option<&str>; 3]) -> Result<Self, Problem> {
-        let id = |segment| KeyId::parse(segment).ok_or_else(unknown_route);
+        let id = |segment| {
+            KeyId::parse(segment)
+                .ok_or_else(|| malformed_id(segment, "a key", &KeyId::new([0; KeyId::BYTES]).to_string()))
+        };
         match segments {
             [None, ..] => Ok(Self::Keys),
             [Some("issue"), None, _] => Ok(Self::Issue),
@@ -141,67 +72,48 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the methods that the path takes.
+    /// Returns the methods that the path takes. A `HEAD` is a `GET` without its body, but for tools,
+    /// which have `GET` and `POST` only (spec section 4.2).
     pub(super) fn methods(self) -> Methods {
         use Method::{Delete, Get, Patch, Post};
-        let methods = match self {
+        match self {
             Self::Tool(..) => Methods::of([Get, Post]),
-            Self::Own => Methods::of([Get, Delete]),
-            Self::Key(_) => Methods::of([Get, Patch]),
-            Self::Mcp
-            | Self::PushProducts(_)
-            | Self::Issue
-            | Self::OwnRotate
-            | Self::KeyRevoke(_)
-            | Self::KeyRotate(_) => Methods::of([Post]),
-            Self::Keys
-            | Self::KeyChanges
-            | Self::Health
-            | Self::Status
-            | Self::Landing
-            | Self::OpenApi
-            | Self::PagesOpenApi
-            | Self::Docs(_)
-            | Self::Problem(_)
-            | Self::Script(_)
-            | Self::Site(_) => Methods::of([Get]),
-            Self::Pages(place) => place.methods(),
-            Self::Webhooks(place) => place.methods(),
-            Self::Visit(visit) => visit.methods(),
-            Self::Admin(place) => place.methods(),
-        };
-        if self.takes_head() { methods.with_head() } else { methods }
+            Self::Own => Methods::of([Get, Delete]).with_head(),
+            Self::Key(_) => Methods::of([Get, Patch]).with_head(),
+            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => Methods::of([Post]),
+            Self::Keys | Self::KeyChanges | Self::Health | Self::Status => Methods::of([Get]).with_head(),
+        }
     }
 
-    /// Returns true if a `HEAD` is a `GET` without its body. Tools have `GET` and `POST` only (spec
-    /// section 4.2).
-    pub(super) const fn takes_head(self) -> bool {
-        !matches!(self, Self::Tool(..))
+    /// Returns the route of a method, or `None` if the path does not take the method.
+    pub(super) fn route(self, method: Method) -> Option<Route<'a>> {
+        let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
+        let keys = |route| Some(Route::Keys(route));
+        match (self, method) {
+            (Self::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
+            (Self::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
+            (Self::Own, Method::Get) => keys(KeysRoute::ReadOwn),
+            (Self::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
+            (Self::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
+            (Self::Keys, Method::Get) => keys(KeysRoute::List),
+            (Self::Issue, Method::Post) => keys(KeysRoute::Issue),
+            (Self::Key(id), Method::Get) => keys(KeysRoute::Read(id)),
+            (Self::Key(id), Method::Patch) => keys(KeysRoute::Change(id)),
+            (Self::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
+            (Self::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
+            (Self::KeyChanges, Method::Get) => Some(Route::KeyChanges),
+            (Self::Health, Method::Get) => Some(Route::Health),
+            (Self::Status, Method::Get) => Some(Route::Status),
+            _ => None,
+        }
     }
-}
-
-/// Refuses a segment that another parser might normalize into something else.
-fn check_segment(segment: &str) -> Result<(), Problem> {
-    let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
-    match segment {
-        "" => Err(malformed("the path has an empty segment; write single slashes and none at the end")),
-        "." | ".." => Err(malformed("the path has a dot segment")),
-        _ if segment.bytes().all(unreserved) => Ok(()),
-        _ if segment.contains('%') => Err(malformed("the path is percent-encoded; no route needs that")),
-        _ if segment.contains('\\') => Err(malformed("the path has a backslash")),
-        _ => Err(malformed("the path has a character other than letters, digits and -._~")),
-    }
-}
-
-fn unknown_route() -> Problem {
-    Problem::new(Code::RouteUnknown, "no route has this path; tools are called at /v1/{tool}/{action}")
 }
 
 fn unknown_tool(segment: &str) -> Problem {
     let shown: String = segment.chars().take(Action::MAX_LEN).collect();
     let nearest = Tool::nearest(segment).iter().map(|tool| tool.as_str()).collect::<Vec<_>>();
     Problem::new(
-        Code::ToolUnknown,
+        codes::TOOL_UNKNOWN,
         format!("`{shown}` is not a tool; the nearest are {}", nearest.join(", ")),
     )
     .with_member("nearest", nearest)
@@ -209,5 +121,5 @@ fn unknown_tool(segment: &str) -> Problem {
 
 /// Returns the refusal of a malformed path.
 pub(super) fn malformed(detail: &'static str) -> Problem {
-    Problem::new(Code::PathMalformed, detail)
+    Problem::new(codes::PATH_MALFORMED, detail)
 }

@@ -2,7 +2,7 @@
 
 use super::place::malformed;
 use crate::{
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request::is_authority,
 };
 
@@ -25,7 +25,7 @@ pub struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// The target of a preflight whose own is malformed: the asterisk form.
-    pub(super) const ASTERISK: Self = Self { authority: None, path: "*", query: None, path_and_query: "*" };
+    pub const ASTERISK: Self = Self { authority: None, path: "*", query: None, path_and_query: "*" };
 
     /// Splits a request target. The scheme of an absolute form must be `http` or `https` and
     /// decides nothing, because the client can choose it freely.
@@ -50,7 +50,7 @@ impl<'a> Target<'a> {
         if path_and_query.len() > MAX_TARGET {
             let length = path_and_query.len();
             return Err(Problem::new(
-                Code::TargetTooLong,
+                codes::TARGET_TOO_LONG,
                 format!("path and query have {length} bytes of {MAX_TARGET} allowed"),
             ));
         }

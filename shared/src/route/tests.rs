@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::page::{LinkId, PageId};
+use crate::{problem::Code, request_id::RequestId};
 
 fn code(method: &str, path: &str) -> Option<Code> {
     Route::parse(method, path).err().map(|problem| problem.code())
@@ -35,7 +35,7 @@ fn path_that_could_be_normalized_is_refused() {
         "v1/qr/x",
         "",
     ] {
-        assert_eq!(code("GET", path), Some(Code::PathMalformed), "{path:?}");
+        assert_eq!(code("GET", path), Some(codes::PATH_MALFORMED), "{path:?}");
     }
 }
 
@@ -48,152 +48,15 @@ fn preflight_is_never_refused() {
         assert!(Route::read("GET", target).is_err(), "{target}");
     }
     let (route, target) = Route::read("GET", "/v1/keys?limit=1").unwrap();
-    assert_eq!((route, target.query), (Route::Gateway(GatewayRoute::ListKeys), Some("limit=1")));
+    assert_eq!((route, target.query), (Route::Keys(KeysRoute::List), Some("limit=1")));
 }
 
 #[test]
 fn unknown_tool_gets_the_nearest_ones() {
     let problem = Route::parse("GET", "/v1/qrcode/generate").unwrap_err();
-    assert_eq!(problem.code(), Code::ToolUnknown);
+    assert_eq!(problem.code(), codes::TOOL_UNKNOWN);
     assert!(problem.detail().contains("qr"), "{}", problem.detail());
-    assert_eq!(code("GET", "/v1/QR/generate"), Some(Code::ToolUnknown));
-}
-
-#[test]
-fn wrong_method_is_405_with_allow() {
-    for (method, path, allow) in [
-        ("DELETE", "/v1/qr/generate", "GET, POST, OPTIONS"),
-        ("get", "/v1/qr/generate", "GET, POST, OPTIONS"),
-        ("BREW", "/v1/keys/issue", "POST, OPTIONS"),
-        ("HEAD", "/v1/qr/generate", "GET, POST, OPTIONS"),
-        ("POST", "/healthz", "GET, HEAD, OPTIONS"),
-        ("PUT", "/v1/keys/me", "GET, HEAD, DELETE, OPTIONS"),
-        ("PUT", "/pages", "GET, HEAD, POST, OPTIONS"),
-        ("HEAD", "/mcp", "POST, OPTIONS"),
-    ] {
-        let rendered = Route::parse(method, path).unwrap_err().render(&crate::request_id::RequestId([0; 16]));
-        assert_eq!(rendered.status, 405);
-        assert!(rendered.headers.contains(&("allow", allow.to_owned().into())), "{method} {path}");
-    }
-}
-
-/// A `HEAD` is a `GET` without its body wherever the gateway itself serves the path.
-#[test]
-fn head_has_the_route_of_get_except_at_tools() {
-    let (page, key) = (PageId::new([1; 12]), KeyId::new([3; 12]));
-    for path in [
-        "/v1/keys",
-        "/v1/keys/me",
-        "/pages",
-        "/account/export",
-        "/analytics",
-        "/webhooks",
-        "/events",
-        "/admin/reports",
-        "/internal/keys/changes",
-        "/ada",
-        &format!("/v1/keys/{key}"),
-        &format!("/pages/{page}/revisions"),
-    ] {
-        assert_eq!(Route::parse("HEAD", path), Route::parse("GET", path), "{path}");
-        assert!(Route::parse("HEAD", path).is_ok(), "{path}");
-    }
-    assert_eq!(code("HEAD", "/v1/qr/generate"), Some(Code::MethodNotAllowed));
-}
-
-#[test]
-fn every_listed_method_has_a_route() {
-    let id = KeyId::new([3; 12]);
-    for path in [
-        "/v1/qr/x".to_owned(),
-        "/v1/keys".to_owned(),
-        "/v1/keys/issue".to_owned(),
-        "/v1/keys/me".to_owned(),
-        "/v1/keys/me/rotate".to_owned(),
-        format!("/v1/keys/{id}"),
-        format!("/v1/keys/{id}/revoke"),
-        format!("/v1/keys/{id}/rotate"),
-        "/internal/keys/changes".to_owned(),
-        "/healthz".to_owned(),
-        "/v1/status".to_owned(),
-        "/openapi.json".to_owned(),
-        "/biolink/openapi.json".to_owned(),
-        "/docs".to_owned(),
-        "/problems/key-missing".to_owned(),
-        "/".to_owned(),
-        "/robots.txt".to_owned(),
-        "/favicon.ico".to_owned(),
-        "/.well-known/security.txt".to_owned(),
-    ] {
-        let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
-        for method in methods.iter() {
-            assert!(Route::parse(method.as_str(), &path).is_ok(), "{method} {path}");
-        }
-        assert_eq!(code("TRACE", &path), Some(Code::MethodNotAllowed));
-    }
-}
-
-#[test]
-fn path_below_a_route_is_unknown() {
-    for path in [
-        "/v1/keys/x",
-        "/v1/keys/me/x",
-        "/v1/qr/a/b",
-        "/v1/qr",
-        "/v1",
-        "/problems/x",
-        "/docs/x",
-        "/pages/x",
-        "/account/x",
-        "/ada/x",
-        "/ad",
-        "/q",
-        "/q/ad",
-        "/.well-known",
-        "/llms.txt/x",
-    ] {
-        assert_eq!(code("GET", path), Some(Code::RouteUnknown), "{path}");
-    }
-}
-
-#[test]
-fn every_pages_endpoint_has_a_route() {
-    let (page, link) = (PageId::new([1; 12]), LinkId::new([2; 12]));
-    for endpoint in PagesEndpoint::ALL {
-        let path = endpoint.path().replace("{page_id}", &page.to_string());
-        let path = path.replace("{link_id}", &link.to_string()).replace("{revision}", "7");
-        let path = path.replace("{source_id}", &SourceId::new([3; 12]).to_string());
-        let Ok(Route::Pages(call)) = Route::parse(endpoint.method().as_str(), &path) else {
-            panic!("{path}")
-        };
-        assert_eq!(call.endpoint, endpoint);
-        let Ok(Route::Preflight(methods)) = Route::parse("OPTIONS", &path) else { panic!("{path}") };
-        assert!(methods.contains(endpoint.method()), "{path}");
-    }
-}
-
-#[test]
-fn page_is_visited_by_its_slug_in_any_case() {
-    let link = LinkId::new([2; 12]);
-    for (path, part) in [
-        ("/ada".to_owned(), VisitPart::Page),
-        ("/ADA".to_owned(), VisitPart::Page),
-        (format!("/Ada/l/{link}"), VisitPart::Link(link)),
-        ("/Ada/card.vcf".to_owned(), VisitPart::Card),
-        ("/ada/qr.svg".to_owned(), VisitPart::QrSvg),
-        ("/ada/qr.png".to_owned(), VisitPart::QrPng),
-        ("/ada/products.xml".to_owned(), VisitPart::ProductsXml),
-        ("/ada/products.json".to_owned(), VisitPart::ProductsJson),
-        ("/q/ADA".to_owned(), VisitPart::Code),
-    ] {
-        let Ok(Route::Visit(visit)) = Route::parse("GET", &path) else { panic!("{path}") };
-        assert_eq!((visit.slug().unwrap().as_str(), visit.part), ("ada", part));
-        assert_eq!(code("POST", &path), Some(Code::MethodNotAllowed));
-    }
-    for (method, part) in [("GET", VisitPart::ReportForm), ("POST", VisitPart::Report)] {
-        let Ok(Route::Visit(visit)) = Route::parse(method, "/ada/report") else { panic!("{method}") };
-        assert_eq!(visit.part, part);
-    }
+    assert_eq!(code("GET", "/v1/QR/generate"), Some(codes::TOOL_UNKNOWN));
 }
 
 #[test]
@@ -230,13 +93,13 @@ fn absolute_form_names_its_host() {
         "http:/v1/qr/a",
         "a.test:443",
     ] {
-        assert_eq!(Target::parse(target).map_err(|p| p.code()), Err(Code::PathMalformed), "{target}");
+        assert_eq!(Target::parse(target).map_err(|p| p.code()), Err(codes::PATH_MALFORMED), "{target}");
     }
     // A URL in the query is a part of the query.
     assert_eq!(Target::parse("/a?http://b.test/c").unwrap().authority, None);
     let long = |length: usize| format!("http://a.test/{}", "a".repeat(length));
     assert!(Target::parse(&long(MAX_TARGET - 1)).is_ok());
-    assert_eq!(Target::parse(&long(MAX_TARGET)).map_err(|p| p.code()), Err(Code::TargetTooLong));
+    assert_eq!(Target::parse(&long(MAX_TARGET)).map_err(|p| p.code()), Err(codes::TARGET_TOO_LONG));
 }
 
 proptest! {
@@ -246,4 +109,31 @@ proptest! {
             prop_assert_eq!(format!("/v1/{}/{}", call.tool, call.action), path);
         }
     }
+}
+
+#[test]
+fn wrong_method_is_405_with_allow() {
+    for (method, path, allow) in [
+        ("DELETE", "/v1/qr/generate", "GET, POST, OPTIONS"),
+        ("get", "/v1/qr/generate", "GET, POST, OPTIONS"),
+        ("BREW", "/v1/keys/issue", "POST, OPTIONS"),
+        ("HEAD", "/v1/qr/generate", "GET, POST, OPTIONS"),
+        ("POST", "/healthz", "GET, HEAD, OPTIONS"),
+        ("PUT", "/v1/keys/me", "GET, HEAD, DELETE, OPTIONS"),
+    ] {
+        let rendered = Route::parse(method, path).unwrap_err().render(&RequestId([0; 16]));
+        assert_eq!(rendered.status, 405);
+        assert!(rendered.headers.contains(&("allow", allow.to_owned().into())), "{method} {path}");
+    }
+}
+
+#[test]
+fn path_of_another_part_is_other_with_its_segments() {
+    for path in ["/", "/pages", "/docs/pages", "/mcp", "/ada/l/x", "/internal", "/v2/a"] {
+        let Ok(Route::Other(method, found)) = Route::parse("DELETE", path) else { panic!("{path}") };
+        assert_eq!((method, found.as_str()), (Some(Method::Delete), path));
+        let segments: Vec<_> = found.segments().into_iter().flatten().collect();
+        assert_eq!(format!("/{}", segments.join("/")), path);
+    }
+    assert_eq!(code("GET", "/a/b/c/d/e/f"), Some(codes::ROUTE_UNKNOWN));
 }

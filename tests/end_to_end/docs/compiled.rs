@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use shared::route::DocsPage;
+use portal::route::DocsPage;
 use tests::{
     go::go,
     keys::ADMIN_SECRET,

@@ -1,9 +1,9 @@
 //! The account's outbox: writes to other stores, until they have succeeded.
 
-use shared::{
-    key::KeyId, pages_api::Task, product_sync::SourceMessage, stats::StatsMessage,
-    webhooks_api::WebhooksMessage,
+use biolink::{
+    pages_api::Task, product_sync::SourceMessage, stats::StatsMessage, webhooks_api::WebhooksMessage,
 };
+use shared::key::KeyId;
 use worker::Result;
 
 use super::Account;

@@ -1,11 +1,11 @@
 //! Fetches a feed, which may come in several responses.
 
-use shared::{
+use biolink::{
     fetch_url::{FetchPolicy, FetchUrl},
     product_feed::{Download, DownloadStep},
     product_sync::{Attempt, DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES},
-    time::UnixMillis,
 };
+use shared::time::UnixMillis;
 
 use crate::{
     clock,

@@ -1,13 +1,12 @@
 //! Gives products to the account, as an edit of the page.
 
-use shared::{
-    json,
-    key::KeyId,
+use biolink::codes;
+use biolink::{
     pages_api::{AccountMessage, Call, Operation, Reply, SourceCall},
-    problem::Code,
     product_feed::FeedProduct,
     product_sync::{Outcome, Source},
 };
+use shared::{json, key::KeyId};
 use worker::Result;
 
 use super::{Parts, ProductSource};
@@ -63,8 +62,9 @@ impl ProductSource {
         let reply: Reply = json::from_str(&reply).map_err(|error| error.to_string())?;
         let code = reply.problem().map(str::to_owned);
         let response = reply.into_response();
-        let is_gone =
-            |code: &String| [Code::PageUnknown, Code::SourceUnknown].iter().any(|gone| gone.as_str() == code);
+        let is_gone = |code: &String| {
+            [codes::PAGE_UNKNOWN, codes::SOURCE_UNKNOWN].iter().any(|gone| gone.as_str() == code)
+        };
         Ok(match code {
             Some(code) if is_gone(&code) => None,
             Some(code) => Some(Outcome::Failed(format!("the account refused the products: {code}"))),

@@ -1,9 +1,7 @@
 //! Takes in what a shop pushes.
 
-use shared::{
-    key::{BiolinkPlan, KeyId},
-    product_sync::{PushReply, PushRequest, Pushed, Source, read_push},
-};
+use biolink::product_sync::{PushReply, PushRequest, Pushed, Source, read_push};
+use shared::key::{BiolinkPlan, KeyId};
 use worker::Result;
 
 use super::{Parts, ProductSource};

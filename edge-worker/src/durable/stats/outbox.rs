@@ -1,6 +1,6 @@
 //! Events that wait until the account's webhooks have taken them.
 
-use shared::stats::{MAX_OUTBOX, OUTBOX_ROWS_PER_MESSAGE, OutboxRow};
+use biolink::stats::{MAX_OUTBOX, OUTBOX_ROWS_PER_MESSAGE, OutboxRow};
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 use super::super::sql::{integer, number, rows};

@@ -1,11 +1,11 @@
 //! The rows of a page's store: each has events of one UTC day in columns.
 
-use shared::{
+use biolink::{
     analytics::{PageCounter, PageQuery, PageReport, SegmentColumns},
     events::{Columns, Dimension, Received, Segment},
     stats::{Counts, KNOWN_DAYS, MAX_ROWS, Row},
-    time::{UnixMillis, UtcDay},
 };
+use shared::time::{UnixMillis, UtcDay};
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 use super::super::{

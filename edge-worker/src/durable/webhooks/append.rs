@@ -1,15 +1,13 @@
 //! Events that arrive: they are logged, and become deliveries.
 
-use shared::{
-    json,
-    key::KeyId,
+use biolink::{
     page::{IdSource, PageId},
     pages_api::AccountMessage,
     stats::OutboxRow,
-    time::UnixMillis,
     webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind},
     webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, fan_out},
 };
+use shared::{json, key::KeyId, time::UnixMillis};
 use worker::Result;
 
 use super::{DONE, State, Webhooks, events::StoredEvent, pages::PageRow};

@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use shared::{
+use biolink::{
     page::IdSource,
     pages_api::Reply,
-    problem::Problem,
-    request_id::RequestId,
-    response::Response,
-    time::UnixMillis,
     webhooks::{DeliveryId, EndpointId},
     webhooks_api::{
         Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
         WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
     },
 };
+use shared::{problem::Problem, request_id::RequestId, response::Response, time::UnixMillis};
 use worker::{Delay, Result};
 
 use super::{State, Webhooks, append::eight};

@@ -1,10 +1,10 @@
 //! The table of deliveries.
 
-use shared::{
-    time::UnixMillis,
+use biolink::{
     webhooks::{EndpointId, Excess, MAX_ATTEMPTS, MAX_NUMBER, WebhookKind},
     webhooks_api::{Delivery, DeliveryQuery, DeliveryState},
 };
+use shared::time::UnixMillis;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 use super::super::{

@@ -1,11 +1,11 @@
 //! The table of events: the account's event log.
 
-use shared::{
+use biolink::{
     page::PageId,
-    time::UnixMillis,
     webhooks::{EventId, WebhookKind},
     webhooks_api::{EventQuery, LoggedEvent},
 };
+use shared::time::UnixMillis;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 use super::super::sql::{integer, number, rows, text};

@@ -2,8 +2,9 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
+use biolink::{page::PageId, webhooks::Card};
 use serde::{Deserialize, Serialize};
-use shared::{page::PageId, time::UnixMillis, webhooks::Card};
+use shared::time::UnixMillis;
 use worker::{Result, SqlStorage};
 
 use super::super::{

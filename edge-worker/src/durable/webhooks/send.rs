@@ -2,17 +2,17 @@
 
 use std::{pin::pin, time::Duration};
 
-use futures_util::{StreamExt, future::select, stream::FuturesUnordered};
-use shared::{
+use biolink::{
     fetch_url::FetchUrl,
     pages_api::AccountMessage,
-    time::UnixMillis,
     webhooks::{
         ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, FinishedAttempt, MAX_EXCERPT, NextStep,
         WebhookSecret, render_batch, retry_after_ms,
     },
     webhooks_api::{Attempt, Delivery, DeliveryState, request_headers},
 };
+use futures_util::{StreamExt, future::select, stream::FuturesUnordered};
+use shared::time::UnixMillis;
 use worker::{Delay, Result};
 
 use super::{RETRY_MS, Webhooks};

@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
-use shared::tool::{Tool, edit_distance};
+use shared::{fields::edit_distance, tool::Tool};
 
 /// The known and unknown keys of one file.
 #[derive(Debug, Default)]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use shared::{
     caller,
+    idempotency::IdempotencyKey,
     idempotency::IssueStep,
     key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, Subject, VerifiedKey},
     keys_api::{
-        IdempotencyKey, IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated,
-        describe_usage, includes_usage, key_unknown, read_change, read_grace,
+        IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated, describe_usage,
+        includes_usage, key_unknown, read_change, read_grace,
     },
     meter::Change,
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     quota::QuotaStatus,
     request::{stalled, too_large, too_slow},
     response::Response,
@@ -182,7 +183,7 @@ fn here<'a>(context: &'a Context<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv
     match &context.config.authority {
         Authority::Here { admin, environment } => Ok((admin.as_ref(), *environment)),
         Authority::Edge(feed) => Err(Problem::new(
-            Code::RouteUnknown,
+            codes::ROUTE_UNKNOWN,
             format!("keys are issued and changed at {}, not here", feed.edge),
         )),
     }
@@ -190,8 +191,9 @@ fn here<'a>(context: &'a Context<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv
 
 fn administered<'a>(context: &'a Context<'_>) -> Result<(&'a AdminSecret, KeyEnv), Problem> {
     let (admin, environment) = here(context)?;
-    let disabled =
-        || Problem::new(Code::RouteUnknown, "keys are not administered here: no admin secret is configured");
+    let disabled = || {
+        Problem::new(codes::ROUTE_UNKNOWN, "keys are not administered here: no admin secret is configured")
+    };
     Ok((admin.ok_or_else(disabled)?, environment))
 }
 
@@ -215,7 +217,7 @@ fn draw() -> Result<KeyEntropy, Problem> {
     let drawn = getrandom::fill(&mut entropy.id).and_then(|()| getrandom::fill(&mut entropy.secret));
     drawn.map_err(|error| {
         log::error!("random number generator failed: error=\"{error}\"");
-        Problem::new(Code::Internal, "the system random number generator failed")
+        Problem::new(codes::INTERNAL, "the system random number generator failed")
     })?;
     Ok(entropy)
 }
@@ -230,14 +232,14 @@ async fn read_body(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result
         BodyError::Stalled => stalled(),
         BodyError::TooSlow { min_rate } => too_slow(min_rate),
         BodyError::Malformed => {
-            Problem::new(Code::BodyMalformed, "the body ends too early or its framing is wrong")
+            Problem::new(codes::BODY_MALFORMED, "the body ends too early or its framing is wrong")
         }
     })
 }
 
 fn unavailable() -> Problem {
     Problem::new(
-        Code::KeyStoreUnavailable,
+        codes::KEY_STORE_UNAVAILABLE,
         "the key store is not available; this says nothing about your key",
     )
     .retry_after(1)

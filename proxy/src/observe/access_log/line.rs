@@ -170,6 +170,8 @@ impl Timings<'_> {
 mod tests {
     use shared::{key::KeyId, tier::Tier, trace::trace_id};
 
+    use shared::problem::codes;
+
     use super::*;
     use crate::{
         config::{PoolConfig, PoolSettings},
@@ -183,7 +185,7 @@ mod tests {
             call,
             refused: None,
             status: 503,
-            refusal: Some(Code::ToolTimeout),
+            refusal: Some(codes::TOOL_TIMEOUT),
             aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,

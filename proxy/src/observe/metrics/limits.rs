@@ -1,7 +1,7 @@
 //! Counters of exceeded limits.
 
 use prometheus::Error;
-use shared::problem::Code;
+use shared::problem::{Code, codes};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, VariantCounters};
@@ -57,11 +57,11 @@ pub enum LimitKind {
 
 impl LimitKind {
     /// Returns the limit that a problem always reports.
-    const fn of(code: Code) -> Option<Self> {
+    fn of(code: Code) -> Option<Self> {
         match code {
-            Code::HeadersTooLarge => Some(Self::Headers),
-            Code::TargetTooLong => Some(Self::Target),
-            Code::BodyTooLarge => Some(Self::MaxBody),
+            codes::HEADERS_TOO_LARGE => Some(Self::Headers),
+            codes::TARGET_TOO_LONG => Some(Self::Target),
+            codes::BODY_TOO_LARGE => Some(Self::MaxBody),
             _ => None,
         }
     }

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use shared::problem::{Code, Problem};
+use shared::problem::{
+    Problem,
+    codes::{self, is_unauthenticated},
+};
 
 use crate::{observe::metrics::LimitKind, state::State};
 
@@ -14,7 +17,7 @@ pub(crate) fn throttle_refusal(
     address: impl FnOnce() -> Option<IpAddr>,
     problem: Problem,
 ) -> Problem {
-    if !problem.code().is_unauthenticated() {
+    if !is_unauthenticated(problem.code()) {
         return problem;
     }
     let config = state.config.load();
@@ -23,7 +26,7 @@ pub(crate) fn throttle_refusal(
     match address().filter(|_| !is_shared) {
         Some(address) if state.limits.record_refusal(address, &config.clients) => {
             state.metrics.record_limit(LimitKind::RefusalsPerSecond);
-            Problem::new(Code::TooManyRequests, "too many requests without a valid grant or key")
+            Problem::new(codes::TOO_MANY_REQUESTS, "too many requests without a valid grant or key")
                 .retry_after(1)
         }
         Some(_) | None => problem,

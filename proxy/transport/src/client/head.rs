@@ -9,7 +9,7 @@ use std::{
 use memchr::{memchr_iter, memmem::Finder};
 use once_cell::sync::Lazy;
 use shared::{
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request::MAX_HEADER_BYTES,
     route::MAX_TARGET,
 };
@@ -92,7 +92,8 @@ impl ClientStream {
             }
             match ready!(self.poll_more(context)) {
                 Ok(0) | Err(_) if *has_begun && self.timeout().is_some() => {
-                    let problem = Problem::new(Code::RequestTimeout, "the headers were not complete in time");
+                    let problem =
+                        Problem::new(codes::REQUEST_TIMEOUT, "the headers were not complete in time");
                     return Poll::Ready(HeadRead::Refused(Box::new(problem)));
                 }
                 Ok(0) | Err(_) if self.timeout().is_some() => {
@@ -121,11 +122,11 @@ impl ClientStream {
                 Some(HeadRead::Complete)
             }
             None if self.buffer.len() > MAX_HEAD => refused(Problem::new(
-                Code::HeadersTooLarge,
+                codes::HEADERS_TOO_LARGE,
                 format!("the headers are larger than the limit of {MAX_HEADER_BYTES} bytes"),
             )),
             None if is_malformed(&self.buffer) => {
-                refused(Problem::new(Code::HeaderMalformed, "the bytes are not an HTTP/1.1 request"))
+                refused(Problem::new(codes::HEADER_MALFORMED, "the bytes are not an HTTP/1.1 request"))
             }
             None => None,
         }
@@ -156,6 +157,8 @@ mod tests {
         io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
         time::Instant,
     };
+
+    use shared::problem::Code;
 
     use super::*;
     use crate::{clock::Monotonic, limits::ClientOptions};
@@ -213,7 +216,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         });
-        assert_eq!(refusal(&mut stream).await, Code::RequestTimeout);
+        assert_eq!(refusal(&mut stream).await, codes::REQUEST_TIMEOUT);
         assert!((20..22).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
         writer.abort();
 
@@ -263,11 +266,11 @@ mod tests {
         for sent in [&b"\x16\x03\x01\x02\x00"[..], b"GET / HTTP/1.1\nHost"] {
             let (mut client, mut stream) = connected();
             client.write_all(sent).await.unwrap();
-            assert_eq!(refusal(&mut stream).await, Code::HeaderMalformed, "{sent:?}");
+            assert_eq!(refusal(&mut stream).await, codes::HEADER_MALFORMED, "{sent:?}");
         }
         let (mut client, mut stream) = connected();
         client.write_all(b"GET / HTTP/1.1\r\nA: ").await.unwrap();
         client.write_all(&b"a".repeat(MAX_HEAD)).await.unwrap();
-        assert_eq!(refusal(&mut stream).await, Code::HeadersTooLarge);
+        assert_eq!(refusal(&mut stream).await, codes::HEADERS_TOO_LARGE);
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shared::problem::{Code, Problem};
+use shared::problem::{Problem, codes};
 
 use self::{download::Download, upload::Upload};
 use super::{connection::Http1Connection, head::RequestHead};
@@ -265,7 +265,7 @@ impl<P: Phases> Exchange<P> {
         let (Some(forward), Some(call), None) = (forward, call, &outcome) else { return };
         let problem = forward.refusal.take();
         let problem =
-            problem.unwrap_or_else(|| Problem::new(Code::Internal, "the call has no outcome").into());
+            problem.unwrap_or_else(|| Problem::new(codes::INTERNAL, "the call has no outcome").into());
         let mut request = forward.request;
         if forward.upload.is_begun {
             client.unread(forward.upload.leftover());

@@ -1,7 +1,7 @@
 //! Decides what follows a failed exchange: a retry, a refusal or nothing.
 
 use shared::{
-    problem::{Code, Problem},
+    problem::{Problem, codes},
     request::{stalled, too_slow},
 };
 
@@ -27,7 +27,7 @@ pub(crate) enum Recovery {
 pub(super) fn client_problem(client: &ClientStream, error: ExchangeError) -> Option<Box<Problem>> {
     match error {
         ExchangeError::ClientMalformed => {
-            Some(Problem::new(Code::HeaderMalformed, "the framing of the body is malformed").into())
+            Some(Problem::new(codes::HEADER_MALFORMED, "the framing of the body is malformed").into())
         }
         ExchangeError::BodyRefused(problem) => Some(problem),
         ExchangeError::ClientTimedOut(ClientTimeout::Idle(Direction::Upload)) => Some(stalled().into()),

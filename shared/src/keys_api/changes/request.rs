@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChangesPage, Cursor};
 use crate::{
-    keys_api::query::{invalid, not_a_cursor},
     problem::Problem,
+    query::{invalid, not_a_cursor},
 };
 
 /// A request for one page.

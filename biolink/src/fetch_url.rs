@@ -1,0 +1,187 @@
+//! URLs that the gateway itself calls because a customer named them: webhooks and product feeds.
+//!
+//! Such a URL must not lead to anything that only the gateway can reach (server-side request
+//! forgery). A name is checked, and not the address that it has: the runtime resolves names itself,
+//! and its flag `global_fetch_strictly_public` keeps requests out of private networks.
+//!
+//! Why: docs/decisions/webhooks.md, "A URL of a customer is checked at each use, by its name".
+
+mod policy;
+
+use std::{fmt, net::Ipv4Addr};
+
+use thiserror::Error;
+
+pub use self::policy::FetchPolicy;
+use crate::page::{UrlError, UrlParts, WebUrl, is_at_or_below, is_domain_name, is_private_name};
+
+/// A URL that the gateway may call, in the normal form of the URL standard. It can only be made by
+/// [`FetchUrl::parse`], so what was stored as text is checked again at each use.
+///
+/// ```
+/// use biolink::fetch_url::{FetchPolicy, FetchUrl, FetchUrlError};
+///
+/// let policy = FetchPolicy::new(["https://api.example.com"], false);
+/// let url = FetchUrl::parse("https://Shop.example/feed.xml", &policy).unwrap();
+/// assert_eq!(url.as_str(), "https://shop.example/feed.xml");
+/// assert!(matches!(FetchUrl::parse("https://10.0.0.1/", &policy), Err(FetchUrlError::IpAddress { .. })));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchUrl(String);
+
+/// A text that is not a URL which the gateway may call.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FetchUrlError {
+    /// It is no URL of the web.
+    #[error(transparent)]
+    Syntax(#[from] UrlError),
+    /// It is not encrypted.
+    #[error("must begin with https://")]
+    NotHttps,
+    /// It has a port that webhooks and feeds do not use.
+    #[error("must not have the port {port}; expected 443 or 8443")]
+    Port {
+        /// The port.
+        port: u16,
+    },
+    /// Its host is an IP address, in one of its spellings.
+    #[error("must have a host name, not the IP address `{host}`")]
+    IpAddress {
+        /// The host.
+        host: String,
+    },
+    /// Its host is a name that means something else in each network.
+    #[error("must have a public host name; `{host}` is private")]
+    PrivateName {
+        /// The host.
+        host: String,
+    },
+    /// Its host is the metadata service of a cloud, or a service whose names lead to any address.
+    #[error("must not lead to `{host}`, which gives access to internal addresses")]
+    InternalName {
+        /// The host.
+        host: String,
+    },
+    /// Its host is this gateway.
+    #[error("must not lead to this gateway (`{host}`)")]
+    OwnHost {
+        /// The host.
+        host: String,
+    },
+    /// Its host ends in a dot.
+    #[error("must have a host name without a dot at its end, not `{host}`")]
+    TrailingDot {
+        /// The host.
+        host: String,
+    },
+}
+
+/// Metadata services of clouds that have a public name, and DNS services whose names contain the
+/// address that they lead to.
+const INTERNAL: [&str; 14] = [
+    "metadata.goog",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    "metadata.tencentyun.com",
+    "metadata.nic.in",
+    "nip.io",
+    "sslip.io",
+    "xip.io",
+    "localtest.me",
+    "lvh.me",
+    "vcap.me",
+    "traefik.me",
+    "lacolhost.com",
+    "localho.st",
+];
+/// Names of the inside of clusters, and of test networks (RFC 6761).
+const CLUSTER: [&str; 5] = ["svc", "cluster.local", "test", "localdomain", "private"];
+
+impl FetchUrl {
+    /// The longest URL, in bytes.
+    pub const MAX_LEN: usize = WebUrl::MAX_LEN;
+    const PORTS: [u16; 2] = [443, 8443];
+
+    /// Reads a URL that the policy allows.
+    ///
+    /// # Errors
+    /// Returns the first rule that it breaks.
+    pub fn parse(text: &str, policy: &FetchPolicy) -> Result<Self, FetchUrlError> {
+        let mut parts = UrlParts::parse(text)?;
+        if let Some(fragment) = parts.path.find('#') {
+            parts.path.truncate(fragment);
+        }
+        let is_development = policy.is_private_allowed();
+        if !is_development && !parts.is_https {
+            return Err(FetchUrlError::NotHttps);
+        }
+        check_host(&parts, policy)?;
+        match parts.port {
+            Some(port) if !is_development && !Self::PORTS.contains(&port) => {
+                Err(FetchUrlError::Port { port })
+            }
+            _ => Ok(()),
+        }?;
+        let text = parts.to_string();
+        if text.len() > Self::MAX_LEN { Err(UrlError::TooLong.into()) } else { Ok(Self(text)) }
+    }
+
+    /// Returns the URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FetchUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlError> {
+    let host = || parts.host.clone();
+    let name = parts.host.strip_suffix('.').unwrap_or(&parts.host);
+    if policy.is_own(name, parts.port) {
+        return Err(FetchUrlError::OwnHost { host: host() });
+    }
+    if policy.is_private_allowed() && is_loopback(name) {
+        return Ok(());
+    }
+    if is_ip_address(name) {
+        return Err(FetchUrlError::IpAddress { host: host() });
+    }
+    if INTERNAL.iter().any(|internal| is_at_or_below(name, internal)) {
+        return Err(FetchUrlError::InternalName { host: host() });
+    }
+    let is_single_label = !name.is_empty() && !name.contains('.');
+    if is_single_label || is_private_name(name) || CLUSTER.iter().any(|top| is_at_or_below(name, top)) {
+        return Err(FetchUrlError::PrivateName { host: host() });
+    }
+    if !is_domain_name(name) {
+        return Err(UrlError::Host.into());
+    }
+    if name.len() < parts.host.len() {
+        return Err(FetchUrlError::TrailingDot { host: host() });
+    }
+    Ok(())
+}
+
+/// Returns true if the URL standard reads the host as an address: brackets, or a last label that is
+/// a number (decimal, octal or hexadecimal).
+fn is_ip_address(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    name.starts_with('[') || is_decimal || last.strip_prefix("0x").is_some_and(is_hex)
+}
+
+/// Returns true for the machine itself. Browsers resolve names below `localhost` to it too.
+fn is_loopback(name: &str) -> bool {
+    name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        || name == "[::1]"
+        || is_at_or_below(name, "localhost")
+}
+
+#[cfg(test)]
+mod tests;

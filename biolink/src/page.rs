@@ -1,0 +1,31 @@
+//! Bio-link pages: what a page is, and the rules for everything in it.
+//!
+//! [`document`] has the types of what visitors see. A document that was read is valid: every
+//! address in it may be linked to, every text is within its limit. The REST API over it is in
+//! [`pages_api`](crate::pages_api).
+
+pub mod document;
+mod html;
+mod id;
+mod qr;
+mod read;
+mod report;
+mod robots;
+mod slug;
+mod vcard;
+mod web_url;
+
+pub use document::{Link, PageDocument};
+pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
+pub(crate) use id::id;
+pub use id::{IdSource, LinkId, PageId, ProductId, SourceId};
+pub use qr::{Correction, QrOptions, qr_png, qr_svg};
+pub(crate) use read::{InvalidValue, boolean, check_size, name_of, parse_metadata, plain_text};
+pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
+pub use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY};
+pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
+pub use robots::robots_txt;
+pub use slug::{Slug, SlugError};
+pub use vcard::card;
+pub use web_url::{UrlError, WebUrl};
+pub(crate) use web_url::{UrlParts, is_at_or_below, is_domain_name, is_private_name, is_public_host};

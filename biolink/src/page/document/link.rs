@@ -1,0 +1,281 @@
+//! One entry of a page's list of links.
+
+use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
+use thiserror::Error;
+
+use super::Gate;
+use crate::page::{LinkId, UrlError, WebUrl};
+
+/// An entry of the list: a link, or what stands between links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name, which an edit keeps.
+    pub id: LinkId,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: LinkType,
+    /// Its text, at most 120 characters; for [`LinkType::Text`] at most 500. Empty for a divider
+    /// only.
+    #[serde(default)]
+    pub title: String,
+    /// A second line, at most 200 characters.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its destination, valid for its type; `None` for types that lead nowhere, and for
+    /// [`LinkType::Vcard`].
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Whether it is shown at all.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Whether it stands out.
+    #[serde(default)]
+    pub highlight: bool,
+    /// Whether the page links to the destination itself, so that it can be copied. Clicks are not
+    /// seen then.
+    #[serde(default)]
+    pub direct: bool,
+    /// The moment from which it is shown.
+    #[serde(default, with = "moment")]
+    pub visible_from: Option<UnixMillis>,
+    /// The moment from which it is no longer shown.
+    #[serde(default, with = "moment")]
+    pub visible_until: Option<UnixMillis>,
+    /// A question that visitors confirm before they follow it.
+    #[serde(default)]
+    pub gate: Option<Gate>,
+    /// Its relations, beside those that every link has.
+    #[serde(default)]
+    pub rel: Vec<Rel>,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkType {
+    /// A link to a web page.
+    #[default]
+    Link,
+    /// A heading above the links that follow.
+    Heading,
+    /// A paragraph.
+    Text,
+    /// A line.
+    Divider,
+    /// An e-mail address: `mailto:`.
+    Email,
+    /// A phone number: `tel:`.
+    Phone,
+    /// A phone number for text messages: `sms:`.
+    Sms,
+    /// A WhatsApp chat: `https://wa.me/`.
+    Whatsapp,
+    /// The page's own contact card, `/{slug}/card.vcf`.
+    Vcard,
+    /// A file to download.
+    File,
+}
+
+/// A destination that does not suit the type of its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LinkUrlError {
+    /// It is not an address of the web that may be linked to.
+    #[error(transparent)]
+    Web(#[from] UrlError),
+    /// It is not an e-mail address.
+    #[error("must be an e-mail address such as ada@example.com")]
+    Email,
+    /// It is not a phone number.
+    #[error("must be a phone number such as +49 30 1234567, with 5 to 15 digits")]
+    Phone,
+    /// The type has none.
+    #[error("must be left out: a {0} has no address")]
+    None(&'static str),
+}
+
+/// A relation of a link (`rel`), for search engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rel {
+    /// Not endorsed.
+    Nofollow,
+    /// Paid for.
+    Sponsored,
+    /// Written by users.
+    Ugc,
+}
+
+impl Rel {
+    /// Returns the value of the HTML attribute.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nofollow => "nofollow",
+            Self::Sponsored => "sponsored",
+            Self::Ugc => "ugc",
+        }
+    }
+}
+
+impl Link {
+    /// Returns true if visitors see it at `now`: it is enabled, and the moment is within its
+    /// schedule.
+    #[must_use]
+    pub fn is_visible(&self, now: UnixMillis) -> bool {
+        self.enabled
+            && self.visible_from.is_none_or(|from| from <= now)
+            && self.visible_until.is_none_or(|until| now < until)
+    }
+
+    /// Returns the destination if it may be linked to. The rules are checked again, so that an
+    /// address which was stored under weaker rules leads nowhere.
+    #[must_use]
+    pub fn destination(&self) -> Option<&str> {
+        self.url.as_deref().filter(|url| self.kind.check_url(url).is_ok_and(|checked| checked == *url))
+    }
+}
+
+impl LinkType {
+    /// Every type once.
+    pub const ALL: [Self; 10] = [
+        Self::Link,
+        Self::Heading,
+        Self::Text,
+        Self::Divider,
+        Self::Email,
+        Self::Phone,
+        Self::Sms,
+        Self::Whatsapp,
+        Self::Vcard,
+        Self::File,
+    ];
+
+    /// Returns the name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Heading => "heading",
+            Self::Text => "text",
+            Self::Divider => "divider",
+            Self::Email => "email",
+            Self::Phone => "phone",
+            Self::Sms => "sms",
+            Self::Whatsapp => "whatsapp",
+            Self::Vcard => "vcard",
+            Self::File => "file",
+        }
+    }
+
+    /// Returns true if an entry of this type has a destination of its own.
+    #[must_use]
+    pub const fn has_url(self) -> bool {
+        !matches!(self, Self::Heading | Self::Text | Self::Divider | Self::Vcard)
+    }
+
+    /// Checks a destination, and returns it in its one normal form. A bare e-mail address or phone
+    /// number gets its scheme.
+    ///
+    /// # Errors
+    /// Returns what would be right.
+    pub fn check_url(self, text: &str) -> Result<String, LinkUrlError> {
+        match self {
+            Self::Link | Self::File => Ok(WebUrl::parse(text)?.into_string()),
+            Self::Email => check_email(text),
+            Self::Phone => Ok(format!("tel:{}", phone_number(text, "tel:")?)),
+            Self::Sms => Ok(format!("sms:{}", phone_number(text, "sms:")?)),
+            Self::Whatsapp => {
+                let number = text.strip_prefix("https://wa.me/").unwrap_or(text);
+                let digits = phone_number(number, "tel:")?;
+                Ok(format!("https://wa.me/{}", digits.trim_start_matches('+')))
+            }
+            Self::Heading | Self::Text | Self::Divider | Self::Vcard => {
+                Err(LinkUrlError::None(self.as_str()))
+            }
+        }
+    }
+}
+
+const MAX_URL: usize = 2_048;
+
+fn check_email(text: &str) -> Result<String, LinkUrlError> {
+    use email_address::{EmailAddress, Options};
+    // The normal form, in which an address may come back, has escapes.
+    let address = text.strip_prefix("mailto:").map(|address| address.replace("%23", "#"));
+    let address = address.as_deref().unwrap_or(text);
+    let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
+    // The rest of what an address may have would need escaping in a `mailto:`.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@.!#$*+-/=^_`{|}~'".contains(&byte);
+    match EmailAddress::parse_with_options(address, rules) {
+        Ok(_) if address.len() <= 254 && address.bytes().all(plain) => {
+            Ok(format!("mailto:{}", address.replace('#', "%23")))
+        }
+        _ => Err(LinkUrlError::Email),
+    }
+}
+
+/// Returns a number as digits, with its leading `+`.
+fn phone_number(text: &str, scheme: &str) -> Result<String, LinkUrlError> {
+    let number = text.strip_prefix(scheme).unwrap_or(text);
+    let mut digits = String::new();
+    for (at, c) in number.chars().enumerate().take(MAX_URL) {
+        match c {
+            '0'..='9' => digits.push(c),
+            '+' if at == 0 => digits.push(c),
+            ' ' | '-' | '.' | '(' | ')' | '/' => {}
+            _ => return Err(LinkUrlError::Phone),
+        }
+    }
+    let count = digits.trim_start_matches('+').len();
+    (5..=15).contains(&count).then_some(digits).ok_or(LinkUrlError::Phone)
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// A moment as RFC 3339, or null.
+mod moment {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use shared::time::UnixMillis;
+
+    #[allow(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(
+        at: &Option<UnixMillis>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        at.map(UnixMillis::to_rfc3339).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<UnixMillis>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let parse =
+            |text: String| UnixMillis::from_rfc3339(&text).ok_or_else(|| D::Error::custom("not a time"));
+        text.map(parse).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stored destination is checked again with its own rules, so it must be its own normal form.
+    #[test]
+    fn checked_destination_is_its_own_normal_form() {
+        for (kind, text) in [
+            (LinkType::Email, "ada#1@example.com"),
+            (LinkType::Email, "mailto:ada.l+x@example.com"),
+            (LinkType::Phone, "+49 (30) 123-4567"),
+            (LinkType::Sms, "sms:0301234567"),
+            (LinkType::Whatsapp, "+49 30 1234567"),
+            (LinkType::Link, "HTTPS://Example.com/ä?b=c#d"),
+        ] {
+            let checked = kind.check_url(text).unwrap();
+            assert_eq!(kind.check_url(&checked).as_ref(), Ok(&checked), "{text}");
+        }
+    }
+}

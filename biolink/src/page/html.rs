@@ -1,0 +1,98 @@
+//! The public page: one HTML response without script, its style inside, nothing fetched but the
+//! page's own images.
+//!
+//! maud escapes every text. The policy of the response allows exactly the style of this page (by
+//! its hash) and the hosts of its images.
+
+mod gate;
+mod layout;
+mod links;
+mod metadata;
+mod notice;
+mod products;
+mod style;
+mod words;
+
+use maud::{Markup, html};
+
+pub use gate::confirm;
+pub use notice::{gone, not_found, problem_notice, report_form, report_received};
+
+use shared::{response::Response, time::UnixMillis};
+
+use self::{
+    layout::{Head, respond},
+    words::Words,
+};
+use super::{
+    PageDocument, Slug,
+    document::{Image, Theme},
+};
+
+/// A page as a visitor sees it at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct PageView<'a> {
+    /// The document.
+    pub document: &'a PageDocument,
+    /// Its slug.
+    pub slug: &'a Slug,
+    /// The address below which pages are shown, without a slash at its end.
+    pub base: &'a str,
+    /// The moment: links outside their schedule are left out.
+    pub now: UnixMillis,
+    /// The moment at which the document went live.
+    pub published_at: UnixMillis,
+    /// The token of the image that says that the page was laid out.
+    pub image: Option<&'a str>,
+}
+
+impl PageView<'_> {
+    /// Returns the page's own address, without a query.
+    pub(super) fn address(&self) -> String {
+        format!("{}/{}", self.base, self.slug)
+    }
+}
+
+/// Returns the page.
+#[must_use]
+pub fn render(view: &PageView<'_>) -> Response {
+    let document = view.document;
+    let words = Words::of(&document.locale);
+    let content = html! {
+        main {
+            header {
+                @if let Some(avatar) = &document.avatar { (portrait(avatar)) }
+                h1 { (document.title) }
+                @if !document.bio.is_empty() { p.bio { (document.bio) } }
+            }
+            (links::profiles(&document.socials, words))
+            (links::list(view, words))
+            (products::section(view, words))
+        }
+        footer {
+            a lang=[words.foreign(&document.locale)] rel="nofollow" href={ "/" (view.slug) "/report" } { (words.report) }
+            @if let Some(token) = view.image {
+                img src={ "/" (view.slug) "/seen/" (token) } alt="" width="1" height="1";
+            }
+        }
+    };
+    let head = Head::of(document).with(metadata::of(view));
+    let response = respond(&head, &content);
+    if view.image.is_some() { response.unique() } else { response }
+}
+
+fn portrait(avatar: &Image) -> Markup {
+    html! {
+        @if avatar.url.is_allowed() {
+            img.avatar src=(avatar.url) alt=(avatar.alt) width="96" height="96" referrerpolicy="no-referrer";
+        }
+    }
+}
+
+/// Returns the colors of pages that are the operator's own.
+fn own_theme() -> Theme {
+    Theme::default()
+}
+
+#[cfg(test)]
+mod tests;

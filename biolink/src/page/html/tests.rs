@@ -1,0 +1,360 @@
+mod colors;
+mod hostile_texts;
+mod metadata;
+
+use std::{collections::BTreeMap, io::Write as _};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use html5gum::{DefaultEmitter, Token, Tokenizer};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shared::secret::sha256;
+
+use super::*;
+use crate::page::{
+    IdSource, Reader, ReportReason,
+    document::{Color, Colors, Gate, Palette, Preset},
+};
+
+const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+fn document(body: Value) -> PageDocument {
+    Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap().document
+}
+
+fn shown_at(document: &PageDocument, now: UnixMillis) -> Response {
+    let slug = Slug::parse("ada").unwrap();
+    render(&PageView {
+        document,
+        slug: &slug,
+        base: "https://p.example",
+        now,
+        published_at: NOW,
+        image: None,
+    })
+}
+
+fn shown(document: &PageDocument) -> Response {
+    shown_at(document, NOW)
+}
+
+/// Returns a page with texts that differ, as people's do.
+fn many(links: usize, products: usize) -> Value {
+    const WORDS: [&str; 12] = [
+        "Newsletter",
+        "Podcast",
+        "Lovelace",
+        "Notes",
+        "engine",
+        "music",
+        "Sunday",
+        "archive",
+        "Berlin",
+        "tour",
+        "tickets",
+        "letters",
+    ];
+    let words = |n: usize, count: usize| {
+        let word = |at: usize| WORDS[(n * 7 + at * (n % 5 + 3)) % WORDS.len()];
+        (0..count).map(word).collect::<Vec<_>>().join(" ")
+    };
+    let link = |n: usize| {
+        json!({"title": format!("{} {n}", words(n, 3)), "url": format!("https://example.com/some/path/{n}"),
+            "description": n.is_multiple_of(4).then(|| words(n + 1, 6))})
+    };
+    let product = |n: usize| {
+        json!({"title": format!("{} {n}", words(n, 2)), "url": format!("https://shop.example.com/p/{}-{n}", WORDS[n % 12]),
+            "price": {"amount": format!("{}.{:02}", n * 13 % 90 + 5, n * 37 % 100), "currency": "EUR"},
+            "image": {"url": format!("https://img.example.com/{n}/{}.jpg", n * 7_919), "alt": ""}})
+    };
+    json!({"title": "Ada Example", "bio": "Mathematician and writer.\nFirst programmer.",
+        "avatar": {"url": "https://img.example.com/ada.jpg", "alt": "Portrait of Ada"},
+        "socials": [{"platform": "github", "url": "https://github.com/ada"},
+            {"platform": "mastodon", "url": "https://mastodon.example/@ada"},
+            {"platform": "youtube", "url": "https://www.youtube.com/@ada"}],
+        "links": (0..links).map(link).collect::<Vec<_>>(),
+        "products": {"title": "Shop", "items": (0..products).map(product).collect::<Vec<_>>()}})
+}
+
+/// An element, as a parser of the HTML standard reads it.
+struct Element {
+    name: String,
+    attributes: BTreeMap<String, String>,
+    /// The text directly in it.
+    text: String,
+    /// The names of the elements around it.
+    around: Vec<String>,
+}
+
+impl Element {
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str)
+    }
+}
+
+/// Parses a page. There must be no fault that a parser would have to repair.
+fn parsed(html: &str) -> Vec<Element> {
+    const VOID: [&str; 6] = ["meta", "link", "img", "hr", "input", "br"];
+    let string = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let (mut elements, mut open) = (Vec::<Element>::new(), Vec::<usize>::new());
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        match token {
+            Token::StartTag(tag) => {
+                let name = string(&tag.name);
+                let around = open.iter().map(|&at| elements[at].name.clone()).collect();
+                let attributes =
+                    tag.attributes.iter().map(|(name, value)| (string(name), string(value))).collect();
+                if !VOID.contains(&name.as_str()) {
+                    open.push(elements.len());
+                }
+                elements.push(Element { name, attributes, text: String::new(), around });
+            }
+            Token::EndTag(tag) => {
+                let at = open.pop().expect("an open element");
+                assert_eq!(elements[at].name, string(&tag.name), "{html}");
+            }
+            Token::String(text) => {
+                if let Some(&at) = open.last() {
+                    elements[at].text.push_str(&string(&text));
+                }
+            }
+            Token::Doctype(doctype) => assert_eq!(**doctype.name, *b"html"),
+            Token::Comment(_) => panic!("a comment: {html}"),
+            Token::Error(error) => panic!("{}: {html}", error.value),
+        }
+    }
+    assert!(open.is_empty(), "{html}");
+    elements
+}
+
+fn named<'a>(elements: &'a [Element], name: &str) -> Vec<&'a Element> {
+    elements.iter().filter(|element| element.name == name).collect()
+}
+
+/// Asserts what holds for every page, whatever is in it.
+fn check(page: &Response) -> Vec<Element> {
+    let elements = parsed(&page.body);
+    for name in ["html", "head", "body", "title", "style", "main", "h1"] {
+        assert_eq!(named(&elements, name).len(), 1, "{name}: {}", page.body);
+    }
+    for element in &elements {
+        let name = element.name.as_str();
+        assert!(!["iframe", "object", "embed", "base", "svg", "math", "template"].contains(&name), "{name}");
+        for (attribute, value) in &element.attributes {
+            assert!(!attribute.starts_with("on") && attribute != "style", "{attribute}={value}");
+            if ["href", "src", "action"].contains(&attribute.as_str()) {
+                let allowed = ["https://", "http://", "/", "mailto:", "tel:", "sms:", "data:image/svg+xml,"];
+                assert!(allowed.iter().any(|start| value.starts_with(start)), "{attribute}={value}");
+            }
+        }
+        match name {
+            "script" => {
+                assert_eq!(element.attribute("type"), Some("application/ld+json"));
+                serde_json::from_str::<Value>(&element.text).unwrap();
+            }
+            "img" => assert!(["alt", "width", "height"].iter().all(|name| element.attribute(name).is_some())),
+            "nav" => assert!(element.attribute("aria-label").is_some_and(|label| !label.is_empty())),
+            "a" | "button" => assert!(!element.around.iter().any(|name| name == "a"), "{}", page.body),
+            _ => {}
+        }
+    }
+    let digest = STANDARD.encode(sha256(&[named(&elements, "style")[0].text.as_bytes()]));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with(&format!("default-src 'none'; style-src 'sha256-{digest}'; img-src ")),
+        "{policy}"
+    );
+    assert_eq!(policy.matches(';').count(), 6, "{policy}");
+    elements
+}
+
+fn gzipped(page: &Response) -> usize {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(page.body.as_bytes()).unwrap();
+    encoder.finish().unwrap().len()
+}
+
+#[test]
+fn page_is_small() {
+    let (typical, full) =
+        (gzipped(&shown(&document(many(12, 6)))), gzipped(&shown(&document(many(100, 50)))));
+    assert!(typical <= 4_096, "12 links and 6 products: {typical} bytes");
+    assert!(full <= 10_240, "100 links and 50 products: {full} bytes");
+    println!("gzipped: 12 links and 6 products {typical} B, 100 links and 50 products {full} B");
+}
+
+#[test]
+fn every_page_is_sound_html() {
+    let page = document(many(12, 6));
+    let gate = confirm(&page, Gate::Age { min: 18 }, "/ada");
+    let slug = Slug::parse("ada").unwrap();
+    for page in [shown(&page), gate, not_found(), gone(), report_form(&slug), report_received()] {
+        check(&page);
+        assert_eq!(page.header("cache-control"), Some("public, max-age=0, must-revalidate"));
+        assert!(page.header("etag").is_some());
+    }
+    check(&shown(&PageDocument { title: "Ada".to_owned(), ..Default::default() }));
+}
+
+#[test]
+fn page_has_landmarks_lists_and_its_own_links() {
+    let body = json!({"title": "Ada", "bio": "Hello", "socials": [{"platform": "github", "url": "https://github.com/ada"}],
+    "links": [
+        {"title": "One", "url": "https://example.com/1", "highlight": true},
+        {"title": "Two", "url": "https://example.com/2"},
+        {"type": "heading", "title": "More"},
+        {"type": "divider"},
+        {"type": "text", "title": "a\nb"},
+        {"type": "vcard", "title": "Contact"},
+    ]});
+    let page = document(body);
+    let elements = check(&shown(&page));
+    let labels: Vec<_> =
+        named(&elements, "nav").iter().map(|nav| nav.attribute("aria-label").unwrap().to_owned()).collect();
+    assert_eq!(labels, ["Profiles", "Links"]);
+    let count = |name| named(&elements, name).len();
+    assert_eq!((count("ul"), count("li"), count("h2"), count("hr"), count("footer")), (2, 3, 1, 1, 1));
+    let links: Vec<_> =
+        named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
+    let [one, two] = [0, 1].map(|at: usize| format!("/ada/l/{}", page.links[at].id));
+    assert_eq!(links, ["https://github.com/ada", &one, &two, "/ada/card.vcf", "/ada/report"]);
+    assert_eq!(named(&elements, "a")[0].attribute("rel"), Some("me"));
+    assert_eq!(named(&elements, "a")[1].attribute("class"), Some("link top"));
+    assert!(named(&elements, "a").iter().all(|a| !a.text.is_empty()));
+}
+
+#[test]
+fn links_lead_through_the_page_unless_they_are_direct() {
+    let page = document(json!({"title": "Ada", "links": [
+        {"title": "Now", "url": "https://example.com/now"},
+        {"title": "Off", "url": "https://example.com/off", "enabled": false},
+        {"title": "Mail", "type": "email", "url": "ada@example.com"},
+        {"title": "Direct", "url": "https://example.com/direct", "direct": true, "rel": ["sponsored", "nofollow"]},
+        {"title": "Asked", "type": "phone", "url": "+49 30 1234567", "gate": {"kind": "age", "min": 18}},
+    ]}));
+    let elements = check(&shown(&page));
+    let through = |at: usize| format!("/ada/l/{}", page.links[at].id);
+    let links: Vec<_> =
+        named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
+    assert_eq!(
+        links,
+        [&through(0), "mailto:ada@example.com", "https://example.com/direct", &through(4), "/ada/report"]
+    );
+    assert_eq!(named(&elements, "a")[2].attribute("rel"), Some("sponsored nofollow"));
+}
+
+#[test]
+fn destination_that_is_not_allowed_any_more_is_left_out() {
+    let mut page = document(json!({"title": "Ada", "links": [
+        {"title": "Gone", "url": "https://example.com", "direct": true}, {"title": "Stays", "url": "https://example.com"}]}));
+    page.links[0].url = Some("javascript:alert(1)".to_owned());
+    let html = shown(&page).body;
+    assert!(!html.contains("Gone") && html.contains("Stays"), "{html}");
+}
+
+#[test]
+fn schedule_is_exact_to_the_millisecond() {
+    let page = document(json!({"title": "Ada", "links": [{"title": "Sale", "url": "https://example.com",
+        "visible_from": "2027-01-01T00:00:00Z", "visible_until": "2027-01-02T00:00:00Z"}]}));
+    let (from, until) = (page.links[0].visible_from.unwrap(), page.links[0].visible_until.unwrap());
+    let seen = [from.minus(1), from, until.minus(1), until].map(|now| shown_at(&page, now));
+    assert_eq!(seen.each_ref().map(|page| page.body.contains("Sale")), [false, true, true, false]);
+    assert_ne!(seen[0].header("etag"), seen[1].header("etag"), "a visitor who has the page gets the link");
+    assert_eq!(named(&parsed(&seen[0].body), "nav").len(), 0, "no empty list");
+}
+
+#[test]
+fn page_is_laid_out_in_its_own_direction_and_mode() {
+    let html = shown(&document(json!({"title": "عادة", "locale": "ar"}))).body;
+    assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">") && html.contains("الإبلاغ"), "{html}");
+    assert!(html.contains("prefers-color-scheme:dark"));
+    let dark = shown(&document(json!({"title": "x", "theme": {"mode": "dark"}}))).body;
+    assert!(!dark.contains("prefers-color-scheme") && dark.contains("content=\"dark\""));
+}
+
+#[test]
+fn words_in_another_language_than_the_page_say_so() {
+    for (locale, label, lang) in [
+        ("en", "Report this page", None),
+        ("de-AT", "Diese Seite melden", None),
+        ("ja", "Report this page", Some("en")),
+    ] {
+        let elements = check(&shown(&document(json!({"title": "Ada", "locale": locale}))));
+        let report = named(&elements, "a")[0];
+        assert_eq!((report.text.as_str(), report.attribute("lang")), (label, lang), "{locale}");
+    }
+    for locale in ["ar", "de", "en", "es", "fr", "it", "nl", "pt"] {
+        let page = document(json!({"title": "Ada", "locale": locale}));
+        let html = confirm(&page, Gate::Age { min: 21 }, "/ada").body;
+        assert!(html.matches("21").count() >= 2 && !html.contains("{}"), "{locale}: {html}");
+        assert!(!html.contains("lang=\"en\"") || locale == "en");
+    }
+}
+
+#[test]
+fn products_show_price_sale_and_availability() {
+    let page = document(json!({"title": "Ada", "products": {"layout": "list", "items": [
+        {"title": "Mug", "url": "https://shop.example.com/mug", "price": {"amount": "15.00", "currency": "EUR"},
+         "sale_price": {"amount": "9.00", "currency": "EUR"}, "availability": "out_of_stock"}]}}));
+    let elements = check(&shown(&page));
+    let section = named(&elements, "section")[0];
+    assert_eq!(section.attribute("aria-label"), Some("Products"), "no heading, so a label");
+    assert_eq!(named(&elements, "ul")[0].attribute("class"), Some("products list"));
+    let spans: Vec<_> = named(&elements, "span").iter().map(|span| span.text.trim().to_owned()).collect();
+    assert_eq!(spans, ["", "Sold out"]);
+    let amounts: Vec<_> = named(&elements, "bdi").iter().map(|bdi| bdi.text.as_str()).collect();
+    assert_eq!(amounts, ["9.00 EUR", "15.00 EUR"]);
+    assert_eq!(named(&elements, "bdi")[1].around.last().unwrap(), "s");
+    assert_eq!(named(&elements, "i")[0].text.trim(), "Previous price:");
+}
+
+#[test]
+fn gate_is_a_form_that_shows_nothing_of_the_page() {
+    let page = document(many(3, 1));
+    for (gate, button) in [(Gate::Age { min: 18 }, "I am 18 or older"), (Gate::Sensitive, "Show it")] {
+        let response = confirm(&page, gate, "/ada/l/x");
+        let elements = check(&response);
+        let form = named(&elements, "form")[0];
+        assert_eq!((form.attribute("action"), form.attribute("method")), (Some("/ada/l/x"), None));
+        assert_eq!(named(&elements, "input")[0].attribute("value"), Some("yes"));
+        assert_eq!(named(&elements, "button")[0].text, button);
+        for hidden in ["Mathematician", "img.example.com", "ld+json", "canonical", "og:"] {
+            assert!(!response.body.contains(hidden), "{hidden}");
+        }
+        let policy = response.header("content-security-policy").unwrap();
+        assert!(
+            policy.contains("form-action 'self'") && policy.contains("img-src 'self' data:;"),
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn gone_and_missing_pages_are_neutral_and_unlisted() {
+    for (page, status) in [(gone(), 410), (not_found(), 404)] {
+        assert_eq!((page.status, page.header("x-robots-tag")), (status, Some("noindex")));
+        let text = page.body.to_lowercase();
+        assert!(
+            ["suspend", "abuse", "violat", "owner", "admin"].iter().all(|word| !text.contains(word)),
+            "{text}"
+        );
+        let again = page.if_none_match([&b"*"[..]].into_iter());
+        assert_eq!(again.status, status, "only a page that is there can be unchanged");
+    }
+}
+
+#[test]
+fn report_form_offers_every_reason() {
+    let elements = check(&report_form(&Slug::parse("ada").unwrap()));
+    let form = named(&elements, "form")[0];
+    assert_eq!((form.attribute("method"), form.attribute("action")), (Some("post"), Some("/ada/report")));
+    let values: Vec<_> =
+        named(&elements, "option").iter().map(|option| option.attribute("value").unwrap()).collect();
+    assert_eq!(values[1..], ReportReason::ALL.map(ReportReason::as_str));
+    for label in named(&elements, "label") {
+        let field = label.attribute("for").unwrap();
+        assert_eq!(elements.iter().filter(|element| element.attribute("id") == Some(field)).count(), 1);
+    }
+}

@@ -1,0 +1,49 @@
+//! The REST API of bio-link pages: what an account does with a call, and how a slug is claimed.
+//!
+//! Each [`Account`] is a state machine that one object at the edge keeps and steps. Each
+//! [`SlugState`] is another, because slugs are unique over all accounts. The shells load and store
+//! what these name, and carry messages between them.
+
+mod account;
+mod calls;
+mod denied_hosts;
+mod describe;
+mod edit;
+mod list;
+mod page;
+mod precondition;
+mod problems;
+mod reply;
+mod reports;
+mod slug;
+mod snapshot;
+mod source_products;
+mod suspension;
+mod visit;
+
+pub use account::{
+    Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, SourceCall, Step,
+    StoredReply, Task, Write, check_no_query,
+};
+pub use denied_hosts::DeniedHosts;
+pub use edit::PageEdit;
+pub use list::ListQuery;
+pub use page::{Content, PageMeta, PageStatus};
+pub(crate) use problems::idempotency_key_reused;
+pub use problems::{
+    account_unavailable, page_gone, page_not_found, page_not_known, plan_required, push_limited,
+    push_unknown, push_unsigned, refresh_too_early,
+};
+pub use reply::Reply;
+pub use reports::{
+    MAX_REPORT_BODY, MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_PAGE, REPORTS_PER_SENDER,
+    ReportsMessage, ReportsQuery, report_part, reports_exceeded,
+};
+pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
+pub use snapshot::{Served, Snapshot, SnapshotState};
+pub use suspension::MAX_REASON;
+pub use suspension::SuspendedPages;
+pub use visit::{Opened, respond};
+
+/// The largest body of a call, in bytes.
+pub const MAX_BODY: usize = 131_072;

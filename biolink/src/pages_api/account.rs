@@ -1,0 +1,380 @@
+//! The state of an account: its pages without their content, its calls, and its outbox.
+//!
+//! A call is a pure step: the shell loads what [`Account::needs`] names, calls [`Account::step`],
+//! stores what it returns and the account itself, and only then sends the reply. All of that
+//! happens without waiting, so that calls are handled one after another. A call that needs a slug
+//! is stepped twice, with [`Step::Claim`] between; the second time sees what has changed since, and
+//! decides anew.
+//!
+//! A claim is written down before it is made, as a [`Task`] that takes it back. The task is dropped
+//! in the step in which the page gets the slug. So a claim that led to nothing is taken back
+//! whatever fails.
+
+mod administration;
+mod analytics;
+mod export;
+mod message;
+mod outbox;
+mod pages;
+mod source_call;
+mod sources;
+mod step;
+mod webhooks;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
+use outbox::Outbox;
+pub use outbox::Task;
+pub use source_call::SourceCall;
+use step::Unfinished;
+pub use step::{Loaded, Needs, Step, StoredReply, Write};
+
+use crate::codes;
+use shared::{
+    idempotency::{BUSY_MS, KEEP_MS},
+    key::KeyId,
+    problem::Problem,
+    request_id::RequestId,
+    response::Response,
+    time::UnixMillis,
+};
+
+use super::{
+    calls::HourlyCalls,
+    denied_hosts::DeniedHosts,
+    describe,
+    edit::revision_unknown,
+    page::{Content, FormerSlug, PageMeta},
+    precondition::{check_match, etag},
+    problems::{idempotency_key_reused, page_unknown},
+    reply::Reply,
+    slug::Owner,
+    snapshot::{FOREVER, Snapshot, SnapshotState},
+    suspension::Suspension,
+};
+use crate::{
+    page::{PageId, Slug},
+    policy,
+    product_sync::Source,
+    webhooks::Subscriptions,
+};
+
+/// The state of one account, stored as one JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// In the order of the ids: the oldest first.
+    #[serde(default)]
+    pages: Vec<PageMeta>,
+    /// Product sources of the pages.
+    #[serde(default)]
+    sources: Vec<Source>,
+    /// Slugs of deleted pages, while they are reserved.
+    #[serde(default)]
+    freed: Vec<FormerSlug>,
+    /// The operator's order to show none of the pages.
+    #[serde(default)]
+    suspended: Option<Suspension>,
+    #[serde(default)]
+    calls: HourlyCalls,
+    /// What the account's webhooks want to know; `None` if it never had any.
+    #[serde(default)]
+    subscriptions: Option<Subscriptions>,
+    #[serde(default)]
+    outbox: Outbox,
+    /// Calls under an `Idempotency-Key` that wait for a slug: they are lost with the object, and so
+    /// is the wait.
+    #[serde(skip)]
+    busy: Vec<Busy>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Busy {
+    name: String,
+    seed: [u8; 16],
+    until: UnixMillis,
+}
+
+impl Account {
+    /// Returns what the call needs from the store.
+    #[must_use]
+    pub fn needs(&self, call: &Call) -> Needs {
+        let (page, other) = call.operation.reads();
+        let meta = page.and_then(|id| self.find(&id));
+        let changed = meta.filter(|_| matches!(call.operation, Operation::Edit(..)));
+        // A source changes what is live, which may be older than the content.
+        let is_sync = matches!(call.operation, Operation::Sources(..));
+        let synced = meta.filter(|meta| is_sync && meta.has_unpublished_changes());
+        Needs {
+            live: changed
+                .and_then(|meta| Some((meta.id, self.compared(meta)?)))
+                .or_else(|| synced.and_then(|meta| Some((meta.id, meta.live_revision()?)))),
+            content: meta.map(|meta| (meta.id, meta.revision)),
+            other: meta.zip(other).map(|(meta, number)| (meta.id, number)),
+            reply: call.once.as_ref().map(|once| once.name.clone()),
+        }
+    }
+
+    /// Handles a call. No page may be made to lead to `denied` hosts.
+    pub fn step(&mut self, call: &Call, loaded: Loaded, denied: &DeniedHosts, now: UnixMillis) -> Step {
+        self.expire(now);
+        let outcome = self.admit(call, loaded.reply.as_ref(), now);
+        let outcome = match outcome {
+            Ok(Some(replay)) => return self.finish(call, Ok((replay, Vec::new())), now),
+            Ok(None) => self.run(call, loaded, denied, now),
+            Err(problem) => Err(problem.into()),
+        };
+        match outcome {
+            Ok(done) => self.finish(call, Ok(done), now),
+            Err(Unfinished::Refused(problem)) => self.finish(call, Err(problem), now),
+            Err(Unfinished::Claim(slug, page)) => {
+                let (owner, claim) = (Owner { account: call.account, page }, call.claim_number());
+                if !call.dry_run {
+                    self.outbox.take_back(slug.clone(), owner, claim, now.plus(BUSY_MS));
+                }
+                if let Some(once) = &call.once {
+                    self.busy.retain(|busy| busy.name != once.name);
+                    let until = now.plus(BUSY_MS);
+                    self.busy.push(Busy { name: once.name.clone(), seed: call.seed, until });
+                }
+                Step::Claim { slug, owner, claim }
+            }
+        }
+    }
+
+    /// Gives up a call whose slug could not be claimed, because nothing responded.
+    pub fn abandon(&mut self, call: &Call, now: UnixMillis) {
+        self.busy.retain(|busy| busy.seed != call.seed);
+        self.outbox.take_back_now(call.claim_number(), now);
+    }
+
+    /// Returns the published state of a slug that this account has, or had; `None` if it has
+    /// nothing there. `content` reads a revision.
+    ///
+    /// # Errors
+    /// As `content`.
+    pub fn snapshot<E>(
+        &self,
+        account: KeyId,
+        slug: &Slug,
+        content: impl FnOnce(PageId, u64) -> Result<Option<Content>, E>,
+    ) -> Result<Option<Snapshot>, E> {
+        let state = match self.pages.iter().find(|page| page.slug == *slug) {
+            Some(page) => match (page.live_revision(), page.published_at) {
+                (Some(revision), Some(published_at)) if !self.is_suspended(page) => {
+                    content(page.id, revision)?.map(|content| {
+                        let (document, code) = (content.document, page.code.clone());
+                        SnapshotState::Live { page: page.id, revision, published_at, code, document }
+                    })
+                }
+                _ => page.published_revision.map(|_| SnapshotState::Gone),
+            },
+            None => {
+                let moved = |page: &PageMeta| {
+                    let former = page.former_slugs.iter().find(|former| former.slug == *slug);
+                    let is_code = page.code.as_ref() == Some(slug);
+                    let until = if is_code { FOREVER } else { former?.until };
+                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until, page: Some(page.id) };
+                    Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
+                };
+                let freed = || self.has_freed(slug).then_some(SnapshotState::Gone);
+                self.pages.iter().find_map(moved).or_else(freed)
+            }
+        };
+        Ok(state.map(|state| Snapshot { account, state }))
+    }
+
+    /// Returns true if a page has the slug, or it is its code, or the page still redirects from it, or
+    /// had it until it was deleted.
+    #[must_use]
+    pub fn knows(&self, slug: &Slug) -> bool {
+        self.has_freed(slug) || self.pages.iter().any(|page| page.slugs().any(|other| other == slug))
+    }
+
+    /// Returns true if the account has the page.
+    #[must_use]
+    pub fn has(&self, page: &PageId) -> bool {
+        self.find(page).is_some()
+    }
+
+    /// Returns the tasks that are due.
+    #[must_use]
+    pub fn due(&mut self, now: UnixMillis) -> Vec<Task> {
+        self.outbox.due(now)
+    }
+
+    /// Takes in how a task ended. One that failed is due again later.
+    pub fn settle(&mut self, task: &Task, done: bool, now: UnixMillis) {
+        self.outbox.settle(task, done, now);
+    }
+
+    /// Returns the moment at which the next task is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<UnixMillis> {
+        self.outbox.next_due()
+    }
+
+    /// Counts the call, unless it was counted, and finds the reply to an earlier one with the same
+    /// `Idempotency-Key`.
+    fn admit(
+        &mut self,
+        call: &Call,
+        stored: Option<&StoredReply>,
+        now: UnixMillis,
+    ) -> Result<Option<Response>, Problem> {
+        if call.claim.is_none() && call.operation.is_charged() {
+            self.calls.admit(now)?;
+        }
+        let Some(once) = &call.once else { return Ok(None) };
+        if let Some(stored) = stored.filter(|stored| now.since(stored.at) < KEEP_MS) {
+            if stored.fingerprint != once.fingerprint {
+                return Err(idempotency_key_reused());
+            }
+            let replay = stored.reply.clone().into_response();
+            return Ok(Some(replay.with_headers([("idempotency-replayed", "true")])));
+        }
+        if self.busy.iter().any(|busy| busy.name == once.name && busy.seed != call.seed) {
+            let detail = "another request with this Idempotency-Key is in flight; try again";
+            return Err(Problem::new(codes::IDEMPOTENCY_CONFLICT, detail).retry_after(1));
+        }
+        Ok(None)
+    }
+
+    /// Ends a call: stores the reply for retries, and takes a claim back that led to nothing.
+    fn finish(
+        &mut self,
+        call: &Call,
+        outcome: Result<(Response, Vec<Write>), Problem>,
+        now: UnixMillis,
+    ) -> Step {
+        self.busy.retain(|busy| busy.seed != call.seed);
+        self.outbox.take_back_now(call.claim_number(), now);
+        let (outcome, mut writes) = match outcome {
+            Ok((response, writes)) => (Ok(response), writes),
+            Err(problem) => (Err(problem), Vec::new()),
+        };
+        let changed = outcome.is_ok();
+        let reply = Reply::new(outcome, &RequestId(call.request_id));
+        if let (Some(once), true) = (&call.once, changed && !call.dry_run && !reply.is_replay()) {
+            let (name, fingerprint) = (once.name.clone(), once.fingerprint.clone());
+            let stored = StoredReply { fingerprint, at: now, reply: reply.clone() };
+            writes.push(Write::PutReply { name, stored, drop_before: now.minus(KEEP_MS) });
+        }
+        let reply =
+            if call.operation.is_charged() { reply.with_headers(self.calls.headers(now)) } else { reply };
+        Step::Reply(reply, writes)
+    }
+
+    fn run(
+        &mut self,
+        call: &Call,
+        loaded: Loaded,
+        denied: &DeniedHosts,
+        now: UnixMillis,
+    ) -> Result<(Response, Vec<Write>), Unfinished> {
+        let read = |response| Ok((response, Vec::new()));
+        match &call.operation {
+            Operation::List(query) => {
+                let found = query.answer(&self.pages, self.suspended.is_some(), &call.base);
+                read(Response::json(found.to_string()))
+            }
+            Operation::ReadAccount { plan, analytics_days } => {
+                let body = json!({
+                    "object": "account",
+                    "id": call.account,
+                    "plan": plan,
+                    "suspended": self.suspended.is_some(),
+                    "pages": { "used": self.pages.len(), "limit": policy::PAGES },
+                    "calls": {
+                        "limit": policy::CALLS_PER_HOUR,
+                        "window_seconds": 3600,
+                        "remaining": self.calls.remaining(now),
+                        "reset_seconds": self.calls.reset_seconds(now),
+                    },
+                    "analytics": { "window_days": analytics_days },
+                });
+                read(Response::json(body.to_string()))
+            }
+            Operation::Read(id) => {
+                let (meta, content) = self.page(id, loaded.content)?;
+                read(self.shown(200, meta, &content, &call.base))
+            }
+            Operation::Revisions(id) => {
+                let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+                let revision = |(number, at): &(u64, UnixMillis)| {
+                    let live = meta.live_revision() == Some(*number);
+                    json!({ "revision": number, "created_at": at.to_rfc3339(), "live": live })
+                };
+                let data: Vec<_> = meta.revisions.iter().rev().map(revision).collect();
+                read(Response::json(json!({ "object": "list", "data": data }).to_string()))
+            }
+            Operation::ReadRevision(id, number) => {
+                let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+                let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
+                read(Response::json(describe::revision(meta, *number, &content).to_string()))
+            }
+            Operation::Analytics(pages) => read(self.reported(pages)?),
+            Operation::ResetAnalytics(id) => {
+                self.find(id).ok_or_else(|| page_unknown(id))?;
+                read(Response::no_content())
+            }
+            Operation::Webhooks => read(Response::no_content()),
+            Operation::Create(body) => self.create(call, body, denied, now),
+            Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
+            Operation::Delete(id) => Ok(self.delete(call, id, now)?),
+            Operation::Sources(page, called) => self.call_sources(call, (page, called), loaded, denied, now),
+            Operation::Export => read(self.begin_export(call, now)),
+            Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
+            Operation::Inspect(page) => read(self.inspect(call, *page)?),
+            Operation::Suspend(page, reason) => read(self.suspend(call, *page, reason.as_ref(), now)?),
+            Operation::Resume(page) => read(self.resume(call, *page, now)?),
+        }
+    }
+
+    fn find(&self, id: &PageId) -> Option<&PageMeta> {
+        self.pages.iter().find(|page| page.id == *id)
+    }
+
+    /// Returns a page with its content.
+    fn page(&self, id: &PageId, content: Option<Content>) -> Result<(&PageMeta, Content), Problem> {
+        let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+        let lost = || Problem::new(codes::INTERNAL, "the content of the page is not where it belongs");
+        Ok((meta, content.ok_or_else(lost)?))
+    }
+
+    /// Returns true if the page is suspended, by itself or with the account.
+    const fn is_suspended(&self, meta: &PageMeta) -> bool {
+        self.suspended.is_some() || meta.suspended.is_some()
+    }
+
+    fn has_freed(&self, slug: &Slug) -> bool {
+        self.freed.iter().any(|freed| freed.slug == *slug)
+    }
+
+    /// Returns a response with a page.
+    fn shown(&self, status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
+        let body = describe::page(meta, self.is_suspended(meta), content, base).to_string();
+        Response { status, ..Response::json(body) }.with_headers([("etag", self.etag(meta))])
+    }
+
+    fn etag(&self, meta: &PageMeta) -> String {
+        etag(meta.version, self.is_suspended(meta))
+    }
+
+    /// Checks `If-Match`.
+    fn check(&self, call: &Call, meta: &PageMeta) -> Result<(), Problem> {
+        check_match(call.if_match.as_deref(), self.etag(meta))
+    }
+
+    fn expire(&mut self, now: UnixMillis) {
+        self.busy.retain(|busy| now < busy.until);
+        self.freed.retain(|freed| now < freed.until);
+        for page in &mut self.pages {
+            page.former_slugs.retain(|former| now < former.until);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

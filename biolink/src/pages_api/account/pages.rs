@@ -1,0 +1,300 @@
+//! Creating, changing and deleting a page.
+
+use shared::{
+    problem::{FieldError, Problem},
+    response::Response,
+    time::UnixMillis,
+};
+
+use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Unfinished, Write};
+use crate::{
+    page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
+    pages_api::{
+        edit::{PageEdit, members},
+        page::{Content, FormerSlug, PageMeta, PageStatus, REDIRECT_MS},
+        problems::{account_unavailable, page_limit_reached, page_unknown, slug_taken},
+        slug::Owner,
+        suspension::page_suspended,
+    },
+    policy,
+    webhooks::Trigger,
+};
+
+/// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
+const RESERVED_MS: u64 = 30 * 86_400_000;
+
+/// Slugs that may lead to one page at once.
+const MAX_FORMER: usize = 50;
+/// Slugs of deleted pages that the account remembers.
+const MAX_FREED: usize = 100;
+/// Letters of a page's code: so many that no two pages draw the same.
+const CODE_LENGTH: usize = 10;
+
+type Outcome = Result<(Response, Vec<Write>), Unfinished>;
+
+impl Account {
+    pub(super) fn create(
+        &mut self,
+        call: &Call,
+        body: &str,
+        denied: &DeniedHosts,
+        now: UnixMillis,
+    ) -> Outcome {
+        let mut ids = IdSource::new(call.seed);
+        let id = PageId::at(call.at, ids.draw());
+        let (drawn_slug, code) = (random_slug(&ids.draw(), 7), random_slug(&ids.draw(), CODE_LENGTH));
+        let members = members(body)?;
+        let input = Reader::new(None, ids).with_faults(denied.faults(&members)).page(members)?;
+        if self.suspended.is_some() && input.status == Some(StatusChange::Publish) {
+            return Err(page_suspended().into());
+        }
+        self.check_external_id(&input, None)?;
+        let used = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+        if used >= policy::PAGES {
+            return Err(page_limit_reached().into());
+        }
+        let slug = input.slug.clone().unwrap_or(drawn_slug);
+        self.check_claim(call, &slug, id, now)?;
+        let meta = PageMeta {
+            id,
+            slug,
+            claim: call.claim_number(),
+            former_slugs: Vec::new(),
+            code: Some(code.clone()),
+            external_id: None,
+            tags: Vec::new(),
+            title: String::new(),
+            status: PageStatus::Draft,
+            version: 0,
+            revision: 0,
+            published_revision: None,
+            revisions: Vec::new(),
+            synced: Vec::new(),
+            created_at: now,
+            updated_at: now,
+            published_at: None,
+            suspended: None,
+        };
+        let (meta, content, writes) = changed(&meta, None, input, now);
+        let response = self.shown(if call.dry_run { 200 } else { 201 }, &meta, &content, &call.base);
+        let path = format!("/pages/{id}");
+        let response = if call.dry_run { response } else { response.with_headers([("location", path)]) };
+        if !call.dry_run {
+            self.forget_former(&meta.slug);
+            self.outbox.keep(call.claim_number());
+            self.outbox.publish(call.account, &meta.slug, now);
+            self.outbox.index(call.account, id, now);
+            self.outbox.claim(&code, Owner { account: call.account, page: id }, now);
+            self.outbox.publish(call.account, &code, now);
+            if self.subscriptions.is_some() {
+                self.outbox.subscribe(call.account, id, now);
+            }
+            self.announce(call, None, (&meta, &content), Trigger::Api, now);
+            let place = self.pages.partition_point(|page| page.id < meta.id);
+            self.pages.insert(place, meta);
+            return Ok((response, writes));
+        }
+        Ok((response, Vec::new()))
+    }
+
+    pub(super) fn edit(
+        &mut self,
+        call: &Call,
+        id: &PageId,
+        edit: &PageEdit,
+        loaded: Loaded,
+        denied: &DeniedHosts,
+        now: UnixMillis,
+    ) -> Outcome {
+        let (meta, content) = self.page(id, loaded.content)?;
+        self.check(call, meta)?;
+        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed), denied)?;
+        self.check_external_id(&input, Some(*id))?;
+        let slug = input.slug.clone().filter(|slug| *slug != meta.slug);
+        if self.is_suspended(meta) && (slug.is_some() || input.status == Some(StatusChange::Publish)) {
+            return Err(page_suspended().into());
+        }
+        let mut meta = meta.clone();
+        let (former, former_claim) = (meta.slug.clone(), meta.claim);
+        if let Some(slug) = slug.clone() {
+            check_renames(&meta)?;
+            self.check_claim(call, &slug, *id, now)?;
+            meta.former_slugs.retain(|former| former.slug != slug);
+            meta.former_slugs.push(FormerSlug { slug: meta.slug, until: now.plus(REDIRECT_MS) });
+            meta.version = meta.version.saturating_add(1);
+            meta.updated_at = now;
+            meta.slug = slug;
+            meta.claim = call.claim_number();
+        }
+        let (meta, next, writes) = changed(&meta, Some(&content), input, now);
+        let response = self.shown(200, &meta, &next, &call.base);
+        if call.dry_run {
+            return Ok((response, Vec::new()));
+        }
+        let owner = Owner { account: call.account, page: *id };
+        if slug.is_some() {
+            self.forget_former(&meta.slug);
+            self.outbox.keep(call.claim_number());
+            self.outbox.release(&former, owner, former_claim, now.plus(REDIRECT_MS), now);
+            let others = meta.former_slugs.iter().map(|former| &former.slug).chain(&meta.code);
+            others.for_each(|slug| self.outbox.publish(call.account, slug, now));
+        }
+        if slug.is_some() {
+            self.outbox.publish(call.account, &meta.slug, now);
+        }
+        if let Some(before) = self.find(id).cloned() {
+            let live = if before.live_revision() == Some(before.revision) {
+                Some(&content)
+            } else {
+                loaded.live.as_ref()
+            };
+            self.announce(call, Some((&before, live)), (&meta, &next), Trigger::Api, now);
+        }
+        self.replace_page(call, meta, now);
+        Ok((response, writes))
+    }
+
+    /// Stores a page after a change. Has it published if another revision is live now.
+    pub(super) fn replace_page(&mut self, call: &Call, meta: PageMeta, now: UnixMillis) {
+        let before = self.find(&meta.id).and_then(|page| page.live_revision());
+        if before != meta.live_revision() {
+            self.outbox.publish(call.account, &meta.slug, now);
+        }
+        self.pages.iter_mut().filter(|page| page.id == meta.id).for_each(|page| *page = meta.clone());
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        call: &Call,
+        id: &PageId,
+        now: UnixMillis,
+    ) -> Result<(Response, Vec<Write>), Problem> {
+        let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
+        self.check(call, meta)?;
+        if self.is_suspended(meta) {
+            return Err(page_suspended());
+        }
+        let response = Response::no_content();
+        if call.dry_run {
+            return Ok((response, Vec::new()));
+        }
+        let meta = meta.clone();
+        self.remove(call, meta, now);
+        Ok((response, vec![Write::KeepRevisions(*id, Vec::new())]))
+    }
+
+    /// Takes a page out of the account, and queues what follows from it elsewhere.
+    pub(super) fn remove(&mut self, call: &Call, meta: PageMeta, now: UnixMillis) {
+        let account = call.account;
+        self.drop_sources(call, |source| source.page == meta.id, now);
+        let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
+        self.pages.retain(|page| page.id != meta.id);
+        self.outbox.index(account, meta.id, now);
+        self.outbox.purge_events(meta.id, now);
+        if self.subscriptions.is_some() {
+            self.outbox.purge_webhooks(account, meta.id, now);
+        }
+        self.outbox.release(&meta.slug, owner, meta.claim, until, now);
+        for slug in meta.slugs() {
+            self.outbox.publish(account, slug, now);
+            self.freed.push(FormerSlug { slug: slug.clone(), until });
+        }
+        let surplus = self.freed.len().saturating_sub(MAX_FREED);
+        self.freed.drain(..surplus);
+    }
+
+    /// Checks that the page may have the slug by this call's claim.
+    fn check_claim(&self, call: &Call, slug: &Slug, page: PageId, now: UnixMillis) -> Result<(), Unfinished> {
+        match &call.claim {
+            Some(claim) if claim.slug == *slug => match &claim.outcome {
+                ClaimOutcome::Granted if call.dry_run || self.outbox.holds(call.claim_number(), now) => {
+                    Ok(())
+                }
+                // It took so long that the claim is taken back.
+                ClaimOutcome::Granted => Err(account_unavailable().into()),
+                ClaimOutcome::Taken(free) => Err(slug_taken(slug, free).into()),
+            },
+            _ => Err(Unfinished::Claim(slug.clone(), page)),
+        }
+    }
+
+    /// No page redirects from a slug that another has now.
+    fn forget_former(&mut self, slug: &Slug) {
+        self.freed.retain(|freed| freed.slug != *slug);
+        for page in &mut self.pages {
+            page.former_slugs.retain(|former| former.slug != *slug);
+        }
+    }
+
+    fn check_external_id(&self, input: &PageInput, own: Option<PageId>) -> Result<(), Problem> {
+        let Some(wanted) = &input.external_id else { return Ok(()) };
+        let same = |page: &&PageMeta| page.external_id.as_ref() == Some(wanted) && Some(page.id) != own;
+        match self.pages.iter().find(same) {
+            None => Ok(()),
+            Some(other) => {
+                let detail = format!("is the external_id of page {} already", other.id);
+                Err(Problem::invalid_fields(&[FieldError { pointer: "#/external_id".to_owned(), detail }]))
+            }
+        }
+    }
+}
+
+/// Checks that the page may get another slug. The former ones are stored with the account, and each
+/// leads to the page for 90 days.
+fn check_renames(meta: &PageMeta) -> Result<(), Problem> {
+    match meta.former_slugs.first() {
+        Some(first) if meta.former_slugs.len() >= MAX_FORMER => {
+            let until = first.until.to_rfc3339();
+            let detail =
+                format!("was changed {MAX_FORMER} times within 90 days; it can be changed again at {until}");
+            Err(Problem::invalid_fields(&[FieldError { pointer: "#/slug".to_owned(), detail }]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns a page after a change, its content, and what is to be stored. A change that changes
+/// nothing leaves the version as it is.
+pub(super) fn changed(
+    before: &PageMeta,
+    content: Option<&Content>,
+    input: PageInput,
+    now: UnixMillis,
+) -> (PageMeta, Content, Vec<Write>) {
+    let mut meta = before.clone();
+    let next = Content { document: input.document, metadata: input.metadata };
+    let mut writes = Vec::new();
+    meta.external_id = input.external_id;
+    meta.tags = input.tags;
+    meta.title.clone_from(&next.document.title);
+    if content != Some(&next) {
+        meta.add_revision(now);
+        writes.push(Write::PutRevision(meta.id, meta.revision, next.clone()));
+    }
+    match input.status {
+        Some(StatusChange::Publish) if meta.live_revision() != Some(meta.revision) => {
+            meta.status = PageStatus::Published;
+            meta.published_revision = Some(meta.revision);
+            meta.published_at = Some(now);
+        }
+        Some(StatusChange::Unpublish) if meta.status == PageStatus::Published => {
+            meta.status = PageStatus::Unpublished;
+        }
+        Some(StatusChange::Publish | StatusChange::Unpublish | StatusChange::Keep) | None => {}
+    }
+    if meta != *before {
+        meta.version = meta.version.saturating_add(1);
+        meta.updated_at = now;
+        meta.trim_revisions();
+        writes
+            .push(Write::KeepRevisions(meta.id, meta.revisions.iter().map(|(number, _)| *number).collect()));
+    }
+    (meta, next, writes)
+}
+
+/// Returns letters and digits that are hard to mistake for one another, twelve at most.
+fn random_slug(drawn: &[u8; 12], length: usize) -> Slug {
+    const LETTERS: &[u8; 30] = b"abcdefghjkmnpqrstuvwxyz2345678";
+    let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied().map(char::from);
+    Slug::drawn(drawn.iter().take(length).filter_map(letter).collect())
+}

@@ -1,0 +1,100 @@
+//! What a step of an account takes and returns.
+
+use serde::{Deserialize, Serialize};
+use shared::{problem::Problem, time::UnixMillis};
+
+use crate::{
+    page::{PageId, Slug},
+    pages_api::{page::Content, reply::Reply, slug::Owner},
+};
+
+/// What a call needs from the account's store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The content of the page as it is.
+    pub content: Option<(PageId, u64)>,
+    /// The content of another revision.
+    pub other: Option<(PageId, u64)>,
+    /// The content of the revision that is live, if it is not the page as it is.
+    pub live: Option<(PageId, u64)>,
+    /// The reply that was stored under this name.
+    pub reply: Option<String>,
+}
+
+/// What the store had of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// As [`Needs::content`].
+    pub content: Option<Content>,
+    /// As [`Needs::other`].
+    pub other: Option<Content>,
+    /// As [`Needs::live`].
+    pub live: Option<Content>,
+    /// As [`Needs::reply`].
+    pub reply: Option<StoredReply>,
+}
+
+/// A reply to a call with an `Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredReply {
+    pub(super) fingerprint: String,
+    pub(super) at: UnixMillis,
+    pub(super) reply: Reply,
+}
+
+/// A change of the account's store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "a write lives for one call and is never kept in bulk")]
+pub enum Write {
+    /// Store a revision's content.
+    PutRevision(PageId, u64, Content),
+    /// Drop all revisions and replies.
+    Erase,
+    /// Drop all revisions of the page but these.
+    KeepRevisions(PageId, Vec<u64>),
+    /// Store a reply under a name, and drop those from before this moment.
+    PutReply {
+        /// The name.
+        name: String,
+        /// The reply.
+        stored: StoredReply,
+        /// Replies that are older are dropped.
+        drop_before: UnixMillis,
+    },
+}
+
+impl StoredReply {
+    /// Returns the moment at which it was stored.
+    #[must_use]
+    pub const fn at(&self) -> UnixMillis {
+        self.at
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Make these changes, then send the reply.
+    Reply(Reply, Vec<Write>),
+    /// Claim the slug, and step the call again with the outcome.
+    Claim {
+        /// The slug.
+        slug: Slug,
+        /// The page that wants it.
+        owner: Owner,
+        /// The number of the claim.
+        claim: u64,
+    },
+}
+
+/// Why an operation does not end in this step.
+pub(super) enum Unfinished {
+    Refused(Problem),
+    Claim(Slug, PageId),
+}
+
+impl From<Problem> for Unfinished {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}

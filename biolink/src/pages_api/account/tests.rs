@@ -1,0 +1,317 @@
+mod administration;
+mod calls;
+mod claims;
+mod sources;
+mod webhooks;
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use shared::{json, key::BiolinkPlan};
+
+use super::*;
+use crate::{
+    page::{LinkId, SourceId},
+    pages_api::{
+        PageEdit, SuspendedPages,
+        list::ListQuery,
+        slug::{SlugMessage, SlugReply, SlugState},
+        snapshot::Served,
+    },
+};
+
+const START: UnixMillis = UnixMillis(1_763_712_000_000);
+
+type Contents = BTreeMap<(PageId, u64), Content>;
+
+/// Accounts with their stores, and the slugs of all: what the shell does, without a network.
+#[derive(Default)]
+struct World {
+    now: u64,
+    seed: u8,
+    accounts: HashMap<KeyId, (Account, Contents, HashMap<String, StoredReply>)>,
+    slugs: HashMap<Slug, SlugState>,
+    snapshots: HashMap<Slug, Snapshot>,
+    /// The account of each page, as the operator finds it.
+    index: HashMap<PageId, KeyId>,
+    /// Pages whose events were dropped.
+    purged: Vec<PageId>,
+    /// Sources whose objects were sent their settings.
+    sources: Vec<SourceId>,
+    /// Tasks about webhooks that were done.
+    webhooks: Vec<Task>,
+    denied: DeniedHosts,
+}
+
+struct Got {
+    status: u16,
+    body: Value,
+    etag: Option<String>,
+    headers: Vec<(&'static str, String)>,
+}
+
+fn id(n: u8) -> KeyId {
+    KeyId::new([n; 12])
+}
+
+impl World {
+    fn now(&self) -> UnixMillis {
+        START.plus(self.now)
+    }
+
+    fn call_of(&mut self, account: u8, operation: Operation) -> Call {
+        self.seed += 1;
+        Call {
+            account: id(account),
+            request_id: [9; 16],
+            at: self.now(),
+            seed: [self.seed; 16],
+            base: "https://p.example".to_owned(),
+            operation,
+            dry_run: false,
+            if_match: None,
+            once: None,
+            claim: None,
+        }
+    }
+
+    fn step(&mut self, call: &Call) -> Step {
+        let now = self.now();
+        let (account, contents, replies) = self.accounts.entry(call.account).or_default();
+        let needs = account.needs(call);
+        let get = |at: Option<(PageId, u64)>| at.and_then(|at| contents.get(&at).cloned());
+        let loaded = Loaded {
+            content: get(needs.content),
+            other: get(needs.other),
+            live: get(needs.live),
+            reply: needs.reply.and_then(|name| replies.get(&name).cloned()),
+        };
+        let step = account.step(call, loaded, &self.denied, now);
+        if let Step::Reply(_, writes) = &step {
+            for write in writes.clone() {
+                match write {
+                    Write::PutRevision(page, number, content) => {
+                        contents.insert((page, number), content);
+                    }
+                    Write::KeepRevisions(page, kept) => {
+                        contents.retain(|(other, number), _| *other != page || kept.contains(number));
+                    }
+                    Write::PutReply { name, stored, .. } => {
+                        replies.insert(name, stored);
+                    }
+                    Write::Erase => {
+                        contents.clear();
+                        replies.clear();
+                    }
+                }
+            }
+        }
+        let stored = serde_json::to_string(account).unwrap();
+        let busy = std::mem::take(&mut account.busy);
+        *account = json::from_str(&stored).unwrap();
+        account.busy = busy;
+        step
+    }
+
+    fn claim(&mut self, call: &mut Call, slug: Slug, owner: Owner, claim: u64) {
+        let now = self.now();
+        let message = if call.dry_run {
+            SlugMessage::Peek { account: owner.account }
+        } else {
+            SlugMessage::Claim { owner, claim }
+        };
+        let outcome = match self.slugs.entry(slug.clone()).or_default().handle(message, now) {
+            SlugReply::Granted => ClaimOutcome::Granted,
+            _ => ClaimOutcome::Taken(vec![Slug::parse("free-one").unwrap()]),
+        };
+        call.claim = Some(Claim { slug, outcome });
+    }
+
+    fn run(&mut self, mut call: Call) -> Got {
+        loop {
+            match self.step(&call) {
+                Step::Reply(reply, _) => return got(reply),
+                Step::Claim { slug, owner, claim } => self.claim(&mut call, slug, owner, claim),
+            }
+        }
+    }
+
+    fn call(&mut self, account: u8, operation: Operation) -> Got {
+        let call = self.call_of(account, operation);
+        self.run(call)
+    }
+
+    fn create(&mut self, account: u8, body: Value) -> Got {
+        self.call(account, Operation::Create(body.to_string()))
+    }
+
+    fn edit(&mut self, account: u8, page: PageId, edit: PageEdit) -> Got {
+        self.call(account, Operation::Edit(page, edit))
+    }
+
+    /// Does all tasks that are due.
+    fn deliver(&mut self, account: u8) {
+        let now = self.now();
+        let tasks = self.accounts.entry(id(account)).or_default().0.due(now);
+        for task in tasks {
+            let (state, contents, _) = self.accounts.get_mut(&id(account)).unwrap();
+            match &task {
+                Task::Snapshot { slug, .. } => {
+                    let read = |page, number| Ok::<_, ()>(contents.get(&(page, number)).cloned());
+                    match state.snapshot(id(account), slug, read).unwrap() {
+                        Some(snapshot) => self.snapshots.insert(slug.clone(), snapshot),
+                        None => self.snapshots.remove(slug),
+                    };
+                }
+                Task::Index { account, page } => {
+                    self.index.remove(page);
+                    if state.has(page) {
+                        self.index.insert(*page, *account);
+                    }
+                }
+                Task::PurgeEvents(page) => self.purged.push(*page),
+                Task::ConfigureSource { source, .. } => self.sources.push(*source),
+                Task::Subscribe { .. }
+                | Task::Published { .. }
+                | Task::PurgeWebhooks { .. }
+                | Task::EraseWebhooks(_) => self.webhooks.push(task.clone()),
+                Task::Slug(slug, message) => {
+                    self.slugs.entry(slug.clone()).or_default().handle(*message, now);
+                }
+            }
+            state.settle(&task, true, now);
+        }
+        let next = self.accounts[&id(account)].0.next_due();
+        assert!(next.is_none_or(|next| next > now), "nothing stays due");
+    }
+
+    fn visit(&self, slug: &str) -> Served {
+        let snapshot = self.snapshots.get(&Slug::parse(slug).unwrap()).cloned();
+        let text = snapshot.map(|snapshot| snapshot.to_json());
+        Served::of(text.and_then(|text| Snapshot::from_json(&text)), self.now())
+    }
+}
+
+fn got(reply: Reply) -> Got {
+    let response = reply.into_response();
+    Got {
+        status: response.status,
+        etag: response.header("etag").map(str::to_owned),
+        headers: response.headers.iter().map(|(name, value)| (*name, value.to_string())).collect(),
+        body: serde_json::from_str(&response.body).unwrap_or_default(),
+    }
+}
+
+fn page_id(got: &Got) -> PageId {
+    PageId::parse(got.body["id"].as_str().unwrap_or_else(|| panic!("{}: {}", got.status, got.body))).unwrap()
+}
+
+fn ada() -> Value {
+    json!({"title": "Ada", "slug": "ada", "links": [
+        {"title": "One", "url": "https://example.com/1"}, {"title": "Two", "url": "https://example.com/2"}]})
+}
+
+#[test]
+fn page_is_created_published_changed_and_deleted() {
+    let mut world = World::default();
+    let created = world.create(1, ada());
+    assert_eq!((created.status, created.etag.as_deref()), (201, Some("\"v1\"")));
+    let page = page_id(&created);
+    assert!(created.headers.contains(&("location", format!("/pages/{page}"))));
+    assert_eq!(created.body["urls"]["public"], "https://p.example/ada");
+    world.deliver(1);
+    assert_eq!(world.visit("ada"), Served::Unknown, "a draft is not shown");
+
+    let published = world.edit(1, page, PageEdit::Publish);
+    assert_eq!((published.status, &published.body["status"]), (200, &json!("published")));
+    world.deliver(1);
+    assert!(matches!(world.visit("ada"), Served::Page { revision: 1, .. }));
+
+    let changed = world.edit(1, page, PageEdit::Patch(r#"{"title":"Ada L.","links":null}"#.to_owned()));
+    assert_eq!(changed.body["has_unpublished_changes"], true);
+    assert_eq!((&changed.body["title"], &changed.body["links"]), (&json!("Ada L."), &json!([])));
+    world.deliver(1);
+    let Served::Page { document, .. } = world.visit("ada") else { panic!() };
+    assert_eq!(document.title, "Ada", "what was not published is not shown");
+
+    world.edit(1, page, PageEdit::Publish);
+    world.deliver(1);
+    assert!(matches!(world.visit("ada"), Served::Page { revision: 2, .. }));
+    world.edit(1, page, PageEdit::Unpublish);
+    world.deliver(1);
+    assert_eq!(world.visit("ada"), Served::Gone);
+
+    assert_eq!(world.call(1, Operation::Delete(page)).status, 204);
+    world.deliver(1);
+    assert_eq!(world.purged, [page]);
+    world.deliver(1);
+    assert_eq!(world.visit("ada"), Served::Gone);
+    assert_eq!(world.call(1, Operation::Read(page)).status, 404);
+    assert!(world.accounts[&id(1)].1.is_empty(), "no content stays");
+    assert_eq!(world.create(2, ada()).status, 409, "the slug is reserved for a month");
+    assert_eq!(world.create(1, ada()).status, 201, "for its account it is free");
+    world.now += 31 * 86_400_000;
+}
+
+#[test]
+fn links_are_edited_one_by_one_under_the_same_etag() {
+    let mut world = World::default();
+    let created = world.create(1, ada());
+    let page = page_id(&created);
+    let added =
+        world.edit(1, page, PageEdit::AddLink(r#"{"title":"3","url":"https://example.com/3"}"#.to_owned()));
+    assert_eq!(
+        (added.status, added.etag.as_deref(), &added.body["revision"]),
+        (200, Some("\"v2\""), &json!(2))
+    );
+    let ids: Vec<_> = added.body["links"].as_array().unwrap().iter().map(|link| link["id"].clone()).collect();
+    let first = LinkId::parse(ids[0].as_str().unwrap()).unwrap();
+    let order = json!({"order": [ids[2], ids[0], ids[1]]}).to_string();
+    let ordered = world.edit(1, page, PageEdit::OrderLinks(order));
+    assert_eq!((&ordered.body["links"][0]["title"], &ordered.body["links"][1]["id"]), (&json!("3"), &ids[0]));
+    let patched = world.edit(1, page, PageEdit::PatchLink(first, r#"{"enabled":false}"#.to_owned()));
+    assert_eq!(patched.body["links"][1]["enabled"], false);
+    assert_eq!(patched.body["links"][1]["title"], "One");
+    let deleted = world.edit(1, page, PageEdit::DeleteLink(first));
+    assert_eq!(deleted.body["links"].as_array().map(Vec::len), Some(2));
+    assert_eq!(world.edit(1, page, PageEdit::DeleteLink(first)).body["code"], "link-unknown");
+    for body in [r#"{"order":[]}"#.to_owned(), json!({"order": [ids[0], ids[1], ids[2]]}).to_string()] {
+        assert_eq!(world.edit(1, page, PageEdit::OrderLinks(body)).status, 422);
+    }
+    let late = Call {
+        if_match: created.etag,
+        ..world.call_of(1, Operation::Edit(page, PageEdit::AddLink("{}".to_owned())))
+    };
+    let refused = world.run(late);
+    assert_eq!((refused.status, refused.etag.as_deref()), (412, Some("\"v5\"")));
+}
+
+#[test]
+fn last_ten_revisions_and_the_live_one_are_kept_and_restored() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, json!({"title": "t1", "status": "published"})));
+    for n in 2..=15 {
+        world.edit(1, page, PageEdit::Patch(json!({"title": format!("t{n}")}).to_string()));
+    }
+    let listed = world.call(1, Operation::Revisions(page));
+    let numbers: Vec<_> =
+        listed.body["data"].as_array().unwrap().iter().map(|r| r["revision"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 1]);
+    assert_eq!(world.accounts[&id(1)].1.len(), 11, "nothing else is stored");
+    let restored = world.edit(1, page, PageEdit::Restore(7));
+    assert_eq!((&restored.body["title"], &restored.body["revision"]), (&json!("t7"), &json!(16)));
+    assert_eq!(world.edit(1, page, PageEdit::Restore(5)).body["code"], "revision-unknown");
+    let read = world.call(1, Operation::ReadRevision(page, 1));
+    assert_eq!((read.status, &read.body["document"]["title"]), (200, &json!("t1")));
+}
+
+#[test]
+fn change_that_changes_nothing_keeps_version_and_revision() {
+    let mut world = World::default();
+    let created = world.create(1, ada());
+    let page = page_id(&created);
+    let again = world.edit(1, page, PageEdit::Replace(created.body.to_string()));
+    assert_eq!((again.status, again.body == created.body, again.etag), (200, true, created.etag));
+    let misspelt = world.edit(1, page, PageEdit::Patch(r#"{"titel":null}"#.to_owned()));
+    assert_eq!(misspelt.status, 422);
+}

@@ -1,0 +1,71 @@
+//! Pages as the API shows them.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use shared::time::UnixMillis;
+
+use super::page::{Content, PageMeta};
+
+/// Returns a page without its content, as lists show it.
+pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<String, Value> {
+    let moment = UnixMillis::to_rfc3339;
+    let former =
+        |former: &super::page::FormerSlug| json!({ "slug": former.slug, "until": moment(former.until) });
+    let address = format!("{base}/{}", meta.slug);
+    let mut members = Map::new();
+    let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    add("id", json!(meta.id));
+    add("object", "page".into());
+    add("external_id", json!(meta.external_id));
+    add("status", meta.status.as_str().into());
+    add("suspended", is_suspended.into());
+    add("slug", json!(meta.slug));
+    add("former_slugs", meta.former_slugs.iter().map(former).collect());
+    add("title", meta.title.as_str().into());
+    add("tags", json!(meta.tags));
+    add("revision", meta.revision.into());
+    add("published_revision", json!(meta.published_revision));
+    add("has_unpublished_changes", meta.has_unpublished_changes().into());
+    add("urls", json!({ "public": address, "qr": format!("{address}/qr.svg") }));
+    add("created_at", moment(meta.created_at).into());
+    add("updated_at", moment(meta.updated_at).into());
+    add("published_at", json!(meta.published_at.map(moment)));
+    members
+}
+
+/// Returns a page with its content.
+pub(super) fn page(meta: &PageMeta, is_suspended: bool, content: &Content, base: &str) -> Value {
+    let mut members = summary(meta, is_suspended, base);
+    members.extend(document(content));
+    members.insert("metadata".to_owned(), json!(content.metadata));
+    Value::Object(members)
+}
+
+/// Returns one revision of a page.
+pub(super) fn revision(meta: &PageMeta, number: u64, content: &Content) -> Value {
+    json!({ "object": "revision", "revision": number, "page": meta.id, "document": document(content),
+        "metadata": content.metadata })
+}
+
+/// Returns what a client may write of a page, in the form in which it is written: what a `PATCH` is
+/// merged into.
+pub(super) fn writable(meta: &PageMeta, content: &Content) -> Map<String, Value> {
+    let mut members = document(content);
+    members.insert("slug".to_owned(), json!(meta.slug));
+    members.insert("external_id".to_owned(), json!(meta.external_id));
+    members.insert("tags".to_owned(), json!(meta.tags));
+    members.insert("metadata".to_owned(), json!(content.metadata));
+    members
+}
+
+fn document(content: &Content) -> Map<String, Value> {
+    to_members(&content.document)
+}
+
+/// Returns a struct as a JSON object. It goes through text, since a second serializer for every
+/// type of a page would be a tenth of the worker.
+pub(super) fn to_members<T: Serialize>(value: &T) -> Map<String, Value> {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    // A struct always serialises as an object.
+    serde_json::from_str(&text).unwrap_or_default()
+}

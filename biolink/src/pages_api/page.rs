@@ -1,0 +1,157 @@
+//! What an account keeps of a page.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
+
+use super::suspension::Suspension;
+use crate::page::{PageDocument, PageId, Slug};
+
+/// Time for which a page's former slugs lead to it, in milliseconds: 90 days.
+pub(super) const REDIRECT_MS: u64 = 90 * 86_400_000;
+/// Revisions that can be restored.
+pub(super) const MAX_REVISIONS: usize = 10;
+
+/// A page without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageMeta {
+    /// Its id.
+    pub id: PageId,
+    /// The name in its address.
+    pub slug: Slug,
+    /// The number of the claim by which it has the slug.
+    pub claim: u64,
+    /// Slugs that it had before.
+    #[serde(default)]
+    pub former_slugs: Vec<FormerSlug>,
+    /// What its QR codes lead to: a slug that never changes and is never freed. A page from before
+    /// there were codes has none; its slug does as one.
+    #[serde(default)]
+    pub code: Option<Slug>,
+    /// The client's own name for it. No other page of the account has it.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// The client's labels.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Its title, for lists.
+    pub title: String,
+    /// Whether it is live.
+    pub status: PageStatus,
+    /// Counts all changes; the entity tag.
+    pub version: u64,
+    /// Counts the changes of its content.
+    pub revision: u64,
+    /// The revision that is live, or was last.
+    #[serde(default)]
+    pub published_revision: Option<u64>,
+    /// The revisions that are kept, rising, each with its moment.
+    #[serde(default)]
+    pub revisions: Vec<(u64, UnixMillis)>,
+    /// The revisions that the last edit by a product source made.
+    #[serde(default)]
+    pub synced: Vec<u64>,
+    /// The moment of creation.
+    pub created_at: UnixMillis,
+    /// The moment of the last change.
+    pub updated_at: UnixMillis,
+    /// The moment at which it last went live.
+    #[serde(default)]
+    pub published_at: Option<UnixMillis>,
+    /// The operator's order not to show it.
+    #[serde(default)]
+    pub(super) suspended: Option<Suspension>,
+}
+
+/// A slug that a page had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerSlug {
+    /// The slug.
+    pub slug: Slug,
+    /// The moment from which it no longer leads to the page.
+    pub until: UnixMillis,
+}
+
+/// Whether a page is live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageStatus {
+    /// It never was.
+    #[default]
+    Draft,
+    /// It is.
+    Published,
+    /// It was taken down.
+    Unpublished,
+}
+
+/// The content of a page in one revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// What visitors see.
+    pub document: PageDocument,
+    /// The client's notes, which visitors do not see.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl PageStatus {
+    /// Every status once.
+    pub const ALL: [Self; 3] = [Self::Draft, Self::Published, Self::Unpublished];
+
+    /// Returns the name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Published => "published",
+            Self::Unpublished => "unpublished",
+        }
+    }
+}
+
+impl PageMeta {
+    /// Returns true if the live page is older than the content.
+    #[must_use]
+    pub fn has_unpublished_changes(&self) -> bool {
+        self.published_revision != Some(self.revision)
+    }
+
+    /// Returns the revision that visitors see; `None` unless the page is live.
+    #[must_use]
+    pub fn live_revision(&self) -> Option<u64> {
+        self.published_revision.filter(|_| self.status == PageStatus::Published)
+    }
+
+    /// Returns its slug, those that lead to it, and its code.
+    pub(super) fn slugs(&self) -> impl Iterator<Item = &Slug> {
+        self.former_slugs.iter().map(|former| &former.slug).chain([&self.slug]).chain(&self.code)
+    }
+
+    /// Adds a revision.
+    pub(super) fn add_revision(&mut self, now: UnixMillis) {
+        self.revision = self.revision.saturating_add(1);
+        self.revisions.push((self.revision, now));
+    }
+
+    /// Notes the revisions that a product source has added to the page. If the last change before was
+    /// one too, its revisions are dropped, so that those of the owner are kept longer.
+    pub(super) fn forget_last_sync(&mut self, before: &Self) {
+        let live = self.published_revision;
+        if before.synced.last() == Some(&before.revision) {
+            self.revisions.retain(|(number, _)| !before.synced.contains(number) || Some(*number) == live);
+        }
+        self.synced = (before.revision.saturating_add(1)..=self.revision).collect();
+    }
+
+    /// Drops the revisions that are no longer kept: all but the last ten and the live one.
+    pub(super) fn trim_revisions(&mut self) {
+        let (surplus, live) = (self.revisions.len().saturating_sub(MAX_REVISIONS), self.published_revision);
+        let mut place = 0;
+        self.revisions.retain(|(number, _)| {
+            place += 1;
+            place > surplus || Some(*number) == live
+        });
+    }
+}

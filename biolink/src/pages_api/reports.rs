@@ -1,0 +1,200 @@
+//! Reports of pages by visitors: what is kept of them, and how many are taken.
+//!
+//! One object keeps all of them. It stores nothing about who sent one but a [`bucket`] that the
+//! address falls into on that day, which thousands of other addresses share.
+
+use crate::codes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::{
+    caller::bucket,
+    key::KeyId,
+    problem::Problem,
+    query::{self, not_a_cursor, parameters},
+    response::Response,
+    secret::MacKeys,
+    time::UnixMillis,
+};
+
+use super::list::read_limit;
+use crate::{
+    page::{PageId, Report, Slug},
+    route::VisitPart,
+};
+
+/// The largest body of a report, in bytes: its details with every byte percent-encoded.
+pub const MAX_REPORT_BODY: usize = 16_384;
+/// Reports of one page that are taken from one bucket of addresses in [`REPORT_WINDOW_MS`].
+pub const REPORTS_PER_SENDER: u64 = 3;
+/// The window of [`REPORTS_PER_SENDER`], in milliseconds: a day.
+pub const REPORT_WINDOW_MS: u64 = 86_400_000;
+/// Reports of one page that are kept. A new one replaces the oldest.
+pub const REPORTS_PER_PAGE: u64 = 100;
+/// Reports of all pages that are kept. A new one replaces the oldest.
+pub const MAX_REPORTS: u64 = 10_000;
+/// Time for which a report is kept, in milliseconds: 180 days.
+pub const REPORT_KEEP_MS: u64 = 180 * 86_400_000;
+
+/// A message to the object that keeps the reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportsMessage {
+    /// Keep a report. The reply is `true`, or `false` if the sender has sent too many.
+    Add {
+        /// The page.
+        page: PageId,
+        /// The bucket of the sender's address.
+        sender: u16,
+        /// The report as JSON, without `id`.
+        report: String,
+    },
+    /// List reports, the newest first. The reply is a JSON array of objects with `id`, `at`,
+    /// `account`, `page`, `slug`, `reason` and `details`.
+    List {
+        /// Reports of this page only.
+        page: Option<PageId>,
+        /// Reports with a lower `id` only.
+        before: Option<u64>,
+        /// Reports at most.
+        limit: u64,
+    },
+}
+
+impl ReportsMessage {
+    /// Returns the message that has a report kept. `sender` is the address of the client, if it is
+    /// known.
+    #[must_use]
+    pub fn add(
+        (account, page): (KeyId, PageId),
+        slug: &Slug,
+        report: &Report,
+        sender: Option<&str>,
+        keys: &MacKeys,
+        now: UnixMillis,
+    ) -> Self {
+        let scope = format!("report {page} {:?}", now.day());
+        let kept = json!({
+            "at": now.to_rfc3339(),
+            "account": account,
+            "page": page,
+            "slug": slug,
+            "reason": report.reason.as_str(),
+            "details": report.details,
+        });
+        Self::Add { page, sender: bucket(sender, &scope, keys), report: kept.to_string() }
+    }
+}
+
+/// A request of the operator for a part of the reports, the newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportsQuery {
+    page: Option<PageId>,
+    before: Option<u64>,
+    limit: usize,
+}
+
+impl ReportsQuery {
+    /// Reads the query: `limit` (1 to 100), `cursor` and `page`.
+    ///
+    /// # Errors
+    /// Returns `fields-invalid`.
+    pub fn read(query: Option<&str>) -> Result<Self, Problem> {
+        let mut read = Self { page: None, before: None, limit: 50 };
+        for (name, value) in parameters(query)? {
+            match name {
+                "cursor" if value.is_empty() => {}
+                "cursor" => {
+                    let before = value.parse().ok().filter(|before| *before < 1 << 53);
+                    read.before = Some(before.ok_or_else(not_a_cursor)?);
+                }
+                "page" => {
+                    let page = PageId::parse(&value);
+                    read.page = Some(page.ok_or_else(|| query::invalid("page must be the id of a page"))?);
+                }
+                "limit" => read.limit = read_limit(&value)?,
+                _ => {
+                    return Err(query::invalid(
+                        "the query has a parameter other than cursor, limit and page",
+                    ));
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// Returns the message for it. It asks for one report more, which shows whether there is a next
+    /// page.
+    #[must_use]
+    pub fn message(&self) -> ReportsMessage {
+        let limit = u64::try_from(self.limit).unwrap_or(u64::MAX).saturating_add(1);
+        ReportsMessage::List { page: self.page, before: self.before, limit }
+    }
+
+    /// Returns the response, given the reply to the message.
+    ///
+    /// # Errors
+    /// Returns `internal` if the reply is not a list.
+    pub fn response(&self, reply: &str) -> Result<Response, Problem> {
+        let unreadable = |_| Problem::new(codes::INTERNAL, "the stored reports cannot be read");
+        let mut reports: Vec<Value> = serde_json::from_str(reply).map_err(unreadable)?;
+        let has_more = reports.len() > self.limit;
+        reports.truncate(self.limit);
+        let last = reports.last().filter(|_| has_more).and_then(|report| report.get("id")?.as_u64());
+        let cursor = last.map(|id| id.to_string());
+        Ok(Response::json(json!({ "reports": reports, "cursor": cursor }).to_string()))
+    }
+}
+
+/// Returns what a visit gets, given its `Sec-Fetch-Site`. A report that a page of another site sends
+/// gets the form, because otherwise any site could have its visitors report a page.
+#[must_use]
+pub fn report_part(part: VisitPart, site: Option<&str>) -> VisitPart {
+    match (part, site) {
+        (VisitPart::Report, Some("cross-site" | "same-site")) => VisitPart::ReportForm,
+        (part, _) => part,
+    }
+}
+
+/// Returns the refusal of a sender who has reported a page too often.
+#[must_use]
+pub fn reports_exceeded() -> Problem {
+    let detail = "this page was reported several times from your network today; the reports are kept";
+    Problem::new(codes::TOO_MANY_REQUESTS, detail).retry_after(REPORT_WINDOW_MS / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<ReportsQuery, Problem> {
+        ReportsQuery::read(Some(query))
+    }
+
+    #[test]
+    fn list_is_asked_for_by_cursor_limit_and_page() {
+        let page = PageId::new([1; 12]);
+        let asked = read(&format!("limit=7&cursor=42&page={page}")).unwrap().message();
+        assert_eq!(asked, ReportsMessage::List { page: Some(page), before: Some(42), limit: 8 });
+        let all = ReportsMessage::List { page: None, before: None, limit: 51 };
+        assert_eq!(ReportsQuery::read(None).unwrap().message(), all);
+        assert_eq!(read("cursor=").unwrap().message(), all);
+        for query in
+            ["limit=0", "limit=101", "cursor=x", "cursor=-1", "cursor=9007199254740992", "page=ada", "q=a"]
+        {
+            assert_eq!(read(query).unwrap_err().code(), codes::FIELDS_INVALID, "{query}");
+        }
+    }
+
+    #[test]
+    fn cursor_is_given_while_there_is_more() {
+        let query = read("limit=2").unwrap();
+        let body = |reply: &str| query.response(reply).map(|response| response.body);
+        let more = body(r#"[{"id":9},{"id":7},{"id":3}]"#).unwrap();
+        assert_eq!(more, r#"{"cursor":"7","reports":[{"id":9},{"id":7}]}"#);
+        assert_eq!(
+            body(r#"[{"id":9},{"id":7}]"#).unwrap(),
+            r#"{"cursor":null,"reports":[{"id":9},{"id":7}]}"#
+        );
+        assert!(body("{").is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! Who has a slug. There is one state for each slug, so that two accounts never have the same.
+//!
+//! Why: docs/decisions/pages.md, "A slug is claimed in two steps, and the claim is written down
+//! before".
+
+use serde::{Deserialize, Serialize};
+use shared::{key::KeyId, time::UnixMillis};
+
+use crate::page::{IdSource, PageId, Slug};
+
+/// The page that has a slug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its account.
+    pub account: KeyId,
+    /// The page.
+    pub page: PageId,
+}
+
+/// The state of one slug.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlugState {
+    /// Anyone may claim it.
+    #[default]
+    Free,
+    /// A page has it, or is about to.
+    Owned {
+        /// The page.
+        owner: Owner,
+        /// Claims that were not taken back. The slug is owned as long as there is one.
+        claims: Vec<u64>,
+        /// What it goes back to if all claims are taken back.
+        #[serde(default)]
+        before: Option<Reservation>,
+    },
+    /// A page had it. Only its account may claim it.
+    Reserved(Reservation),
+}
+
+/// A slug that was freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// The page that had it, and may still redirect from it.
+    pub owner: Owner,
+    /// The moment from which anyone may claim it.
+    pub until: UnixMillis,
+}
+
+/// A message about a slug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlugMessage {
+    /// A page wants it. The same claim again gets the same reply.
+    Claim {
+        /// The page.
+        owner: Owner,
+        /// The number of the claim.
+        claim: u64,
+    },
+    /// A claim is taken back, because the page did not get to use it.
+    Cancel {
+        /// The page.
+        owner: Owner,
+        /// The number of the claim.
+        claim: u64,
+    },
+    /// The page has another slug now, or is deleted. A claim that it made since holds.
+    Release {
+        /// The page.
+        owner: Owner,
+        /// The number of the claim by which it had the slug.
+        claim: u64,
+        /// The moment until which only its account may claim the slug.
+        until: UnixMillis,
+    },
+    /// Whether an account could claim it.
+    Peek {
+        /// The account.
+        account: KeyId,
+    },
+    /// Who has it.
+    Locate,
+}
+
+/// The reply to a [`SlugMessage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlugReply {
+    /// To a claim, and to a peek: it can be had.
+    Granted,
+    /// To a claim, and to a peek: it cannot.
+    Taken,
+    /// To what needs no reply.
+    Noted,
+    /// To [`SlugMessage::Locate`]: the page that has it, or had it last while it is reserved.
+    Owner(Option<Owner>),
+}
+
+impl SlugState {
+    /// Handles a message.
+    pub fn handle(&mut self, message: SlugMessage, now: UnixMillis) -> SlugReply {
+        if matches!(self, Self::Reserved(reservation) if reservation.until <= now) {
+            *self = Self::Free;
+        }
+        match message {
+            SlugMessage::Claim { owner, claim } => self.claim(owner, claim),
+            SlugMessage::Cancel { owner, claim } => {
+                self.cancel(owner, claim);
+                SlugReply::Noted
+            }
+            SlugMessage::Release { owner, claim, until } => {
+                if let Self::Owned { owner: other, before, .. } = self
+                    && *other == owner
+                {
+                    *before = Some(Reservation { owner, until });
+                    self.cancel(owner, claim);
+                }
+                SlugReply::Noted
+            }
+            SlugMessage::Peek { account } if self.is_open_to(account) => SlugReply::Granted,
+            SlugMessage::Peek { .. } => SlugReply::Taken,
+            SlugMessage::Locate => SlugReply::Owner(self.owner()),
+        }
+    }
+
+    fn claim(&mut self, owner: Owner, claim: u64) -> SlugReply {
+        match self {
+            Self::Owned { owner: other, claims, .. } if *other == owner => {
+                if !claims.contains(&claim) {
+                    claims.push(claim);
+                }
+                SlugReply::Granted
+            }
+            Self::Free => {
+                *self = Self::Owned { owner, claims: vec![claim], before: None };
+                SlugReply::Granted
+            }
+            Self::Reserved(reservation) if reservation.owner.account == owner.account => {
+                *self = Self::Owned { owner, claims: vec![claim], before: Some(*reservation) };
+                SlugReply::Granted
+            }
+            Self::Owned { .. } | Self::Reserved(_) => SlugReply::Taken,
+        }
+    }
+
+    fn cancel(&mut self, owner: Owner, claim: u64) {
+        let Self::Owned { owner: other, claims, before } = self else { return };
+        if *other != owner {
+            return;
+        }
+        claims.retain(|held| *held != claim);
+        if claims.is_empty() {
+            *self = before.map_or(Self::Free, Self::Reserved);
+        }
+    }
+
+    fn is_open_to(&self, account: KeyId) -> bool {
+        match self {
+            Self::Free => true,
+            Self::Reserved(reservation) => reservation.owner.account == account,
+            Self::Owned { .. } => false,
+        }
+    }
+
+    const fn owner(&self) -> Option<Owner> {
+        match self {
+            Self::Free => None,
+            Self::Owned { owner, .. } => Some(*owner),
+            Self::Reserved(reservation) => Some(reservation.owner),
+        }
+    }
+}
+
+/// Returns slugs that are like a taken one, for the caller to see which of them can be had.
+#[must_use]
+pub fn suggestions(slug: &Slug, ids: &mut IdSource) -> Vec<Slug> {
+    let base: String = slug.as_str().chars().take(30).collect();
+    let base = base.trim_end_matches(['.', '_', '-']);
+    let number = || {
+        let [a, b, ..] = ids.draw();
+        u16::from_be_bytes([a, b]) % 900 + 100
+    };
+    let drawn = std::iter::repeat_with(number).take(2).map(|number| format!("{base}{number}"));
+    let named = [format!("{base}2"), format!("{base}-page"), format!("the-{base}")];
+    named.into_iter().chain(drawn).filter_map(|text| Slug::parse(&text).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn owner(account: u8, page: u8) -> Owner {
+        Owner { account: KeyId::new([account; 12]), page: PageId::new([page; 12]) }
+    }
+
+    fn claim(state: &mut SlugState, owner: Owner, claim: u64, now: UnixMillis) -> SlugReply {
+        state.handle(SlugMessage::Claim { owner, claim }, now)
+    }
+
+    #[test]
+    fn two_accounts_never_get_one_slug() {
+        let mut state = SlugState::default();
+        assert_eq!(claim(&mut state, owner(1, 1), 7, NOW), SlugReply::Granted);
+        assert_eq!(claim(&mut state, owner(1, 1), 7, NOW), SlugReply::Granted, "the same claim again");
+        assert_eq!(claim(&mut state, owner(2, 2), 8, NOW), SlugReply::Taken);
+        assert_eq!(claim(&mut state, owner(1, 2), 9, NOW), SlugReply::Taken, "another page of the account");
+        assert_eq!(state.handle(SlugMessage::Locate, NOW), SlugReply::Owner(Some(owner(1, 1))));
+    }
+
+    #[test]
+    fn freed_slug_is_reserved_for_its_account_until_then() {
+        let mut state = SlugState::default();
+        claim(&mut state, owner(1, 1), 7, NOW);
+        let until = NOW.plus(1_000);
+        state.handle(SlugMessage::Release { owner: owner(2, 2), claim: 7, until }, NOW);
+        assert_eq!(claim(&mut state, owner(2, 2), 8, NOW), SlugReply::Taken, "only the owner releases");
+        state.handle(SlugMessage::Release { owner: owner(1, 1), claim: 7, until }, NOW);
+        assert_eq!(claim(&mut state, owner(2, 2), 8, NOW), SlugReply::Taken);
+        assert_eq!(state.handle(SlugMessage::Locate, NOW), SlugReply::Owner(Some(owner(1, 1))));
+        assert_eq!(claim(&mut state.clone(), owner(1, 3), 9, NOW), SlugReply::Granted);
+        assert_eq!(state.handle(SlugMessage::Locate, until), SlugReply::Owner(None));
+        assert_eq!(claim(&mut state, owner(2, 2), 8, until), SlugReply::Granted);
+    }
+
+    #[test]
+    fn claim_that_was_taken_back_leaves_no_trace() {
+        let mut state = SlugState::default();
+        claim(&mut state, owner(1, 1), 1, NOW);
+        claim(&mut state, owner(1, 1), 2, NOW);
+        let cancel = |claim| SlugMessage::Cancel { owner: owner(1, 1), claim };
+        state.handle(cancel(1), NOW);
+        assert_eq!(claim(&mut state, owner(2, 2), 3, NOW), SlugReply::Taken, "the other claim holds");
+        state.handle(cancel(2), NOW);
+        assert_eq!(state, SlugState::Free);
+        claim(&mut state, owner(1, 1), 4, NOW);
+        state.handle(SlugMessage::Release { owner: owner(1, 1), claim: 4, until: NOW.plus(10) }, NOW);
+        let reserved = state.clone();
+        claim(&mut state, owner(1, 9), 5, NOW);
+        state.handle(SlugMessage::Cancel { owner: owner(1, 9), claim: 5 }, NOW);
+        assert_eq!(state, reserved, "back to what it was");
+    }
+
+    #[test]
+    fn page_that_takes_its_slug_back_keeps_it() {
+        for late in [false, true] {
+            let mut state = SlugState::default();
+            claim(&mut state, owner(1, 1), 1, NOW);
+            let release = SlugMessage::Release { owner: owner(1, 1), claim: 1, until: NOW.plus(10) };
+            if !late {
+                state.handle(release, NOW);
+            }
+            assert_eq!(claim(&mut state, owner(1, 1), 2, NOW), SlugReply::Granted);
+            state.handle(release, NOW);
+            assert_eq!(claim(&mut state, owner(2, 2), 3, NOW.plus(20)), SlugReply::Taken, "late: {late}");
+            state.handle(SlugMessage::Cancel { owner: owner(1, 1), claim: 2 }, NOW);
+            assert_eq!(claim(&mut state, owner(2, 2), 3, NOW), SlugReply::Taken, "reserved; late: {late}");
+        }
+    }
+
+    #[test]
+    fn suggestions_are_slugs_that_differ_from_the_taken_one() {
+        for text in ["ada", "a.b-c_d", &"x".repeat(40), "ada-lovelace-the-first-programmer"] {
+            let slug = Slug::parse(text).unwrap();
+            let found = suggestions(&slug, &mut IdSource::new([1; 16]));
+            assert!(found.len() >= 3 && !found.contains(&slug), "{found:?}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is sent, a slug never changes hands without a release or a cancel by the one
+        /// who has it.
+        #[test]
+        fn owner_changes_only_by_the_owners_own_messages(
+            steps in proptest::collection::vec((0u8..4, 1u8..4, 0u64..4), 1..60)
+        ) {
+            let mut state = SlugState::default();
+            for (kind, who, number) in steps {
+                let (who, before) = (owner(who, who), state.owner());
+                let message = match kind {
+                    0 | 1 => SlugMessage::Claim { owner: who, claim: number },
+                    2 => SlugMessage::Cancel { owner: who, claim: number },
+                    _ => SlugMessage::Release { owner: who, claim: number, until: NOW.plus(1_000) },
+                };
+                let reply = state.handle(message, NOW);
+                if reply == SlugReply::Granted {
+                    prop_assert_eq!(state.owner(), Some(who));
+                }
+                if let Some(before) = before && state.owner() != Some(before) {
+                    prop_assert_eq!(before.account, who.account);
+                }
+                let stored = serde_json::to_string(&state).unwrap();
+                prop_assert_eq!(&serde_json::from_str::<SlugState>(&stored).unwrap(), &state);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What is stored at the edge for each slug, for visitors.
+
+use serde::{Deserialize, Serialize};
+use shared::{json, key::KeyId, time::UnixMillis};
+
+use crate::page::{PageDocument, PageId, Slug};
+
+/// The end of a redirect that has none.
+pub(super) const FOREVER: UnixMillis = UnixMillis(u64::MAX);
+
+/// The published state of one slug. It is stored under [`Snapshot::key`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The account that has, or had, the slug.
+    pub account: KeyId,
+    /// What visitors get.
+    pub state: SnapshotState,
+}
+
+/// What visitors of a slug get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a snapshot lives for one request and is never kept in bulk")]
+pub enum SnapshotState {
+    /// The page.
+    Live {
+        /// Its id.
+        page: PageId,
+        /// Its revision.
+        revision: u64,
+        /// The moment at which it went live.
+        published_at: UnixMillis,
+        /// What its QR codes lead to, if not its slug.
+        #[serde(default)]
+        code: Option<Slug>,
+        /// Its content.
+        document: PageDocument,
+    },
+    /// A redirect to the page's slug: from a former one, or from its code.
+    Moved {
+        /// The new slug.
+        to: Slug,
+        /// The moment from which there is nothing any more.
+        until: UnixMillis,
+        /// The page; `None` in a snapshot from before scans were counted.
+        #[serde(default)]
+        page: Option<PageId>,
+    },
+    /// Nothing any more.
+    Gone,
+}
+
+/// What a visitor is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "it lives for one request and is never kept in bulk")]
+pub enum Served {
+    /// The page, with status 200.
+    Page {
+        /// Its account.
+        account: KeyId,
+        /// Its id.
+        page: PageId,
+        /// Its revision.
+        revision: u64,
+        /// The moment at which it went live.
+        published_at: UnixMillis,
+        /// What its QR codes lead to, if not its slug.
+        code: Option<Slug>,
+        /// Its content.
+        document: PageDocument,
+    },
+    /// A permanent redirect (301).
+    Moved {
+        /// The new slug.
+        to: Slug,
+        /// The account, and the page if it is known.
+        owner: (KeyId, Option<PageId>),
+    },
+    /// 410: there was a page, and it is not shown any more.
+    Gone,
+    /// 404: there was never a page.
+    Unknown,
+}
+
+impl Snapshot {
+    /// Returns the name under which the snapshot of a slug is stored.
+    #[must_use]
+    pub fn key(slug: &Slug) -> String {
+        format!("page:{slug}")
+    }
+
+    /// Returns the seconds for which it is stored; `None` is until it is replaced. What is over
+    /// needs no place for ever: the account knows it.
+    #[must_use]
+    pub const fn lifetime(&self) -> Option<u64> {
+        match self.state {
+            SnapshotState::Live { .. } | SnapshotState::Moved { until: FOREVER, .. } => None,
+            SnapshotState::Moved { .. } | SnapshotState::Gone => Some(90 * 86_400),
+        }
+    }
+
+    /// Reads a stored snapshot; `None` if it cannot be read, which is like none at all: the account
+    /// knows it.
+    #[must_use]
+    pub fn from_json(text: &str) -> Option<Self> {
+        json::from_str(text).ok()
+    }
+
+    /// Returns the snapshot as it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // A snapshot is plain strings and numbers, which always serialise.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Served {
+    /// Returns what a visitor is served at `now`.
+    #[must_use]
+    pub fn of(snapshot: Option<Snapshot>, now: UnixMillis) -> Self {
+        let Some(Snapshot { account, state }) = snapshot else { return Self::Unknown };
+        match state {
+            SnapshotState::Gone => Self::Gone,
+            SnapshotState::Moved { until, .. } if until <= now => Self::Unknown,
+            SnapshotState::Moved { to, page, .. } => Self::Moved { to, owner: (account, page) },
+            SnapshotState::Live { page, revision, published_at, code, document } => {
+                Self::Page { account, page, revision, published_at, code, document }
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What a visitor gets.
+
+use shared::{key::KeyId, problem::Problem, response::Response, secret::MacKeys, time::UnixMillis};
+
+use super::{
+    problems::{page_gone, page_not_found},
+    snapshot::Served,
+};
+use crate::{
+    events::{EventKind, Occurrence, SeenToken, Seer, is_own_visit},
+    page::{
+        LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, card, confirm, document::Gate,
+        qr_png, qr_svg, render, report_form, report_received,
+    },
+    product_feed::{products_json, products_xml},
+    route::VisitPart,
+};
+
+/// What a visitor opens, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'a> {
+    /// The slug.
+    pub slug: &'a Slug,
+    /// What of it.
+    pub part: VisitPart,
+    /// The query.
+    pub query: Option<&'a str>,
+    /// The address below which pages are shown.
+    pub base: &'a str,
+    /// Whether the browser only thinks that the visitor might open it.
+    pub speculative: bool,
+    /// The visitor, to whom the single-use image of a page is bound.
+    pub seer: Seer<'a>,
+    /// A random number, for the same image.
+    pub drawn: [u8; 8],
+    /// The moment.
+    pub now: UnixMillis,
+}
+
+/// Returns the response to a visit, and what it counts as.
+///
+/// # Errors
+/// Returns `route-unknown` if there is nothing, `page-gone` if there is nothing any more, and
+/// `fields-invalid` for a query that a QR code does not take.
+pub fn respond(
+    served: Served,
+    opened: &Opened<'_>,
+    keys: &MacKeys,
+) -> Result<(Response<Vec<u8>>, Option<Occurrence>), Problem> {
+    let Opened { slug, part, query, base, now, .. } = *opened;
+    let (account, page, document, published_at, code) = match served {
+        Served::Unknown => return Err(page_not_found()),
+        Served::Gone => return Err(page_gone()),
+        Served::Moved { to, owner: (account, page) } if part == VisitPart::Code => {
+            let scan = page.map(|page| scan(account, page, slug));
+            return Ok((opened.unless_speculative(scanned(&to)), scan));
+        }
+        Served::Moved { to, .. } => {
+            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            return Ok((Response::redirect(301, path(&to, part) + &query).into_bytes(), None));
+        }
+        Served::Page { account, page, document, published_at, code, .. } => {
+            (account, page, document, published_at, code)
+        }
+    };
+    // What a visitor confirms is in the address, so that nothing is stored with the visitor.
+    let is_confirmed = query.is_some_and(|query| query.split('&').any(|pair| pair == "confirmed=yes"));
+    if let Some(gate) = gate(&document, part).filter(|_| !is_confirmed) {
+        return Ok((confirm(&document, gate, &path(slug, part)).into_bytes(), None));
+    }
+    let occurred = |kind| Occurrence::new(account, page, kind);
+    let followed = |target: String| Some(Occurrence { target: Some(target), ..occurred(EventKind::Click) });
+    let (response, occurrence) = match part {
+        VisitPart::Page => {
+            // A view that does not count is not confirmed either.
+            let image = (!is_own_visit(query))
+                .then(|| SeenToken::issue(keys, &page, opened.seer, opened.drawn, now).to_string());
+            let view =
+                PageView { document: &document, slug, base, now, published_at, image: image.as_deref() };
+            (render(&view).into_bytes(), Some(occurred(EventKind::View)))
+        }
+        VisitPart::Card => {
+            let view = PageView { document: &document, slug, base, now, published_at, image: None };
+            (card(&view).into_bytes(), None)
+        }
+        VisitPart::Link(id) => (follow(&document, id, now)?, followed(id.to_string())),
+        VisitPart::Product(id) => (follow_product(&document, id)?, followed(id.to_string())),
+        VisitPart::Ping(id) => {
+            let is_there = document.link(&id).is_some_and(|link| link.is_visible(now));
+            (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())).flatten())
+        }
+        VisitPart::Seen(token) => {
+            let number = token.verify(keys, &page, opened.seer, now);
+            let seen = number.map(|number| Occurrence { number, ..occurred(EventKind::Confirm) });
+            (Response::pixel(), seen)
+        }
+        VisitPart::QrSvg | VisitPart::QrPng => {
+            let options = QrOptions::parse(query)?;
+            let address = format!("{base}/q/{}", code.as_ref().unwrap_or(slug));
+            let image = match part {
+                VisitPart::QrPng => qr_png(&address, &options)?,
+                _ => qr_svg(&address, &options)?.into_bytes(),
+            };
+            (image, None)
+        }
+        VisitPart::ProductsXml | VisitPart::ProductsJson => {
+            (products(&document, opened, published_at).into_bytes(), None)
+        }
+        VisitPart::Code => (scanned(slug), Some(scan(account, page, slug))),
+        VisitPart::ReportForm => (report_form(slug).into_bytes(), None),
+        VisitPart::Report => (report_received().into_bytes(), None),
+    };
+    Ok((if occurrence.is_some() { opened.unless_speculative(response) } else { response }, occurrence))
+}
+
+impl Opened<'_> {
+    /// Returns the response, or 503 if the request is speculative: the browser then asks again when
+    /// the visitor does, which counts (Fetch Metadata: how a server opts out of prefetching).
+    fn unless_speculative(&self, response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+        if self.speculative { Response::not_prefetched().into_bytes() } else { response }
+    }
+}
+
+/// Returns what a visitor has to confirm first.
+fn gate(document: &PageDocument, part: VisitPart) -> Option<Gate> {
+    match part {
+        VisitPart::Page
+        | VisitPart::Card
+        | VisitPart::Product(_)
+        | VisitPart::ProductsXml
+        | VisitPart::ProductsJson => document.gate,
+        VisitPart::Link(id) => document.link(&id).and_then(|link| link.gate).or(document.gate),
+        // These show nothing of the page. Whoever sees the question only may report the page too.
+        VisitPart::Ping(_)
+        | VisitPart::Seen(_)
+        | VisitPart::QrSvg
+        | VisitPart::QrPng
+        | VisitPart::Code
+        | VisitPart::ReportForm
+        | VisitPart::Report => None,
+    }
+}
+
+fn scan(account: KeyId, page: PageId, code: &Slug) -> Occurrence {
+    Occurrence { qr_code: Some(code.to_string()), ..Occurrence::new(account, page, EventKind::Scan) }
+}
+
+/// Returns the redirect of a QR code. The page's address says that it was scanned; its canonical
+/// address does not.
+fn scanned(slug: &Slug) -> Response<Vec<u8>> {
+    away(format!("/{slug}?via=qr"))
+}
+
+/// Returns the products as a feed. It is good for a minute, and says when the page was published.
+fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMillis) -> Response {
+    let (slug, base) = (opened.slug, opened.base);
+    let response = match opened.part {
+        VisitPart::ProductsXml => {
+            Response::feed("application/rss+xml; charset=utf-8", products_xml(document, slug, base))
+        }
+        _ => Response::feed("application/json", products_json(document, slug, base)),
+    };
+    response.with_headers([("last-modified", published_at.to_http_date())])
+}
+
+/// Returns the redirect of a link. The destination is checked again, because the rules may have
+/// changed since it was written.
+fn follow(document: &PageDocument, id: LinkId, now: UnixMillis) -> Result<Response<Vec<u8>>, Problem> {
+    let link = document.link(&id).filter(|link| link.is_visible(now));
+    let destination = link.and_then(|link| link.destination()).ok_or_else(page_not_found)?;
+    Ok(away(destination.to_owned()))
+}
+
+/// Returns the redirect of a product.
+fn follow_product(document: &PageDocument, id: ProductId) -> Result<Response<Vec<u8>>, Problem> {
+    let products = Some(&document.products).filter(|products| products.enabled);
+    let product = products.and_then(|products| products.items.iter().find(|item| item.id == id));
+    let destination = product.map(|item| &item.url).filter(|url| url.is_allowed());
+    Ok(away(destination.ok_or_else(page_not_found)?.to_string()))
+}
+
+/// Returns a redirect that crawlers do not list.
+fn away(to: String) -> Response<Vec<u8>> {
+    Response::redirect(302, to).with_headers([("x-robots-tag", "noindex")]).into_bytes()
+}
+
+fn path(slug: &Slug, part: VisitPart) -> String {
+    match part {
+        VisitPart::Page => format!("/{slug}"),
+        VisitPart::Link(id) => format!("/{slug}/l/{id}"),
+        VisitPart::Product(id) => format!("/{slug}/p/{id}"),
+        VisitPart::Ping(id) => format!("/{slug}/ping/{id}"),
+        VisitPart::Seen(token) => format!("/{slug}/seen/{token}"),
+        VisitPart::Card => format!("/{slug}/card.vcf"),
+        VisitPart::QrSvg => format!("/{slug}/qr.svg"),
+        VisitPart::QrPng => format!("/{slug}/qr.png"),
+        VisitPart::ProductsXml => format!("/{slug}/products.xml"),
+        VisitPart::ProductsJson => format!("/{slug}/products.json"),
+        VisitPart::Code => format!("/q/{slug}"),
+        VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::page::{IdSource, Reader};
+
+    const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
+
+    fn served() -> Served {
+        let body = json!({ "title": "Ada", "slug": "ada" });
+        let page =
+            Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap();
+        Served::Page {
+            account: KeyId::new([1; 12]),
+            page: PageId::new([2; 12]),
+            revision: 1,
+            published_at: NOW,
+            code: None,
+            document: page.document,
+        }
+    }
+
+    /// Opens the page. Returns its HTML, and what the visit counts as.
+    fn open(query: Option<&str>) -> (String, Option<EventKind>) {
+        let slug = Slug::parse("ada").unwrap();
+        let opened = Opened {
+            slug: &slug,
+            part: VisitPart::Page,
+            query,
+            base: "https://p.example",
+            speculative: false,
+            seer: Seer { address: None, user_agent: None },
+            drawn: [3; 8],
+            now: NOW,
+        };
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (response, occurrence) = respond(served(), &opened, &keys).unwrap();
+        (String::from_utf8(response.body).unwrap(), occurrence.map(|occurrence| occurrence.kind))
+    }
+
+    #[test]
+    fn view_has_its_image_and_own_visit_has_none() {
+        let has_image = |query| open(query).0.contains("/ada/seen/");
+        assert!(has_image(None) && has_image(Some("utm_source=a")));
+        assert!(!has_image(Some("notrack")));
+        assert_eq!(open(Some("notrack")).1, Some(EventKind::View), "which is recorded as ignored");
+    }
+}

@@ -1,0 +1,108 @@
+//! Shopify: `products.json` of a store, and the bodies of its webhooks.
+
+use serde_json::Value;
+
+use super::{
+    FeedFormat, ProductError, ShopEvent,
+    feed::Feed,
+    feed_error::FeedError,
+    json::{each, text, words},
+    product::{Cost, Draft},
+};
+use crate::page::document::{Availability, Price};
+
+/// Reads a list of products. `base` is the URL of the list, and `currency` that of the store.
+pub(super) fn read(products: &[Value], base: &str, currency: Option<&str>) -> Result<Feed, FeedError> {
+    let currency = currency.ok_or(FeedError::NoCurrency)?;
+    let mut feed = Feed::new(FeedFormat::Shopify);
+    for product in products {
+        feed.add(draft(product, origin(base), currency), Some(currency));
+    }
+    Ok(feed)
+}
+
+/// Reads the body of a webhook with this topic; `None` for a topic that is not about a product.
+///
+/// # Errors
+/// Returns an error if the product cannot be shown.
+pub fn shopify_event(
+    topic: &str,
+    body: &Value,
+    base: &str,
+    currency: &str,
+) -> Result<Option<ShopEvent>, ProductError> {
+    let id = || text(body, "id").ok_or(ProductError::NoId);
+    let is_sold = body.get("status").and_then(Value::as_str).is_none_or(|status| status == "active")
+        && body.get("published_at").is_none_or(|moment| !moment.is_null());
+    match topic {
+        "products/delete" => Ok(Some(ShopEvent::Delete(id()?))),
+        "products/create" | "products/update" if !is_sold => Ok(Some(ShopEvent::Delete(id()?))),
+        "products/create" | "products/update" => {
+            let product = draft(body, origin(base), currency).product(Some(currency))?;
+            Ok(Some(ShopEvent::Upsert(Box::new(product))))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
+    let variants = product.get("variants").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    // The one that a visitor would be shown first.
+    let shown = variants.iter().find(|variant| is_available(variant)).or_else(|| variants.first());
+    let amount = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
+    let (price, before) = (amount("price"), amount("compare_at_price"));
+    let (price, sale_price) = if is_more(&before, &price) {
+        (Cost::of_text(before), Cost::of_text(price))
+    } else {
+        (Cost::of_text(price), Cost::None)
+    };
+    let mut tags = words(product, "tags");
+    tags.extend(["product_type", "vendor"].into_iter().filter_map(|name| text(product, name)));
+    let in_stock = variants.iter().any(is_available);
+    Draft {
+        id: text(product, "id"),
+        group: None,
+        title: text(product, "title"),
+        description: text(product, "body_html"),
+        url: text(product, "handle").map(|handle| format!("{origin}/products/{handle}")),
+        image: each(product, "images", "src").into_iter().next(),
+        price: with_currency(price, currency),
+        sale_price: with_currency(sale_price, currency),
+        availability: Some(if in_stock { Availability::InStock } else { Availability::OutOfStock }),
+        tags,
+    }
+}
+
+/// Returns true if a variant can be bought. Webhooks have no `available`, but what it follows from.
+fn is_available(variant: &Value) -> bool {
+    if let Some(available) = variant.get("available").and_then(Value::as_bool) {
+        return available;
+    }
+    let is_tracked = variant.get("inventory_management").is_some_and(|value| !value.is_null());
+    let continues = variant.get("inventory_policy").and_then(Value::as_str) == Some("continue");
+    let quantity = variant.get("inventory_quantity").and_then(Value::as_i64);
+    !is_tracked || continues || quantity.is_none_or(|quantity| quantity > 0)
+}
+
+fn is_more(before: &str, price: &str) -> bool {
+    let amount =
+        |text: &str| super::price::price(text, Some("XXX")).and_then(|price| super::amount_of(&price.amount));
+    amount(before) > amount(price)
+}
+
+fn with_currency(cost: Cost, currency: &str) -> Cost {
+    match cost {
+        Cost::Text(text) => match super::price::price(&text, Some(currency)) {
+            Some(Price { amount, currency }) => Cost::Read(Price { amount, currency }),
+            None => Cost::Text(text),
+        },
+        cost => cost,
+    }
+}
+
+/// Returns scheme, host and port of a URL.
+fn origin(url: &str) -> &str {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    url.get(..scheme.len().saturating_add(3).saturating_add(end)).unwrap_or_default()
+}

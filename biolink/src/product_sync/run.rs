@@ -1,0 +1,140 @@
+//! The log of a source.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+
+use crate::product_feed::FeedFormat;
+
+/// Faults of items that are kept with a run.
+pub(super) const MAX_FAULTS: usize = 5;
+
+/// Why a source ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunTrigger {
+    /// It was time.
+    #[default]
+    Schedule,
+    /// Its settings changed, or it is new.
+    Settings,
+    /// Its owner asked for it.
+    Refresh,
+    /// The shop said that something changed.
+    Push,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// The page has other products now.
+    Updated,
+    /// The products are those that the page has.
+    #[default]
+    Unchanged,
+    /// The shop said that the feed is the same (304).
+    NotModified,
+    /// The feed would remove most products, and is held until the next run.
+    Held,
+    /// The products stay as they are, because something failed.
+    Failed,
+}
+
+/// One run of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The moment at which it began.
+    pub at: UnixMillis,
+    /// Why it ran.
+    pub trigger: RunTrigger,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// The status of the last response.
+    #[serde(default)]
+    pub http_status: Option<u16>,
+    /// The format of the feed.
+    #[serde(default)]
+    pub format: Option<FeedFormat>,
+    /// Items of the feed, or of the push.
+    #[serde(default)]
+    pub items: usize,
+    /// Items that cannot be shown.
+    #[serde(default)]
+    pub faulty: usize,
+    /// The first of them: place, id, and what is wrong.
+    #[serde(default)]
+    pub faults: Vec<(usize, Option<String>, String)>,
+    /// Products of the source on the page.
+    #[serde(default)]
+    pub shown: usize,
+    /// Products that came onto the page.
+    #[serde(default)]
+    pub added: usize,
+    /// Products that changed.
+    #[serde(default)]
+    pub updated: usize,
+    /// Products that left the page.
+    #[serde(default)]
+    pub removed: usize,
+    /// Why it failed, or was held.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+impl RunTrigger {
+    /// Every trigger once.
+    pub const ALL: [Self; 4] = [Self::Schedule, Self::Settings, Self::Refresh, Self::Push];
+
+    /// Returns its name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Settings => "settings",
+            Self::Refresh => "refresh",
+            Self::Push => "push",
+        }
+    }
+}
+
+impl RunOutcome {
+    /// Every outcome once.
+    pub const ALL: [Self; 5] = [Self::Updated, Self::Unchanged, Self::NotModified, Self::Held, Self::Failed];
+
+    /// Returns its name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Unchanged => "unchanged",
+            Self::NotModified => "not_modified",
+            Self::Held => "held",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Run {
+    /// Returns the run as the API shows it.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        let fault = |(item, id, detail): &(usize, Option<String>, String)| json!({ "item": item, "id": id, "detail": detail });
+        json!({
+            "at": self.at.to_rfc3339(),
+            "trigger": self.trigger.as_str(),
+            "outcome": self.outcome.as_str(),
+            "duration_ms": self.duration_ms,
+            "http_status": self.http_status,
+            "format": self.format.map(FeedFormat::as_str),
+            "items": self.items,
+            "faulty": self.faulty,
+            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+            "products": { "shown": self.shown, "added": self.added, "updated": self.updated, "removed": self.removed },
+            "error": self.error,
+        })
+    }
+}

@@ -1,0 +1,372 @@
+//! The state of a source's object: when it runs, what came of it, and what the page is to show.
+//!
+//! `ok` is a source whose last run succeeded. After a failure it is `stale`, and after three in a
+//! row `failing`; the page keeps the products of the last success. After seven days without one it
+//! is `paused`: it runs again when its owner asks for it.
+//!
+//! Why: docs/decisions/products.md, "The last good products stay when a feed is wrong".
+
+mod fetch;
+mod status;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::{key::KeyId, time::UnixMillis};
+
+pub use self::{
+    fetch::{FetchError, Fetched},
+    status::SyncStatus,
+};
+use super::{
+    Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
+    catalogue::digest,
+    run::MAX_FAULTS,
+    schedule::{PAUSE_AFTER_MS, after_failure, next},
+};
+use crate::product_feed::{Feed, FeedProduct};
+
+/// Failures in a row from which a source is failing.
+const FAILING_FROM: u32 = 3;
+/// Runs that are kept.
+const MAX_RUNS: usize = 50;
+/// The time between two refreshes, in milliseconds.
+const REFRESH_MS: u64 = 15 * 60_000;
+/// The same for a source with push, and the time between two fetches that a shop asks for.
+const PUSHED_REFRESH_MS: u64 = 60_000;
+/// The time between two edits of the page, in milliseconds: the store of published pages takes one
+/// write a second.
+const EDIT_MS: u64 = 2_000;
+/// The first wait after an edit that the account did not take, in milliseconds.
+const EDIT_RETRY_MS: u64 = 5_000;
+
+/// The state of a source's object, stored as one JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SyncState {
+    account: Option<KeyId>,
+    source: Option<Source>,
+    status: SyncStatus,
+    failures: u32,
+    failing_since: Option<UnixMillis>,
+    etag: Option<String>,
+    last_modified: Option<String>,
+    /// The digest of the products that the account has.
+    digest: Option<String>,
+    held: bool,
+    next_run: Option<Planned>,
+    last_run_at: Option<UnixMillis>,
+    last_success_at: Option<UnixMillis>,
+    refreshed_at: Option<UnixMillis>,
+    edited_at: Option<UnixMillis>,
+    pending: Option<PendingEdit>,
+    shown: usize,
+    runs: Vec<Run>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Planned {
+    at: UnixMillis,
+    trigger: RunTrigger,
+}
+
+/// Products that the account is to get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PendingEdit {
+    at: UnixMillis,
+    run: Run,
+    #[serde(default)]
+    failures: u32,
+    /// Whether the account gets them even if it has them already.
+    #[serde(default)]
+    forced: bool,
+}
+
+/// A run that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The settings.
+    pub settings: SourceSettings,
+    /// `If-None-Match` and `If-Modified-Since`.
+    pub validators: Vec<(&'static str, String)>,
+    version: u64,
+    planned: Planned,
+    started: UnixMillis,
+}
+
+/// What an edit changed on the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// Products of the source on the page.
+    pub shown: usize,
+    /// Products that came onto the page.
+    pub added: usize,
+    /// Products that changed.
+    pub updated: usize,
+    /// Products that left the page.
+    pub removed: usize,
+}
+
+/// The outcome of an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The account has the products.
+    Applied(Applied),
+    /// The account did not take them.
+    Failed(String),
+}
+
+impl SyncState {
+    /// Returns the account and the source, once it has settings.
+    #[must_use]
+    pub fn source(&self) -> Option<(KeyId, &Source)> {
+        Some((self.account?, self.source.as_ref()?))
+    }
+
+    /// Returns the log, the oldest run first.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Takes in settings. Others than before make the source run at once.
+    pub fn configure(&mut self, account: KeyId, source: Source, now: UnixMillis) {
+        let feed = |source: &Source| SourceSettings { push: false, ..source.settings.clone() };
+        let is_new = self.source.as_ref().is_none_or(|known| feed(known) != feed(&source));
+        self.account = Some(account);
+        self.source = Some(source);
+        if is_new {
+            (self.etag, self.last_modified, self.digest, self.held) = (None, None, None, false);
+            (self.failures, self.failing_since) = (0, None);
+            self.next_run = Some(Planned { at: now, trigger: RunTrigger::Settings });
+        }
+    }
+
+    /// Has the feed fetched at once. Returns the seconds to wait if it was a moment ago.
+    ///
+    /// # Errors
+    /// Returns the seconds after which the next refresh can begin.
+    pub fn refresh(&mut self, now: UnixMillis) -> Result<(), u64> {
+        let has_push = self.source.as_ref().is_some_and(|source| source.settings.push);
+        let between = if has_push { PUSHED_REFRESH_MS } else { REFRESH_MS };
+        if let Some(again) = self.refreshed_at.map(|at| at.plus(between)).filter(|again| now < *again) {
+            return Err(now.seconds_until(again).max(1));
+        }
+        self.refreshed_at = Some(now);
+        self.next_run = Some(Planned { at: now, trigger: RunTrigger::Refresh });
+        Ok(())
+    }
+
+    /// Has the feed fetched because the shop asks for it: once a minute at most.
+    pub fn ping(&mut self, now: UnixMillis) {
+        let at = self.last_run_at.map_or(now, |last| last.plus(PUSHED_REFRESH_MS)).max(now);
+        if self.next_run.is_none_or(|planned| at < planned.at) {
+            self.next_run = Some(Planned { at, trigger: RunTrigger::Push });
+        }
+    }
+
+    /// Takes in changes that the shop pushed. Returns how many products they are about.
+    pub fn push(
+        &mut self,
+        catalogue: &mut Catalogue,
+        upserts: Vec<FeedProduct>,
+        deletes: &[String],
+        faults: Vec<String>,
+        now: UnixMillis,
+    ) -> usize {
+        let Some(source) = &self.source else { return 0 };
+        let changed = upserts.len().saturating_add(deletes.len());
+        catalogue.push(upserts, deletes, &source.settings.selection);
+        let faulty = faults.len();
+        let run = Run {
+            at: now,
+            trigger: RunTrigger::Push,
+            items: changed.saturating_add(faulty),
+            faulty,
+            faults: faults.into_iter().take(MAX_FAULTS).map(|detail| (0, None, detail)).collect(),
+            ..Run::default()
+        };
+        self.plan_edit(run, false, now);
+        changed
+    }
+
+    /// Returns the run that is due.
+    pub fn begin(&mut self, now: UnixMillis) -> Option<Attempt> {
+        let planned = self.next_run.filter(|planned| planned.at <= now)?;
+        let source = self.source.as_ref()?;
+        let mut validators = Vec::new();
+        if planned.trigger != RunTrigger::Refresh {
+            validators.extend(self.etag.clone().map(|etag| ("if-none-match", etag)));
+            validators.extend(self.last_modified.clone().map(|moment| ("if-modified-since", moment)));
+        }
+        self.last_run_at = Some(now);
+        let (settings, version) = (source.settings.clone(), source.version);
+        Some(Attempt { settings, validators, version, planned, started: now })
+    }
+
+    /// Takes in how a run ended. A run whose settings have changed since counts for nothing.
+    pub fn finish(
+        &mut self,
+        attempt: &Attempt,
+        outcome: Result<Fetched, FetchError>,
+        catalogue: &mut Catalogue,
+        now: UnixMillis,
+    ) {
+        let Some(source) = self.source.as_ref().filter(|source| source.version == attempt.version) else {
+            return;
+        };
+        let (id, trigger) = (source.id, attempt.planned.trigger);
+        let run = Run {
+            at: attempt.started,
+            trigger,
+            duration_ms: now.since(attempt.started),
+            shown: self.shown,
+            ..Run::default()
+        };
+        match outcome {
+            Err(error) => self.fail(attempt, run, &error, now),
+            Ok(fetched) => {
+                self.succeed(attempt, next(&id, now), now);
+                match fetched {
+                    Fetched::NotModified => {
+                        // The validators are those of the last feed that was not held.
+                        self.held = false;
+                        let status = Some(304);
+                        self.log(Run { outcome: RunOutcome::NotModified, http_status: status, ..run });
+                    }
+                    Fetched::Feed { feed, status, etag, last_modified } => {
+                        let run = Run { http_status: Some(status), ..of_feed(&feed, run) };
+                        let is_asked = trigger == RunTrigger::Refresh;
+                        if !self.held && !is_asked && catalogue.would_lose_most(&feed) {
+                            self.hold(run);
+                            return;
+                        }
+                        self.held = false;
+                        (self.etag, self.last_modified) = (etag, last_modified);
+                        *catalogue = Catalogue::of(&feed, &attempt.settings.selection);
+                        self.plan_edit(run, is_asked, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the products that the account is to get now.
+    pub fn edit(&mut self, catalogue: &Catalogue, now: UnixMillis) -> Option<Vec<FeedProduct>> {
+        let pending = self.pending.clone().filter(|pending| pending.at <= now)?;
+        let products = catalogue.shown(&self.source.as_ref()?.settings.selection);
+        if self.digest.as_ref() == Some(&digest(&products)) && !pending.forced {
+            self.pending = None;
+            self.log(Run { outcome: RunOutcome::Unchanged, shown: self.shown, ..pending.run });
+            return None;
+        }
+        Some(products)
+    }
+
+    /// Takes in how the edit with these products ended.
+    pub fn settle(&mut self, products: &[FeedProduct], outcome: Outcome, now: UnixMillis) {
+        let Some(pending) = self.pending.take() else { return };
+        match outcome {
+            Outcome::Applied(applied) => {
+                self.digest = Some(digest(products));
+                (self.edited_at, self.shown) = (Some(now), applied.shown);
+                let Applied { shown, added, updated, removed } = applied;
+                let is_changed = added.saturating_add(updated).saturating_add(removed) > 0;
+                let outcome = if is_changed { RunOutcome::Updated } else { RunOutcome::Unchanged };
+                self.log(Run { outcome, shown, added, updated, removed, ..pending.run });
+            }
+            Outcome::Failed(error) => {
+                let wait = EDIT_RETRY_MS.saturating_mul(1 << pending.failures.min(7));
+                let failures = pending.failures.saturating_add(1);
+                let run = Run { error: Some(error), ..pending.run };
+                self.pending = Some(PendingEdit { at: now.plus(wait), run, failures, ..pending });
+            }
+        }
+    }
+
+    /// Returns the moment at which something is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<UnixMillis> {
+        let (run, edit) =
+            (self.next_run.map(|planned| planned.at), self.pending.as_ref().map(|edit| edit.at));
+        run.into_iter().chain(edit).min()
+    }
+
+    /// Returns the member `sync` of the source.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        let moment = |at: Option<UnixMillis>| at.map(UnixMillis::to_rfc3339);
+        let last = self.runs.last();
+        let error =
+            last.filter(|_| self.status != SyncStatus::Ok || self.held).and_then(|run| run.error.as_ref());
+        json!({
+            "status": self.status.as_str(),
+            "held": self.held,
+            "products": self.shown,
+            "error": error,
+            "last_run_at": moment(self.last_run_at),
+            "last_success_at": moment(self.last_success_at),
+            "next_run_at": moment(self.next_run.map(|planned| planned.at)),
+        })
+    }
+
+    fn succeed(&mut self, attempt: &Attempt, next: UnixMillis, now: UnixMillis) {
+        self.status = SyncStatus::Ok;
+        (self.failures, self.failing_since, self.last_success_at) = (0, None, Some(now));
+        self.plan_run(attempt, Some(next));
+    }
+
+    fn fail(&mut self, attempt: &Attempt, run: Run, error: &FetchError, now: UnixMillis) {
+        self.failures = self.failures.saturating_add(1);
+        let since = *self.failing_since.get_or_insert(now);
+        let is_paused = now.since(since) >= PAUSE_AFTER_MS;
+        self.status = match self.failures {
+            _ if is_paused => SyncStatus::Paused,
+            FAILING_FROM.. => SyncStatus::Failing,
+            _ => SyncStatus::Stale,
+        };
+        let next = (!is_paused).then(|| after_failure(self.failures, error.retry_after_ms(), now));
+        self.plan_run(attempt, next);
+        let (http_status, error) = (error.status(), Some(error.to_string()));
+        self.log(Run { outcome: RunOutcome::Failed, http_status, error, ..run });
+    }
+
+    fn hold(&mut self, run: Run) {
+        self.held = true;
+        let error = "the feed lacks more than 80 % of the products before it; they stay until the next run, which applies it if it still does".to_owned();
+        self.log(Run { outcome: RunOutcome::Held, error: Some(error), ..run });
+    }
+
+    /// Plans the next run, unless another one was asked for meanwhile.
+    fn plan_run(&mut self, attempt: &Attempt, at: Option<UnixMillis>) {
+        if self.next_run == Some(attempt.planned) {
+            self.next_run = at.map(|at| Planned { at, trigger: RunTrigger::Schedule });
+        }
+    }
+
+    /// Has the account given the products, at once or soon after the last edit.
+    fn plan_edit(&mut self, run: Run, forced: bool, now: UnixMillis) {
+        let at = self.edited_at.map_or(now, |last| last.plus(EDIT_MS)).max(now);
+        let forced = forced || self.pending.as_ref().is_some_and(|pending| pending.forced);
+        self.pending = Some(PendingEdit { at, run, failures: 0, forced });
+    }
+
+    fn log(&mut self, run: Run) {
+        self.runs.push(run);
+        let surplus = self.runs.len().saturating_sub(MAX_RUNS);
+        self.runs.drain(..surplus);
+    }
+}
+
+fn of_feed(feed: &Feed, run: Run) -> Run {
+    let faults = feed.faults.iter().take(MAX_FAULTS);
+    Run {
+        format: Some(feed.format),
+        items: feed.items,
+        faulty: feed.faulty,
+        faults: faults.map(|fault| (fault.item, fault.id.clone(), fault.error.to_string())).collect(),
+        ..run
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Messages to a page's store, and what it keeps apart from events.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::{
+    key::{BiolinkPlan, KeyId},
+    time::{UnixMillis, UtcDay},
+};
+
+use super::reading::ReadRequest;
+use crate::{
+    analytics::Lifetime,
+    events::{Dimension, Event, EventKind, Part, Received, Segment},
+    page::PageId,
+    policy,
+    webhooks::KindSet,
+};
+
+/// A message to a page's store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
+pub enum StatsMessage {
+    /// Batches have events of the page.
+    Append {
+        /// The page's account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+        /// The events.
+        parts: Vec<Part>,
+    },
+    /// The account's webhooks want events of these kinds from now on.
+    Subscribe {
+        /// The page's account.
+        account: KeyId,
+        /// The page.
+        page: PageId,
+        /// The kinds.
+        kinds: KindSet,
+    },
+    /// A reader asks.
+    Read(ReadRequest),
+    /// The page's owner wants to begin anew: drop all events so far.
+    Reset,
+    /// The page was deleted: drop everything, and take nothing more.
+    Purge,
+    /// The export goes on after this row. The reply is the next one with its lines, or `null`.
+    Export(u64),
+}
+
+/// What a store keeps apart from events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The page's account, and the page; `None` before the first event.
+    #[serde(default)]
+    pub owner: Option<(KeyId, PageId)>,
+    /// The moment at which old events are dropped; `None` if there is nothing to drop.
+    #[serde(default)]
+    pub expires_at: Option<UnixMillis>,
+    /// The kinds that the account's webhooks want.
+    #[serde(default)]
+    pub wanted: KindSet,
+    /// Events that were dropped on their way to the webhooks, which do not know it yet.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Events before this moment are dropped.
+    #[serde(default)]
+    pub reset_at: UnixMillis,
+    /// What was received before it, so that the batches after it show no gap.
+    #[serde(default)]
+    pub received: Received,
+    /// Whether the page was deleted.
+    #[serde(default)]
+    pub purged: bool,
+    /// Counted events that were dropped because of their age.
+    #[serde(default)]
+    pub expired: Counts,
+}
+
+/// Counted events of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Views.
+    pub views: u64,
+    /// Clicks.
+    pub clicks: u64,
+    /// Scans.
+    pub scans: u64,
+}
+
+impl Counts {
+    /// Returns the counts of a segment.
+    #[must_use]
+    pub fn of(segment: &Segment) -> Self {
+        let count = |kind| segment.count(kind) as u64;
+        Self { views: count(EventKind::View), clicks: count(EventKind::Click), scans: count(EventKind::Scan) }
+    }
+
+    /// Returns the counts of all times: these, and what has expired.
+    #[must_use]
+    pub const fn lifetime(self, expired: Self) -> Lifetime {
+        let Self { views, clicks, scans } = self.plus(expired);
+        Lifetime { views, clicks, scans }
+    }
+
+    /// Returns the sum.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            views: self.views.saturating_add(other.views),
+            clicks: self.clicks.saturating_add(other.clicks),
+            scans: self.scans.saturating_add(other.scans),
+        }
+    }
+}
+
+/// Returns an event as a line of the export. The visitor's number is not in it, so that
+/// visitors cannot be recognized.
+#[must_use]
+pub fn event_line(page: &PageId, event: &Event) -> String {
+    let mut line = json!({
+        "object": "event",
+        "page_id": page,
+        "kind": event.kind.as_str(),
+        "at": event.at.to_rfc3339(),
+    });
+    if let Some(members) = line.as_object_mut() {
+        for (dimension, value) in
+            Dimension::ALL.into_iter().zip(&event.values).filter(|(_, value)| !value.is_empty())
+        {
+            members.insert(dimension.as_str().to_owned(), Value::from(value.as_ref()));
+        }
+    }
+    format!("{line}\n")
+}
+
+/// Days for which a store knows which batches it has received. The queue keeps a message for four.
+pub const KNOWN_DAYS: u64 = 5;
+
+/// Returns the first day that a plan keeps: its window ends with today.
+#[must_use]
+pub fn kept_from(plan: BiolinkPlan, now: UnixMillis) -> UtcDay {
+    UtcDay(now.day().0.saturating_sub(u64::from(policy::analytics_days(plan))))
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::request_id::RequestId;
+
+    use super::*;
+    use crate::analytics::{AnalyticsRequest, Zone};
+
+    const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
+
+    /// What a plan keeps and what it shows are the same days.
+    #[test]
+    fn first_day_that_is_kept_is_the_first_of_the_window() {
+        for plan in [BiolinkPlan::None, BiolinkPlan::Standard, BiolinkPlan::Business] {
+            let request = AnalyticsRequest::parse(Some("start=1971-01-01")).unwrap();
+            let refused = request.resolve(&Zone::utc(), NOW, policy::analytics_days(plan)).unwrap_err();
+            let body: Value = serde_json::from_str(&refused.render(&RequestId([0; 16])).body).unwrap();
+            assert_eq!(body["earliest_available"], kept_from(plan, NOW).start().to_rfc3339());
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What a request of a visitor says about the visitor, without keeping the visitor: the kind of
+//! device and program, where the visit came from, and a pseudonym for one day and page.
+//!
+//! Nothing that these functions return holds an address or a user agent.
+
+mod agent;
+mod bot;
+mod channel;
+mod device;
+mod header;
+mod id;
+mod referral;
+mod unknown_pages;
+mod utm;
+
+pub use agent::Agent;
+pub use bot::BotClass;
+pub use channel::Channel;
+pub use device::Device;
+pub use header::{is_speculative, language, opts_out};
+pub use id::VisitorId;
+pub use referral::Referral;
+pub use unknown_pages::check_unknown_pages;
+pub use utm::Utm;

@@ -1,0 +1,249 @@
+//! The endpoint that an owner writes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use shared::{
+    fields::{Fields, Hints, TypeError, merge, text},
+    problem::Problem,
+};
+
+use super::{Endpoint, describe, rotation::parse_secret};
+use crate::{
+    fetch_url::{FetchPolicy, FetchUrl},
+    page::{InvalidValue, PageId, boolean, name_of, parse_metadata, plain_text},
+    webhooks::{KindSet, Mode, WebhookKind, WebhookSecret},
+};
+
+/// Most headers that an endpoint adds to its requests.
+pub const MAX_HEADERS: usize = 5;
+/// Most pages that an endpoint names: more than an account can have.
+pub const MAX_PAGES: usize = 100;
+/// Characters of a description.
+pub const MAX_DESCRIPTION: usize = 200;
+const MAX_HEADER_NAME: usize = 64;
+/// Bytes of the value of a header.
+pub const MAX_HEADER_VALUE: usize = 1_024;
+
+/// Headers that describe the request itself, or one hop of it (RFC 9110, section 7.6.1).
+const RESERVED: [&str; 17] = [
+    "accept-encoding",
+    "connection",
+    "cookie",
+    "date",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "referer",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+];
+const RESERVED_PREFIXES: [&str; 5] = ["webhook-", "content-", "cf-", "x-forwarded-", "sec-"];
+
+/// Members of an endpoint that a response has and a request may repeat.
+pub const READ_ONLY: &[&str] = &[
+    "id",
+    "object",
+    "status",
+    "disabled_reason",
+    "disabled_at",
+    "health",
+    "warnings",
+    "secret_expirations",
+    "created_at",
+    "updated_at",
+];
+
+const HINTS: Hints = &[
+    ("endpoint", "the address is `url`"),
+    ("target_url", "the address is `url`"),
+    ("callback_url", "the address is `url`"),
+    ("name", "write `description`"),
+    ("types", "write `events`: an array of kinds"),
+    ("event_types", "write `events`: an array of kinds"),
+    ("filter_types", "write `events`: an array of kinds"),
+    ("pages", "write `page_ids`: an array of ids, or null for all pages"),
+    ("page_id", "write `page_ids`: an array of ids, or null for all pages"),
+    ("active", "write `enabled`"),
+    ("disabled", "write `enabled`: false"),
+    ("pull", "write `url`: null"),
+    ("batch", "write `mode`: \"batch\""),
+    ("throttle_rate", "there is no limit on the rate; `mode`: \"batch\" sends fewer requests"),
+    ("signing_secret", "write `secret`: \"whsec_…\", or leave it out for a new one"),
+];
+
+/// What an owner writes of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointInput {
+    /// The address; `None` if events are only to be logged.
+    pub url: Option<FetchUrl>,
+    /// A note; empty for none.
+    pub description: String,
+    /// The kinds, at least one.
+    pub kinds: KindSet,
+    /// The pages; `None` for all.
+    pub pages: Option<Vec<PageId>>,
+    /// Whether it is to get anything.
+    pub enabled: bool,
+    /// The way in which it gets events.
+    pub mode: Mode,
+    /// Headers for each request, by name in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The owner's notes.
+    pub metadata: BTreeMap<String, String>,
+    /// The secret that the owner brings; `None` for a new random one. A change never has one.
+    pub secret: Option<WebhookSecret>,
+}
+
+impl EndpointInput {
+    /// Reads the body of `POST /webhooks`.
+    ///
+    /// # Errors
+    /// Returns `body-malformed`, or `fields-invalid` with every error.
+    pub fn create(body: &[u8], policy: &FetchPolicy) -> Result<Self, Problem> {
+        let mut fields = Fields::read(body)?;
+        let secret = fields.nullable("secret", parse_secret);
+        Self::read(fields, policy, secret)
+    }
+
+    /// Reads the body of `PATCH /webhooks/{id}`, a merge patch (RFC 7396).
+    ///
+    /// # Errors
+    /// Returns `body-malformed`, or `fields-invalid` with every error.
+    pub fn patch(endpoint: &Endpoint, body: &[u8], policy: &FetchPolicy) -> Result<Self, Problem> {
+        let (mut merged, patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
+        let is_url_null = patch.get("url").is_some_and(Value::is_null);
+        merge(&mut merged, patch);
+        if is_url_null {
+            // A merge patch removes what is null, but no address is a wish.
+            merged.insert("url".to_owned(), Value::Null);
+        }
+        Self::read(Fields::of(merged), policy, None)
+    }
+
+    fn read(
+        mut fields: Fields,
+        policy: &FetchPolicy,
+        secret: Option<WebhookSecret>,
+    ) -> Result<Self, Problem> {
+        fields.hint(HINTS);
+        fields.ignore(READ_ONLY);
+        let url = fields.required("url", |value| match value.is_null() {
+            true => Ok(None),
+            false => FetchUrl::parse(text(value)?, policy)
+                .map(Some)
+                .map_err(|error| InvalidValue::from(error.to_string())),
+        });
+        let kinds = fields.required("events", parse_kinds);
+        let description = fields.nullable("description", |value| plain_text(value, 0, MAX_DESCRIPTION));
+        let pages = fields.nullable("page_ids", parse_pages);
+        let enabled = fields.nullable("enabled", boolean);
+        let mode = fields.nullable("mode", name_of::<Mode>);
+        let headers = fields.nullable_object("headers", read_headers);
+        let metadata = fields.nullable("metadata", parse_metadata);
+        fields.finish()?;
+        // `finish` has refused already if one is missing.
+        let (Some(url), Some(kinds)) = (url, kinds) else { return Err(Problem::invalid_fields(&[])) };
+        Ok(Self {
+            url,
+            description: description.unwrap_or_default(),
+            kinds,
+            pages,
+            enabled: enabled.unwrap_or(true),
+            mode: mode.unwrap_or_default(),
+            headers: headers.unwrap_or_default(),
+            metadata: metadata.unwrap_or_default(),
+            secret,
+        })
+    }
+}
+
+/// Reads the body of `POST /webhooks/{id}/test`: the kind of the sample.
+///
+/// # Errors
+/// Returns `body-malformed`, or `fields-invalid` with every error.
+pub fn read_test(body: &[u8]) -> Result<WebhookKind, Problem> {
+    let mut fields = Fields::read(body)?;
+    let kind = fields.required("type", name_of::<WebhookKind>);
+    fields.finish()?;
+    // `finish` has refused already if there is none.
+    kind.ok_or_else(|| Problem::invalid_fields(&[]))
+}
+
+fn parse_kinds(value: &Value) -> Result<KindSet, InvalidValue> {
+    let names = value.as_array().ok_or_else(|| TypeError::new("an array", value))?;
+    if names.is_empty() {
+        return Err(format!("is empty; name at least one of {}", kind_names()).into());
+    }
+    let kind = |name: &Value| {
+        let kind = name.as_str().and_then(WebhookKind::parse);
+        kind.ok_or_else(|| format!("must be an array of {}", kind_names()).into())
+    };
+    names.iter().map(kind).collect()
+}
+
+fn kind_names() -> String {
+    WebhookKind::ALL.map(WebhookKind::as_str).join(", ")
+}
+
+fn parse_pages(value: &Value) -> Result<Vec<PageId>, InvalidValue> {
+    let expected =
+        || format!("must be null for all pages, or an array of 1 to {MAX_PAGES} ids such as pg_…, each once");
+    let ids = value.as_array().filter(|ids| (1..=MAX_PAGES).contains(&ids.len())).ok_or_else(expected)?;
+    let mut pages = Vec::with_capacity(ids.len());
+    for id in ids {
+        let page = id.as_str().and_then(PageId::parse).filter(|page| !pages.contains(page));
+        pages.push(page.ok_or_else(expected)?);
+    }
+    Ok(pages)
+}
+
+fn read_headers(fields: &mut Fields) -> BTreeMap<String, String> {
+    let members = fields.take_members();
+    if members.len() > MAX_HEADERS {
+        let detail = format!("has {} headers; at most {MAX_HEADERS} are allowed", members.len());
+        fields.add_object_error(detail);
+        return BTreeMap::new();
+    }
+    let mut headers = BTreeMap::new();
+    for (name, value) in members {
+        match parse_header(&name, &value) {
+            Ok(value) => drop(headers.insert(name.to_ascii_lowercase(), value)),
+            Err(error) => fields.add_error(&name, error.to_string()),
+        }
+    }
+    headers
+}
+
+fn parse_header(name: &str, value: &Value) -> Result<String, InvalidValue> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !(1..=MAX_HEADER_NAME).contains(&name.len()) || !name.bytes().all(is_token) {
+        return Err(format!("must be the name of a header, of at most {MAX_HEADER_NAME} characters").into());
+    }
+    let lower = name.to_ascii_lowercase();
+    if RESERVED.contains(&lower.as_str()) || RESERVED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
+    {
+        return Err("is set by the gateway and cannot be changed".into());
+    }
+    let value = text(value)?.trim();
+    let is_visible = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if value.is_empty() || value.len() > MAX_HEADER_VALUE || !is_visible {
+        return Err(format!("must have 1 to {MAX_HEADER_VALUE} visible ASCII characters").into());
+    }
+    Ok(value.to_owned())
+}
+
+impl Endpoint {
+    /// Returns what its owner may write, in the form in which it is written.
+    #[must_use]
+    pub fn writable(&self) -> Map<String, Value> {
+        describe::writable(self)
+    }
+}

@@ -1,0 +1,163 @@
+//! The kinds of webhooks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::EventKind;
+
+/// A kind of webhook: the `type` of its envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookKind {
+    /// A page was opened.
+    PageView,
+    /// A link or a product was followed.
+    Click,
+    /// A QR code was scanned.
+    QrScan,
+    /// A revision of a page went live.
+    PagePublished,
+}
+
+/// A set of kinds. In JSON it is an array of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<WebhookKind>", into = "Vec<WebhookKind>")]
+pub struct KindSet(u8);
+
+impl WebhookKind {
+    /// Every kind once, in the order of the codes.
+    pub const ALL: [Self; 4] = [Self::PageView, Self::Click, Self::QrScan, Self::PagePublished];
+
+    /// Returns the kind of what a visitor did; `None` if it gives no webhook.
+    #[must_use]
+    pub const fn of(kind: EventKind) -> Option<Self> {
+        match kind {
+            EventKind::View => Some(Self::PageView),
+            EventKind::Click => Some(Self::Click),
+            EventKind::Scan => Some(Self::QrScan),
+            EventKind::Confirm => None,
+        }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PageView => "page_view",
+            Self::Click => "click",
+            Self::QrScan => "qr_scan",
+            Self::PagePublished => "page_published",
+        }
+    }
+
+    /// Returns the kind with this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Returns true if a visitor causes it, not the owner. Visits are dropped first when too many
+    /// deliveries wait.
+    #[must_use]
+    pub const fn is_visit(self) -> bool {
+        match self {
+            Self::PageView | Self::Click | Self::QrScan => true,
+            Self::PagePublished => false,
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl KindSet {
+    /// The set without a kind.
+    pub const EMPTY: Self = Self(0);
+
+    /// Returns the set of every kind.
+    #[must_use]
+    pub fn all() -> Self {
+        WebhookKind::ALL.into_iter().collect()
+    }
+
+    /// Returns the set with one more kind.
+    #[must_use]
+    pub const fn with(self, kind: WebhookKind) -> Self {
+        Self(self.0 | kind.bit())
+    }
+
+    /// Returns the kinds of both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns true if it has the kind.
+    #[must_use]
+    pub const fn has(self, kind: WebhookKind) -> bool {
+        self.0 & kind.bit() != 0
+    }
+
+    /// Returns true if it has no kind.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns its kinds.
+    pub fn iter(self) -> impl Iterator<Item = WebhookKind> {
+        WebhookKind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    }
+}
+
+impl FromIterator<WebhookKind> for KindSet {
+    fn from_iter<I: IntoIterator<Item = WebhookKind>>(kinds: I) -> Self {
+        kinds.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+impl From<Vec<WebhookKind>> for KindSet {
+    fn from(kinds: Vec<WebhookKind>) -> Self {
+        kinds.into_iter().collect()
+    }
+}
+
+impl From<KindSet> for Vec<WebhookKind> {
+    fn from(kinds: KindSet) -> Self {
+        kinds.iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::json;
+
+    use super::*;
+
+    #[test]
+    fn kind_has_the_name_of_its_event() {
+        for kind in EventKind::ALL {
+            let webhook = WebhookKind::of(kind);
+            assert_eq!(webhook.is_none(), kind == EventKind::Confirm);
+            assert!(webhook.is_none_or(|webhook| webhook.as_str() == kind.as_str() && webhook.is_visit()));
+        }
+        for kind in WebhookKind::ALL {
+            assert_eq!(WebhookKind::parse(kind.as_str()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        assert_eq!(WebhookKind::parse("view_confirmed"), None);
+    }
+
+    #[test]
+    fn set_is_an_array_of_names() {
+        let set = KindSet::EMPTY.with(WebhookKind::QrScan).with(WebhookKind::Click);
+        let text = serde_json::to_string(&set).unwrap();
+        assert_eq!(text, r#"["click","qr_scan"]"#);
+        assert_eq!(json::from_str::<KindSet>(&text), Ok(set));
+        assert!(json::from_str::<KindSet>(r#"["clicks"]"#).is_err());
+        assert!(set.has(WebhookKind::Click) && !set.has(WebhookKind::PageView));
+        assert_eq!(KindSet::all().iter().count(), 4);
+        assert!(KindSet::EMPTY.is_empty() && !set.is_empty());
+        assert_eq!(set.union(KindSet::EMPTY.with(WebhookKind::PageView)).iter().count(), 3);
+    }
+}

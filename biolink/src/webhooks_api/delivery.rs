@@ -1,0 +1,170 @@
+//! Deliveries: messages to an endpoint, each with its attempts.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+
+use crate::webhooks::{BatchId, DeliveryId, EndpointId};
+
+/// Attempts of a delivery that are kept: retries by hand included.
+const MAX_ATTEMPTS: usize = 20;
+
+/// A message to an endpoint: one event, or a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Its id, with its number.
+    pub id: DeliveryId,
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The `webhook-id`: the event's id, or `bat_…`. It is the same in each attempt.
+    pub message: String,
+    /// The kind of its event, `batch`, or `test`.
+    pub kind: String,
+    /// Whether it is still to be sent.
+    pub state: DeliveryState,
+    /// The moment of the next attempt.
+    pub due: UnixMillis,
+    /// Attempts since it was created or asked for again.
+    pub tries: u32,
+    /// The moment of the first of them.
+    #[serde(default)]
+    pub first_at: UnixMillis,
+    /// The moment at which it was created.
+    pub created_at: UnixMillis,
+    /// The sequences of its events.
+    pub events: Vec<u64>,
+    /// Bytes of its events, about.
+    #[serde(default)]
+    pub bytes: usize,
+    /// The body of a test, which has no event.
+    #[serde(default)]
+    pub test: Option<String>,
+    /// The attempts, the oldest first.
+    #[serde(default)]
+    pub attempts: Vec<Attempt>,
+}
+
+/// Whether a delivery is still to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryState {
+    /// It is a batch that takes more events until it is due.
+    Collecting,
+    /// It is to be sent, at once or after a failed attempt.
+    Pending,
+    /// The endpoint has responded with 2xx.
+    Delivered,
+    /// The last attempt has failed.
+    Failed,
+    /// It was dropped because too many were pending.
+    Dropped,
+}
+
+/// An attempt of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The moment at which it began.
+    pub at: UnixMillis,
+    /// The status of the response; `None` without one.
+    pub status: Option<u16>,
+    /// Time until the response, in milliseconds.
+    pub duration_ms: u64,
+    /// Why there is no response.
+    pub error: Option<String>,
+    /// The first bytes of the response.
+    pub response: Option<String>,
+}
+
+impl Delivery {
+    /// Adds an attempt. The oldest give way.
+    pub fn add_attempt(&mut self, attempt: Attempt) {
+        if self.tries == 0 {
+            self.first_at = attempt.at;
+        }
+        self.attempts.push(attempt);
+        let surplus = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
+        self.attempts.drain(..surplus);
+        self.tries = self.tries.saturating_add(1);
+    }
+
+    /// Has it sent again from the beginning of the schedule.
+    pub const fn restart(&mut self, now: UnixMillis) {
+        (self.state, self.due, self.tries) = (DeliveryState::Pending, now, 0);
+    }
+
+    /// Returns the name of the batch that its body is; `None` for a single event.
+    #[must_use]
+    pub fn batch(&self) -> Option<BatchId> {
+        BatchId::parse(&self.message)
+    }
+
+    /// Returns true if it is a test, which is sent once and not counted.
+    #[must_use]
+    pub const fn is_test(&self) -> bool {
+        self.test.is_some()
+    }
+
+    /// Returns the delivery as the API shows it. `event_ids` are those of its events.
+    #[must_use]
+    pub fn describe(&self, event_ids: &[String]) -> Value {
+        let next = match self.state {
+            DeliveryState::Collecting | DeliveryState::Pending => Some(self.due.to_rfc3339()),
+            DeliveryState::Delivered | DeliveryState::Failed | DeliveryState::Dropped => None,
+        };
+        let attempts: Vec<Value> = self.attempts.iter().map(Attempt::describe).collect();
+        json!({
+            "object": "webhook_delivery",
+            "id": self.id,
+            "webhook_id": self.endpoint,
+            "message_id": self.message,
+            "type": self.kind,
+            "event_ids": event_ids,
+            "status": self.state.as_str(),
+            "created_at": self.created_at.to_rfc3339(),
+            "next_attempt_at": next,
+            "attempts": attempts,
+        })
+    }
+}
+
+impl DeliveryState {
+    /// Every state once, in the order of the codes.
+    pub const ALL: [Self; 5] =
+        [Self::Collecting, Self::Pending, Self::Delivered, Self::Failed, Self::Dropped];
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Collecting => "collecting",
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    /// Returns the code, which is stored. Those that wait to be sent are below 2.
+    #[must_use]
+    pub const fn code(self) -> u64 {
+        match self {
+            Self::Collecting => 0,
+            Self::Pending => 1,
+            Self::Delivered => 2,
+            Self::Failed => 3,
+            Self::Dropped => 4,
+        }
+    }
+}
+
+impl Attempt {
+    fn describe(&self) -> Value {
+        json!({
+            "at": self.at.to_rfc3339(),
+            "status": self.status,
+            "duration_ms": self.duration_ms,
+            "error": self.error,
+            "response": self.response,
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! The headers of a request to an endpoint.
+
+use shared::time::UnixMillis;
+
+use super::delivery::Delivery;
+use crate::webhooks::{Endpoint, HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, WebhookSecret, sign};
+
+/// The header with the number of the attempt, from 1. It is not signed.
+pub const HEADER_ATTEMPT: &str = "webhook-attempt";
+/// The name under which receivers see the gateway.
+const USER_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");
+
+/// Returns the headers of an attempt: each has a fresh timestamp and signature.
+#[must_use]
+pub fn request_headers(
+    endpoint: &Endpoint,
+    delivery: &Delivery,
+    body: &[u8],
+    secrets: &[WebhookSecret],
+    now: UnixMillis,
+) -> Vec<(String, String)> {
+    let attempt = delivery.tries.saturating_add(1).to_string();
+    let signature = sign(&delivery.message, now.seconds(), body, secrets);
+    let own = [
+        ("content-type", "application/json".to_owned()),
+        ("user-agent", USER_AGENT.to_owned()),
+        (HEADER_ID, delivery.message.clone()),
+        (HEADER_TIMESTAMP, now.seconds().to_string()),
+        (HEADER_SIGNATURE, signature),
+        (HEADER_ATTEMPT, attempt),
+    ];
+    let added = endpoint.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+    own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(added).collect()
+}

@@ -1,0 +1,83 @@
+//! The page of the console: it signs in, and its script shows the views.
+
+use maud::{Markup, html};
+use shared::response::Response;
+
+use crate::{
+    docs::{Page, Section},
+    route::Script,
+};
+
+/// Returns the page `/console`. It is the same for every client.
+#[must_use]
+pub fn page() -> Response {
+    let content = html! {
+        h1 { "Console" }
+        p #status role="status" {}
+        div #problem role="alert" hidden {}
+        (sign_in())
+        div #signed-in hidden {
+            (menu())
+            div #view {}
+        }
+        (dialogs())
+    };
+    let page = Page {
+        section: Some(Section::Console),
+        style: include_str!("style.css"),
+        script: Some(Script::Console),
+        wide: true,
+        ..Page::new("Console", "Usage, pages, webhooks and keys of the gateway", &content)
+    };
+    page.response().with_headers([("x-robots-tag", "noindex")])
+}
+
+fn sign_in() -> Markup {
+    html! {
+        form #sign-in {
+            label for="secret" { "API key, or the admin secret" }
+            // Without a name: no browser can send it by itself.
+            input #secret type="password" autocomplete="off" spellcheck="false" required;
+            button { "Sign in" }
+            p.soft { "It stays in the memory of this page only. After a reload you sign in again." }
+            noscript { p { "The console needs its script, which this browser does not run." } }
+        }
+    }
+}
+
+fn menu() -> Markup {
+    html! {
+        nav #menu aria-label="Console" {
+            span data-role="key" hidden {
+                a href="#/v1/keys/me" { "Usage" }
+                a href="#/pages" { "Pages" }
+                a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }
+                a href="#/webhooks" { "Webhooks" }
+            }
+            span data-role="admin" hidden {
+                a href="#/v1/keys" { "Keys" }
+                a href="#/admin/reports" { "Reports" }
+            }
+            a href="#/v1/status" { "Tools" }
+            button #sign-out type="button" { "Sign out" }
+        }
+    }
+}
+
+fn dialogs() -> Markup {
+    html! {
+        dialog #ask aria-labelledby="question" {
+            p #question data-text {}
+            button.danger type="button" data-answer="yes" { "Yes" }
+            button type="button" data-answer="no" autofocus { "No" }
+        }
+        dialog #reveal aria-labelledby="revealed" {
+            h2 #revealed { "The new key" }
+            p { "It is shown this once. Keep it where programs keep secrets." }
+            p { code data-text {} }
+            button #copy type="button" { "Copy" }
+            button type="button" data-answer="no" { "Done" }
+            p #copied role="status" {}
+        }
+    }
+}

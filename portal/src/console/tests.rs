@@ -1,0 +1,244 @@
+use serde_json::json;
+use shared::route::Target;
+
+use super::*;
+use crate::{openapi::biolink, route::Route};
+
+/// Returns the view of a path, with its query, given the response of the API.
+fn view(target: &str, value: &Value) -> String {
+    let (route, Target { query, .. }) = Route::read("GET", target).unwrap();
+    let Route::Console(call) = route else { panic!("{target}: {route:?}") };
+    let shown = respond(&call, query, Response::json(value.to_string()).into_bytes());
+    assert_eq!(shown.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
+    assert_eq!(shown.header("cache-control"), Some("no-store"), "{target}");
+    String::from_utf8(shown.body).unwrap()
+}
+
+/// Returns the example that the description of the pages API has for a read.
+fn example(path: &str) -> Value {
+    let document = biolink::document("https://api.example.com");
+    let content = &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"];
+    match content.get("example") {
+        Some(example) => example.clone(),
+        None => document["components"]["examples"]["page"]["value"].clone(),
+    }
+}
+
+fn key() -> Value {
+    json!({
+        "id": "key_0123456789abcdefg", "account": "key_0123456789abcdefg", "tier": "free", "status": "active",
+        "biolink_plan": "none", "holder": { "email": "ada@example.com", "name": "Ada" },
+        "issued_at": "2026-01-05T09:00:00.25Z", "expires_at": null, "last_used_at": "2026-01-05T09:01:00Z",
+        "limits": [{ "calls": 10, "name": "minute", "window_seconds": 60 }, { "calls": 100, "name": "day", "window_seconds": 86400 }],
+        "rotation": null,
+        "today": { "by_status": { "200": 2, "503": 1 }, "by_tool": { "qr": 3 } },
+        "usage": {
+            "minute": { "held": 0, "limit": 10, "used": 3, "remaining": 7, "resets_at": "2026-01-05T09:02:00Z" },
+            "day": { "held": 0, "limit": 100, "used": 3, "remaining": 97, "resets_at": "2026-01-06T00:00:00Z" },
+        },
+    })
+}
+
+/// Returns every view of the pages API with its example.
+fn examples() -> impl Iterator<Item = (String, Value)> {
+    let own = [ConsoleView::OwnKey, ConsoleView::Keys, ConsoleView::Key, ConsoleView::Status];
+    let views = ConsoleView::ALL.into_iter().filter(move |view| !own.contains(view));
+    views.map(|view| {
+        let path = view.api_path();
+        let ids = [
+            ("{page_id}", "pg_08YYTcdbmMH1lMgsW"),
+            ("{id}", "key_0bPELAU4eqF07yhS3"),
+            ("{webhook_id}", "whe_F8ilatlehuG4fNrZJ"),
+            ("{delivery_id}", "dlv_000000000077kwgft5p2Xy"),
+        ];
+        let target = ids.iter().fold(format!("/console{path}"), |path, (name, id)| path.replace(name, id));
+        (target, example(path))
+    })
+}
+
+#[test]
+fn every_example_of_the_api_has_a_view() {
+    let mut shown = 0;
+    for (target, example) in examples() {
+        let html = view(&target, &example);
+        assert!(html.contains("<h2 tabindex=\"-1\">"), "{target}: {html}");
+        assert!(!html.contains("<script") && !html.contains("style="), "{target}: the policy forbids both");
+        shown += 1;
+    }
+    assert_eq!(shown, ConsoleView::ALL.len() - 4);
+}
+
+#[test]
+fn text_of_a_user_is_escaped_in_every_view() {
+    const HOSTILE: &str = "\"><img src=x onerror=alert(1)>";
+    fn poison(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = HOSTILE.to_owned(),
+            Value::Array(entries) => entries.iter_mut().for_each(poison),
+            Value::Object(members) => members.values_mut().for_each(poison),
+            _ => {}
+        }
+    }
+    let keys = [
+        ("/console/v1/keys/me".to_owned(), key()),
+        ("/console/v1/keys/key_0bPELAU4eqF07yhS3".to_owned(), key()),
+        ("/console/v1/keys".to_owned(), json!({ "keys": [key()], "cursor": "x" })),
+    ];
+    for (target, mut value) in examples().chain(keys) {
+        poison(&mut value);
+        let query = "?q=%22%3E%3Cimg%20src=x%3E&email=%22%3E%3Cimg%20src=x%3E&status=%3Cimg";
+        let html = view(&(target.clone() + query), &value);
+        assert!(!html.contains("<img"), "{target}: {html}");
+    }
+}
+
+#[test]
+fn holder_sees_usage_and_calls_of_today() {
+    let html = view("/console/v1/keys/me", &key());
+    for text in ["data-refresh", "<meter", "value=\"3\"", "7 remaining", "97 remaining", "503", "qr"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(html.contains(r#"data-method="POST" data-action="/v1/keys/me/rotate""#), "{html}");
+    assert!(html.contains(r#"data-method="DELETE" data-action="/v1/keys/me""#), "{html}");
+    assert!(!html.contains("Last refusals"), "the response has none");
+}
+
+/// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.
+#[test]
+fn used_reserved_and_remaining_calls_add_up() {
+    let mut key = key();
+    key["usage"]["minute"] =
+        json!({ "held": 23, "limit": 100, "used": 12, "remaining": 65, "resets_at": "2026-01-05T09:02:00Z" });
+    let html = view("/console/v1/keys/me", &key);
+    for text in
+        ["12 used, 23 reserved, 65 remaining", "value=\"35\"", "given back at", "Reserved calls are lent"]
+    {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("remain until"), "{html}");
+}
+
+#[test]
+fn day_without_limit_has_no_meter() {
+    let mut key = key();
+    key["usage"]["day"]["limit"] = Value::Null;
+    let html = view("/console/v1/keys/me", &key);
+    assert!(html.matches("<meter").count() == 1 && html.contains("without limit"), "{html}");
+}
+
+#[test]
+fn refusals_are_shown_by_code_and_route() {
+    let mut key = key();
+    key["refusals"] = json!([]);
+    assert!(view("/console/v1/keys/me?include=refusals", &key).contains("<p class=\"soft\">None.</p>"));
+    key["refusals"] = json!([{ "code": "quota-exceeded", "route": "/v1/qr/{action}", "count": 12, "last_at": "2026-01-05T09:01:00Z" }]);
+    let html = view("/console/v1/keys/me?include=refusals", &key);
+    for text in ["href=\"/problems/quota-exceeded\"", "/v1/qr/{action}", ">12<", "2026-01-05 09:01:00 UTC"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
+fn report_has_charts_with_a_table() {
+    let report = json!({
+        "meta": { "start": "2026-01-05T00:00:00Z", "end": "2026-01-06T09:00:00Z", "granularity": "day", "clamped": false },
+        "totals": { "views": 40, "visitors": 9, "clicks": 4, "scans": 0, "bots": 2 },
+        "groups": {
+            "timeseries": [
+                { "start": "2026-01-05T00:00:00Z", "views": 30, "visitors": 5, "clicks": 1, "scans": 0 },
+                { "start": "2026-01-06T00:00:00Z", "views": 10, "visitors": 4, "clicks": 3, "scans": 0 },
+            ],
+            "link": [{ "id": "lnk_1", "title": "Newsletter", "clicks": 4, "url": "https://example.com" }],
+            "source": [{ "source": "Google", "views": 30, "clicks": 0 }, { "other": true, "views": 3 }],
+            "country": [{ "country": null, "views": 40, "clicks": 0 }],
+            "page": [{ "id": "pg_1", "title": "Ada Lovelace", "slug": "ada", "views": 40, "visitors": 9, "clicks": 4 }],
+        },
+    });
+    let html = view("/console/analytics?interval=7d", &report);
+    assert_eq!(html.matches("role=\"img\"").count(), 3, "nothing was scanned: {html}");
+    assert!(html.contains("aria-label=\"Views by day: 40 in all, at most 30\""), "{html}");
+    for text in
+        ["Newsletter", "Google", "All others", "Unknown", "Ada Lovelace", "<option value=\"7d\" selected>"]
+    {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(html.contains("<th scope=\"row\">2026-01-05</th><td class=\"figure\">30</td>"), "{html}");
+    let of_page = view("/console/analytics?interval=7d&page_id=pg_1", &report);
+    assert!(!of_page.contains("<h3>Pages</h3>"), "a report about one page has no list of pages");
+}
+
+#[test]
+fn failed_delivery_can_be_retried() {
+    let html = view(
+        "/console/webhooks/whe_F8ilatlehuG4fNrZJ/deliveries",
+        &example("/webhooks/{webhook_id}/deliveries"),
+    );
+    let action = "/webhooks/whe_F8ilatlehuG4fNrZJ/deliveries/dlv_000000000077kwgft5p2Xy/retry";
+    assert!(html.contains(&format!("data-method=\"POST\" data-action=\"{action}\"")), "{html}");
+    assert!(html.contains("503"), "{html}");
+}
+
+#[test]
+fn next_page_keeps_the_search() {
+    let keys = json!({ "keys": [key()], "cursor": "abc" });
+    let html = view("/console/v1/keys?email=ada%40example.com&cursor=old&tier=free", &keys);
+    assert!(
+        html.contains("href=\"#/v1/keys?cursor=abc&amp;email=ada%40example.com&amp;tier=free\""),
+        "{html}"
+    );
+    assert!(
+        html.contains("value=\"ada@example.com\"") && html.contains("<option value=\"free\" selected>"),
+        "{html}"
+    );
+}
+
+#[test]
+fn revoked_key_cannot_be_changed() {
+    let path = "/console/v1/keys/key_0bPELAU4eqF07yhS3?include=usage";
+    let mut key = key();
+    assert!(view(path, &key).contains("data-action=\"/v1/keys/key_0123456789abcdefg/revoke\""));
+    key["status"] = json!("revoked");
+    assert!(!view(path, &key).contains("data-action"));
+}
+
+#[test]
+fn suspended_page_can_be_restored() {
+    let mut page = example("/admin/pages/{page_id}");
+    assert!(view("/console/admin/pages/ada", &page).contains("/suspend\""));
+    page["suspension"] = json!({ "at": "2026-01-05T09:00:00Z", "reason": "Phishing" });
+    let html = view("/console/admin/pages/ada", &page);
+    assert!(
+        html.contains("Phishing") && html.contains("/restore\"") && !html.contains("/suspend\""),
+        "{html}"
+    );
+}
+
+#[test]
+fn unavailable_tool_is_named() {
+    let status = json!({ "status": "degraded", "tools": [{ "tool": "qr", "available": false }] });
+    let html = view("/console/v1/status", &status);
+    assert!(html.contains("degraded") && html.contains("unavailable"), "{html}");
+}
+
+#[test]
+fn problem_and_csv_stay_as_they_are() {
+    let Ok((Route::Console(call), _)) = Route::read("GET", "/console/analytics") else { panic!() };
+    let problem = Response::new(403, "application/problem+json", "no-store", b"{}".to_vec());
+    let csv = Response::new(200, "text/csv", "no-store", b"views\n".to_vec());
+    for (response, status, body) in [(problem, 403, &b"{}"[..]), (csv, 200, b"views\n")] {
+        let shown = respond(&call, None, response);
+        assert_eq!((shown.status, shown.body.as_slice()), (status, body));
+    }
+}
+
+#[test]
+fn page_keeps_the_key_out_of_forms_and_search_engines() {
+    let page = page();
+    assert_eq!(page.header("x-robots-tag"), Some("noindex"));
+    let policy = page.header("content-security-policy").unwrap();
+    for directive in ["script-src 'self'", "connect-src 'self'", "form-action 'none'"] {
+        assert!(policy.split("; ").any(|each| each == directive), "{directive}: {policy}");
+    }
+    assert!(!page.body.contains("name=\"secret\""), "a browser could send a field with a name");
+    assert_eq!(page.body.matches("<script").count(), 1);
+}

@@ -1,0 +1,132 @@
+//! The guides of the gateway: keys, tools, limits, errors.
+
+use maud::{Markup, html};
+use shared::{
+    key::KeyEnv,
+    request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS},
+};
+
+use super::{
+    super::{host::Host, layout::sample},
+    Source, get, tables, written,
+};
+
+pub(super) fn start(source: &Source<'_>) -> Markup {
+    html! {
+        ol {
+            li {
+                "Whoever runs this gateway issues you a key. It begins with " code { (KeyEnv::Live.prefix()) }
+                " and is shown once. Keep it where your program finds it: "
+                code { "export KEY=utg_live_…" }
+            }
+            li { "Call a tool at " code { "/v1/{tool}/{action}" } ", with the key in the header " code { "X-API-Key" } ":" }
+        }
+        (source.example("qr_post"))
+        p { "See what the key has used. This is free of charge:" }
+        (source.example("read_own_key"))
+        ul {
+            li { "Query, body and headers reach the tool as they are, without your key, " code { "Cookie" } " and " code { "Authorization" } ". " code { "traceparent" } " is passed on." }
+            @if source.host == Host::Edge {
+                li { "Agents use the MCP server at " code { "/mcp" } " with the same key, and read " a href="/llms.txt" { code { "/llms.txt" } } "." }
+            }
+            li { "Paths are taken literally: nothing is decoded or normalized." }
+            li {
+                "Operators issue keys with " a href="#issue_key" { code { "POST /v1/keys/issue" } }
+                @if source.host == Host::Edge { " or in the " a href="/console" { "console" } }
+                "."
+            }
+        }
+    }
+}
+
+pub(super) fn tools() -> Markup {
+    html! {
+        p { "Each tool takes GET and POST and defines its actions itself. qr and image have " code { "generate" } "." }
+        (tables::tools())
+    }
+}
+
+pub(super) fn limits(source: &Source<'_>) -> Markup {
+    html! {
+        p { "A key may make so many calls, all tools together. It can have limits of its own." }
+        (tables::tiers())
+        p { "What counts is a call that reached its tool. What the gateway refuses, and what ends in 503 because the tool is not available, does not use up the day." }
+        p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more are to be had in " code { "t" } " seconds:" }
+        (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
+        p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="#read_own_key" { "one call" } ":" }
+        (source.example("read_own_key"))
+        h3 id="responses" { "Headers of responses" }
+        (tables::headers(source.description))
+        h3 id="bounds" { "Bounds of a request" }
+        (tables::bounds())
+    }
+}
+
+pub(super) fn errors(source: &Source<'_>) -> Markup {
+    html! {
+        p {
+            "The gateway's own errors are problem details (RFC 9457) as " code { "application/problem+json" }
+            " with the header " code { "X-Gateway-Problem" } ", which no tool can send. An error without that header is the tool's own."
+        }
+        ul {
+            li { "Switch on " code { "code" } ". The texts may change." }
+            li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
+            li { "Repeat a " code { "POST" } " to the keys API or the pages API under the same " code { "Idempotency-Key" } ". It then happens once." }
+            li { "Do not retry other statuses: the same request is refused again." }
+            li { "If you ask for help, give the " code { "request_id" } "." }
+        }
+        (written([
+            include_str!("code/retry.sh"),
+            include_str!("code/retry.mjs"),
+            include_str!("code/retry.py"),
+            include_str!("code/retry.rs"),
+            include_str!("code/retry.go"),
+        ]))
+        (tables::anywhere(source.anywhere))
+        (tables::codes())
+    }
+}
+
+pub(super) fn rotation(source: &Source<'_>) -> Markup {
+    html! {
+        p { "Replace a key's secret without downtime. The key keeps its id, its limits and its usage." }
+        (source.example("rotate_own_key"))
+        ol {
+            li { "Store the " code { "key" } " of the response. It is shown once." }
+            li { "Use it everywhere until " code { "rotation.former_key_valid_until" } ". Until then both are good." }
+            li { "See with " a href="#read_own_key" { code { "GET /v1/keys/me" } } " when the grace ends." }
+        }
+        p { "If a key has leaked, rotate it with " code { "\"grace_seconds\": 0" } ", or " a href="#revoke_own_key" { "end it for good" } ". Either holds everywhere within 10 seconds." }
+    }
+}
+
+pub(super) fn streaming() -> Markup {
+    html! {
+        p { "Bodies stream both ways and are never parsed. Read the response as it arrives:" }
+        (written([
+            include_str!("code/stream.sh"),
+            include_str!("code/stream.mjs"),
+            include_str!("code/stream.py"),
+            include_str!("code/stream.rs"),
+            include_str!("code/stream.go"),
+        ]))
+        ul {
+            li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to begin its response. After that the call ends with 503 " a href="/problems/tool-timeout" { code { "tool-timeout" } } "." }
+            li { "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below " (MIN_BODY_RATE) " bytes a second on average." }
+            li { "A response with a " code { "Content-Length" } " that breaks off has fewer bytes than that, and no other has." }
+            li { "An event stream that breaks off ends with an event " code { "error" } ", whose data is the problem " a href="/problems/response-aborted" { code { "response-aborted" } } ". Every line before it is whole, and an event that lacks its end is called " code { "incomplete" } ". The call does not count against the day." }
+            li { "Any other response without a length may look complete although it is not. Rely on the end that its format has, such as the last brace of JSON." }
+            li { "WebSockets are refused with 501 " a href="/problems/upgrade-unsupported" { code { "upgrade-unsupported" } } "." }
+        }
+    }
+}
+
+pub(super) fn browsers() -> Markup {
+    html! {
+        p { "Any origin may call, send any header, and read every response, errors too. A preflight needs no key." }
+        (sample("const response = await fetch(\"https://server.invalid/v1/keys/me\", {\n  headers: { \"X-API-Key\": key },\n});\nconsole.log(response.headers.get(\"RateLimit\"));"))
+        p { "A key in a public page is a key given away. Let your server call, or issue a key with low limits of its own." }
+        p { "Check from a program what a browser may do:" }
+        (get("/v1/status"))
+    }
+}

@@ -1,0 +1,146 @@
+//! The tables of the guides, made from the tables that the gateway works by.
+
+use biolink::codes;
+use biolink::route::VisitEndpoint;
+use maud::{Markup, html};
+use shared::{
+    policy::{Policy, Window},
+    problem::Code,
+    request::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES},
+    route::MAX_TARGET,
+    tier::Tier,
+    tool::Tool,
+};
+
+use super::super::{model::Description, text::inline};
+
+pub(super) fn tools() -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "Tool" } th scope="col" { "Purpose" } } }
+            tbody {
+                @for tool in Tool::ALL {
+                    tr {
+                        // The operations of qr have sections of their own, for all tools.
+                        th scope="row" {
+                            code { "/v1/" (tool) "/" }
+                            @if tool != Tool::Qr { a id=(format!("{tool}_get")) {} a id=(format!("{tool}_post")) {} }
+                        }
+                        td { (tool.purpose()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn tiers() -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "Tier" } th scope="col" { "In any " (Window::Minute.seconds()) " seconds" } th scope="col" { "On a UTC day" } } }
+            tbody {
+                @for tier in Tier::ALL {
+                    @let policy = Policy::for_tier(tier);
+                    tr {
+                        th scope="row" { (tier) }
+                        td { (policy.minute) }
+                        td { @match policy.day { Some(day) => (day), None => "without limit" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn headers(description: &Description) -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "Header" } th scope="col" { "Meaning" } } }
+            tbody {
+                @for (name, about) in description.headers() {
+                    tr { th scope="row" { code { (name) } } td { (inline(about)) } }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn bounds() -> Markup {
+    html! {
+        ul {
+            li { "Path and query: " (MAX_TARGET) " bytes." }
+            li { "Headers: " (MAX_HEADER_LINES) " lines and " (MAX_HEADER_BYTES / 1024) " KiB." }
+            li { "Body: " (MAX_BODY_BYTES / 1024 / 1024) " MiB, unless the tool says otherwise." }
+        }
+    }
+}
+
+/// Returns the problems that every request can get.
+pub(super) fn anywhere(codes: &[Code]) -> Markup {
+    html! {
+        p id="any-request" {
+            "Any request can get "
+            @for (at, code) in codes.iter().enumerate() {
+                @if at > 0 { ", " }
+                a href=(path(*code)) { (code.as_str()) }
+            }
+            "."
+        }
+    }
+}
+
+pub(super) fn codes() -> Markup {
+    html! {
+        table {
+            caption { "Every problem, with a page that explains it" }
+            thead { tr { th scope="col" { "Code" } th scope="col" { "Meaning" } } }
+            tbody {
+                @for code in codes::all() {
+                    tr {
+                        th scope="row" { a href=(path(code)) { code { (code.as_str()) } } }
+                        td { span.status.bad { (code.status()) } " " (code.title()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn path(code: Code) -> String {
+    format!("/problems/{}", code.as_str())
+}
+
+pub(super) fn visitors() -> Markup {
+    html! {
+        p { "What visitors and their programs open. These routes need no key." }
+        table {
+            thead { tr { th scope="col" { "Route" } th scope="col" { "Meaning" } } }
+            tbody {
+                @for endpoint in VisitEndpoint::ALL {
+                    tr {
+                        th scope="row" { code { b { (endpoint.method().as_str()) } " " (endpoint.path()) } }
+                        td { (about_visit(endpoint)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const fn about_visit(endpoint: VisitEndpoint) -> &'static str {
+    match endpoint {
+        VisitEndpoint::Page => "The published page.",
+        VisitEndpoint::Link => "Counts a click and leads to the link's address.",
+        VisitEndpoint::Product => "Counts a click and leads to the product's address.",
+        VisitEndpoint::Ping => "Counts a click on a link that leads away by itself.",
+        VisitEndpoint::Seen => "Confirms a view: the image that a page has once.",
+        VisitEndpoint::Card => "The contact card.",
+        VisitEndpoint::QrSvg => "The page's QR code as SVG.",
+        VisitEndpoint::QrPng => "The page's QR code as PNG.",
+        VisitEndpoint::ProductsXml => "The page's products as a Google Merchant feed.",
+        VisitEndpoint::ProductsJson => "The page's products as JSON.",
+        VisitEndpoint::Code => "Counts a scan of a QR code and leads to its page.",
+        VisitEndpoint::ReportForm => "The form with which a visitor reports the page.",
+        VisitEndpoint::Report => "Reports the page to the operator.",
+    }
+}

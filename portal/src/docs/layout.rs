@@ -1,0 +1,160 @@
+//! The layout that all pages for people share.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use shared::{response::Response, secret::sha256};
+
+use super::host::Host;
+use crate::route::Script;
+
+const STYLE: &str = include_str!("style.css");
+const STYLE_BEGIN: &str = "<style>";
+const STYLE_END: &str = "</style>";
+
+/// A part of the site that the header leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "`path` says what each one is")]
+pub(crate) enum Section {
+    Docs,
+    Status,
+    Console,
+}
+
+impl Section {
+    const ALL: [Self; 3] = [Self::Docs, Self::Status, Self::Console];
+
+    /// Returns the sections that a host serves.
+    fn on(host: Host) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |section| host == Host::Edge || *section == Self::Docs)
+    }
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Docs => "/docs",
+            Self::Status => "/status",
+            Self::Console => "/console",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Docs => "Docs",
+            Self::Status => "Status",
+            Self::Console => "Console",
+        }
+    }
+}
+
+/// A page: what differs from one to the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Page<'a> {
+    /// The title in the browser's tab.
+    pub(crate) title: &'a str,
+    /// One sentence for search engines.
+    pub(crate) description: &'a str,
+    /// The shell that serves the page.
+    pub(crate) host: Host,
+    /// The section that the header shows as the current one.
+    pub(crate) section: Option<Section>,
+    /// Rules of the page's own, after those that all pages share.
+    pub(crate) style: &'a str,
+    /// The one script of the page.
+    pub(crate) script: Option<Script>,
+    /// Whether the page has room for a column beside its content.
+    pub(crate) wide: bool,
+    /// The content of `main`.
+    pub(crate) content: &'a Markup,
+}
+
+impl<'a> Page<'a> {
+    /// Returns a page of the edge without a section, a script or a style of its own.
+    pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
+        let (host, section, style, script) = (Host::Edge, None, "", None);
+        Self { title, description, host, section, style, script, wide: false, content }
+    }
+
+    /// Returns the page as HTML.
+    pub(crate) fn html(&self) -> String {
+        let html = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="description" content=(self.description);
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) (PreEscaped(self.style)) }
+                    @if let Some(script) = self.script { script src=(script.path()) defer {} }
+                }
+                body class=[self.wide.then_some("wide")] {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.header())
+                    main id="main" { (self.content) }
+                    (footer(self.host))
+                }
+            }
+        };
+        html.into_string()
+    }
+
+    /// Returns the page as a response.
+    pub(crate) fn response(&self) -> Response {
+        respond(self.html())
+    }
+
+    fn header(&self) -> Markup {
+        html! {
+            header.bar {
+                a.name href="/" { "Unified Tool Gateway" }
+                nav aria-label="Site" {
+                    @for section in Section::on(self.host) {
+                        @let current = (self.section == Some(section)).then_some("true");
+                        a href=(section.path()) aria-current=[current] { (section.name()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn footer(host: Host) -> Markup {
+    html! {
+        footer.foot {
+            nav aria-label="For programs" {
+                a href="/openapi.json" { "OpenAPI" }
+                @if host == Host::Edge { a href="/biolink/openapi.json" { "OpenAPI of bio-link pages" } }
+                a href="/v1/status" { "Status as JSON" }
+            }
+        }
+    }
+}
+
+/// Returns the HTML of a [`Page`] as a response, with the policy that fits it.
+pub(crate) fn respond(html: String) -> Response {
+    let policy = content_security_policy(&html);
+    Response::public("text/html; charset=utf-8", html)
+        .with_headers([("content-security-policy", policy), ("referrer-policy", "no-referrer".to_owned())])
+}
+
+/// Returns the markup of a command or a message. It wraps rather than scrolls, so that it needs no
+/// place among what the keyboard reaches.
+pub(super) fn sample(text: &str) -> Markup {
+    html! {
+        pre { code { (text) } }
+    }
+}
+
+/// Returns `Content-Security-Policy` for a page: its own style, images of this host, and its script
+/// if it has one. Must be given HTML of [`Page::html`], where text is escaped: the first `<style>`
+/// and the first `<script` are those of the layout.
+fn content_security_policy(html: &str) -> String {
+    let head = html.split("<body").next().unwrap_or_default();
+    let style = head.split(STYLE_BEGIN).nth(1).and_then(|rest| rest.split(STYLE_END).next());
+    let digest = STANDARD.encode(sha256(&[style.unwrap_or_default().as_bytes()]));
+    let script = if head.contains("<script") { "script-src 'self'; " } else { "" };
+    // Without `connect-src`, a browser's own tools cannot read robots.txt for the page.
+    format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {script}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+}

@@ -1,0 +1,111 @@
+//! The section of an operation.
+
+use maud::{Markup, html};
+use shared::problem::Code;
+
+use super::super::{
+    model::{Authentication, Body, Operation, Reply},
+    snippet::{Call, json},
+    text::inline,
+};
+
+/// Returns the section of an operation. `anywhere` are the problems of every request, which are
+/// listed once for all.
+pub(super) fn operation(operation: &Operation<'_>, anywhere: &[Code]) -> Markup {
+    html! {
+        section.op id=(operation.id) {
+            h3 { a href=(format!("#{}", operation.id)) { (super::title(operation)) } }
+            p { (method_and_path(operation)) " " (authentication(operation.authentication)) }
+            p { (inline(operation.about)) }
+            (parameters(operation))
+            @if let Some(body) = &operation.body { (describe_body(body)) }
+            (Call::of(operation).snippet().markup())
+            @for reply in &operation.replies { (describe_reply(reply)) }
+            (problems(operation, anywhere))
+        }
+    }
+}
+
+fn method_and_path(operation: &Operation<'_>) -> Markup {
+    html! { code.route { b { (operation.method) } " " (operation.path) } }
+}
+
+fn authentication(authentication: Authentication) -> Markup {
+    let name = match authentication {
+        Authentication::None => "no key",
+        Authentication::ApiKey => "API key",
+        Authentication::AdminSecret => "admin secret",
+    };
+    html! { span.badge.soft { (name) } }
+}
+
+fn parameters(operation: &Operation<'_>) -> Markup {
+    html! {
+        @if !operation.parameters.is_empty() {
+            table {
+                thead { tr { th scope="col" { "Parameter" } th scope="col" { "Type, limits and meaning" } } }
+                tbody {
+                    @for parameter in &operation.parameters {
+                        tr {
+                            th scope="row" {
+                                code { (parameter.name) }
+                                small { (parameter.place) @if parameter.required { " " b { "required" } } }
+                            }
+                            td { small { (inline(&parameter.kind)) } (inline(parameter.about)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn describe_body(body: &Body<'_>) -> Markup {
+    html! {
+        p {
+            "Body" @if !body.required { ", which may be left out" } ": "
+            @match body.schema {
+                Some(schema) => a href=(format!("#{schema}")) { (schema) },
+                None => "a JSON object whose members the tool defines",
+            }
+        }
+    }
+}
+
+fn describe_reply(reply: &Reply<'_>) -> Markup {
+    html! {
+        p {
+            b.status { (reply.status) } " " (inline(reply.about))
+            @for content in &reply.contents {
+                @match content.schema {
+                    Some(schema) => { " " a href=(format!("#{schema}")) { (schema) } },
+                    None => { " " code { (content.media_type) } },
+                }
+            }
+            @if !reply.headers.is_empty() {
+                small { "Headers: " (reply.headers.join(", ")) }
+            }
+        }
+        @for content in &reply.contents {
+            @if let Some(example) = content.example {
+                details {
+                    summary { "Response " (reply.status) " as " (content.media_type) }
+                    pre { @match example.as_str() { Some(text) => (text), None => (json(example)) } }
+                }
+            }
+        }
+    }
+}
+
+fn problems(operation: &Operation<'_>, anywhere: &[Code]) -> Markup {
+    let own: Vec<_> = operation.codes.iter().filter(|code| !anywhere.contains(code)).collect();
+    html! {
+        p.errors {
+            "Errors: "
+            @for code in own {
+                a href=(format!("/problems/{}", code.as_str())) { (code.as_str()) } ", "
+            }
+            a href="/docs#any-request" { "those of any request" }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What a proxy in direct mode serves to people and programs: the reference of tools and keys.
+
+use biolink::{codes, page::robots_txt};
+use shared::document::{Document, SERVER};
+
+use crate::{
+    docs::{self, Host},
+    openapi,
+    route::{DocsPage, Script},
+    site,
+};
+
+/// Returns every document of direct mode once.
+#[must_use]
+pub fn of_direct_mode() -> Vec<Document> {
+    let problems = codes::all()
+        .map(|code| (format!("/problems/{}", code.as_str()), docs::problem_page(code, Host::Direct)));
+    let scripts = Script::ALL.into_iter().map(|script| (script.path().to_owned(), docs::script(script)));
+    let others = [
+        ("/", docs::landing(Host::Direct)),
+        (DocsPage::Gateway.path(), docs::reference(DocsPage::Gateway, Host::Direct, SERVER)),
+        ("/openapi.json", openapi::response(&openapi::text(), SERVER)),
+        ("/robots.txt", robots_txt()),
+        ("/favicon.ico", site::favicon()),
+    ];
+    let others = others.map(|(path, response)| (path.to_owned(), response));
+    let all = others.into_iter().chain(problems).chain(scripts);
+    all.map(|(path, response)| Document::of(path, response)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn document_is_what_would_be_rendered_for_the_server() {
+        let server = "https://api.example.com";
+        let documents = of_direct_mode();
+        let of =
+            |path: &str| documents.iter().find(|document| document.path == path).unwrap().respond(server);
+        for (path, rendered) in [
+            ("/docs", docs::reference(DocsPage::Gateway, Host::Direct, server)),
+            ("/openapi.json", openapi::response(&openapi::text(), server)),
+            ("/problems/key-missing", docs::problem_page(codes::KEY_MISSING, Host::Direct)),
+            ("/robots.txt", robots_txt()),
+            ("/favicon.ico", site::favicon()),
+        ] {
+            let served = of(path);
+            assert_eq!(served.body, rendered.body, "{path}");
+            for (name, value) in &rendered.headers {
+                assert_eq!(served.header(name), Some(&**value), "{path}");
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The routes without their parameters: what the log calls them and what the reference is generated
+//! from.
+
+use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
+use shared::{
+    method::Method,
+    route::{CallMethod, KeysRoute},
+    tool::Tool,
+};
+
+use crate::{
+    asset::Asset,
+    route::{ConsoleView, Route, SiteRoute},
+};
+
+/// One method on one path template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`Route` says what each one is")]
+pub enum Endpoint {
+    CallTool(Tool, CallMethod),
+    IssueKey,
+    ReadOwnKey,
+    RotateOwnKey,
+    RevokeOwnKey,
+    ListKeys,
+    ReadKey,
+    ChangeKey,
+    RevokeKey,
+    RotateKey,
+    KeyChanges,
+    Health,
+    Status,
+    Asset(Asset),
+    ProblemPage,
+    StatusPage,
+    Site(SiteRoute),
+    Pages(PagesEndpoint),
+    Webhooks(WebhooksEndpoint),
+    Admin(AdminEndpoint),
+    Console(ConsoleView),
+    Mcp,
+    PushProducts,
+    Visit(VisitEndpoint),
+    Preflight,
+}
+
+impl Endpoint {
+    /// Returns the endpoint of a route.
+    #[must_use]
+    pub const fn of(route: &Route<'_>) -> Self {
+        match route {
+            Route::CallTool(call) => Self::CallTool(call.tool, call.method),
+            Route::Keys(KeysRoute::Issue) => Self::IssueKey,
+            Route::Keys(KeysRoute::ReadOwn) => Self::ReadOwnKey,
+            Route::Keys(KeysRoute::RotateOwn) => Self::RotateOwnKey,
+            Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
+            Route::Keys(KeysRoute::List) => Self::ListKeys,
+            Route::Keys(KeysRoute::Read(_)) => Self::ReadKey,
+            Route::Keys(KeysRoute::Change(_)) => Self::ChangeKey,
+            Route::Keys(KeysRoute::Revoke(_)) => Self::RevokeKey,
+            Route::Keys(KeysRoute::Rotate(_)) => Self::RotateKey,
+            Route::KeyChanges => Self::KeyChanges,
+            Route::Health => Self::Health,
+            Route::Status => Self::Status,
+            Route::Asset(Asset::Problem(_)) => Self::ProblemPage,
+            Route::Asset(asset) => Self::Asset(*asset),
+            Route::StatusPage => Self::StatusPage,
+            Route::Site(route) => Self::Site(*route),
+            Route::Console(call) => Self::Console(call.view),
+            Route::Mcp => Self::Mcp,
+            Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
+            Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
+            Route::Biolink(biolink_route::Route::Admin(call)) => Self::Admin(call.endpoint),
+            Route::Biolink(biolink_route::Route::PushProducts(_)) => Self::PushProducts,
+            Route::Biolink(biolink_route::Route::Visit(visit)) => Self::Visit(visit.endpoint()),
+            Route::Preflight(_) => Self::Preflight,
+        }
+    }
+
+    /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
+    /// among them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        const OTHERS: [Endpoint; 16] = [
+            Endpoint::IssueKey,
+            Endpoint::ReadOwnKey,
+            Endpoint::RotateOwnKey,
+            Endpoint::RevokeOwnKey,
+            Endpoint::ListKeys,
+            Endpoint::ReadKey,
+            Endpoint::ChangeKey,
+            Endpoint::RevokeKey,
+            Endpoint::RotateKey,
+            Endpoint::KeyChanges,
+            Endpoint::Health,
+            Endpoint::Status,
+            Endpoint::ProblemPage,
+            Endpoint::StatusPage,
+            Endpoint::Mcp,
+            Endpoint::PushProducts,
+        ];
+        let calls = Tool::ALL
+            .into_iter()
+            .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
+        let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
+        let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
+        let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
+        let console = ConsoleView::ALL.into_iter().map(Self::Console);
+        let assets = Asset::all().filter(|asset| asset.path().is_some()).filter_map(|asset| match asset {
+            Asset::Problem(_) => None,
+            asset => Some(Self::Asset(asset)),
+        });
+        let site = SiteRoute::ALL.into_iter().map(Self::Site);
+        let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
+        let api = calls.chain(OTHERS).chain(pages).chain(webhooks).chain(admin);
+        api.chain(assets).chain(console).chain(site).chain(visits)
+    }
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::CallTool(_, method) => method.method(),
+            Self::IssueKey
+            | Self::RotateOwnKey
+            | Self::RevokeKey
+            | Self::RotateKey
+            | Self::PushProducts
+            | Self::Mcp => Method::Post,
+            Self::RevokeOwnKey => Method::Delete,
+            Self::ChangeKey => Method::Patch,
+            Self::Preflight => Method::Options,
+            Self::Pages(endpoint) => endpoint.method(),
+            Self::Webhooks(endpoint) => endpoint.method(),
+            Self::Visit(endpoint) => endpoint.method(),
+            Self::Admin(endpoint) => endpoint.method(),
+            Self::ReadOwnKey
+            | Self::ListKeys
+            | Self::ReadKey
+            | Self::KeyChanges
+            | Self::Health
+            | Self::Status
+            | Self::Asset(_)
+            | Self::ProblemPage
+            | Self::StatusPage
+            | Self::Site(_)
+            | Self::Console(_) => Method::Get,
+        }
+    }
+
+    /// Returns the path, with parameters in braces.
+    #[must_use]
+    pub fn path(self) -> String {
+        let path = match self {
+            Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
+            Self::Console(view) => return format!("/console{}", view.api_path()),
+            Self::IssueKey => "/v1/keys/issue",
+            Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
+            Self::RotateOwnKey => "/v1/keys/me/rotate",
+            Self::ListKeys => "/v1/keys",
+            Self::ReadKey | Self::ChangeKey => "/v1/keys/{id}",
+            Self::RevokeKey => "/v1/keys/{id}/revoke",
+            Self::RotateKey => "/v1/keys/{id}/rotate",
+            Self::KeyChanges => "/internal/keys/changes",
+            Self::Health => "/healthz",
+            Self::Status => "/v1/status",
+            Self::Asset(asset) => return asset.path().unwrap_or_default(),
+            Self::ProblemPage => "/problems/{code}",
+            Self::StatusPage => "/status",
+            Self::Mcp => "/mcp",
+            Self::PushProducts => "/hooks/products/{source_id}",
+            Self::Site(route) => route.path(),
+            Self::Pages(endpoint) => endpoint.path(),
+            Self::Webhooks(endpoint) => endpoint.path(),
+            Self::Admin(endpoint) => endpoint.path(),
+            Self::Visit(endpoint) => endpoint.path(),
+            Self::Preflight => "*",
+        };
+        path.to_owned()
+    }
+}
+
+/// Returns true if a problem is shown as a page: to visitors, unless they ask for JSON, and to
+/// browsers that open an unknown address.
+#[must_use]
+pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
+    let accept = accept.unwrap_or_default();
+    match endpoint {
+        Some(Endpoint::Visit(_)) => !accept.contains("json"),
+        Some(_) => false,
+        None => accept.contains("text/html"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use biolink::{
+        page::{LinkId, PageId, ProductId, Slug, SourceId},
+        webhooks::{DeliveryId, EndpointId, EventId},
+    };
+    use shared::key::KeyId;
+
+    use super::*;
+
+    #[test]
+    fn endpoints_and_routes_match() {
+        let mut methods: Vec<(String, Method)> = Vec::new();
+        for endpoint in Endpoint::all() {
+            let path = endpoint
+                .path()
+                .replace("{action}", "generate")
+                .replace("{id}", &KeyId::new([1; 12]).to_string())
+                .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
+                .replace("{page_id}", &PageId::new([1; 12]).to_string())
+                .replace("{link_id}", &LinkId::new([1; 12]).to_string())
+                .replace("{product_id}", &ProductId::new([1; 12]).to_string())
+                .replace("{webhook_id}", &EndpointId::new([1; 12]).to_string())
+                .replace("{delivery_id}", &DeliveryId::numbered(7, [1; 8]).to_string())
+                .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
+                .replace("{type}", "click")
+                .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
+                .replace("{source_id}", &SourceId::new([1; 12]).to_string())
+                .replace("{revision}", "7")
+                .replace("{slug}", "ada");
+            let route = Route::parse(endpoint.method().as_str(), &path).unwrap();
+            assert_eq!(Endpoint::of(&route), endpoint);
+            methods.push((path, endpoint.method()));
+        }
+        for (path, _) in &methods {
+            let Ok(Route::Preflight(taken)) = Route::parse("OPTIONS", path) else { panic!("{path}") };
+            let taken: HashSet<_> = taken.iter().filter(|method| *method != Method::Head).collect();
+            let listed: HashSet<_> = methods.iter().filter(|(p, _)| p == path).map(|(_, m)| *m).collect();
+            assert_eq!(taken, listed, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_page_can_have_the_path_of_an_endpoint() {
+        for path in Endpoint::all().map(Endpoint::path) {
+            let first = path.split('/').nth(1).unwrap();
+            assert!(first == "{slug}" || Slug::parse(first).is_err(), "{path}: {first} must be reserved");
+        }
+        for first in
+            ["llms.txt", "mcp", "console", "admin", "biolink", "docs", "q", ".well-known", "internal"]
+        {
+            assert!(Slug::parse(first).is_err(), "{first} must be reserved");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What people and agents read: the OpenAPI documents, the reference and its guides, the views of the
+//! console, the tools of the Model Context Protocol, and the table of every route of the service.
+//!
+//! **Invariants.** Those of `shared`: nothing in here does I/O or keeps a global. Most of it runs when the
+//! service is built: the program `portal` writes the texts as files, and the worker and the proxy serve
+//! those. No decision about a call, a key or a page is made here.
+#![warn(missing_docs)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod asset;
+pub mod console;
+pub mod docs;
+pub mod documents;
+pub mod endpoint;
+pub mod mcp;
+pub mod openapi;
+pub mod route;
+pub mod site;

@@ -1,0 +1,272 @@
+//! The tools, made of the OpenAPI descriptions when the worker is built.
+
+use serde_json::{Map, Value, json};
+use shared::{action::Action, tool::Tool};
+
+use super::{
+    hints::annotations, known_actions::known_actions, request::HEADERS, schema::standard, toolset::Toolset,
+};
+use crate::{
+    endpoint::Endpoint,
+    openapi::{self, biolink},
+};
+
+/// The tags under which the operations of tools are listed in the bio-link description, and their
+/// toolsets.
+const TAGS: [(&str, Toolset); 8] = [
+    ("pages", Toolset::Pages),
+    ("links", Toolset::Pages),
+    ("revisions", Toolset::Pages),
+    ("products", Toolset::Pages),
+    ("analytics", Toolset::Analytics),
+    ("webhooks", Toolset::Webhooks),
+    ("events", Toolset::Webhooks),
+    ("account", Toolset::Keys),
+];
+/// Operations that hand a secret or everything to the conversation.
+const CONFIDENTIAL: [&str; 3] = ["export_account", "read_webhook_secret", "rotate_webhook_secret"];
+/// The operation that only a person does: what confirms it must not be in a conversation.
+const PERSONAL: &str = "erase_account";
+/// The path and the name of the one operation of the gateway's description beside calls.
+const USAGE: (&str, &str) = ("/v1/keys/me", "read_usage");
+/// Bodies whose schema another tool of the same toolset has.
+const LIKE: [(&str, &str); 6] = [
+    ("replace_page", "As `body` of create_page."),
+    ("patch_page", "Members of `body` of create_page."),
+    ("add_link", "As one of `links` of create_page."),
+    ("patch_link", "Members of one of `links` of create_page."),
+    ("patch_webhook", "Members of `body` of create_webhook."),
+    ("patch_product_source", "Members of `body` of create_product_source."),
+];
+/// Arguments that the instructions of the server describe, if they are one value.
+const COMMON: [&str; 10] = [
+    "cursor",
+    "delivery_id",
+    "dry_run",
+    "event_id",
+    "idempotency_key",
+    "if_match",
+    "link_id",
+    "page_id",
+    "source_id",
+    "webhook_id",
+];
+/// Parameters that are no arguments: what they do to a response is of no use to an agent.
+const WITHOUT: [(&str, &str); 2] = [("read_analytics", "format"), ("read_page", "if_none_match")];
+
+/// What descriptions say of the status, and of plans: a key gets the tools of its plan.
+const UNSAID: [&str; 3] =
+    [" A dry run responds with 200.", " For keys of every plan.", ", and for keys of every plan"];
+
+/// A tool with the request that it makes.
+struct Entry {
+    name: String,
+    toolset: Toolset,
+    needs_plan: bool,
+    tool: Value,
+    request: Value,
+}
+
+/// Returns the table of tools: on each line toolset, `plan` or `any`, and the tool as JSON.
+#[must_use]
+pub fn tools() -> String {
+    let lines = entries().into_iter().map(|entry| {
+        let plan = if entry.needs_plan { "plan" } else { "any" };
+        format!("{}\t{plan}\t{}\n", entry.toolset.as_str(), entry.tool)
+    });
+    lines.collect()
+}
+
+/// Returns the requests of the tools by name, for [`ToolRequest`](super::ToolRequest).
+#[must_use]
+pub fn requests() -> String {
+    let rows: Map<_, _> = entries().into_iter().map(|entry| (entry.name, entry.request)).collect();
+    Value::Object(rows).to_string()
+}
+
+fn entries() -> Vec<Entry> {
+    let (gateway, pages) =
+        (openapi::document("https://server.invalid"), biolink::document("https://server.invalid"));
+    let mut entries = vec![call_tool()];
+    for operation in operations(&gateway).chain(operations(&pages)) {
+        let id = text(operation.members, "operationId");
+        let tag = operation.members.pointer("/tags/0").and_then(Value::as_str).unwrap_or_default();
+        let tag = TAGS.iter().find(|(other, _)| *other == tag && id != PERSONAL);
+        let is_key = operation.members.pointer("/security/0/ApiKey").is_some();
+        if operation.path == USAGE.0 && operation.method == "get" {
+            entries.push(entry(&operation, USAGE.1, Toolset::Keys));
+        } else if let Some((_, toolset)) = tag.filter(|_| is_key) {
+            let toolset = if CONFIDENTIAL.contains(&id) { Toolset::Account } else { *toolset };
+            entries.push(entry(&operation, id, toolset));
+        }
+    }
+    entries
+}
+
+/// An operation of a description.
+struct Operation<'a> {
+    document: &'a Value,
+    path: &'a str,
+    method: &'a str,
+    members: &'a Value,
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = Operation<'_>> {
+    let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
+    paths.flat_map(move |(path, item)| {
+        let methods = item.as_object().into_iter().flatten();
+        methods.map(move |(method, members)| Operation { document, path, method, members })
+    })
+}
+
+/// Returns the tool that calls tools of the gateway.
+fn call_tool() -> Entry {
+    let purposes: Vec<_> = Tool::ALL.into_iter().map(described).collect();
+    let name = "call_tool";
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "tool": { "type": "string", "enum": Tool::ALL, "description": purposes.join("; ") },
+            "action": { "type": "string", "description": "An action of the tool.", "maxLength": Action::MAX_LEN },
+            "query": { "type": "object", "description": "The query of the call.", "additionalProperties": { "type": ["string", "number", "boolean", "array"], "items": { "type": ["string", "number", "boolean"] } } },
+            "body": { "description": "The JSON body. With it the call is a POST, and without it a GET." },
+        },
+        "required": ["tool", "action"],
+        "additionalProperties": false,
+    });
+    let tool = json!({
+        "name": name,
+        "description": "Calls a tool of the gateway and returns its response, of any type; an image as PNG unless another format is asked for. It counts against the key's quotas.",
+        "inputSchema": schema,
+        "annotations": { "readOnlyHint": false },
+    });
+    let request = json!({
+        "toolset": Toolset::Tools.as_str(), "method": "*", "path": "/v1/{tool}/{action}",
+        "path_parameters": ["tool", "action"], "query": ["*"], "body": true,
+    });
+    Entry { name: name.to_owned(), toolset: Toolset::Tools, needs_plan: false, tool, request }
+}
+
+/// Returns what a tool of the gateway is for, with the actions that are known.
+fn described(tool: Tool) -> String {
+    match known_actions(tool) {
+        [] => format!("{tool} ({})", tool.purpose()),
+        actions => format!("{tool} ({}; actions: {})", tool.purpose(), actions.join(", ")),
+    }
+}
+
+fn entry(operation: &Operation<'_>, name: &str, toolset: Toolset) -> Entry {
+    let Operation { document, path, method, members } = operation;
+    let parameters: Vec<_> = members
+        .get("parameters")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|parameter| resolve(document, parameter))
+        .filter(|parameter| !WITHOUT.contains(&(name, &argument(parameter))))
+        .collect();
+    let of = |place: &str| -> Vec<String> {
+        let those = parameters.iter().filter(|parameter| text(parameter, "in") == place);
+        match place {
+            "header" => those.map(|parameter| argument(parameter)).collect(),
+            _ => those.map(|parameter| text(parameter, "name").to_owned()).collect(),
+        }
+    };
+    let headers = of("header");
+    debug_assert!(headers.iter().all(|name| HEADERS.iter().any(|(known, _)| known == name)), "{name}");
+    let mut request = json!({
+        "toolset": toolset.as_str(), "method": method.to_uppercase(), "path": path,
+        "path_parameters": of("path"), "query": of("query"), "headers": headers,
+    });
+    if let (Some(_), Some(row)) = (members.get("requestBody"), request.as_object_mut()) {
+        row.insert("body".to_owned(), true.into());
+    }
+    let title = text(members, "summary");
+    let mut tool = json!({
+        "name": name,
+        "description": description(title, text(members, "description")),
+        "inputSchema": input_schema(operation, name, &parameters),
+        "annotations": annotations(name, method),
+    });
+    if let (Some(schema), Some(tool)) = (output_schema(operation), tool.as_object_mut()) {
+        tool.insert("outputSchema".to_owned(), schema);
+    }
+    Entry { name: name.to_owned(), toolset, needs_plan: needs_plan(path, method), tool, request }
+}
+
+/// Returns the description of a tool, without what an agent cannot see.
+fn description(title: &str, text: &str) -> String {
+    UNSAID.iter().fold(format!("{title}. {text}"), |text, unsaid| text.replace(unsaid, ""))
+}
+
+/// Returns true if only keys with a plan may call an operation.
+fn needs_plan(path: &str, method: &str) -> bool {
+    let is_it = |endpoint: &Endpoint| {
+        endpoint.path() == path && endpoint.method().as_str().eq_ignore_ascii_case(method)
+    };
+    match Endpoint::all().find(is_it) {
+        Some(Endpoint::Pages(endpoint)) => endpoint.needs_plan(),
+        Some(Endpoint::Webhooks(_)) => true,
+        _ => false,
+    }
+}
+
+/// Returns the schema of a tool's arguments: each parameter, and `body`.
+fn input_schema(operation: &Operation<'_>, name: &str, parameters: &[&Value]) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in parameters {
+        let argument = argument(parameter);
+        let mut schema = parameter.get("schema").cloned().unwrap_or_else(|| json!({}));
+        if parameter.get("required") == Some(&Value::Bool(true)) {
+            required.push(argument.clone());
+        }
+        if COMMON.contains(&argument.as_str()) && schema.get("type") != Some(&json!("array")) {
+            schema = json!({ "type": schema.get("type") });
+        } else if let Some(members) = schema.as_object_mut() {
+            members.insert("description".to_owned(), text(parameter, "description").into());
+        }
+        properties.insert(argument, schema);
+    }
+    if let Some(body) = operation.members.pointer("/requestBody/content/application~1json/schema") {
+        let like = LIKE.iter().find(|(other, _)| *other == name);
+        let schema = like.map(|(_, text)| json!({ "type": "object", "description": text }));
+        properties.insert("body".to_owned(), schema.unwrap_or_else(|| body.clone()));
+        if operation.members.pointer("/requestBody/required") == Some(&Value::Bool(true)) {
+            required.push("body".to_owned());
+        }
+    }
+    if properties.is_empty() {
+        return json!({ "type": "object", "additionalProperties": false });
+    }
+    let schema = json!({ "type": "object", "properties": properties, "required": required });
+    standard(operation.document, &schema)
+}
+
+/// Returns the names of what a read returns. A change returns what the read of the same thing does,
+/// as the instructions of the server say. No member has a type, because clients check a problem
+/// against the schema too.
+fn output_schema(operation: &Operation<'_>) -> Option<Value> {
+    let schema = operation.members.pointer("/responses/200/content/application~1json/schema")?;
+    let schema = resolve(operation.document, schema);
+    let names = schema.get("properties").and_then(Value::as_object)?.keys();
+    let properties: Map<_, _> = names.map(|name| (name.clone(), json!({}))).collect();
+    (operation.method == "get").then(|| json!({ "type": "object", "properties": properties }))
+}
+
+/// Returns an object of the description itself, if it is given by reference.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let reference = value.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
+    reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
+}
+
+/// Returns the name of the argument for a parameter: a header's in lower case with underscores.
+fn argument(parameter: &Value) -> String {
+    text(parameter, "name").to_ascii_lowercase().replace('-', "_")
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

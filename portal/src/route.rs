@@ -1,0 +1,171 @@
+//! Every route of the service at the edge: those of the gateway, of bio-link and of the portal.
+
+mod console;
+mod docs;
+mod script;
+mod site;
+
+use biolink::{
+    codes,
+    route::{self as biolink_route, ServedBy},
+};
+use shared::{
+    method::{Method, Methods},
+    problem::Problem,
+    route::{self as gateway, KeysRoute, Path, Target, ToolCall, on_path},
+};
+
+use crate::asset::Asset;
+
+pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
+pub use docs::DocsPage;
+pub use script::Script;
+pub use site::SiteRoute;
+
+/// A request that the service accepts. A request is exactly one of these or a [`Problem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// `GET|POST /v1/{tool}/{action}`
+    CallTool(ToolCall<'a>),
+    /// A request of the keys API.
+    Keys(KeysRoute),
+    /// `GET /internal/keys/changes`
+    KeyChanges,
+    /// `GET /healthz`
+    Health,
+    /// `GET /v1/status`
+    Status,
+    /// A text that is the same for every client.
+    Asset(Asset),
+    /// `GET /status`
+    StatusPage,
+    /// A file of the host itself.
+    Site(SiteRoute),
+    /// A view of the console.
+    Console(ConsoleCall<'a>),
+    /// `POST /mcp`: a message of the Model Context Protocol.
+    Mcp,
+    /// A request for bio-link.
+    Biolink(biolink_route::Route<'a>),
+    /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
+    Preflight(Methods),
+}
+
+impl<'a> Route<'a> {
+    /// Parses the method and the target of a request. Returns its route and the parts of the target.
+    /// An `OPTIONS` is never refused.
+    ///
+    /// # Errors
+    /// As [`Target::parse`] and [`Route::parse`].
+    pub fn read(method: &str, target: &'a str) -> Result<(Self, Target<'a>), Problem> {
+        match Target::parse(target) {
+            Ok(target) => Self::parse(method, target.path).map(|route| (route, target)),
+            Err(_) if Method::parse(method) == Some(Method::Options) => {
+                Ok((Self::Preflight(Methods::NONE), Target::ASTERISK))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Returns the one route that `method` and `path` name.
+    ///
+    /// # Errors
+    /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
+    /// `OPTIONS` is never refused.
+    pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
+        match ConsoleCall::api_path(path) {
+            Some(api_path) => Self::parse_view(Method::parse(method), api_path),
+            None => Self::parse_api(method, path),
+        }
+    }
+
+    fn parse_view(method: Option<Method>, api_path: &'a str) -> Result<Self, Problem> {
+        let call = ConsoleCall::parse(api_path);
+        if method == Some(Method::Options) && call.is_err() {
+            return Ok(Self::Preflight(Methods::NONE));
+        }
+        let call = call?;
+        let methods = Methods::of([Method::Get]).with_head();
+        on_path(method, methods, Self::Preflight, |method| {
+            (method == Method::Get).then_some(Self::Console(call))
+        })
+    }
+
+    fn parse_api(method: &str, path: &'a str) -> Result<Self, Problem> {
+        Ok(match gateway::Route::parse(method, path)? {
+            gateway::Route::CallTool(call) => Self::CallTool(call),
+            gateway::Route::Keys(route) => Self::Keys(route),
+            gateway::Route::KeyChanges => Self::KeyChanges,
+            gateway::Route::Health => Self::Health,
+            gateway::Route::Status => Self::Status,
+            gateway::Route::Preflight(methods) => Self::Preflight(methods),
+            gateway::Route::Other(method, path) => return Self::parse_other(method, path),
+        })
+    }
+
+    fn parse_other(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
+        if let Some((route, accepted)) = own_route(path) {
+            let methods = Methods::of([accepted]).with_head();
+            return on_path(method, methods, Self::Preflight, |method| (method == accepted).then_some(route));
+        }
+        match biolink_route::Place::parse(path) {
+            Ok(place) => on_path(method, place.methods(), Self::Preflight, |method| {
+                place.route(method).map(Self::Biolink)
+            }),
+            Err(_) if method == Some(Method::Options) => Ok(Self::Preflight(Methods::NONE)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Returns the host that serves it, where pages have one of their own.
+    #[must_use]
+    pub const fn served_by(&self) -> ServedBy {
+        match self {
+            Self::Biolink(biolink_route::Route::Visit(_)) => ServedBy::Pages,
+            Self::Preflight(_) | Self::Site(_) => ServedBy::Both,
+            _ => ServedBy::Api,
+        }
+    }
+}
+
+impl<'a> From<ConsoleRead<'a>> for Route<'a> {
+    fn from(read: ConsoleRead<'a>) -> Self {
+        match read {
+            ConsoleRead::Keys(route) => Self::Keys(route),
+            ConsoleRead::Status => Self::Status,
+            ConsoleRead::Biolink(route) => Self::Biolink(route),
+        }
+    }
+}
+
+/// Returns the route of a path of the portal, and the one method that it takes.
+fn own_route<'a>(path: Path<'_>) -> Option<(Route<'a>, Method)> {
+    let get = |route| Some((route, Method::Get));
+    match path.segments() {
+        [Some("mcp"), None, ..] => Some((Route::Mcp, Method::Post)),
+        [Some("status"), None, ..] => get(Route::StatusPage),
+        [Some("robots.txt"), None, ..] => get(Route::Site(SiteRoute::Robots)),
+        [Some("favicon.ico"), None, ..] => get(Route::Site(SiteRoute::Favicon)),
+        [Some(".well-known"), Some("security.txt"), None, ..] => get(Route::Site(SiteRoute::SecurityTxt)),
+        segments => asset(segments).and_then(|asset| get(Route::Asset(asset))),
+    }
+}
+
+fn asset(segments: [Option<&str>; 5]) -> Option<Asset> {
+    match segments {
+        [None, ..] => Some(Asset::Landing),
+        [Some("openapi.json"), None, ..] => Some(Asset::OpenApi),
+        [Some("biolink"), Some("openapi.json"), None, ..] => Some(Asset::PagesOpenApi),
+        [Some("console"), None, ..] => Some(Asset::Console),
+        [Some("llms.txt"), None, ..] => Some(Asset::LlmsTxt),
+        [Some(".well-known"), Some("api-catalog"), None, ..] => Some(Asset::ApiCatalog),
+        [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Gateway)),
+        [Some("docs"), Some(page), None, ..] => DocsPage::parse(page).map(Asset::Docs),
+        [Some("problems"), Some(code), None, ..] => codes::parse(code).map(Asset::Problem),
+        [Some("assets"), Some(name), None, ..] => Script::parse(name).map(Asset::Script),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
