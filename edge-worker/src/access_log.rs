@@ -15,7 +15,7 @@ use shared::{
 };
 use worker::console_log;
 
-use crate::client_request::ClientRequest;
+use crate::runtime::client_request::ClientRequest;
 
 /// The log record of one request.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use worker::Context;
 
 use crate::{
     bindings::{Bindings, BiolinkBindings},
-    client_request::ClientRequest,
+    runtime::client_request::ClientRequest,
 };
 
 /// A parsed request with the bindings of the worker.

@@ -19,17 +19,19 @@ use worker::{Context, Env};
 
 use crate::{
     access_log::AccessRecord,
-    assets,
     bindings::Bindings,
-    client_request::ClientRequest,
+    biolink::handlers::{administer_pages, pages_api, push_products, visit, webhooks},
     context::RequestContext,
-    handlers::{
-        administer_pages, call_tool, change_key, issue_key, key_changes, list_keys,
-        mcp::{self, Step},
-        pages_api, push_products, read_own_key, status, visit, webhooks,
+    gateway::{
+        handlers::{call_tool, change_key, issue_key, key_changes, list_keys, read_own_key, status},
+        meter_client,
     },
-    meter_client,
+    portal::{
+        assets,
+        mcp::{self, Step},
+    },
     respond::ClientResponse,
+    runtime::client_request::ClientRequest,
 };
 
 /// Handles one request.

@@ -1,5 +1,5 @@
-//! The edge: a thin shell around `shared` that runs as a Cloudflare Worker. It does the I/O, and
-//! `shared` decides.
+//! The edge: a thin shell around `shared`, `biolink` and `portal` that runs as a Cloudflare Worker. It
+//! does the I/O, and they decide.
 //!
 //! **Invariants.** No panic on the request path: it would take down every request of the isolate.
 //! No borrow of isolate memory across an `await`. No request awaits a future of another. A failing
@@ -8,50 +8,23 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod access_log;
-mod admin;
-mod assets;
-mod authenticate;
 mod bindings;
-mod body;
-mod client_request;
-mod clock;
+mod biolink;
 mod context;
-mod denied_hosts;
 mod dispatch;
-mod durable;
-mod durable_rpc;
-mod entropy;
-mod event_delivery;
-mod event_queue;
-mod event_stream;
-mod events;
-mod guarded_fetch;
-mod handlers;
-mod key_change_feed;
-mod key_store;
-mod lease_caches;
-mod log;
-mod meter_client;
-mod origin;
-mod page_store;
-mod pages_client;
-mod product_sources;
-mod promise;
-mod reports;
+mod gateway;
+mod portal;
 mod respond;
 mod runtime;
-mod stats_client;
-mod streamed_response;
-mod suspensions;
-mod task;
-mod time_zone;
-mod visitor_salt;
-mod webhooks_client;
 
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
 
-use crate::{access_log::AccessRecord, client_request::ClientRequest};
+use crate::{
+    access_log::AccessRecord,
+    biolink::event_queue,
+    runtime::{body, client_request::ClientRequest, clock, task},
+};
 
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
 /// one a line. Returns the response, or a promise of it.

@@ -12,8 +12,8 @@ use shared::{
 use worker::web_sys;
 
 use crate::{
-    access_log::AccessRecord, client_request::ClientRequest, clock, runtime,
-    streamed_response::StreamedResponse,
+    access_log::AccessRecord,
+    runtime::{calls, client_request::ClientRequest, clock, streamed_response::StreamedResponse},
 };
 
 /// A response for a client.
@@ -66,7 +66,7 @@ fn render_own(
     let mut body = own.body;
     // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
     let body = (!body.is_empty()).then_some(body.as_mut_slice());
-    Ok(runtime::respond(own.status, &lines.0, timing, body)?)
+    Ok(calls::respond(own.status, &lines.0, timing, body)?)
 }
 
 /// Returns the response's status, body and headers, without headers that must not reach the client.
@@ -81,7 +81,7 @@ fn render_streamed(
     let mut lines = HeaderLines::default();
     headers.iter().for_each(|(name, value)| lines.add(name, value));
     add_common(&mut lines, request, response.header(headers::HSTS.0).is_some());
-    Ok(runtime::relay(&response.raw, &dropped.join("\n"), &lines.0, timing)?)
+    Ok(calls::relay(&response.raw, &dropped.join("\n"), &lines.0, timing)?)
 }
 
 /// Adds the headers that every response has. Those that let pages of any site read it are left out for

@@ -1,80 +1,16 @@
-//! Bindings of `runtime.js`: the calls into the runtime that every request makes.
+//! The runtime as the Worker sees it: requests, bodies, promises, time, logs, and what every Durable
+//! Object does with its storage and its messages. Nothing in here knows a route or a limit.
 
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{
-    js_sys::{Function, Promise},
-    web_sys, worker_sys,
-};
-
-use crate::bindings::FetchBinding;
-
-#[wasm_bindgen(module = "/src/runtime.js")]
-extern "C" {
-    #[wasm_bindgen(js_name = setSettle)]
-    pub(crate) fn set_settle(callback: &Function);
-
-    #[wasm_bindgen(js_name = setRecordAborted)]
-    pub(crate) fn set_record_aborted(callback: &Function);
-
-    pub(crate) fn watch(promise: &Promise, slot: u32);
-
-    #[wasm_bindgen(js_name = startTimer)]
-    pub(crate) fn start_timer(ms: f64, slot: u32) -> JsValue;
-
-    #[wasm_bindgen(js_name = stopTimer)]
-    pub(crate) fn stop_timer(timer: &JsValue);
-
-    #[wasm_bindgen(js_name = askObject)]
-    pub(crate) fn ask_object(namespace: &JsValue, name: &str, message: &str) -> Promise;
-
-    #[wasm_bindgen(js_name = readAsset)]
-    pub(crate) fn read_asset(assets: &FetchBinding, name: &str) -> Promise;
-
-    #[wasm_bindgen(js_name = callOrigin)]
-    pub(crate) fn call_origin(
-        fetcher: Option<&FetchBinding>,
-        url: &str,
-        method: &str,
-        client: &web_sys::Request,
-        dropped: &str,
-        set: &str,
-        body: &JsValue,
-        signal: Option<&web_sys::AbortSignal>,
-        timeout_ms: u32,
-    ) -> Promise;
-
-    #[wasm_bindgen(catch, js_name = headerLines)]
-    pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
-
-    #[wasm_bindgen(catch)]
-    pub(crate) fn follow(
-        response: &web_sys::Response,
-        event: &str,
-        call: &str,
-        ctx: &worker_sys::Context,
-    ) -> Result<web_sys::Response, JsValue>;
-
-    #[wasm_bindgen(catch, js_name = ownRequest)]
-    pub(crate) fn own_request(
-        url: &str,
-        method: &str,
-        lines: &str,
-        body: Option<&str>,
-    ) -> Result<web_sys::Request, JsValue>;
-
-    #[wasm_bindgen(catch)]
-    pub(crate) fn respond(
-        status: u16,
-        lines: &str,
-        timing: &str,
-        body: Option<&mut [u8]>,
-    ) -> Result<web_sys::Response, JsValue>;
-
-    #[wasm_bindgen(catch)]
-    pub(crate) fn relay(
-        response: &web_sys::Response,
-        dropped: &str,
-        lines: &str,
-        timing: &str,
-    ) -> Result<web_sys::Response, JsValue>;
-}
+pub(crate) mod alarm;
+pub(crate) mod body;
+pub(crate) mod calls;
+pub(crate) mod client_request;
+pub(crate) mod clock;
+pub(crate) mod durable_rpc;
+pub(crate) mod entropy;
+pub(crate) mod log;
+pub(crate) mod message;
+pub(crate) mod promise;
+pub(crate) mod sql;
+pub(crate) mod streamed_response;
+pub(crate) mod task;

@@ -8,7 +8,7 @@ use wasm_bindgen::JsCast;
 use worker::{Env, js_sys::Reflect};
 
 use super::fetch_binding::FetchBinding;
-use crate::log;
+use crate::runtime::log;
 
 /// An error in one binding. It never contains a secret.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,336 @@
+//! The object of one account: the source of truth of its pages. It loads what a call needs, steps
+//! the account, and stores both before the reply leaves.
+//!
+//! Its outbox has what must be written elsewhere: slugs, and the published snapshots in KV. An alarm
+//! writes it at once, and retries until that succeeds. Such a failure never fails a call that was
+//! decided.
+
+mod tasks;
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
+
+use biolink::{
+    page::{IdSource, PageId, Slug},
+    pages_api::{
+        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Owner,
+        Reply, SlugMessage, SlugReply, Step, StoredReply, Write, account_unavailable, suggestions,
+    },
+    webhooks::Subscriptions,
+};
+use shared::{key::KeyId, request_id::RequestId, time::UnixMillis};
+use worker::{
+    DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
+    durable_object, wasm_bindgen,
+};
+
+use crate::runtime::{
+    message::parse,
+    sql::{integer, number, rows, text},
+};
+use crate::{
+    bindings,
+    biolink::{denied_hosts, pages_client::slug_call},
+    runtime::{clock, durable_rpc::RpcError, log},
+};
+
+/// The steps that lead from an empty store to the one of this version. A step is never changed once
+/// it was released: a stored account continues with the steps that it has not made.
+const MIGRATIONS: [&str; 1] = ["CREATE TABLE state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL);
+    CREATE TABLE revision
+        (page TEXT NOT NULL, number INTEGER NOT NULL, j TEXT NOT NULL, PRIMARY KEY (page, number)) WITHOUT ROWID;
+    CREATE TABLE reply (name TEXT PRIMARY KEY, at INTEGER NOT NULL, j TEXT NOT NULL) WITHOUT ROWID"];
+const CREATE_MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY)";
+const MIGRATED: &str = "SELECT COUNT(*) FROM migration";
+const MIGRATE: &str = "INSERT INTO migration (number) VALUES (?)";
+const LOAD: &str = "SELECT j FROM state";
+const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+const REVISION: &str = "SELECT j FROM revision WHERE page = ? AND number = ?";
+const PUT_REVISION: &str = "INSERT OR REPLACE INTO revision (page, number, j) VALUES (?, ?, ?)";
+const NUMBERS: &str = "SELECT number FROM revision WHERE page = ?";
+const DROP_REVISION: &str = "DELETE FROM revision WHERE page = ? AND number = ?";
+const REPLY: &str = "SELECT j FROM reply WHERE name = ?";
+const PUT_REPLY: &str = "INSERT OR REPLACE INTO reply (name, at, j) VALUES (?, ?, ?)";
+const DROP_REPLIES: &str = "DELETE FROM reply WHERE at < ?";
+const ERASE: &str = "DELETE FROM revision; DELETE FROM reply";
+
+/// Steps of one call: without a claim, and with one.
+const MAX_STEPS: usize = 2;
+/// Suggestions for a slug that is taken.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// The object of one account. The runtime holds each reply back until the writes before it are
+/// durable.
+#[durable_object(alarm)]
+pub struct Account {
+    object: ObjectState,
+    env: Env,
+    sql: SqlStorage,
+    /// The moment for which the alarm was last set.
+    armed: Cell<Option<UnixMillis>>,
+    /// `None` until the first message and after a failed write: the row is then read again.
+    state: RefCell<Option<State>>,
+}
+
+impl DurableObject for Account {
+    fn new(object: ObjectState, env: Env) -> Self {
+        let sql = object.storage().sql();
+        Self { object, env, sql, armed: Cell::new(None), state: RefCell::new(None) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let message = parse(&request.text().await?)?;
+        let handled = match message {
+            AccountMessage::Call(call) => self.call(call).await,
+            AccountMessage::Serve { account, slug } => self.serve(account, &slug),
+            AccountMessage::Suspended => self.read(|state| Ok(state.suspended_pages().as_str().to_owned())),
+            AccountMessage::Names => self.names(),
+            AccountMessage::Subscribe { account, subscriptions } => {
+                self.subscribe(account, subscriptions).await
+            }
+            AccountMessage::Card { page, base } => self.card(&page, &base),
+            AccountMessage::Export { after, base } => self.export(after, &base),
+        };
+        match handled {
+            Ok(reply) => Response::ok(reply),
+            Err(error) => {
+                log::error("account step failed", None, &[("error", &error)]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Never returns an error: the platform gives up on an alarm that fails, and the tasks would
+    /// stay.
+    async fn alarm(&self) -> Result<Response> {
+        self.armed.set(None);
+        if let Err(error) = self.deliver().await {
+            log::error("account outbox failed", None, &[("error", &error)]);
+        }
+        if let Err(error) = self.arm().await {
+            log::error("account alarm failed", None, &[("error", &error)]);
+        }
+        Response::empty()
+    }
+}
+
+impl Account {
+    /// Handles a call. Returns the reply as JSON.
+    async fn call(&self, mut call: Call) -> Result<String> {
+        let denied = match call.operation.has_content() {
+            true => denied_hosts::load(&bindings::pages(&self.env)?).await,
+            false => Rc::default(),
+        };
+        for _ in 0..MAX_STEPS {
+            let step = self.step(&call, &denied)?;
+            self.arm().await?;
+            let (slug, owner, claim) = match step {
+                Step::Reply(reply, _) => return Ok(serde_json::to_string(&reply)?),
+                Step::Claim { slug, owner, claim } => (slug, owner, claim),
+            };
+            match self.claim(&call, &slug, owner, claim).await {
+                Ok(outcome) => call.claim = Some(Claim { slug, outcome }),
+                Err(error) => {
+                    let id = RequestId(call.request_id);
+                    log::error("slug claim failed", Some(id), &[("error", &error)]);
+                    break;
+                }
+            }
+        }
+        self.with_state(|state| state.abandon(&call, clock::now()))?;
+        self.arm().await?;
+        Ok(serde_json::to_string(&Reply::new(Err(account_unavailable()), &RequestId(call.request_id)))?)
+    }
+
+    /// Handles one step of a call without waiting, so that no other call sees the state in between.
+    fn step(&self, call: &Call, denied: &DeniedHosts) -> Result<Step> {
+        self.with_stored_state(|state| {
+            let needs = state.needs(call);
+            let content = |at: Option<(PageId, u64)>| match at {
+                Some((page, number)) => self.content(page, number),
+                None => Ok(None),
+            };
+            let loaded = Loaded {
+                content: content(needs.content)?,
+                other: content(needs.other)?,
+                live: content(needs.live)?,
+                reply: needs.reply.map(|name| self.reply(&name)).transpose()?.flatten(),
+            };
+            let step = state.step(call, loaded, denied, clock::now());
+            if let Step::Reply(_, writes) = &step {
+                writes.iter().try_for_each(|write| self.write(write))?;
+            }
+            Ok(step)
+        })
+    }
+
+    /// Returns the published snapshot of a slug as JSON, or `null`.
+    fn serve(&self, account: KeyId, slug: &Slug) -> Result<String> {
+        self.read(|state| {
+            if !state.knows(slug) {
+                return Ok("null".to_owned());
+            }
+            let snapshot = state.snapshot(account, slug, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&snapshot)?)
+        })
+    }
+
+    /// Returns what the pages, their links and their products are called, as JSON.
+    fn names(&self) -> Result<String> {
+        self.read(|state| {
+            let labels = state.labels(|page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&labels)?)
+        })
+    }
+
+    /// Takes in what the webhooks want. The stores of pages get to know it at once.
+    async fn subscribe(&self, account: KeyId, subscriptions: Subscriptions) -> Result<String> {
+        self.with_state(|state| state.subscribe(account, subscriptions, clock::now()))?;
+        self.arm().await?;
+        Ok("true".to_owned())
+    }
+
+    /// Returns what a page and its parts are called, as JSON, or `null`.
+    fn card(&self, page: &PageId, base: &str) -> Result<String> {
+        self.read(|state| {
+            let card = state.card(page, base, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&card)?)
+        })
+    }
+
+    /// Returns a part of the export as JSON, or `null`.
+    fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
+        self.read(|state| {
+            let part = state.export(after, base, |page, number| self.content(page, number))?;
+            Ok(serde_json::to_string(&part)?)
+        })
+    }
+
+    /// Reads the state without a change.
+    fn read<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        read(place.insert(state))
+    }
+
+    async fn claim(
+        &self,
+        call: &Call,
+        slug: &Slug,
+        owner: Owner,
+        claim: u64,
+    ) -> Result<ClaimOutcome, RpcError> {
+        let slugs = bindings::slugs(&self.env)?;
+        let message = if call.dry_run {
+            SlugMessage::Peek { account: owner.account }
+        } else {
+            SlugMessage::Claim { owner, claim }
+        };
+        match slug_call(&slugs, slug, message).await? {
+            SlugReply::Granted => return Ok(ClaimOutcome::Granted),
+            SlugReply::Taken => {}
+            SlugReply::Noted | SlugReply::Owner(_) => return Err(RpcError::UnexpectedReply),
+        }
+        let mut free = Vec::new();
+        for other in suggestions(slug, &mut IdSource::new(call.seed)) {
+            let peek = SlugMessage::Peek { account: owner.account };
+            // A suggestion that cannot be checked is none.
+            if matches!(slug_call(&slugs, &other, peek).await, Ok(SlugReply::Granted)) {
+                free.push(other);
+            }
+            if free.len() == MAX_SUGGESTIONS {
+                break;
+            }
+        }
+        Ok(ClaimOutcome::Taken(free))
+    }
+
+    /// Sets the alarm for the next task.
+    async fn arm(&self) -> Result<()> {
+        let next = self.state.borrow().as_ref().and_then(State::next_due);
+        let Some(next) = next.filter(|next| self.armed.get().is_none_or(|armed| *next < armed)) else {
+            return Ok(());
+        };
+        self.armed.set(Some(next));
+        let wait = next.since(clock::now());
+        self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
+    }
+
+    /// Changes the state, and stores it.
+    fn with_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T> {
+        self.with_stored_state(|state| Ok(change(state)))
+    }
+
+    /// Changes the state, and stores it. An error leaves it as it was stored.
+    fn with_stored_state<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let mut state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        let outcome = change(&mut state)?;
+        self.sql.exec(STORE, vec![serde_json::to_string(&state)?.into()])?;
+        *place = Some(state);
+        Ok(outcome)
+    }
+
+    /// Returns the stored state, in the form of this version. An unreadable one is an error,
+    /// because a new one would lose every page.
+    fn load(&self) -> Result<State> {
+        self.sql.exec(CREATE_MIGRATIONS, None)?;
+        let done = rows(&self.sql, MIGRATED, Vec::new(), |row| row.first().and_then(number))?;
+        let done = usize::try_from(done.first().copied().unwrap_or(0)).unwrap_or(usize::MAX);
+        for (number, migration) in (0u64..).zip(MIGRATIONS).skip(done) {
+            self.sql.exec(migration, None)?;
+            self.sql.exec(MIGRATE, vec![integer(number)?])?;
+        }
+        match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
+            Some(stored) => parse(stored),
+            None => Ok(State::default()),
+        }
+    }
+
+    fn content(&self, page: PageId, number: u64) -> Result<Option<Content>> {
+        let key = vec![page.to_string().into(), integer(number)?];
+        let found = rows(&self.sql, REVISION, key, text)?;
+        found.first().map(|stored| parse(stored)).transpose()
+    }
+
+    fn reply(&self, name: &str) -> Result<Option<StoredReply>> {
+        let found = rows(&self.sql, REPLY, vec![name.into()], text)?;
+        found.first().map(|stored| parse(stored)).transpose()
+    }
+
+    fn write(&self, write: &Write) -> Result<()> {
+        match write {
+            Write::PutRevision(page, number, content) => {
+                let content = serde_json::to_string(content)?;
+                let row = vec![page.to_string().into(), integer(*number)?, content.into()];
+                self.sql.exec(PUT_REVISION, row).map(drop)
+            }
+            Write::Erase => self.sql.exec(ERASE, None).map(drop),
+            Write::KeepRevisions(page, kept) => {
+                let page = || SqlStorageValue::from(page.to_string());
+                let stored = rows(&self.sql, NUMBERS, vec![page()], |row| row.first().and_then(number))?;
+                let mut dropped = stored.into_iter().filter(|number| !kept.contains(number));
+                dropped.try_for_each(|number| {
+                    self.sql.exec(DROP_REVISION, vec![page(), integer(number)?]).map(drop)
+                })
+            }
+            Write::PutReply { name, stored, drop_before } => {
+                self.sql.exec(DROP_REPLIES, vec![integer(drop_before.0)?])?;
+                let row = vec![
+                    name.as_str().into(),
+                    integer(stored.at().0)?,
+                    serde_json::to_string(stored)?.into(),
+                ];
+                self.sql.exec(PUT_REPLY, row).map(drop)
+            }
+        }
+    }
+}

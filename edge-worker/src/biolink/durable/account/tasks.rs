@@ -1,0 +1,82 @@
+//! The account's outbox: writes to other stores, until they have succeeded.
+
+use biolink::{
+    pages_api::Task, product_sync::SourceMessage, stats::StatsMessage, webhooks_api::WebhooksMessage,
+};
+use shared::key::KeyId;
+use worker::Result;
+
+use super::Account;
+use crate::{
+    bindings,
+    biolink::{page_store, pages_client::slug_call, product_sources, stats_client, webhooks_client},
+    runtime::{clock, log},
+};
+
+impl Account {
+    /// Does what is due.
+    pub(super) async fn deliver(&self) -> Result<()> {
+        for task in self.with_state(|state| state.due(clock::now()))? {
+            let outcome = self.perform(&task).await;
+            if let Err(error) = &outcome {
+                log::error("account task failed", None, &[("error", error)]);
+            }
+            self.with_state(|state| state.settle(&task, outcome.is_ok(), clock::now()))?;
+        }
+        Ok(())
+    }
+
+    async fn perform(&self, task: &Task) -> Result<()> {
+        match task {
+            Task::Slug(slug, message) => {
+                slug_call(&bindings::slugs(&self.env)?, slug, *message).await?;
+                Ok(())
+            }
+            Task::ConfigureSource { account, source } => {
+                let found = self.state.borrow().as_ref().and_then(|state| state.source(source).cloned());
+                let message = match found {
+                    Some(source) => SourceMessage::Configure { account: *account, source },
+                    None => SourceMessage::Delete,
+                };
+                product_sources::call(&bindings::product_sources(&self.env)?, source, &message).await?;
+                Ok(())
+            }
+            Task::PurgeEvents(page) => {
+                stats_client::call(&bindings::stats(&self.env)?, page, &StatsMessage::Purge).await?;
+                Ok(())
+            }
+            Task::Subscribe { account, page } => {
+                let kinds = self.read(|state| Ok(state.wanted(page)))?;
+                let message = StatsMessage::Subscribe { account: *account, page: *page, kinds };
+                stats_client::call(&bindings::stats(&self.env)?, page, &message).await?;
+                Ok(())
+            }
+            Task::Published { account, page, version, publication } => {
+                let (account, page, publication) = (*account, *page, (**publication).clone());
+                let message = WebhooksMessage::Published { account, page, version: *version, publication };
+                self.tell_webhooks(account, &message).await
+            }
+            Task::PurgeWebhooks { account, page } => {
+                self.tell_webhooks(*account, &WebhooksMessage::Purge(*page)).await
+            }
+            Task::EraseWebhooks(account) => self.tell_webhooks(*account, &WebhooksMessage::Erase).await,
+            Task::Index { account, page } => {
+                let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));
+                page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
+            }
+            Task::Snapshot { account, slug } => {
+                let snapshot = {
+                    let place = self.state.borrow();
+                    let Some(state) = place.as_ref() else { return Err("the account is not loaded".into()) };
+                    state.snapshot(*account, slug, |page, number| self.content(page, number))?
+                };
+                page_store::put(&bindings::pages(&self.env)?, slug, snapshot.as_ref()).await
+            }
+        }
+    }
+
+    async fn tell_webhooks(&self, account: KeyId, message: &WebhooksMessage) -> Result<()> {
+        webhooks_client::call(&bindings::webhooks(&self.env)?, account, message).await?;
+        Ok(())
+    }
+}

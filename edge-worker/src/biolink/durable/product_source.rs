@@ -1,0 +1,200 @@
+//! The object of one product source: fetches the feed by its alarm, takes in what the shop pushes,
+//! and gives the products to the account.
+
+mod download;
+mod give;
+mod push;
+
+use std::cell::RefCell;
+
+use biolink::product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body};
+use shared::time::UnixMillis;
+use worker::{
+    DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
+    wasm_bindgen,
+};
+
+use crate::runtime::{
+    alarm,
+    message::parse,
+    sql::{integer, rows, text},
+};
+use crate::{
+    bindings,
+    runtime::{clock, log},
+};
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS part (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS push (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID";
+const LOAD: &str = "SELECT j FROM part WHERE k = ?";
+const STORE: &str = "INSERT INTO part (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+const ERASE: &str = "DELETE FROM part; DELETE FROM push";
+const PUSHED: &str = "SELECT id FROM push WHERE id = ?";
+const NOTE_PUSH: &str = "INSERT OR REPLACE INTO push (id, at) VALUES (?, ?)";
+const FORGET_PUSHES: &str = "DELETE FROM push WHERE at < ?";
+const STATE: &str = "state";
+const CATALOGUE: &str = "catalogue";
+const DONE: &str = "true";
+/// Time for which the names of pushes are kept, in milliseconds: three days. Shops repeat a push for
+/// two.
+const KEEP_PUSHES_MS: u64 = 3 * 86_400_000;
+/// Time from an alarm that failed to the next, in milliseconds.
+const RETRY_MS: u64 = 60_000;
+
+/// One product source.
+#[durable_object(alarm)]
+pub struct ProductSource {
+    object: ObjectState,
+    env: Env,
+    sql: SqlStorage,
+    /// `None` until the first message and after a failure: the store is then read again.
+    parts: RefCell<Option<Parts>>,
+}
+
+/// The stored state.
+#[derive(Clone, Default)]
+struct Parts {
+    state: SyncState,
+    catalogue: Catalogue,
+}
+
+impl DurableObject for ProductSource {
+    fn new(object: ObjectState, env: Env) -> Self {
+        let sql = object.storage().sql();
+        Self { object, env, sql, parts: RefCell::new(None) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        match self.handle(parse(&request.text().await?)?).await {
+            Ok(reply) => Response::ok(reply),
+            Err(error) => {
+                self.parts.replace(None);
+                log::error("product source step failed", None, &[("error", &error)]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Never returns an error: the platform gives up on an alarm that fails, and the source would
+    /// never run again.
+    async fn alarm(&self) -> Result<Response> {
+        let ran = self.run().await.map(|()| None);
+        if ran.is_err() {
+            self.parts.replace(None);
+        }
+        let events = ["product source alarm failed", "product source alarm not set"];
+        alarm::end(&self.object, ran, RETRY_MS, events).await
+    }
+}
+
+impl ProductSource {
+    async fn handle(&self, message: SourceMessage) -> Result<String> {
+        match message {
+            SourceMessage::Configure { account, source } => {
+                self.change(|parts| parts.state.configure(account, source, clock::now()))?;
+                self.arm().await?;
+                Ok(DONE.to_owned())
+            }
+            SourceMessage::Delete => {
+                self.erase().await?;
+                Ok(DONE.to_owned())
+            }
+            // What the account has just sent may not have arrived.
+            SourceMessage::Status => self.read(|parts| match parts.state.source() {
+                Some(_) => parts.state.describe().to_string(),
+                None => "null".to_owned(),
+            }),
+            SourceMessage::Runs => self.read(|parts| runs_body(parts.state.runs())),
+            SourceMessage::Refresh => {
+                let refreshed = self.change(|parts| parts.state.refresh(clock::now()))?;
+                self.arm().await?;
+                let reply = refreshed.map_or_else(RefreshReply::TooEarly, |()| RefreshReply::Accepted);
+                Ok(serde_json::to_string(&reply)?)
+            }
+            SourceMessage::Push(request) => {
+                let reply = self.push(&request).await?;
+                self.arm().await?;
+                Ok(serde_json::to_string(&reply)?)
+            }
+        }
+    }
+
+    /// Fetches the feed if it is time, and gives the account what is pending.
+    async fn run(&self) -> Result<()> {
+        if let Some(attempt) = self.change(|parts| parts.state.begin(clock::now()))? {
+            let outcome = download::fetch(&attempt, &bindings::fetch_policy(&self.env)).await;
+            self.change(|Parts { state, catalogue }| {
+                state.finish(&attempt, outcome, catalogue, clock::now())
+            })?;
+        }
+        self.give().await?;
+        self.arm().await
+    }
+
+    /// Sets the alarm for what is due next.
+    async fn arm(&self) -> Result<()> {
+        let next: Option<UnixMillis> = self.with(|parts| Ok(parts.state.next_due()))?;
+        let Some(next) = next else { return Ok(()) };
+        let wait = next.since(clock::now());
+        self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
+    }
+
+    /// Drops everything. The source is gone.
+    async fn erase(&self) -> Result<()> {
+        self.sql.exec(CREATE, None)?;
+        self.sql.exec(ERASE, None)?;
+        self.parts.replace(None);
+        self.object.storage().delete_alarm().await
+    }
+
+    fn is_repeated(&self, push: &str) -> Result<bool> {
+        Ok(!rows(&self.sql, PUSHED, vec![push.into()], text)?.is_empty())
+    }
+
+    fn note_push(&self, push: &str, now: UnixMillis) -> Result<()> {
+        self.sql.exec(FORGET_PUSHES, vec![integer(now.minus(KEEP_PUSHES_MS).0)?])?;
+        self.sql.exec(NOTE_PUSH, vec![push.into(), integer(now.0)?]).map(drop)
+    }
+
+    fn read(&self, read: impl FnOnce(&Parts) -> String) -> Result<String> {
+        self.with(|parts| Ok(read(parts)))
+    }
+
+    /// Changes what is stored, and stores it. A part that stays as it is is not written.
+    fn change<T>(&self, change: impl FnOnce(&mut Parts) -> T) -> Result<T> {
+        self.with(|parts| {
+            let before = parts.clone();
+            let outcome = change(parts);
+            if before.state != parts.state {
+                self.store(STATE, serde_json::to_string(&parts.state)?)?;
+            }
+            if before.catalogue != parts.catalogue {
+                self.store(CATALOGUE, serde_json::to_string(&parts.catalogue)?)?;
+            }
+            Ok(outcome)
+        })
+    }
+
+    fn store(&self, part: &str, json: String) -> Result<()> {
+        self.sql.exec(STORE, vec![part.into(), json.into()]).map(drop)
+    }
+
+    fn with<T>(&self, step: impl FnOnce(&mut Parts) -> Result<T>) -> Result<T> {
+        let mut place = self.parts.borrow_mut();
+        let mut parts = match place.take() {
+            Some(parts) => parts,
+            None => self.load()?,
+        };
+        let outcome = step(&mut parts)?;
+        *place = Some(parts);
+        Ok(outcome)
+    }
+
+    fn load(&self) -> Result<Parts> {
+        self.sql.exec(CREATE, None)?;
+        let part = |name: &str| rows(&self.sql, LOAD, vec![name.into()], text);
+        let state = part(STATE)?.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
+        let catalogue = part(CATALOGUE)?.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
+        Ok(Parts { state, catalogue })
+    }
+}

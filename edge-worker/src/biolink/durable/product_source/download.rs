@@ -1,0 +1,83 @@
+//! Fetches a feed, which may come in several responses.
+
+use biolink::{
+    fetch_url::{FetchPolicy, FetchUrl},
+    product_feed::{Download, DownloadStep},
+    product_sync::{Attempt, DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES},
+};
+use shared::time::UnixMillis;
+
+use crate::{
+    biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse},
+    runtime::clock,
+};
+
+const ACCEPT: &str = "application/rss+xml, application/atom+xml, application/json, text/csv, text/tab-separated-values, */*;q=0.5";
+/// The name under which shops see the gateway.
+const AGENT: &str = "UnifiedToolGateway-ProductSync/1.0";
+
+/// Fetches the feed of an attempt. The URL is checked again, since rules and settings may have
+/// changed.
+///
+/// # Errors
+/// Returns what went wrong first.
+pub(super) async fn fetch(attempt: &Attempt, policy: &FetchPolicy) -> Result<Fetched, FetchError> {
+    let settings = &attempt.settings;
+    let deadline = clock::now().plus(DOWNLOAD_TIMEOUT_MS);
+    let (base, currency) =
+        (settings.store_url.as_ref().map(|url| url.as_str()), settings.currency.as_deref());
+    let mut download = Download::new(&settings.url, settings.choice(), base, currency);
+    let is_single = download.is_single();
+    loop {
+        let url = FetchUrl::parse(&download.url(), policy)?;
+        let mut headers = vec![("accept", ACCEPT), ("user-agent", AGENT)];
+        if is_single {
+            headers.extend(attempt.validators.iter().map(|(name, value)| (*name, value.as_str())));
+        }
+        let request = GuardedRequest {
+            method: "GET",
+            url: &url,
+            headers: &headers,
+            body: None,
+            timeout_ms: FETCH_TIMEOUT_MS,
+            limit: BodyLimit::AtMost(MAX_FEED_BYTES),
+        };
+        let response = guarded_fetch::send(&request).await.map_err(error_of)?;
+        match response.status {
+            200 => {}
+            304 if is_single => return Ok(Fetched::NotModified),
+            status => return Err(FetchError::Status { status, retry_after_ms: retry_after(&response) }),
+        }
+        let validator = |name| response.header(name).filter(|value| is_single && value.len() <= 1_000);
+        let (etag, last_modified) = (validator("etag"), validator("last-modified"));
+        match download.step(&response.body)? {
+            DownloadStep::Next(_) if clock::now() > deadline => {
+                return Err(FetchError::TimedOut { ms: DOWNLOAD_TIMEOUT_MS });
+            }
+            DownloadStep::Next(next) => download = next,
+            DownloadStep::Complete(feed) => {
+                return match FetchError::of_items(&feed) {
+                    Some(error) => Err(error),
+                    None => Ok(Fetched::Feed { feed, status: 200, etag, last_modified }),
+                };
+            }
+        }
+    }
+}
+
+fn error_of(error: GuardedFetchError) -> FetchError {
+    match error {
+        GuardedFetchError::TimedOut { ms } => FetchError::TimedOut { ms },
+        GuardedFetchError::Connection { reason } => FetchError::Connection { reason },
+        GuardedFetchError::BodyTooLarge { limit } => FetchError::TooLarge { limit },
+    }
+}
+
+/// Returns `Retry-After` in milliseconds: seconds, or a date (RFC 9110, section 10.2.3).
+fn retry_after(response: &GuardedResponse) -> Option<u64> {
+    let text = response.header("retry-after")?;
+    match text.trim().parse::<u64>() {
+        Ok(seconds) => Some(seconds.saturating_mul(1_000)),
+        Err(_) => UnixMillis::from_http_date(&text).map(|moment| moment.since(clock::now())),
+    }
+}

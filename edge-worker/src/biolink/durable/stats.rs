@@ -1,0 +1,332 @@
+//! The object of one page's events. Its rows have the events of a day in columns, so that a reader
+//! gets only the columns it needs.
+//!
+//! Events that the account's webhooks want are written to an outbox in the same commit. The alarm
+//! sends them, and drops events that are too old.
+
+mod outbox;
+mod table;
+
+use std::cell::{Cell, RefCell};
+
+use biolink::{
+    analytics::Delivery,
+    events::{Part, Received},
+    page::PageId,
+    stats::{
+        COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
+        additions, event_line, kept_from, outbox_texts,
+    },
+    webhooks::KindSet,
+    webhooks_api::WebhooksMessage,
+};
+use shared::{
+    key::{BiolinkPlan, KeyId},
+    time::{UnixMillis, UtcDay},
+};
+use worker::{
+    DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
+    wasm_bindgen,
+};
+
+use self::{outbox::OutboxTable, table::SegmentTable};
+use crate::runtime::{
+    alarm,
+    message::parse,
+    sql::{rows, text},
+};
+use crate::{
+    bindings,
+    biolink::webhooks_client,
+    gateway::key_store,
+    runtime::{clock, log},
+};
+
+const CREATE_SETTINGS: &str =
+    "CREATE TABLE IF NOT EXISTS settings (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
+const SETTINGS: &str = "SELECT j FROM settings";
+const STORE_SETTINGS: &str =
+    "INSERT INTO settings (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+const DONE: &str = "true";
+/// Time from an alarm that failed to the next, in milliseconds.
+const RETRY_MS: u64 = 600_000;
+/// Time from the first failure of the webhooks to the next message, in milliseconds. It doubles with
+/// each failure.
+const RESEND_MS: u64 = 1_000;
+/// The longest that it becomes, as a power of two.
+const MAX_DOUBLINGS: u32 = 6;
+/// Time from the beginning of a UTC day to the alarm, in milliseconds.
+const AFTER_MIDNIGHT_MS: u64 = 600_000;
+
+/// The events of one page.
+#[durable_object(alarm)]
+pub struct Stats {
+    object: ObjectState,
+    env: Env,
+    sql: SqlStorage,
+    table: SegmentTable,
+    outbox: OutboxTable,
+    /// Messages that the webhooks did not take, one after another.
+    refused: Cell<u32>,
+    /// `None` until the first message and after a failure: the store is then read again.
+    state: RefCell<Option<State>>,
+}
+
+/// The object's knowledge of its store.
+struct State {
+    settings: Settings,
+    received: Received,
+    /// The last row, and its id, if it takes more.
+    open: Option<(u64, Row)>,
+}
+
+impl DurableObject for Stats {
+    fn new(object: ObjectState, env: Env) -> Self {
+        let storage = object.storage();
+        let (sql, table, outbox) = (storage.sql(), SegmentTable(storage.sql()), OutboxTable(storage.sql()));
+        Self { object, env, sql, table, outbox, refused: Cell::new(0), state: RefCell::new(None) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let handled = match parse(&request.text().await?)? {
+            StatsMessage::Append { account, page, parts } => self.append(account, page, &parts).await,
+            StatsMessage::Subscribe { account, page, kinds } => self.subscribe(account, page, kinds),
+            StatsMessage::Read(request) => self.read(&request),
+            StatsMessage::Reset => self.reset(),
+            StatsMessage::Purge => self.purge(),
+            StatsMessage::Export(after) => self.export(after),
+        };
+        match handled {
+            Ok(reply) => Response::ok(reply),
+            Err(error) => {
+                self.state.replace(None);
+                log::error("stats step failed", None, &[("error", &error)]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Never returns an error: the platform gives up on an alarm that fails, and events would stay.
+    async fn alarm(&self) -> Result<Response> {
+        let ran = self.run_alarm().await;
+        if ran.is_err() {
+            self.state.replace(None);
+        }
+        alarm::end(&self.object, ran, RETRY_MS, ["stats alarm failed", "stats alarm not set"]).await
+    }
+}
+
+impl Stats {
+    /// Adds what is new in the parts.
+    async fn append(&self, account: KeyId, page: PageId, parts: &[Part]) -> Result<String> {
+        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        if settings.purged {
+            return Ok(DONE.to_owned());
+        }
+        if settings.expires_at.is_none() {
+            // Before the first row, so that none is left without an alarm.
+            let expires_at = next_expiry(clock::now());
+            alarm::set(&self.object, if self.outbox.is_empty()? { expires_at } else { clock::now() }).await?;
+            let owner = Some((account, page));
+            self.settle(|settings| (settings.owner, settings.expires_at) = (owner, Some(expires_at)))?;
+        }
+        let (is_outbox_new, dropped) = self.with_state(|state| {
+            let (rows, errors) = additions(parts, &state.received, state.settings.reset_at);
+            for error in &errors {
+                log::error("event rows are unreadable", None, &[("page", &page), ("error", error)]);
+            }
+            let mut wanted = Vec::new();
+            for row in rows {
+                wanted.extend(outbox_texts(&row.segment, state.settings.wanted));
+                self.add(state, row)?;
+            }
+            Ok((!wanted.is_empty(), self.outbox.add(&wanted)?))
+        })?;
+        if dropped > 0 {
+            self.settle(|settings| settings.unsent = settings.unsent.saturating_add(dropped))?;
+        }
+        if is_outbox_new && self.refused.get() == 0 {
+            alarm::set(&self.object, clock::now()).await?;
+        }
+        Ok(DONE.to_owned())
+    }
+
+    /// Writes events of these kinds to the outbox from now on.
+    fn subscribe(&self, account: KeyId, page: PageId, kinds: KindSet) -> Result<String> {
+        self.settle(|settings| {
+            if !settings.purged {
+                (settings.owner, settings.wanted) = (Some((account, page)), kinds);
+            }
+        })?;
+        Ok(DONE.to_owned())
+    }
+
+    /// Sends the outbox to the webhooks. An alarm that finds nothing in it drops what is too old.
+    /// Returns the moment of the next alarm.
+    async fn run_alarm(&self) -> Result<Option<UnixMillis>> {
+        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let is_empty = self.outbox.is_empty()?;
+        let expires_at = match settings.expires_at {
+            Some(expires_at) if !is_empty && clock::now() < expires_at => Some(expires_at),
+            _ => self.expire().await?,
+        };
+        if is_empty || self.send(&settings).await? {
+            self.refused.set(0);
+            return Ok(expires_at);
+        }
+        let wait = RESEND_MS << self.refused.get().min(MAX_DOUBLINGS);
+        self.refused.set(self.refused.get().saturating_add(1));
+        let again = clock::now().plus(wait);
+        Ok(Some(expires_at.map_or(again, |expires_at| again.min(expires_at))))
+    }
+
+    /// Sends the outbox. Returns true if the webhooks took all of it.
+    async fn send(&self, settings: &Settings) -> Result<bool> {
+        let Some((account, page)) = settings.owner else { return Ok(true) };
+        let webhooks = bindings::webhooks(&self.env)?;
+        loop {
+            let rows = self.outbox.first()?;
+            let Some(last) = rows.last().map(|row| row.number) else { return Ok(true) };
+            let dropped = self.with_state(|state| Ok(state.settings.unsent))?;
+            let message = WebhooksMessage::Append { account, page, rows, dropped };
+            if let Err(error) = webhooks_client::call(&webhooks, account, &message).await {
+                log::error("events not given to webhooks", None, &[("page", &page), ("error", &error)]);
+                return Ok(false);
+            }
+            self.outbox.remove(last)?;
+            if dropped > 0 {
+                self.settle(|settings| settings.unsent = settings.unsent.saturating_sub(dropped))?;
+            }
+        }
+    }
+
+    /// Adds events to the last row of their day, or begins a new one.
+    fn add(&self, state: &mut State, row: Row) -> Result<()> {
+        let day = row.segment.day();
+        let open = match state.open.take().filter(|(_, open)| open.segment.day() == day) {
+            Some(open) => Some(open),
+            None => self.table.last(day)?,
+        };
+        state.received.extend(&row.received);
+        let (id, row) = match open.filter(|(_, open)| open.segment.rows() < MAX_ROWS) {
+            Some((id, mut open)) => {
+                open.append(&row);
+                (id, open)
+            }
+            None => (self.table.next_id()?, row),
+        };
+        self.table.store(id, &row)?;
+        state.open = Some((id, row));
+        Ok(())
+    }
+
+    /// Returns the counts that a reader asks for, as JSON.
+    fn read(&self, request: &ReadRequest) -> Result<String> {
+        let (gaps, expired) = self.with_state(|state| Ok((state.received.gaps(), state.settings.expired)))?;
+        if let Err(start) = request.query.check_width(&self.table.rows_of_days()?) {
+            return Ok(serde_json::to_string(&ReadReply::TooWide(start))?);
+        }
+        let (dropped, coalesced) = self.table.delivered(request.query.days())?;
+        let complete_until = Some(clock::now().minus(COUNTED_AFTER_MS));
+        let reading = PageReading {
+            report: self.table.count(&request.query)?,
+            previous: request.previous.as_ref().map(|query| self.table.count(query)).transpose()?,
+            delivery: Delivery { complete_until, gaps: gaps as u64, dropped, coalesced },
+            lifetime: self.table.counts_before(None)?.lifetime(expired),
+        };
+        Ok(serde_json::to_string(&ReadReply::Counted(reading))?)
+    }
+
+    /// Drops all events so far. Those that are still on their way are dropped when they arrive.
+    fn reset(&self) -> Result<String> {
+        let mut received = self.with_state(|state| Ok(state.received.clone()))?;
+        received.close();
+        self.table.erase()?;
+        self.settle(|settings| {
+            settings.reset_at = clock::now();
+            settings.received = received;
+            settings.expired = Counts::default();
+        })?;
+        self.state.replace(None);
+        Ok(DONE.to_owned())
+    }
+
+    /// Drops everything, and takes nothing more.
+    fn purge(&self) -> Result<String> {
+        self.table.create()?;
+        self.table.erase()?;
+        self.outbox.create()?;
+        self.outbox.erase()?;
+        self.settle(|settings| *settings = Settings { purged: true, ..Settings::default() })?;
+        self.state.replace(None);
+        Ok(DONE.to_owned())
+    }
+
+    /// Drops what is older than the window of the account's plan. Returns the moment at which there
+    /// is more to drop, if anything is left.
+    async fn expire(&self) -> Result<Option<UnixMillis>> {
+        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let Some((account, _)) = settings.owner else { return Ok(None) };
+        let keys = bindings::key_store(&self.env)?;
+        let record = key_store::find_quietly(&keys, &account).await?;
+        // A record that KV does not show says nothing about the plan: what the longest window keeps
+        // stays.
+        let plan = record.map_or(BiolinkPlan::Business, |record| record.biolink_plan);
+        let from = kept_from(plan, clock::now());
+        let counts = self.table.counts_before(Some(from))?;
+        let is_empty = self.table.expire(from)?;
+        let expires_at = (!is_empty).then(|| next_expiry(clock::now()));
+        self.settle(|settings| {
+            settings.expired = settings.expired.plus(counts);
+            settings.expires_at = expires_at;
+        })?;
+        self.state.replace(None);
+        Ok(expires_at)
+    }
+
+    /// Returns the events of the row after this one as lines, and its id; `null` at the end.
+    fn export(&self, after: u64) -> Result<String> {
+        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let (Some((id, day, rows)), Some((_, page))) = (self.table.next(after)?, settings.owner) else {
+            return Ok("null".to_owned());
+        };
+        let segment = self.table.segment(id, day, rows)?;
+        let lines: String = segment.events().map(|event| event_line(&page, &event)).collect();
+        Ok(serde_json::to_string(&(id, lines))?)
+    }
+
+    /// Changes the settings, and stores them.
+    fn settle(&self, change: impl FnOnce(&mut Settings)) -> Result<()> {
+        self.with_state(|state| {
+            change(&mut state.settings);
+            let settings = serde_json::to_string(&state.settings)?;
+            self.sql.exec(STORE_SETTINGS, vec![settings.into()]).map(drop)
+        })
+    }
+
+    fn with_state<T>(&self, step: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        step(place.insert(state))
+    }
+
+    fn load(&self) -> Result<State> {
+        self.table.create()?;
+        self.outbox.create()?;
+        self.sql.exec(CREATE_SETTINGS, None)?;
+        let settings = rows(&self.sql, SETTINGS, Vec::new(), text)?;
+        let settings: Settings =
+            settings.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
+        let mut received = self.table.received(clock::now())?;
+        received.extend(&settings.received);
+        Ok(State { settings, received, open: None })
+    }
+}
+
+/// Returns the moment soon after the next UTC day begins.
+fn next_expiry(now: UnixMillis) -> UnixMillis {
+    UtcDay(now.day().0 + 1).start().plus(AFTER_MIDNIGHT_MS)
+}

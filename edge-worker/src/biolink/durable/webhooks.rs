@@ -1,0 +1,236 @@
+//! The object of one account's webhooks: endpoints, the event log, and deliveries.
+//!
+//! Events arrive from the stores of pages and from the account, and become deliveries in the same
+//! commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
+//! delays none of the others.
+
+mod append;
+mod calls;
+mod deliveries;
+mod events;
+mod in_flight;
+mod pages;
+mod send;
+
+use std::cell::{Cell, RefCell};
+
+use biolink::{
+    fetch_url::FetchPolicy,
+    page::PageId,
+    webhooks::EncryptionKeys,
+    webhooks_api::{Endpoints, WebhooksMessage},
+};
+use serde::{Deserialize, Serialize};
+use shared::{key::KeyId, time::UnixMillis};
+use worker::{
+    DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
+    wasm_bindgen,
+};
+
+use self::{deliveries::DeliveryTable, events::EventTable, in_flight::InFlight, pages::PageTable};
+use crate::runtime::{
+    alarm,
+    message::parse,
+    sql::{rows, text},
+};
+use crate::{
+    bindings,
+    runtime::{clock, log},
+};
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS state (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
+const STORE: &str = "INSERT INTO state (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+const LOAD: &str = "SELECT j FROM state WHERE k = ?";
+const ERASE: &str = "DELETE FROM state";
+const COUNTERS: &str = "counters";
+const ENDPOINTS: &str = "endpoints";
+const DONE: &str = "true";
+/// Time from an alarm that failed to the next, in milliseconds.
+const RETRY_MS: u64 = 60_000;
+
+/// The webhooks of one account.
+#[durable_object(alarm)]
+pub struct Webhooks {
+    object: ObjectState,
+    env: Env,
+    sql: SqlStorage,
+    events: EventTable,
+    deliveries: DeliveryTable,
+    pages: PageTable,
+    in_flight: RefCell<InFlight>,
+    /// Whether a run of the alarm has not ended.
+    is_running: Cell<bool>,
+    /// The sequence of the last event, for readers that wait.
+    last_sequence: Cell<u64>,
+    /// `None` until the first message and after a failure: the store is then read again.
+    state: RefCell<Option<State>>,
+}
+
+/// The object's knowledge of its store.
+#[derive(Clone, Default)]
+struct State {
+    counters: Counters,
+    endpoints: Endpoints,
+}
+
+/// The object's counters, and its knowledge of the account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Counters {
+    /// The sequence of the last event.
+    sequence: u64,
+    /// The number of the last delivery.
+    delivery: u64,
+    /// The address below which pages are shown.
+    base: String,
+    account: Option<KeyId>,
+    /// The moment at which old events are dropped.
+    expires_at: UnixMillis,
+    /// Whether the account does not know yet which events are wanted.
+    unannounced: bool,
+}
+
+impl DurableObject for Webhooks {
+    fn new(object: ObjectState, env: Env) -> Self {
+        let storage = object.storage();
+        Self {
+            sql: storage.sql(),
+            events: EventTable(storage.sql()),
+            deliveries: DeliveryTable(storage.sql()),
+            pages: PageTable::new(storage.sql()),
+            in_flight: RefCell::default(),
+            is_running: Cell::new(false),
+            last_sequence: Cell::new(0),
+            state: RefCell::new(None),
+            object,
+            env,
+        }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let handled = match parse(&request.text().await?)? {
+            WebhooksMessage::Call(request) => self.call(&request).await,
+            WebhooksMessage::Append { account, page, rows, dropped } => {
+                self.append(account, page, &rows, dropped).await
+            }
+            WebhooksMessage::Published { account, page, version, publication } => {
+                self.publish(account, page, version, &publication).await
+            }
+            WebhooksMessage::Purge(page) => self.purge(&page),
+            WebhooksMessage::Erase => self.erase(),
+            WebhooksMessage::Export => self.export(),
+        };
+        match handled {
+            Ok(reply) => Response::ok(reply),
+            Err(error) => {
+                self.state.replace(None);
+                log::error("webhooks step failed", None, &[("error", &error)]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Never returns an error: the platform gives up on an alarm that fails, and deliveries would
+    /// stay.
+    async fn alarm(&self) -> Result<Response> {
+        if self.is_running.replace(true) {
+            // The other run looks for what is due until nothing is.
+            return Response::empty();
+        }
+        let ran = self.run().await;
+        self.is_running.set(false);
+        if ran.is_err() {
+            self.state.replace(None);
+        }
+        alarm::end(&self.object, ran, RETRY_MS, ["webhooks alarm failed", "webhooks alarm not set"]).await
+    }
+}
+
+impl Webhooks {
+    /// Sets the alarm, unless it is set for an earlier moment.
+    async fn wake(&self, at: UnixMillis) -> Result<()> {
+        let storage = self.object.storage();
+        let set = storage.get_alarm().await?.and_then(|set| u64::try_from(set).ok());
+        if set.is_some_and(|set| set <= at.0 && clock::now().0 <= set) {
+            return Ok(());
+        }
+        alarm::set(&self.object, at).await
+    }
+
+    /// Drops the events of a deleted page.
+    fn purge(&self, page: &PageId) -> Result<String> {
+        self.read(|_| Ok(()))?;
+        self.events.purge(page)?;
+        self.pages.purge(page)?;
+        Ok(DONE.to_owned())
+    }
+
+    /// Drops everything.
+    fn erase(&self) -> Result<String> {
+        self.read(|_| Ok(()))?;
+        self.events.erase()?;
+        self.deliveries.erase()?;
+        self.pages.erase()?;
+        self.sql.exec(ERASE, None)?;
+        self.state.replace(None);
+        Ok(DONE.to_owned())
+    }
+
+    /// Returns the URL policy of an account's endpoints.
+    fn policy(&self) -> FetchPolicy {
+        bindings::fetch_policy(&self.env)
+    }
+
+    fn encryption(&self) -> Result<EncryptionKeys> {
+        bindings::webhook_encryption(&self.env)
+    }
+
+    /// Reads the state without a change.
+    fn read<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        read(place.insert(state))
+    }
+
+    /// Changes the state, and stores what has changed. An error leaves it as it was stored.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let before = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        let mut state = before.clone();
+        let outcome = change(&mut state)?;
+        if state.counters != before.counters {
+            self.store(COUNTERS, serde_json::to_string(&state.counters)?)?;
+        }
+        if state.endpoints != before.endpoints {
+            self.store(ENDPOINTS, serde_json::to_string(&state.endpoints)?)?;
+        }
+        self.last_sequence.set(state.counters.sequence);
+        *place = Some(state);
+        Ok(outcome)
+    }
+
+    fn store(&self, name: &str, value: String) -> Result<()> {
+        self.sql.exec(STORE, vec![name.into(), value.into()]).map(drop)
+    }
+
+    fn load(&self) -> Result<State> {
+        self.sql.exec(CREATE, None)?;
+        self.events.create()?;
+        self.deliveries.create()?;
+        self.pages.create()?;
+        let counters: Counters = self.stored(COUNTERS)?;
+        self.last_sequence.set(counters.sequence);
+        Ok(State { counters, endpoints: self.stored(ENDPOINTS)? })
+    }
+
+    fn stored<T: serde::de::DeserializeOwned + Default>(&self, name: &str) -> Result<T> {
+        let found = rows(&self.sql, LOAD, vec![name.into()], text)?;
+        found.first().map(|stored| parse(stored)).transpose().map(Option::unwrap_or_default)
+    }
+}

@@ -1,0 +1,178 @@
+//! Events that arrive: they are logged, and become deliveries.
+
+use biolink::{
+    page::{IdSource, PageId},
+    pages_api::AccountMessage,
+    stats::OutboxRow,
+    webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind},
+    webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, fan_out},
+};
+use shared::{json, key::KeyId, time::UnixMillis};
+use worker::Result;
+
+use super::{DONE, State, Webhooks, events::StoredEvent, pages::PageRow};
+use crate::{
+    bindings,
+    runtime::{clock, durable_rpc, entropy, log},
+};
+
+/// Timeout of the question what a page is called, in milliseconds.
+const CARD_TIMEOUT_MS: u64 = 3_000;
+
+impl Webhooks {
+    /// Takes the events of a page's store that have not arrived yet.
+    pub(super) async fn append(
+        &self,
+        account: KeyId,
+        page: PageId,
+        rows: &[OutboxRow],
+        dropped: u64,
+    ) -> Result<String> {
+        let taken = self.pages_row(&page)?.taken;
+        if rows.iter().all(|row| row.number <= taken) {
+            // The alarm may not have been set when they were taken.
+            self.wake(clock::now()).await?;
+            return Ok(DONE.to_owned());
+        }
+        let Some(card) = self.card(account, page).await? else {
+            // The page was deleted, and its events with it.
+            return Ok(DONE.to_owned());
+        };
+        let mut ids = IdSource::new(entropy::random()?);
+        self.change(|state| {
+            let (mut row, now, mut logged) = (self.pages.find(&page)?, clock::now(), Vec::new());
+            for new in rows.iter().filter(|new| row.taken < new.number).collect::<Vec<_>>() {
+                row.taken = new.number;
+                match new.segment() {
+                    Ok(segment) => {
+                        for visit in segment.events().filter_map(|event| Visit::of(&event)) {
+                            let wanted = (visit.kind, visit.at);
+                            let render = |head: &EventHead| head.render_visit(&visit, &card);
+                            logged.extend(self.log(state, &mut row, &mut ids, page, wanted, now, render)?);
+                        }
+                    }
+                    Err(error) => {
+                        log::error("event rows are unreadable", None, &[("page", &page), ("error", &error)]);
+                    }
+                }
+            }
+            self.pages.store(&page, &row)?;
+            state.endpoints.note_lost(dropped);
+            self.fan_out(state, &logged, &mut ids, now)
+        })?;
+        self.wake(clock::now()).await?;
+        Ok(DONE.to_owned())
+    }
+
+    /// Takes a publication that has not arrived yet.
+    pub(super) async fn publish(
+        &self,
+        account: KeyId,
+        page: PageId,
+        version: u64,
+        publication: &Publication,
+    ) -> Result<String> {
+        let Some(card) = self.fresh_card(account, page).await? else { return Ok(DONE.to_owned()) };
+        let mut ids = IdSource::new(entropy::random()?);
+        self.change(|state| {
+            let (mut row, now) = (self.pages.find(&page)?, clock::now());
+            if !row.publish(version) {
+                return Ok(());
+            }
+            let wanted = (WebhookKind::PagePublished, publication.at);
+            let render = |head: &EventHead| head.render_publication(publication, &card);
+            let logged = self.log(state, &mut row, &mut ids, page, wanted, now, render)?;
+            self.pages.store(&page, &row)?;
+            self.fan_out(state, logged.as_slice(), &mut ids, now)
+        })?;
+        self.wake(clock::now()).await?;
+        Ok(DONE.to_owned())
+    }
+
+    /// Adds an event to the log, if an endpoint still wants it.
+    #[allow(clippy::too_many_arguments, reason = "each is one part of the event's row")]
+    fn log(
+        &self,
+        state: &mut State,
+        row: &mut PageRow,
+        ids: &mut IdSource,
+        page: PageId,
+        (kind, at): (WebhookKind, UnixMillis),
+        now: UnixMillis,
+        render: impl FnOnce(&EventHead) -> String,
+    ) -> Result<Option<LoggedEvent>> {
+        if !state.endpoints.want(kind, &page) {
+            return Ok(None);
+        }
+        state.counters.sequence = state.counters.sequence.saturating_add(1);
+        row.sequence = row.sequence.saturating_add(1);
+        let id = EventId::numbered(state.counters.sequence, eight(ids));
+        let (sequence, page_sequence) = (state.counters.sequence, row.sequence);
+        let head = EventHead { id, at, is_test: false, sequence, page_sequence };
+        let body = render(&head);
+        let bytes = body.len();
+        self.events.add(&StoredEvent { id, page, kind, at, body }, now)?;
+        Ok(Some(LoggedEvent { id, page, kind, bytes }))
+    }
+
+    /// Makes deliveries of events that were logged.
+    fn fan_out(
+        &self,
+        state: &mut State,
+        logged: &[LoggedEvent],
+        ids: &mut IdSource,
+        now: UnixMillis,
+    ) -> Result<()> {
+        let mut numbers = DeliveryNumbers { last: &mut state.counters.delivery, draw: || eight(ids) };
+        for endpoint in state.endpoints.active_mut() {
+            let (visits, publications) = self.deliveries.waiting(&endpoint.id)?;
+            let open = self.deliveries.open(&endpoint.id, now)?;
+            let deliveries =
+                fan_out(endpoint, logged, open, visits.saturating_add(publications), &mut numbers, now);
+            if deliveries.is_empty() {
+                continue;
+            }
+            deliveries.iter().try_for_each(|delivery| self.deliveries.store(delivery))?;
+            let (visits, publications) = self.deliveries.waiting(&endpoint.id)?;
+            for mut delivery in self.deliveries.excess(&endpoint.id, Excess::of(visits, publications))? {
+                delivery.state = DeliveryState::Dropped;
+                self.deliveries.store(&delivery)?;
+                for kind in self.events.kinds(&delivery.events)? {
+                    endpoint.statistics.record_dropped(kind, 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a page is called, as of a minute ago at most; `None` if it was deleted.
+    async fn card(&self, account: KeyId, page: PageId) -> Result<Option<Card>> {
+        match self.pages.card(&page, clock::now()) {
+            Some(card) => Ok(Some(card)),
+            None => self.fresh_card(account, page).await,
+        }
+    }
+
+    async fn fresh_card(&self, account: KeyId, page: PageId) -> Result<Option<Card>> {
+        let base = self.read(|state| Ok(state.counters.base.clone()))?;
+        let message = serde_json::to_string(&AccountMessage::Card { page, base })?;
+        let accounts = bindings::accounts(&self.env)?;
+        let name = account.to_string();
+        let reply = durable_rpc::call(&accounts, &name, &message);
+        let reply = durable_rpc::timeout(CARD_TIMEOUT_MS, reply).await?;
+        let card: Option<Card> = json::from_str(&reply).map_err(|error| error.to_string())?;
+        if let Some(card) = &card {
+            self.pages.keep_card(page, card.clone(), clock::now());
+        }
+        Ok(card)
+    }
+
+    fn pages_row(&self, page: &PageId) -> Result<PageRow> {
+        self.read(|_| self.pages.find(page))
+    }
+}
+
+/// Returns the next eight random bytes.
+pub(super) fn eight(ids: &mut IdSource) -> [u8; 8] {
+    ids.draw().first_chunk().copied().unwrap_or_default()
+}

@@ -1,0 +1,251 @@
+//! Calls of the REST API.
+
+use std::time::Duration;
+
+use biolink::{
+    page::IdSource,
+    pages_api::Reply,
+    webhooks::{DeliveryId, EndpointId},
+    webhooks_api::{
+        Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
+        WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
+    },
+};
+use shared::{problem::Problem, request_id::RequestId, response::Response, time::UnixMillis};
+use worker::{Delay, Result};
+
+use super::{State, Webhooks, append::eight};
+use crate::runtime::clock;
+
+/// Deliveries that one replay makes, at most.
+const MAX_REPLAY: u64 = 10_000;
+/// Time between two looks for an event that a reader waits for, in milliseconds.
+const LOOK_MS: u64 = 250;
+
+/// The outcome of a call: a refusal is one too.
+type Outcome = std::result::Result<Response, Problem>;
+
+impl Webhooks {
+    /// Handles a call. Returns the reply as JSON.
+    pub(super) async fn call(&self, request: &WebhooksRequest) -> Result<String> {
+        let outcome = match &request.operation {
+            WebhooksOperation::Events(query) => self.wait_for_events(query).await?,
+            operation => self.run_call(request, operation)?,
+        };
+        // Before the reply, so that what happens after it is an event.
+        self.announce().await?;
+        if request.operation.sends() && outcome.is_ok() {
+            self.wake(clock::now()).await?;
+        }
+        let reply = Reply::new(outcome, &RequestId(request.request_id));
+        Ok(serde_json::to_string(&reply)?)
+    }
+
+    fn run_call(&self, request: &WebhooksRequest, operation: &WebhooksOperation) -> Result<Outcome> {
+        let now = clock::now();
+        match operation {
+            WebhooksOperation::Deliveries(id, query) => self.list_deliveries(id, query),
+            WebhooksOperation::ReadDelivery(id, delivery) => self.read_delivery(id, delivery),
+            WebhooksOperation::Retry(id, delivery) => self.retry(id, delivery, now),
+            WebhooksOperation::Test(id, body) => self.test(request, id, body, now),
+            WebhooksOperation::Replay(id, body) => self.replay(request, id, body, now),
+            WebhooksOperation::Stats(id) => self.stats(id),
+            WebhooksOperation::ReadEvent(id) => {
+                self.read(|_| Ok(()))?;
+                let found = self.events.find(id)?;
+                Ok(found.map(Response::json).ok_or_else(|| event_unknown(id)))
+            }
+            WebhooksOperation::Events(query) => self.list_events(query),
+            _ => self.call_endpoints(request, now),
+        }
+    }
+
+    /// Handles a call about endpoints alone.
+    fn call_endpoints(&self, request: &WebhooksRequest, now: UnixMillis) -> Result<Outcome> {
+        let (policy, keys) = (self.policy().with_host(&request.host), self.encryption()?);
+        let call = EndpointCall { request, policy: &policy, keys: &keys, now };
+        self.change(|state| {
+            let before = state.endpoints.subscriptions();
+            let outcome = state.endpoints.handle(&call);
+            if state.endpoints.subscriptions() != before {
+                state.counters.unannounced = true;
+                state.counters.account = Some(request.account);
+            }
+            if outcome.is_ok() {
+                state.counters.base.clone_from(&request.base);
+            }
+            if let WebhooksOperation::Delete(id) = &request.operation
+                && outcome.is_ok()
+            {
+                self.deliveries.delete(id)?;
+            }
+            Ok(outcome)
+        })
+    }
+
+    fn list_deliveries(&self, id: &EndpointId, query: &DeliveryQuery) -> Result<Outcome> {
+        if let Err(unknown) = self.read(|state| Ok(state.endpoints.find(id).map(|_| ())))? {
+            return Ok(Err(unknown));
+        }
+        let found = self.deliveries.list(id, query)?;
+        Ok(Ok(query.render(found, |sequences| self.events.ids(sequences))?))
+    }
+
+    fn read_delivery(&self, id: &EndpointId, delivery: &DeliveryId) -> Result<Outcome> {
+        Ok(match self.find_delivery(id, delivery)? {
+            Ok(found) => {
+                let ids = self.events.ids(&found.events)?;
+                Ok(Response::json(found.describe(&ids).to_string()))
+            }
+            Err(unknown) => Err(unknown),
+        })
+    }
+
+    /// Has a delivery sent again.
+    fn retry(&self, id: &EndpointId, delivery: &DeliveryId, now: UnixMillis) -> Result<Outcome> {
+        let mut delivery = match self.find_delivery(id, delivery)? {
+            Ok(found) => found,
+            Err(unknown) => return Ok(Err(unknown)),
+        };
+        delivery.restart(now);
+        self.deliveries.store(&delivery)?;
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
+    }
+
+    /// Sends a test.
+    fn test(
+        &self,
+        request: &WebhooksRequest,
+        id: &EndpointId,
+        body: &str,
+        now: UnixMillis,
+    ) -> Result<Outcome> {
+        let mut ids = id_source(request);
+        let delivery = self.change(|state| {
+            let mut numbers =
+                DeliveryNumbers { last: &mut state.counters.delivery, draw: || eight(&mut ids) };
+            let endpoint = match state.endpoints.find(id) {
+                Ok(endpoint) => endpoint,
+                Err(unknown) => return Ok(Err(unknown)),
+            };
+            Ok(new_test(endpoint, body, &mut numbers, now))
+        })?;
+        let delivery = match delivery {
+            Ok(delivery) => delivery,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        self.deliveries.store(&delivery)?;
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
+    }
+
+    /// Has events of a span of time sent again.
+    fn replay(
+        &self,
+        request: &WebhooksRequest,
+        id: &EndpointId,
+        body: &str,
+        now: UnixMillis,
+    ) -> Result<Outcome> {
+        let replay = match Replay::read(body.as_bytes(), now) {
+            Ok(replay) => replay,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let mut ids = id_source(request);
+        let count = self.change(|state| {
+            if let Err(unknown) = state.endpoints.find(id) {
+                return Ok(Err(unknown));
+            }
+            let again = match replay.only_failed {
+                true => self.failed(id, &replay, now)?,
+                false => self.logged(state, id, &replay, &mut ids, now)?,
+            };
+            again.iter().try_for_each(|delivery| self.deliveries.store(delivery))?;
+            Ok(Ok(again.len()))
+        })?;
+        Ok(count.map(replay_accepted))
+    }
+
+    /// Returns failed deliveries, to be sent again.
+    fn failed(&self, id: &EndpointId, replay: &Replay, now: UnixMillis) -> Result<Vec<Delivery>> {
+        let mut failed = self.deliveries.failed(id, replay.since, replay.until, MAX_REPLAY)?;
+        failed.retain(|delivery| !delivery.is_test());
+        failed.iter_mut().for_each(|delivery| delivery.restart(now));
+        Ok(failed)
+    }
+
+    /// Returns new deliveries of events in the log that the endpoint wants.
+    fn logged(
+        &self,
+        state: &mut State,
+        id: &EndpointId,
+        replay: &Replay,
+        ids: &mut IdSource,
+        now: UnixMillis,
+    ) -> Result<Vec<Delivery>> {
+        let events = self.events.span(replay.since, replay.until, MAX_REPLAY)?;
+        let mut numbers = DeliveryNumbers { last: &mut state.counters.delivery, draw: || eight(ids) };
+        Ok(state
+            .endpoints
+            .find(id)
+            .map_or_else(|_| Vec::new(), |endpoint| replay_of(endpoint, &events, &mut numbers, now)))
+    }
+
+    fn stats(&self, id: &EndpointId) -> Result<Outcome> {
+        let (visits, publications) = self.read(|_| self.deliveries.waiting(id))?;
+        let waiting = visits.saturating_add(publications);
+        self.read(|state| {
+            let endpoint = state.endpoints.find(id);
+            Ok(endpoint.map(|endpoint| {
+                Response::json(endpoint.describe_statistics(waiting, state.endpoints.lost()).to_string())
+            }))
+        })
+    }
+
+    /// Returns events as soon as there are any, or nothing after the time that the reader waits.
+    async fn wait_for_events(&self, query: &EventQuery) -> Result<Outcome> {
+        let until = clock::now().plus(query.wait.saturating_mul(1_000));
+        self.read(|_| Ok(()))?;
+        let mut seen = None;
+        loop {
+            let last = self.last_sequence.get();
+            if seen.replace(last) != Some(last) && !self.events.list(query)?.is_empty() {
+                break;
+            }
+            if until <= clock::now() {
+                break;
+            }
+            Delay::from(Duration::from_millis(LOOK_MS)).await;
+        }
+        self.list_events(query)
+    }
+
+    fn list_events(&self, query: &EventQuery) -> Result<Outcome> {
+        self.read(|_| Ok(()))?;
+        let found = self.events.list(query)?;
+        Ok(Ok(query.render(found, self.events.oldest()?)))
+    }
+
+    fn find_delivery(
+        &self,
+        id: &EndpointId,
+        delivery: &DeliveryId,
+    ) -> Result<std::result::Result<Delivery, Problem>> {
+        if let Err(unknown) = self.read(|state| Ok(state.endpoints.find(id).map(|_| ())))? {
+            return Ok(Err(unknown));
+        }
+        let found = self.deliveries.find(id, delivery.number())?.filter(|found| found.id == *delivery);
+        Ok(found.ok_or_else(|| delivery_unknown(delivery)))
+    }
+
+    /// Returns a line of the export for each endpoint, without its secrets.
+    pub(super) fn export(&self) -> Result<String> {
+        self.read(|state| {
+            let lines = state.endpoints.describe_each(clock::now()).map(|line| format!("{line}\n"));
+            Ok(serde_json::to_string(&lines.collect::<String>())?)
+        })
+    }
+}
+
+fn id_source(request: &WebhooksRequest) -> IdSource {
+    IdSource::new(request.seed.first_chunk().copied().unwrap_or_default())
+}

@@ -1,0 +1,101 @@
+//! The table of pages: which of their events have arrived, and what they are called.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use biolink::{page::PageId, webhooks::Card};
+use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
+use worker::{Result, SqlStorage};
+
+use crate::runtime::{
+    message::parse,
+    sql::{rows, text},
+};
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS page (id TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
+const FIND: &str = "SELECT j FROM page WHERE id = ?";
+const STORE: &str = "INSERT INTO page (id, j) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET j = excluded.j";
+const PURGE: &str = "DELETE FROM page WHERE id = ?";
+const ERASE: &str = "DELETE FROM page";
+/// Time for which a card is used, in milliseconds.
+const CARD_MS: u64 = 60_000;
+/// Publications of a page that are remembered, so that a repeated one is known.
+const MAX_PUBLICATIONS: usize = 50;
+
+/// The table of pages.
+pub(super) struct PageTable {
+    sql: SqlStorage,
+    /// Cards, and the moments at which they were read.
+    cards: RefCell<BTreeMap<PageId, (UnixMillis, Card)>>,
+}
+
+/// The progress of a page's events and publications.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct PageRow {
+    /// The number of the last row of its store's outbox that was taken.
+    pub(super) taken: u64,
+    /// The sequence of its last event among those of the page.
+    pub(super) sequence: u64,
+    /// The versions of the page that were published.
+    pub(super) published: Vec<u64>,
+}
+
+impl PageRow {
+    /// Notes a publication. Returns false for a repeated one.
+    pub(super) fn publish(&mut self, version: u64) -> bool {
+        if self.published.contains(&version) {
+            return false;
+        }
+        self.published.push(version);
+        let surplus = self.published.len().saturating_sub(MAX_PUBLICATIONS);
+        self.published.drain(..surplus);
+        true
+    }
+}
+
+impl PageTable {
+    pub(super) fn new(sql: SqlStorage) -> Self {
+        Self { sql, cards: RefCell::default() }
+    }
+
+    /// Makes the table if there is none.
+    pub(super) fn create(&self) -> Result<()> {
+        self.sql.exec(CREATE, None).map(drop)
+    }
+
+    /// Returns what arrived of a page.
+    pub(super) fn find(&self, page: &PageId) -> Result<PageRow> {
+        let found = rows(&self.sql, FIND, vec![page.to_string().into()], text)?;
+        found.first().map(|stored| parse(stored)).transpose().map(Option::unwrap_or_default)
+    }
+
+    /// Stores what arrived of a page.
+    pub(super) fn store(&self, page: &PageId, row: &PageRow) -> Result<()> {
+        let values = vec![page.to_string().into(), serde_json::to_string(row)?.into()];
+        self.sql.exec(STORE, values).map(drop)
+    }
+
+    /// Returns the card of a page, if it was read within the last minute.
+    pub(super) fn card(&self, page: &PageId, now: UnixMillis) -> Option<Card> {
+        let cards = self.cards.borrow();
+        cards.get(page).filter(|(at, _)| now.since(*at) < CARD_MS).map(|(_, card)| card.clone())
+    }
+
+    /// Keeps the card of a page.
+    pub(super) fn keep_card(&self, page: PageId, card: Card, now: UnixMillis) {
+        self.cards.borrow_mut().insert(page, (now, card));
+    }
+
+    /// Removes a page.
+    pub(super) fn purge(&self, page: &PageId) -> Result<()> {
+        self.cards.borrow_mut().remove(page);
+        self.sql.exec(PURGE, vec![page.to_string().into()]).map(drop)
+    }
+
+    /// Removes all.
+    pub(super) fn erase(&self) -> Result<()> {
+        self.cards.borrow_mut().clear();
+        self.sql.exec(ERASE, None).map(drop)
+    }
+}

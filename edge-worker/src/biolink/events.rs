@@ -1,0 +1,116 @@
+//! The events of visits. No visitor waits for any of it.
+//!
+//! **If the salt cannot be had**, events count without a visitor.
+
+use std::cell::RefCell;
+
+use biolink::{
+    events::{Event, Flood, Occurrence, Request, observe},
+    visitor::VisitorId,
+};
+use shared::problem::Problem;
+use wasm_bindgen::JsValue;
+use worker::js_sys::Reflect;
+
+use crate::{
+    bindings::BiolinkBindings,
+    biolink::{
+        event_delivery::{EventSinks, push},
+        visitor_salt,
+    },
+    context::RequestContext,
+    gateway::admin::CLIENT_ADDRESS,
+    runtime::log,
+};
+
+thread_local! {
+    static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new()) };
+}
+
+/// The visitor of an event until the number is known. It is in memory only.
+struct Visitor {
+    address: String,
+    user_agent: Option<String>,
+}
+
+impl Visitor {
+    fn read(context: &RequestContext<'_>) -> Self {
+        Self {
+            address: context.request.header(CLIENT_ADDRESS).unwrap_or_default().to_owned(),
+            user_agent: context.request.header("user-agent").map(str::to_owned),
+        }
+    }
+
+    /// Returns the event with the visitor's number. It does not count if the visitor sends too many.
+    fn add_to(&self, event: Event, occurrence: &Occurrence, salt: &[u8; 32]) -> Event {
+        let id = VisitorId::of(salt, &occurrence.page, &self.address, self.user_agent.as_deref());
+        match FLOOD.with_borrow_mut(|flood| flood.record(id.0, event.kind, event.at)) {
+            true => occurrence.ignored(event.at, "flood"),
+            false => event.with_visitor(id.0),
+        }
+    }
+}
+
+/// Counts what a visitor did.
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) fn record(
+    context: &RequestContext<'_>,
+    occurrence: Occurrence,
+    query: Option<&str>,
+) -> Result<(), Problem> {
+    let biolink = context.biolink()?;
+    let country = country(context);
+    let own_host = context.address.host();
+    let request = Request {
+        method: &context.request.method,
+        header: |name: &str| context.request.header(name),
+        query,
+        own_host: Some(own_host),
+        country: country.as_deref(),
+        at: context.request.now,
+    };
+    let (event, is_numbered) = observe(&occurrence, &request);
+    if !is_numbered {
+        add(context, biolink, &occurrence, &event);
+        return Ok(());
+    }
+    let visitor = Visitor::read(context);
+    let day = event.at.day();
+    if let Some(salt) = visitor_salt::known(day) {
+        add(context, biolink, &occurrence, &visitor.add_to(event, &occurrence, &salt));
+        return Ok(());
+    }
+    let (salts, id) = (biolink.salt.clone(), context.request.id);
+    let sinks = EventSinks::of(biolink);
+    context.execution.wait_until(async move {
+        let event = match visitor_salt::fetch(&salts, day).await {
+            Ok(salt) => visitor.add_to(event, &occurrence, &salt),
+            Err(error) => {
+                log::error("visitor salt unavailable", Some(id), &[("error", &error)]);
+                event
+            }
+        };
+        if let Some(flush) = push(&occurrence, &event) {
+            sinks.deliver(flush).await;
+        }
+    });
+    Ok(())
+}
+
+fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occurrence, event: &Event) {
+    if let Some(flush) = push(occurrence, event) {
+        let sinks = EventSinks::of(biolink);
+        context.execution.wait_until(async move { sinks.deliver(flush).await });
+    }
+}
+
+/// Returns the country that the platform has found. Without it, as in development, the header of the
+/// same name says it.
+fn country(context: &RequestContext<'_>) -> Option<String> {
+    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
+    let found = get(&context.request.raw, "cf").filter(JsValue::is_object);
+    let found = found.and_then(|cf| get(&cf, "country")).and_then(|country| country.as_string());
+    found.or_else(|| context.request.header("cf-ipcountry").map(str::to_owned))
+}

@@ -1,0 +1,126 @@
+//! Requests to URLs of customers: no redirect is followed, and time and bytes are bounded.
+
+use biolink::fetch_url::FetchUrl;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{
+    js_sys::{self, Reflect, Uint8Array},
+    web_sys,
+};
+
+use crate::runtime::promise;
+
+/// A request to a URL of a customer.
+pub(crate) struct GuardedRequest<'a> {
+    pub(crate) method: &'static str,
+    pub(crate) url: &'a FetchUrl,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    pub(crate) body: Option<&'a [u8]>,
+    /// Time for all of it, in milliseconds.
+    pub(crate) timeout_ms: u64,
+    pub(crate) limit: BodyLimit,
+}
+
+/// The limit on the decoded bytes of a response.
+#[derive(Clone, Copy)]
+pub(crate) enum BodyLimit {
+    /// The first bytes are wanted, and the rest is not read.
+    Excerpt(usize),
+    /// A longer body is an error.
+    AtMost(usize),
+}
+
+/// A response of a customer's server. A redirect (3xx) is one, and is not followed.
+pub(crate) struct GuardedResponse {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    headers: web_sys::Headers,
+}
+
+/// A request without a response, or without all of it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GuardedFetchError {
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+    #[error("the connection failed: {reason}")]
+    Connection { reason: String },
+    #[error("the body is longer than {limit} bytes")]
+    BodyTooLarge { limit: usize },
+}
+
+impl GuardedResponse {
+    /// Returns a header.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        self.headers.get(name).ok().flatten()
+    }
+}
+
+impl From<JsValue> for GuardedFetchError {
+    fn from(thrown: JsValue) -> Self {
+        let message = Reflect::get(&thrown, &"message".into()).ok().and_then(|text| text.as_string());
+        Self::Connection { reason: message.unwrap_or_else(|| "unknown".to_owned()) }
+    }
+}
+
+/// Sends a request. One that is in flight after its time is aborted.
+///
+/// # Errors
+/// If no response arrives in time, or its body breaks off or is too long.
+pub(crate) async fn send(request: &GuardedRequest<'_>) -> Result<GuardedResponse, GuardedFetchError> {
+    let controller = web_sys::AbortController::new()?;
+    let outcome = promise::timeout(request.timeout_ms, exchange(request, &controller.signal())).await;
+    let outcome = outcome.unwrap_or(Err(GuardedFetchError::TimedOut { ms: request.timeout_ms }));
+    if outcome.is_err() {
+        controller.abort();
+    }
+    outcome
+}
+
+async fn exchange(
+    request: &GuardedRequest<'_>,
+    signal: &web_sys::AbortSignal,
+) -> Result<GuardedResponse, GuardedFetchError> {
+    let init = web_sys::RequestInit::new();
+    init.set_method(request.method);
+    init.set_redirect(web_sys::RequestRedirect::Manual);
+    init.set_cache(web_sys::RequestCache::NoStore);
+    init.set_signal(Some(signal));
+    let headers = web_sys::Headers::new()?;
+    for (name, value) in request.headers {
+        headers.append(name, value)?;
+    }
+    init.set_headers(&headers);
+    if let Some(body) = request.body {
+        init.set_body(&Uint8Array::from(body));
+    }
+    let sent = web_sys::Request::new_with_str_and_init(request.url.as_str(), &init)?;
+    let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+    let response: web_sys::Response = promise::settled(scope.fetch_with_request(&sent)).await?.dyn_into()?;
+    let body = read(&response, request.limit).await?;
+    Ok(GuardedResponse { status: response.status(), body, headers: response.headers() })
+}
+
+/// Reads a body up to its limit, and cancels the rest.
+async fn read(response: &web_sys::Response, limit: BodyLimit) -> Result<Vec<u8>, GuardedFetchError> {
+    let mut bytes = Vec::new();
+    let Some(stream) = response.body() else { return Ok(bytes) };
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    let (BodyLimit::Excerpt(max) | BodyLimit::AtMost(max)) = limit;
+    loop {
+        let result = promise::settled(reader.read()).await?;
+        let member = |name: &str| Reflect::get(&result, &name.into()).unwrap_or_default();
+        if member("done").is_truthy() {
+            return Ok(bytes);
+        }
+        let chunk: Uint8Array = member("value").dyn_into()?;
+        let space = max.saturating_sub(bytes.len());
+        let fits = u32::try_from(space).unwrap_or(u32::MAX);
+        bytes.extend(chunk.subarray(0, fits.min(chunk.byte_length())).to_vec());
+        if chunk.byte_length() > fits {
+            promise::detach(reader.cancel());
+            return match limit {
+                BodyLimit::Excerpt(_) => Ok(bytes),
+                BodyLimit::AtMost(limit) => Err(GuardedFetchError::BodyTooLarge { limit }),
+            };
+        }
+    }
+}

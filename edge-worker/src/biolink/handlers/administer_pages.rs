@@ -1,0 +1,78 @@
+//! Administration of pages: suspends and restores them and their accounts, replaces the deny list of
+//! hosts, and lists reports.
+
+use biolink::{
+    page::{PageId, Slug},
+    pages_api::{
+        AccountMessage, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
+        page_not_known,
+    },
+    route::{AdminCall, AdminEndpoint, AdminTarget},
+};
+use shared::{key::KeyId, problem::Problem, response::Response};
+
+use super::pages_api;
+use crate::{
+    access_log::AccessRecord,
+    biolink::{denied_hosts, page_store, pages_client, reports, suspensions},
+    context::RequestContext,
+    gateway::{admin, meter_client},
+    runtime::{body, log},
+};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    called: &AdminCall<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    let body = match called.endpoint.has_body() {
+        true => body::read(context.request, &context.head, MAX_BODY).await?,
+        false => Vec::new(),
+    };
+    let (account, page) = match called.target {
+        AdminTarget::Service if called.endpoint == AdminEndpoint::ListReports => {
+            let query = ReportsQuery::read(query)?;
+            return query.response(&reports::call(context, &query.message()).await?);
+        }
+        AdminTarget::Service => return change_denied_hosts(context, called.endpoint, query, &body).await,
+        AdminTarget::Page(page) => (account_of(context, page).await?, Some(page)),
+        AdminTarget::Slug(slug) => {
+            let slug = Slug::parse(slug).map_err(|_| page_not_known())?;
+            let owner = pages_client::owner(context, &slug).await?.ok_or_else(page_not_known)?;
+            (owner.account, Some(owner.page))
+        }
+        // The key may have been issued into the account of another one.
+        AdminTarget::Account(key) => (meter_client::read_record(context, &key).await?.account(), None),
+    };
+    access.key_id = Some(account);
+    let operation = Operation::administer(called.endpoint, page, query, &body)?;
+    let call = pages_api::call(context, account, operation, [0; 16]);
+    let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
+    suspensions::forget(&account);
+    Ok(pages_api::response(reply, access))
+}
+
+async fn account_of(context: &RequestContext<'_>, page: PageId) -> Result<KeyId, Problem> {
+    match page_store::account_of(&context.biolink()?.pages, page).await {
+        Ok(account) => account.ok_or_else(page_not_known),
+        Err(error) => {
+            log::error("page index read failed", Some(context.request.id), &[("error", &error)]);
+            Err(account_unavailable())
+        }
+    }
+}
+
+async fn change_denied_hosts(
+    context: &RequestContext<'_>,
+    endpoint: AdminEndpoint,
+    query: Option<&str>,
+    body: &[u8],
+) -> Result<Response, Problem> {
+    check_no_query(query)?;
+    if endpoint == AdminEndpoint::ReplaceDeniedHosts {
+        return Ok(denied_hosts::replace(context, DeniedHosts::read(body)?).await?.response());
+    }
+    Ok(denied_hosts::read(context).await?.response())
+}

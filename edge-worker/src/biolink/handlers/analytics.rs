@@ -1,0 +1,166 @@
+//! `GET /analytics`, `GET /analytics/live` and `POST /pages/{id}/analytics/reset`. The account has
+//! admitted the call, and each page's store counts for itself.
+
+use biolink::{
+    analytics::{
+        AnalyticsQuery, AnalyticsRequest, Delivery, Lifetime, LiveRequest, Report, ReportContext, Zone,
+    },
+    page::PageId,
+    pages_api::account_unavailable,
+    policy,
+    stats::{PageReading, ReadReply, ReadRequest, StatsMessage},
+};
+use futures_util::future::try_join_all;
+use shared::{
+    json,
+    key::{BiolinkPlan, KeyId},
+    problem::Problem,
+    response::Response,
+    time::UnixMillis,
+};
+
+use crate::{
+    biolink::{pages_client, stats_client, time_zone},
+    context::RequestContext,
+    runtime::{durable_rpc::RpcError, log},
+};
+
+/// Returns the report. `admitted` is the account's response: the ids of the pages.
+///
+/// # Errors
+/// Those of the query, `analytics-too-wide`, and `pages-unavailable` if a store does not respond: half
+/// a report would look like a whole one.
+pub(super) async fn report(
+    context: &RequestContext<'_>,
+    query: Option<&str>,
+    account: KeyId,
+    plan: BiolinkPlan,
+    admitted: &Response,
+) -> Result<Response, Problem> {
+    with_quota(count(context, query, account, plan, admitted).await, admitted)
+}
+
+async fn count(
+    context: &RequestContext<'_>,
+    query: Option<&str>,
+    account: KeyId,
+    plan: BiolinkPlan,
+    admitted: &Response,
+) -> Result<Response, Problem> {
+    let (request, now, days) =
+        (AnalyticsRequest::parse(query)?, context.request.now, policy::analytics_days(plan));
+    let zone = match request.timezone() {
+        None => Zone::utc(),
+        Some(name) => time_zone::find(name, AnalyticsRequest::zone_span(now, days))
+            .ok_or_else(|| request.unknown_timezone())?,
+    };
+    let query = request.resolve(&zone, now, days)?;
+    let question = ReadRequest { query: query.page_query(), previous: query.previous_query() };
+    let pages = ids(admitted)?;
+    let mut too_wide: Option<UnixMillis> = None;
+    let (mut counted, mut delivery, mut lifetime) = (Vec::new(), None::<Delivery>, Lifetime::default());
+    for (page, reply) in read(context, &pages, &question).await? {
+        match reply {
+            ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),
+            ReadReply::Counted(reading) => {
+                match &mut delivery {
+                    Some(delivery) => delivery.merge(&reading.delivery),
+                    None => delivery = Some(reading.delivery),
+                }
+                lifetime.views += reading.lifetime.views;
+                lifetime.clicks += reading.lifetime.clicks;
+                lifetime.scans += reading.lifetime.scans;
+                counted.push((page, reading));
+            }
+        }
+    }
+    if let Some(start) = too_wide {
+        return Err(query.too_wide(start));
+    }
+    let labels = pages_client::names(context, account).await?;
+    let report_context =
+        ReportContext { labels, delivery: delivery.unwrap_or_default(), lifetime: Some(lifetime) };
+    Ok(render(&query, counted, &report_context))
+}
+
+fn render(query: &AnalyticsQuery, counted: Vec<(PageId, PageReading)>, context: &ReportContext) -> Response {
+    let (mut reports, mut before) = (Vec::new(), Vec::new());
+    for (page, reading) in counted {
+        reports.push((page, reading.report));
+        before.extend(reading.previous.map(|previous| (page, previous)));
+    }
+    let previous = query.previous_query().map(|_| Report::merge(before));
+    query.render(&Report::merge(reports), previous.as_ref(), context)
+}
+
+/// Returns the last five minutes.
+///
+/// # Errors
+/// `pages-unavailable` if a store does not respond.
+pub(super) async fn live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
+    with_quota(count_live(context, admitted).await, admitted)
+}
+
+async fn count_live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
+    let now = context.request.now;
+    let question = ReadRequest { query: LiveRequest::page_query(now), previous: None };
+    let replies = read(context, &ids(admitted)?, &question).await?;
+    let reports = replies.into_iter().filter_map(|(page, reply)| match reply {
+        ReadReply::Counted(reading) => Some((page, reading.report)),
+        // Five minutes are never too wide.
+        ReadReply::TooWide(_) => None,
+    });
+    Ok(LiveRequest::render(now, &Report::merge(reports)))
+}
+
+/// Drops the events of a page so far. Returns the account's response.
+///
+/// # Errors
+/// `pages-unavailable`. The store may have dropped them even so, and may be asked again.
+pub(super) async fn reset(
+    context: &RequestContext<'_>,
+    page: &PageId,
+    admitted: Response,
+) -> Result<Response, Problem> {
+    match stats_client::call(&context.biolink()?.stats, page, &StatsMessage::Reset).await {
+        Ok(_) => Ok(admitted),
+        Err(error) => with_quota(Err(unavailable(context, &error)), &admitted),
+    }
+}
+
+/// Asks the stores of pages, all at once.
+async fn read(
+    context: &RequestContext<'_>,
+    pages: &[PageId],
+    question: &ReadRequest,
+) -> Result<Vec<(PageId, ReadReply)>, Problem> {
+    let (stats, message) = (&context.biolink()?.stats, StatsMessage::Read(question.clone()));
+    let replies = pages.iter().map(|page| async {
+        let reply = stats_client::call(stats, page, &message).await?;
+        Ok::<_, RpcError>((*page, json::from_str(&reply)?))
+    });
+    try_join_all(replies).await.map_err(|error| unavailable(context, &error))
+}
+
+fn unavailable(context: &RequestContext<'_>, error: &RpcError) -> Problem {
+    log::error("analytics not read", Some(context.request.id), &[("error", error)]);
+    account_unavailable()
+}
+
+/// Reads the ids of the pages in the account's response.
+fn ids(admitted: &Response) -> Result<Vec<PageId>, Problem> {
+    json::from_str(&admitted.body).map_err(|_| account_unavailable())
+}
+
+/// Returns the outcome with what the account's response says about the calls that are left.
+pub(super) fn with_quota(
+    outcome: Result<Response, Problem>,
+    admitted: &Response,
+) -> Result<Response, Problem> {
+    let quota = admitted.headers.iter().filter(|(name, _)| name.starts_with("ratelimit"));
+    let quota = quota.map(|(name, value)| (*name, value.clone()));
+    match outcome {
+        Ok(response) => Ok(response.with_headers(quota)),
+        Err(problem) => Err(quota.fold(problem, |problem, (name, value)| problem.with_header(name, value))),
+    }
+}

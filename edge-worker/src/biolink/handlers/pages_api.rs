@@ -1,0 +1,124 @@
+//! The REST API of bio-link pages, and `GET /account`.
+
+use biolink::{
+    codes,
+    pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
+    route::{PagesCall, PagesEndpoint, PagesTarget},
+};
+use shared::{
+    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
+    key::{KeyId, KeyRecord},
+    method::Method,
+    problem::Problem,
+    response::Response,
+};
+
+use super::{analytics, export, product_sources};
+use crate::{
+    access_log::AccessRecord,
+    biolink::pages_client,
+    context::RequestContext,
+    gateway::{authenticate::authenticate, key_store, meter_client},
+    respond::ClientResponse,
+    runtime::{body, entropy},
+};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    called: &PagesCall,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let record = key_record(context, access).await?;
+    if called.endpoint.needs_plan() {
+        plan_required(record.biolink_plan)?;
+    }
+    let body = match called.endpoint.has_body() {
+        true => body::read(context.request, &context.head, MAX_BODY).await?,
+        false => Vec::new(),
+    };
+    let once = match called.endpoint.takes_idempotency_key() {
+        true => once(context, &body)?,
+        false => None,
+    };
+    let account = record.account();
+    let body = match called.endpoint {
+        PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
+            product_sources::prepare(context, account, body)?
+        }
+        _ => body,
+    };
+    let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
+    let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
+    let if_match = context.request.header("if-match").map(str::to_owned);
+    let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
+    let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
+    let response = response(reply, access);
+    let response = match (called.endpoint, called.target) {
+        _ if !(200..300).contains(&response.status) => response,
+        // A HEAD is admitted like the GET, and nothing is read for it.
+        (PagesEndpoint::Export, _) if context.request.method == Method::Head.as_str() => response,
+        (PagesEndpoint::Export, _) => return export::stream(context, account, &record, response),
+        (PagesEndpoint::Analytics, _) => {
+            analytics::report(context, query, account, record.biolink_plan, &response).await?
+        }
+        (PagesEndpoint::LiveAnalytics, _) => analytics::live(context, &response).await?,
+        (PagesEndpoint::ResetAnalytics, PagesTarget::Page(page)) if !dry_run => {
+            analytics::reset(context, &page, response).await?
+        }
+        (endpoint, _) if endpoint.is_of_sources() => {
+            product_sources::finish(context, called, account, dry_run, response).await?
+        }
+        _ => response,
+    };
+    Ok(ClientResponse::Own(response.into_bytes()))
+}
+
+/// Authenticates the request. Returns the record of its key, which the access log gets to know.
+///
+/// # Errors
+/// Those of the key, `meter-unavailable`, or `key-store-unavailable`.
+pub(super) async fn key_record(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<KeyRecord, Problem> {
+    let key = authenticate(context)?;
+    access.record_key(&key);
+    let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
+    access.tier = Some(record.tier);
+    Ok(record)
+}
+
+/// Returns a call without conditions.
+pub(super) fn call(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    operation: Operation,
+    seed: [u8; 16],
+) -> Call {
+    Call {
+        account,
+        request_id: context.request.id.0,
+        at: context.request.now,
+        seed,
+        base: context.pages_url(),
+        operation,
+        dry_run: false,
+        if_match: None,
+        once: None,
+        claim: None,
+    }
+}
+
+/// Returns the response of an account.
+pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
+    access.code = reply.problem().and_then(codes::parse);
+    reply.into_response()
+}
+
+/// Returns the `Idempotency-Key` of a `POST`.
+pub(super) fn once(context: &RequestContext<'_>, body: &[u8]) -> Result<Option<Once>, Problem> {
+    let key = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?;
+    let target = context.address.target;
+    Ok(key.map(|key| Once::new(key.as_str(), Method::Post.as_str(), target, body)))
+}

@@ -1,0 +1,110 @@
+//! Serves visitors: pages, their links, codes and cards, and the reports that they send.
+
+use std::cell::RefCell;
+
+use biolink::{
+    events::Seer,
+    page::{Report, Slug},
+    pages_api::{
+        MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part,
+        reports_exceeded, respond,
+    },
+    route::{Visit, VisitPart},
+    visitor::check_unknown_pages,
+    visitor::is_speculative,
+};
+use futures_util::future::join;
+use shared::{caller::bucket, minute_counters::MinuteCounters, problem::Problem, response::Response};
+
+use crate::{
+    biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions},
+    context::RequestContext,
+    gateway::admin::CLIENT_ADDRESS,
+    runtime::{body, clock, entropy},
+};
+
+/// The media type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+thread_local! {
+    /// Addresses without a page that clients have opened.
+    static UNKNOWN: RefCell<MinuteCounters> = const { RefCell::new(MinuteCounters::new()) };
+}
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    visit: &Visit<'_>,
+    query: Option<&str>,
+) -> Result<Response<Vec<u8>>, Problem> {
+    let slug = visit.slug().ok_or_else(page_not_found)?;
+    let part = report_part(visit.part, context.request.header("sec-fetch-site"));
+    let denied = denied_hosts::load(&context.biolink()?.pages);
+    let (served, denied) = join(find(context, &slug, part), denied).await;
+    let served = denied.screen(served?, part);
+    if part == VisitPart::Report {
+        report(context, &served, &slug).await?;
+    }
+    let request = context.request;
+    let opened = Opened {
+        slug: &slug,
+        part,
+        query,
+        base: &context.pages_url(),
+        speculative: is_speculative(|name| request.header(name)),
+        seer: Seer { address: request.header(CLIENT_ADDRESS), user_agent: request.header("user-agent") },
+        drawn: entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?,
+        now: clock::now(),
+    };
+    let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
+    if let Some(occurrence) = occurrence {
+        events::record(context, occurrence, query)?;
+    }
+    Ok(response)
+}
+
+/// Keeps a visitor's report of a page.
+async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> Result<(), Problem> {
+    let Served::Page { account, page, .. } = served else { return Ok(()) };
+    let body = body::read_as(context.request, &context.head, &[FORM], MAX_REPORT_BODY).await?;
+    let report = Report::parse(&String::from_utf8_lossy(&body))?;
+    let (sender, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
+    let message = ReportsMessage::add((*account, *page), slug, &report, sender, keys, clock::now());
+    match reports::call(context, &message).await?.as_str() {
+        "true" => Ok(()),
+        _ => Err(reports_exceeded()),
+    }
+}
+
+/// Returns what there is at a slug: from KV, or from the account if KV shows nothing, because KV
+/// caches absence and a page may have been published since. A link of a suspended page leads nowhere,
+/// even if KV still shows the page.
+async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
+    let snapshot = match page_store::find(context, slug).await? {
+        Some(snapshot) => Some(snapshot),
+        None => find_at_account(context, slug).await?,
+    };
+    let served = Served::of(snapshot, clock::now());
+    match (&served, part) {
+        (Served::Page { account, page, .. }, VisitPart::Link(_) | VisitPart::Product(_))
+            if suspensions::contain(context, *account, page).await? =>
+        {
+            Ok(Served::Gone)
+        }
+        _ => Ok(served),
+    }
+}
+
+/// Asks the account. A client that tries slug after slug is refused before it costs an object a
+/// request. Without the platform's header, as in development, there is no limit.
+async fn find_at_account(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    let address = context.request.header(CLIENT_ADDRESS);
+    let bucket = address.map(|address| bucket(Some(address), "visits", &context.bindings.signing));
+    if let Some(bucket) = bucket {
+        UNKNOWN.with_borrow(|counters| check_unknown_pages(counters, bucket, clock::now()))?;
+    }
+    let found = pages_client::find(context, slug).await?;
+    if let (Some(bucket), None) = (bucket, &found) {
+        UNKNOWN.with_borrow_mut(|counters| counters.record(bucket, clock::now()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,65 @@
+//! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
+
+use biolink::{
+    pages_api::{AccountMessage, MAX_BODY, Operation, check_no_query, plan_required},
+    route::{WebhooksCall, WebhooksTarget},
+    webhooks::describe_schema,
+    webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest},
+};
+use shared::{problem::Problem, response::Response};
+
+use super::{
+    analytics::with_quota,
+    pages_api::{call, key_record, once, response},
+};
+use crate::{
+    access_log::AccessRecord,
+    biolink::{pages_client, webhooks_client},
+    context::RequestContext,
+    runtime::{body, entropy},
+};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    called: &WebhooksCall,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let record = key_record(context, access).await?;
+    plan_required(record.biolink_plan)?;
+    if let WebhooksTarget::Kind(kind) = called.target {
+        check_no_query(query)?;
+        return Ok(Response::json(describe_schema(kind)));
+    }
+    let body = match called.endpoint.has_body() {
+        true => body::read(context.request, &context.head, MAX_BODY).await?,
+        false => Vec::new(),
+    };
+    let once = match called.endpoint.takes_idempotency_key() {
+        true => once(context, &body)?,
+        false => None,
+    };
+    let (operation, dry_run) = WebhooksOperation::parse(called, query, body)?;
+    let seed =
+        entropy::random::<32>().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
+    let account = record.account();
+    // An admission draws no ids.
+    let admission = call(context, account, Operation::Webhooks, [0; 16]);
+    let admitted = pages_client::call(context, account, &AccountMessage::Call(admission)).await?;
+    let admitted = response(admitted, access);
+    if !(200..300).contains(&admitted.status) {
+        return Ok(admitted);
+    }
+    let request = WebhooksRequest {
+        account,
+        request_id: context.request.id.0,
+        seed,
+        base: context.pages_url(),
+        host: context.address.host().to_owned(),
+        operation,
+        dry_run,
+        once,
+    };
+    let reply = webhooks_client::request(context, account, &WebhooksMessage::Call(request)).await;
+    with_quota(reply.map(|reply| response(reply, access)), &admitted)
+}

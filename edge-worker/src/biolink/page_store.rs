@@ -1,0 +1,93 @@
+//! Published snapshots in KV, one for each slug; which account has a page; and the deny list. KV is eventually consistent and caches absence, so
+//! a missing snapshot proves nothing: the account knows.
+
+use biolink::{
+    page::{PageId, Slug},
+    pages_api::Snapshot,
+};
+use shared::{key::KeyId, problem::Problem};
+use worker::{KvError, KvStore};
+
+use crate::{
+    context::RequestContext,
+    runtime::{log, promise},
+};
+
+/// Time for which a location may respond from its own copy, in seconds: within it, changes show
+/// everywhere.
+const CACHE_S: u64 = 60;
+/// Timeout of a read, in milliseconds.
+const READ_TIMEOUT_MS: u64 = 1_000;
+
+/// A failed read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Kv(#[from] KvError),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+}
+
+/// Returns the snapshot of a slug; `None` if KV shows none, or fails: then the account is asked.
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
+    match read(&context.biolink()?.pages, &Snapshot::key(slug), CACHE_S).await {
+        Ok(text) => Ok(text.as_deref().and_then(Snapshot::from_json)),
+        Err(error) => {
+            log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the text stored under a name. A location may respond from its own copy for `cache_s`
+/// seconds.
+///
+/// # Errors
+/// If KV fails or does not respond in time.
+pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u64) -> Result<Option<String>, ReadError> {
+    let read = store.get(name).cache_ttl(cache_s).text();
+    let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
+    Ok(promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??)
+}
+
+/// Returns the account that has a page; `None` if KV shows none.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn account_of(store: &KvStore, page: PageId) -> Result<Option<KeyId>, ReadError> {
+    Ok(read(store, &index_key(page), CACHE_S).await?.as_deref().and_then(KeyId::parse))
+}
+
+/// Stores which account has a page, or removes it.
+///
+/// # Errors
+/// As KV says.
+pub(crate) async fn index(store: &KvStore, page: PageId, account: Option<KeyId>) -> worker::Result<()> {
+    let name = index_key(page);
+    match account {
+        Some(account) => Ok(store.put(&name, account.to_string())?.execute().await?),
+        None => Ok(store.delete(&name).await?),
+    }
+}
+
+fn index_key(page: PageId) -> String {
+    format!("account-of:{page}")
+}
+
+/// Stores the snapshot of a slug, or removes it.
+///
+/// # Errors
+/// As KV says.
+pub(crate) async fn put(store: &KvStore, slug: &Slug, snapshot: Option<&Snapshot>) -> worker::Result<()> {
+    let name = Snapshot::key(slug);
+    let Some(snapshot) = snapshot else { return Ok(store.delete(&name).await?) };
+    let put = store.put(&name, snapshot.to_json())?;
+    let put = match snapshot.lifetime() {
+        Some(seconds) => put.expiration_ttl(seconds),
+        None => put,
+    };
+    Ok(put.execute().await?)
+}

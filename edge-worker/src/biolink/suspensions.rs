@@ -1,0 +1,63 @@
+//! The suspended pages that this isolate knows. A visitor who follows a link is not led on
+//! from a page that the operator has suspended, although KV may show the page for another minute.
+//!
+//! The account is asked, at most once in [`MEMORY_MS`] for each isolate, so that no flood of visits
+//! reaches it. **If it does not respond**, what is known stays, and links of an account of which
+//! nothing is known lead on: KV decides alone, within 60 seconds.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use biolink::{page::PageId, pages_api::SuspendedPages};
+use shared::{key::KeyId, problem::Problem, time::UnixMillis};
+
+use crate::{
+    biolink::pages_client,
+    context::RequestContext,
+    runtime::{clock, log},
+};
+
+/// Time for which a reply is used, in milliseconds.
+const MEMORY_MS: u64 = 1_000;
+/// Most accounts in memory.
+const MAX_ACCOUNTS: usize = 1_024;
+
+thread_local! {
+    static KNOWN: RefCell<BTreeMap<KeyId, (UnixMillis, SuspendedPages)>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Returns true if the page is suspended.
+///
+/// # Errors
+/// `not-configured`.
+pub(crate) async fn contain(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    page: &PageId,
+) -> Result<bool, Problem> {
+    let known = KNOWN.with_borrow(|known| known.get(&account).cloned());
+    if let Some((until, pages)) = &known
+        && clock::now() < *until
+    {
+        return Ok(pages.contains(page));
+    }
+    let pages = match pages_client::suspended(&context.biolink()?.accounts, account).await {
+        Ok(pages) => pages,
+        Err(error) => {
+            log::error("suspension lookup failed", Some(context.request.id), &[("error", &error)]);
+            known.map(|(_, pages)| pages).unwrap_or_default()
+        }
+    };
+    let is_suspended = pages.contains(page);
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MAX_ACCOUNTS && !known.contains_key(&account) {
+            known.clear();
+        }
+        known.insert(account, (clock::now().plus(MEMORY_MS), pages));
+    });
+    Ok(is_suspended)
+}
+
+/// Forgets what is known of an account that has just been changed here.
+pub(crate) fn forget(account: &KeyId) {
+    KNOWN.with_borrow_mut(|known| known.remove(account));
+}

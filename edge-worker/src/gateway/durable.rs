@@ -1,0 +1,5 @@
+//! The Durable Objects of the gateway: state with a single owner.
+
+mod key_changes;
+mod meter;
+mod refusal_log;

@@ -1,0 +1,258 @@
+//! The meter object of one key: loads the state, steps it, and stores it before the reply leaves.
+//!
+//! The state is an outbox for its record. An alarm writes a changed record to KV and to the
+//! key-change feed: at once, or a second after the previous write. It retries until both succeed.
+//! Until KV shows the change, the responses of the meter do.
+//!
+//! The meter of a client address or of an `Idempotency-Key` is not kept: its alarm deletes the object
+//! once nothing of its state matters.
+//!
+//! Why: docs/decisions/edge.md, "A message to an object is handled in one call of wasm".
+
+use std::cell::{Cell, RefCell};
+
+use futures_util::future::join;
+use shared::{
+    key::KeyRecord,
+    meter::{Message, Meter as State, Reply},
+    time::UnixMillis,
+};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::{
+    DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
+};
+
+use super::refusal_log::StoredRefusals;
+use crate::runtime::{alarm, message::parse, sql};
+use crate::{
+    bindings,
+    gateway::{key_change_feed, key_store},
+    runtime::{clock, log},
+};
+
+const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
+const LOAD: &str = "SELECT j FROM state";
+const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+
+/// The minimum gap between two writes, in milliseconds: KV accepts one write a second for each key.
+const WRITE_GAP_MS: u64 = 1_000;
+/// The maximum wait between two retries, in milliseconds.
+const MAX_RETRY_MS: u64 = 60_000;
+
+/// The meter of one key. The runtime holds each reply back until the writes before it are durable.
+#[durable_object(alarm)]
+pub struct Meter {
+    object: ObjectState,
+    env: Env,
+    sql: SqlStorage,
+    /// Time of the last write to KV.
+    written: Cell<UnixMillis>,
+    failures: Cell<u32>,
+    /// The record version for which the alarm was last set, and those that KV and the feed have.
+    armed: Cell<u64>,
+    stored: Cell<u64>,
+    appended: Cell<u64>,
+    /// Whether the table is there. A state that was never changed is not stored.
+    is_stored: Cell<bool>,
+    /// Whether the alarm is set to delete the object.
+    is_expiry_armed: Cell<bool>,
+    /// `None` until the first message and after a failed write: the row is then read again.
+    /// Boxed, because a step takes it out and puts it back.
+    state: RefCell<Option<Box<State>>>,
+    refusals: StoredRefusals,
+}
+
+impl DurableObject for Meter {
+    fn new(object: ObjectState, env: Env) -> Self {
+        let sql = object.storage().sql();
+        Self {
+            object,
+            env,
+            sql,
+            written: Cell::default(),
+            failures: Cell::default(),
+            armed: Cell::default(),
+            stored: Cell::default(),
+            appended: Cell::default(),
+            is_stored: Cell::default(),
+            is_expiry_armed: Cell::default(),
+            state: RefCell::new(None),
+            refusals: StoredRefusals::default(),
+        }
+    }
+
+    /// Handles a message. `entry.js` does the same by [`Meter::receive`], without wasm's part in the
+    /// request, the response and the wait for them.
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let reply = self.handle(&request.text().await?)?;
+        self.arm().await?;
+        Response::ok(reply)
+    }
+
+    /// Never returns an error: the platform gives up on an alarm that fails, and the record would
+    /// stay unwritten.
+    async fn alarm(&self) -> Result<Response> {
+        self.is_expiry_armed.set(false);
+        if let Err(error) = self.write_record().await {
+            self.failures.set(self.failures.get().saturating_add(1));
+            log::error("key record write failed", None, &[("error", &error)]);
+        }
+        if let Err(error) = self.arm().await {
+            log::error("meter alarm failed", None, &[("error", &error)]);
+        }
+        Response::empty()
+    }
+}
+
+#[wasm_bindgen(js_sys = worker::js_sys, wasm_bindgen_futures = worker::wasm_bindgen_futures)]
+impl Meter {
+    /// Handles a message, for `entry.js`. Returns the reply, which must not leave before
+    /// [`Meter::set_alarm`] is done if [`Meter::needs_alarm`] says so.
+    ///
+    /// # Errors
+    /// If the message cannot be read, or the step fails.
+    pub fn receive(&self, message: &str) -> std::result::Result<String, JsValue> {
+        Ok(self.handle(message)?)
+    }
+
+    /// Returns true if the state has a record to write, or an end to wait for.
+    ///
+    /// # Errors
+    /// If the stored state cannot be read.
+    #[wasm_bindgen(js_name = needsAlarm)]
+    pub fn needs_alarm(&self) -> std::result::Result<bool, JsValue> {
+        let expires = self.is_stored.get() && !self.is_expiry_armed.get();
+        Ok(self.with_state(|state| {
+            state.unstored().is_some() || (expires && state.expires_in(clock::now()).is_some())
+        })?)
+    }
+
+    /// Sets the alarm that the state needs.
+    ///
+    /// # Errors
+    /// If the runtime fails to.
+    #[wasm_bindgen(js_name = setAlarm)]
+    pub async fn set_alarm(&self) -> std::result::Result<(), JsValue> {
+        Ok(self.arm().await?)
+    }
+}
+
+impl Meter {
+    fn handle(&self, message: &str) -> Result<String> {
+        self.step(parse(message)?).inspect_err(|error| {
+            log::error("meter step failed", None, &[("error", error)]);
+        })
+    }
+
+    /// Sets the alarm if the record must be written and no alarm is set. A newer record does not
+    /// wait for the retry of an older one.
+    async fn arm(&self) -> Result<()> {
+        let Some(record) = self.unstored()? else { return self.expire().await };
+        let storage = self.object.storage();
+        if record.version > self.armed.replace(record.version) {
+            self.failures.set(0);
+        } else if storage.get_alarm().await?.is_some() {
+            return Ok(());
+        }
+        let gap = WRITE_GAP_MS.saturating_sub(clock::now().since(self.written.get()));
+        let retry = WRITE_GAP_MS.saturating_mul(1 << self.failures.get().min(6)).min(MAX_RETRY_MS);
+        let wait = if self.failures.get() > 0 { retry } else { gap };
+        storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
+    }
+
+    /// Deletes the object if nothing of its state matters. Sets the alarm for it if that is later.
+    async fn expire(&self) -> Result<()> {
+        let expires_in = self.with_state(|state| state.expires_in(clock::now()))?;
+        let Some(wait) = expires_in.filter(|_| self.is_stored.get()) else { return Ok(()) };
+        if wait == 0 {
+            self.is_stored.set(false);
+            self.state.replace(None);
+            return self.object.storage().delete_all().await;
+        }
+        if !self.is_expiry_armed.replace(true) && self.object.storage().get_alarm().await?.is_none() {
+            alarm::set(&self.object, clock::now().plus(wait)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.
+    async fn write_record(&self) -> Result<()> {
+        let Some(record) = self.unstored()? else { return Ok(()) };
+        let (stored, appended) = join(self.store(&record), self.append(&record)).await;
+        stored.and(appended)?;
+        self.failures.set(0);
+        self.step(Message::Stored { version: record.version }).map(drop)
+    }
+
+    async fn store(&self, record: &KeyRecord) -> Result<()> {
+        if record.version > self.stored.get() {
+            self.written.set(clock::now());
+            key_store::put(&bindings::key_store(&self.env)?, record).await?;
+            self.stored.set(record.version);
+        }
+        Ok(())
+    }
+
+    async fn append(&self, record: &KeyRecord) -> Result<()> {
+        if record.version > self.appended.get() {
+            key_change_feed::append(&bindings::key_changes(&self.env)?, record).await?;
+            self.appended.set(record.version);
+        }
+        Ok(())
+    }
+
+    fn unstored(&self) -> Result<Option<KeyRecord>> {
+        self.with_state(|state| state.unstored().cloned())
+    }
+
+    fn with_state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T> {
+        let mut place = self.state.borrow_mut();
+        let state = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        Ok(read(place.insert(state)))
+    }
+
+    /// Handles a message in one synchronous step, so that no other message sees the state in
+    /// between. A message that changes nothing writes no row. Returns the reply as JSON.
+    fn step(&self, message: Message) -> Result<String> {
+        let mut place = self.state.borrow_mut();
+        let mut next = match place.take() {
+            Some(state) => state,
+            None => self.load()?,
+        };
+        let (mut reply, is_changed) = next.step(message, clock::now());
+        self.refusals.add(&self.sql, next.take_refused());
+        if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
+            snapshot.refusals = Some(self.refusals.groups(&self.sql));
+        }
+        let reply = serde_json::to_string(&reply)?;
+        // Of a subject that was refused at once, nothing matters: a row would be deleted again.
+        let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
+        if is_changed && matters {
+            if !self.is_stored.replace(true) {
+                self.sql.exec(TABLE, None)?;
+            }
+            self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
+        }
+        *place = Some(next);
+        Ok(reply)
+    }
+
+    /// Returns the stored state. An unreadable one is an error, because a new one would give every
+    /// call back.
+    fn load(&self) -> Result<Box<State>> {
+        self.is_stored.set(!sql::rows(&self.sql, HAS_TABLE, vec![], |_| Some(()))?.is_empty());
+        if !self.is_stored.get() {
+            return Ok(Box::default());
+        }
+        let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;
+        match rows.into_iter().flatten().next() {
+            None => Ok(Box::default()),
+            Some(worker::SqlStorageValue::String(text)) => parse(&text).map(Box::new),
+            Some(_) => Err("the stored state is not text".into()),
+        }
+    }
+}

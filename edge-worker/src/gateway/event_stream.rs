@@ -1,0 +1,122 @@
+//! Event streams of tools. The runtime ends a broken body as a complete one, so a stream that breaks
+//! off gets an event that says so.
+//!
+//! Why: docs/decisions/edge.md, "An event stream of unknown length is followed line by line".
+
+use std::cell::Cell;
+
+use portal::endpoint::Endpoint;
+use serde::{Deserialize, Serialize};
+use shared::{
+    headers,
+    key::VerifiedKey,
+    lease_cache::Charge,
+    problem::{codes, response_aborted},
+    request_id::RequestId,
+    route::{CallMethod, ToolCall},
+    tool::Tool,
+};
+use wasm_bindgen::{JsCast, JsValue, prelude::Closure};
+use worker::{Context, worker_sys};
+
+use crate::{
+    bindings::Bindings,
+    context::RequestContext,
+    gateway::meter_client,
+    runtime::{calls, log, streamed_response::StreamedResponse},
+};
+
+thread_local! {
+    static IS_LISTENING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A call whose event stream is in flight. It waits as a text beside the stream, so that nothing is left
+/// of it if the runtime drops both.
+#[derive(Serialize, Deserialize)]
+struct StreamedCall {
+    request: [u8; 16],
+    key: VerifiedKey,
+    tool: Tool,
+    is_post: bool,
+    status: u16,
+    charge: Charge,
+    origin: Option<String>,
+}
+
+/// Returns the response of a call. An event stream of unknown length is followed to its end: if the
+/// origin breaks it off, it gets an event `error`, and the call is refunded.
+pub(crate) fn follow(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    key: &VerifiedKey,
+    charge: Charge,
+    origin: Option<&str>,
+    response: StreamedResponse,
+) -> StreamedResponse {
+    if !is_followed(&response) {
+        return response;
+    }
+    if !IS_LISTENING.replace(true) {
+        listen();
+    }
+    let streamed = StreamedCall {
+        request: context.request.id.0,
+        key: *key,
+        tool: call.tool,
+        is_post: call.method == CallMethod::Post,
+        status: response.raw.status(),
+        charge,
+        origin: origin.map(str::to_owned),
+    };
+    let event = response_aborted().render_event(&context.request.id);
+    let followed = serde_json::to_string(&streamed)
+        .map_err(|error| JsValue::from(error.to_string()))
+        .and_then(|text| calls::follow(&response.raw, &event, &text, context.execution.as_ref()));
+    match followed {
+        Ok(raw) => StreamedResponse { raw, ..response },
+        Err(error) => {
+            let error = worker::Error::from(error);
+            log::error("stream not followed", Some(context.request.id), &[("error", &error)]);
+            response
+        }
+    }
+}
+
+/// Returns true for an event stream whose end the client cannot tell from a break. The runtime would
+/// decode an encoded one, and an encoding has an end of its own.
+fn is_followed(response: &StreamedResponse) -> bool {
+    let is_event_stream = response.header("content-type").is_some_and(headers::is_event_stream);
+    is_event_stream
+        && response.header("content-length").is_none()
+        && response.header("content-encoding").is_none()
+        && response.raw.body().is_some()
+}
+
+/// Lets the runtime report streams that broke off.
+fn listen() {
+    let callback: Closure<dyn Fn(String, JsValue)> =
+        Closure::new(|call: String, execution: JsValue| record_aborted(&call, execution));
+    calls::set_record_aborted(callback.as_ref().unchecked_ref());
+    // It is needed for as long as the isolate lives.
+    callback.forget();
+}
+
+fn record_aborted(call: &str, execution: JsValue) {
+    let (Ok(call), Some(bindings)) = (serde_json::from_str::<StreamedCall>(call), Bindings::known()) else {
+        return;
+    };
+    let StreamedCall { request, key, tool, is_post, status, charge, origin } = call;
+    let origin = origin.unwrap_or_default();
+    let fields: [log::Field<'_>; 5] = [
+        ("by", &"upstream"),
+        ("code", &codes::RESPONSE_ABORTED.as_str()),
+        ("tool", &tool),
+        ("key_id", &key.id),
+        ("origin", &origin),
+    ];
+    log::error("response aborted", Some(RequestId(request)), &fields);
+    let method = if is_post { CallMethod::Post } else { CallMethod::Get };
+    let execution = Context::new(execution.unchecked_into::<worker_sys::Context>());
+    let endpoint = Endpoint::CallTool(tool, method);
+    meter_client::record_aborted(&bindings.meter, &execution, &key, endpoint, tool, status, charge);
+}

@@ -1,0 +1,9 @@
+//! Handlers of tool calls and of the keys API: one file for each endpoint or group of similar ones.
+
+pub(crate) mod call_tool;
+pub(crate) mod change_key;
+pub(crate) mod issue_key;
+pub(crate) mod key_changes;
+pub(crate) mod list_keys;
+pub(crate) mod read_own_key;
+pub(crate) mod status;

@@ -1,0 +1,89 @@
+//! `GET` and `POST` on `/v1/{tool}/{action}`.
+
+use shared::{
+    grant::Grant,
+    headers,
+    lease_cache::Admission,
+    problem::{Code, Problem, codes},
+    quota::{QuotaStatus, is_uncharged},
+    route::ToolCall,
+};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    gateway::{
+        authenticate::authenticate,
+        event_stream,
+        meter_client::{self, CallDecision, CallOutcome},
+        origin,
+    },
+    respond::ClientResponse,
+    runtime::streamed_response::StreamedResponse,
+};
+
+/// Forwards a call if the key's meter admits it.
+///
+/// # Errors
+/// Returns the problem of the key or the request, or why it cannot be forwarded.
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let key = authenticate(context)?;
+    access.record_key(&key);
+    context.head.check_length(context.bindings.max_body)?;
+    let CallDecision { admission, tier } = meter_client::admit(context, &key, call.tool).await?;
+    access.tier = Some(tier);
+    let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
+    let outcome = match admission {
+        Admission::Allow { degraded, charge, .. } => {
+            access.degraded = degraded;
+            headers.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
+            let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
+            let outcome = origin::forward(context, call, &grant, access).await;
+            let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
+            let (ended, code) = call_outcome(&outcome, refusal.as_deref());
+            access.code = code;
+            meter_client::record_outcome(context, &key, call.tool, &ended, charge);
+            headers.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
+            let origin = access.origin.as_deref();
+            outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response))
+        }
+        Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
+            Err(refusal(&admission))
+        }
+    };
+    match outcome {
+        Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
+        Err(problem) => {
+            Err(headers.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
+        }
+    }
+}
+
+fn refusal(admission: &Admission) -> Problem {
+    let undecided = || Problem::new(codes::INTERNAL, "the call was neither admitted nor refused");
+    admission.problem().unwrap_or_else(undecided)
+}
+
+/// Returns the code of the problem with which the proxy refused a call, or `None` if the response
+/// is the tool's.
+fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
+    response.header(headers::PROBLEM).map(str::to_owned)
+}
+
+/// Returns the outcome of a call, and the gateway's own problem if it ended with one.
+fn call_outcome(
+    outcome: &Result<StreamedResponse, Problem>,
+    refusal: Option<&str>,
+) -> (CallOutcome, Option<Code>) {
+    let (status, code) = match outcome {
+        Ok(response) => (response.raw.status(), refusal.and_then(codes::parse)),
+        Err(problem) => (problem.status(), Some(problem.code())),
+    };
+    // A newer proxy may refuse with a code that is not known here.
+    let is_refused = code.is_some() || refusal.is_some();
+    (CallOutcome { status, uncharged: is_uncharged(status, is_refused) }, code)
+}

@@ -1,0 +1,125 @@
+//! Reading and changing a key: `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the
+//! key's holder.
+//!
+//! The key's meter makes every change. So concurrent changes do not undo each other, and a change
+//! applies from the next call on. The meter updates KV by itself.
+
+use shared::{
+    key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject},
+    keys_api::{
+        MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
+    },
+    meter::Change,
+    problem::Problem,
+    response::Response,
+};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    gateway::{admin, authenticate::authenticate, key_store, meter_client},
+    runtime::{body, clock, entropy},
+};
+
+/// `GET /v1/keys/{id}`, with the key's usage if the query requests it.
+pub(crate) async fn read(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    if !includes_usage(query)? {
+        access.key_id = Some(*id);
+        let record = meter_client::read_record(context, id).await?;
+        access.tier = Some(record.tier);
+        return Ok(Response::json(describe(&record).to_string()));
+    }
+    access.key_id = Some(*id);
+    let snapshot = meter_client::read_as_admin(context, id).await?;
+    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;
+    Ok(Response::json(usage.to_string()))
+}
+
+/// `POST /v1/keys/{id}/revoke`
+pub(crate) async fn revoke(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    let record = change(context, Subject::Named(id), Change::Revoke, access).await?;
+    Ok(Response::json(describe(&record).to_string()))
+}
+
+/// `PATCH /v1/keys/{id}`
+pub(crate) async fn patch(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    let body = body::read(context.request, &context.head, MAX_BODY).await?;
+    let wanted = read_change(&body, context.request.now)?;
+    let record = change(context, Subject::Named(id), wanted, access).await?;
+    Ok(Response::json(describe(&record).to_string()))
+}
+
+/// `POST /v1/keys/{id}/rotate`
+pub(crate) async fn rotate(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    rotate_secret(context, Subject::Named(id), access).await
+}
+
+/// `DELETE /v1/keys/me`
+pub(crate) async fn revoke_own(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = authenticate(context)?;
+    let record = change(context, Subject::Own(&key), Change::Revoke, access).await?;
+    Ok(Response::json(describe(&record).to_string()))
+}
+
+/// `POST /v1/keys/me/rotate`
+pub(crate) async fn rotate_own(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = authenticate(context)?;
+    rotate_secret(context, Subject::Own(&key), access).await
+}
+
+/// Replaces the secret under the same id. The new key's text contains the current tier.
+async fn rotate_secret(
+    context: &RequestContext<'_>,
+    subject: Subject<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let body = body::read(context.request, &context.head, MAX_BODY).await?;
+    let grace_ms = read_grace(&body)?;
+    let drawn = entropy::draw_key(context.request.id)?.secret;
+    let wanted = Change::Rotate { secret: SecretHash::of(&drawn), grace_ms };
+    let record = change(context, subject, wanted, access).await?;
+    let (bindings, now) = (context.bindings, context.request.now);
+    let (key, _) = ApiKey::mint(bindings.key_env()?, record.id, record.tier, now, drawn, &bindings.signing);
+    Ok(Response::json(describe_rotated(&record, &key).to_string()))
+}
+
+/// Changes the record through the key's meter. Returns the new record.
+async fn change(
+    context: &RequestContext<'_>,
+    subject: Subject<'_>,
+    change: Change,
+    access: &mut AccessRecord,
+) -> Result<KeyRecord, Problem> {
+    access.key_id = Some(*subject.id());
+    let record = meter_client::change(context, subject, change).await?;
+    access.tier = Some(record.tier);
+    Ok(record)
+}

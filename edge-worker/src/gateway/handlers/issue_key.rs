@@ -1,0 +1,87 @@
+//! `POST /v1/keys/issue`.
+
+use shared::{
+    idempotency::IssueStep,
+    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
+    key::KeyEntropy,
+    keys_api::{IssueRequest, IssuedKey, MAX_BODY, NewKey},
+    problem::Problem,
+    response::Response,
+    time::UnixMillis,
+};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    gateway::{admin, key_change_feed, key_store, meter_client},
+    runtime::{body, entropy},
+};
+
+/// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    context.address.check_confidential(context.bindings.http_allowed)?;
+    let body = body::read(context.request, &context.head, MAX_BODY).await?;
+    let request = IssueRequest::read(&body, context.request.header("authorization"))?;
+    if let Some(secret) = request.admin_secret() {
+        admin::check(context, secret).await?;
+    }
+    // Before anything is begun that a retry would have to wait for.
+    context.bindings.key_env()?;
+    let new = request.check(context.request.now)?;
+    match IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))? {
+        Some(key) => issue_once(context, new, key, access).await,
+        None => {
+            let drawn = entropy::draw_key(context.request.id)?;
+            let issued = issue(context, new, drawn, context.request.now, access)?;
+            store(context, &issued).await?;
+            Ok(issued.response())
+        }
+    }
+}
+
+/// Issues a key under an `Idempotency-Key`. Responds only after the meter has recorded that the key
+/// is stored, because a retry must not overwrite a later record with the first one.
+async fn issue_once(
+    context: &RequestContext<'_>,
+    new: NewKey,
+    key: IdempotencyKey<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let (name, signing) = (key.name(), &context.bindings.signing);
+    let attempt = IdempotencyKey::attempt(&new, entropy::draw_key(context.request.id)?.secret, signing);
+    let turn = meter_client::issue(context, &name, IssueStep::Begin(attempt)).await?;
+    let (nonce, at, stores) = turn.resolve()?;
+    let issued = issue(context, new, key.entropy(&nonce, signing), at, access)?;
+    if stores {
+        if let Err(problem) = store(context, &issued).await {
+            // If this fails too, a retry must wait until this request counts as dead.
+            let _recorded = meter_client::issue(context, &name, IssueStep::Failed).await;
+            return Err(problem);
+        }
+        meter_client::issue(context, &name, IssueStep::Done).await?;
+    }
+    Ok(issued.response())
+}
+
+fn issue(
+    context: &RequestContext<'_>,
+    new: NewKey,
+    entropy: KeyEntropy,
+    at: UnixMillis,
+    access: &mut AccessRecord,
+) -> Result<IssuedKey, Problem> {
+    let issued = new.issue(context.bindings.key_env()?, entropy, &context.bindings.signing, at);
+    access.key_id = Some(issued.record.id);
+    access.tier = Some(issued.record.tier);
+    Ok(issued)
+}
+
+async fn store(context: &RequestContext<'_>, issued: &IssuedKey) -> Result<(), Problem> {
+    if issued.beyond_text {
+        key_change_feed::append_issued(context, &issued.record).await?;
+    }
+    key_store::store(&context.bindings.keys, &issued.record, context.request.id).await
+}

@@ -1,0 +1,23 @@
+//! `GET /v1/keys/me`: the state of the key's meter, free of charge.
+
+use shared::{keys_api::describe_usage, problem::Problem, quota::QuotaStatus, response::Response};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    gateway::{authenticate::authenticate, key_store, meter_client},
+    runtime::clock,
+};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = authenticate(context)?;
+    access.record_key(&key);
+    let snapshot = meter_client::read(context, &key).await?;
+    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;
+    let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
+    Ok(Response::json(usage.to_string()).with_headers(headers.into_iter().flatten()))
+}

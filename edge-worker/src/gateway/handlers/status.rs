@@ -1,0 +1,52 @@
+//! `GET /v1/status` and `GET /status`.
+
+use std::cell::RefCell;
+
+use portal::{
+    asset::Asset,
+    docs::{SERVICE_LINKS, status_page},
+};
+use shared::{
+    origin::OriginError,
+    problem::Problem,
+    response::Response,
+    status::{StatusCache, StatusOutcome},
+};
+
+use crate::{context::RequestContext, gateway::origin, portal::assets, runtime::clock};
+
+thread_local! {
+    static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };
+}
+
+/// Returns the availability of the tools, as the first origin that responds reports it. A report is
+/// cached for a second.
+///
+/// # Errors
+/// `tool-unavailable` if no origin responds.
+pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Problem> {
+    let report = outcome(context).await?;
+    Ok(Response::json(report.to_json()).with_headers([("link", SERVICE_LINKS)]))
+}
+
+/// Returns the page for people, whatever the outcome is.
+///
+/// # Errors
+/// `internal` if the page cannot be read.
+pub(crate) async fn page(context: &RequestContext<'_>) -> Result<Response, Problem> {
+    let template = assets::text(context, Asset::StatusPage).await?;
+    Ok(status_page(&template, &outcome(context).await, clock::now()))
+}
+
+async fn outcome(context: &RequestContext<'_>) -> StatusOutcome {
+    let cached = CACHE.with_borrow_mut(|cache| cache.get(context.request.now));
+    match cached {
+        Some(outcome) => outcome,
+        None => {
+            let report =
+                origin::status(context).await.ok_or_else(|| OriginError::Refused.problem_without_call());
+            CACHE.with_borrow_mut(|cache| cache.store(report.clone(), clock::now()));
+            report
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Key records in KV.
+//!
+//! KV is eventually consistent, and caches absence. So a missing record proves nothing, and a found
+//! one may be old: the key's meter is the authority on both.
+
+use std::collections::HashMap;
+
+use shared::{
+    key::{KeyId, KeyRecord, RecordError},
+    keys_api::{ListRequest, Position},
+    problem::{Problem, codes},
+    request_id::RequestId,
+};
+use worker::{KvError, KvStore};
+
+use crate::runtime::{log, promise};
+
+const PREFIX: &str = "key:";
+/// Time for which a location may respond from its own copy, in seconds.
+const CACHE_S: u64 = 60;
+/// Timeout of a read, in milliseconds.
+const READ_TIMEOUT_MS: u64 = 2_000;
+/// Number of records that a filter reads at once: the maximum of a bulk read.
+const BATCH_RECORDS: u64 = 100;
+/// Maximum number of batches for one request. Each takes two of the 50 subrequests that the
+/// platform allows.
+const MAX_BATCHES: usize = 10;
+
+/// A failure of the key store.
+#[derive(Debug, thiserror::Error)]
+enum KeyStoreError {
+    #[error(transparent)]
+    Kv(#[from] KvError),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Returns the stored record of a key, or `None` if KV shows none.
+///
+/// # Errors
+/// `key-store-unavailable` if KV fails, does not respond in time, or holds something other than a
+/// record.
+pub(crate) async fn find(store: &KvStore, key: &KeyId, id: RequestId) -> Result<Option<KeyRecord>, Problem> {
+    read(store, key).await.map_err(|error| failed("key record read failed", &error, id))
+}
+
+/// Returns the stored record of a key, for an object that works in the background.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) async fn find_quietly(store: &KvStore, key: &KeyId) -> worker::Result<Option<KeyRecord>> {
+    read(store, key).await.map_err(|error| error.to_string().into())
+}
+
+async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
+    let name = format!("{PREFIX}{key}");
+    let read = store.get(&name).cache_ttl(CACHE_S).text();
+    let timed_out = KeyStoreError::TimedOut { ms: READ_TIMEOUT_MS };
+    let text = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
+    Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
+}
+
+/// Returns a page of records, and the position of the next page if there is one.
+///
+/// # Errors
+/// `key-store-unavailable`.
+pub(crate) async fn list(
+    store: &KvStore,
+    request: &ListRequest,
+    id: RequestId,
+) -> Result<(Vec<KeyRecord>, Option<Position>), Problem> {
+    page(store, request).await.map_err(|error| failed("key list failed", &error, id))
+}
+
+/// Reads batches until the page is full. A page of few matches may end before it is full, so that
+/// one request reads at most [`MAX_BATCHES`].
+async fn page(
+    store: &KvStore,
+    request: &ListRequest,
+) -> Result<(Vec<KeyRecord>, Option<Position>), KeyStoreError> {
+    let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
+    let length = if request.filter.is_empty() { request.limit.into() } else { BATCH_RECORDS };
+    let mut at = request.from.clone().unwrap_or_default();
+    let mut found = Vec::new();
+    for _ in 0..MAX_BATCHES {
+        let (records, next) = batch(store, &at.store, length).await?;
+        let seen = at.after.take();
+        for record in records.into_iter().filter(|record| seen.is_none_or(|seen| record.id > seen)) {
+            if found.len() == limit {
+                return Ok((found, Some(at)));
+            }
+            at.after = Some(record.id);
+            if request.filter.matches(&record) {
+                found.push(record);
+            }
+        }
+        match next {
+            Some(store) => at = Position { store, after: None },
+            None => return Ok((found, None)),
+        }
+        if found.len() == limit {
+            break;
+        }
+    }
+    Ok((found, Some(at)))
+}
+
+/// Returns the records from KV's cursor on, ordered by id, and the cursor after them.
+async fn batch(
+    store: &KvStore,
+    cursor: &str,
+    length: u64,
+) -> Result<(Vec<KeyRecord>, Option<String>), KeyStoreError> {
+    let mut request = store.list().prefix(PREFIX.to_owned()).limit(length);
+    if !cursor.is_empty() {
+        request = request.cursor(cursor.to_owned());
+    }
+    let listed = request.execute().await?;
+    let names: Vec<&str> = listed.keys.iter().map(|key| key.name.as_str()).collect();
+    let mut texts = match names.is_empty() {
+        true => HashMap::new(),
+        false => store.get_bulk(&names).text().await?,
+    };
+    // A record that is listed and cannot be read was written a moment ago. The next list has it.
+    let found = names.iter().filter_map(|name| texts.remove(*name).flatten());
+    let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>()?;
+    let next = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
+    Ok((records, next))
+}
+
+/// Writes a record, for a client that waits.
+///
+/// # Errors
+/// `key-store-unavailable`.
+pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) -> Result<(), Problem> {
+    put(store, record).await.map_err(|error| failed("key record write failed", &error.into(), id))
+}
+
+/// Writes a record, in the background.
+///
+/// # Errors
+/// If KV fails.
+pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvError> {
+    store.put(&format!("{PREFIX}{}", record.id), record.to_json())?.execute().await
+}
+
+/// Logs a failure. Returns the problem for the client.
+fn failed(event: &str, error: &KeyStoreError, id: RequestId) -> Problem {
+    log::error(event, Some(id), &[("error", error)]);
+    unavailable()
+}
+
+/// Returns the problem for a key whose record cannot be read at the moment.
+pub(crate) fn unavailable() -> Problem {
+    let detail = "the key store does not respond; this says nothing about your key";
+    Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)
+}

@@ -1,0 +1,138 @@
+//! Admission of calls: from a lease in the isolate's memory, or by the key's meter.
+
+use shared::{
+    key::{KeyError, VerifiedKey},
+    lease_cache::{Admission, LeaseCache, Step, Timeouts, WaitFailure},
+    meter::MeterRequest,
+    problem::Problem,
+    tier::Tier,
+    tool::Tool,
+};
+
+use super::{
+    exchange::{Exchange, Outcome},
+    report, rpc, stored_record,
+};
+use crate::{context::RequestContext, gateway::lease_caches, runtime::durable_rpc::RpcError};
+
+/// The decision on a call, with the tier by which it was made.
+pub(crate) struct CallDecision {
+    pub(crate) admission: Admission,
+    pub(crate) tier: Tier,
+}
+
+/// The next step for a call in the isolate's memory.
+enum Local {
+    Decided(CallDecision, Option<MeterRequest>),
+    Ask(MeterRequest, Timeouts),
+}
+
+/// Decides on one call of a tool.
+///
+/// # Errors
+/// `key-store-unavailable` if neither KV nor the meter knows the key.
+pub(crate) async fn admit(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    tool: Tool,
+) -> Result<CallDecision, Problem> {
+    let local = lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
+        Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
+        Step::Ask(request, timeouts) => Local::Ask(request, timeouts),
+    })?;
+    match local {
+        Local::Decided(decision, renewal) => {
+            if let Some(request) = renewal {
+                report::send_in_background(context, key, request);
+            }
+            Ok(decision)
+        }
+        Local::Ask(request, timeouts) => admit_by_meter(context, key, tool, request, timeouts).await,
+    }
+}
+
+/// Asks the meter first, because it nearly always knows the key. KV is read if it does not.
+async fn admit_by_meter(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    tool: Tool,
+    request: MeterRequest,
+    timeouts: Timeouts,
+) -> Result<CallDecision, Problem> {
+    let decided = exchange(context, key, request, timeouts).await?;
+    report::schedule(context, key);
+    let (request, read) = match decided {
+        Exchanged::Decided(decision) => return Ok(decision),
+        Exchanged::LacksRecord(request) => (request, stored_record::learn(context, key).await),
+    };
+    let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
+    match exchange(context, key, again, timeouts).await? {
+        Exchanged::Decided(decision) => {
+            stored_record::check(
+                key,
+                read,
+                matches!(decision.admission, Admission::Refuse(KeyError::Invalid)),
+            )?;
+            Ok(decision)
+        }
+        Exchanged::LacksRecord(_) => Err(rpc::unavailable(context, Err(RpcError::UnexpectedReply))),
+    }
+}
+
+/// The result of an exchange with the meter.
+#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
+enum Exchanged {
+    Decided(CallDecision),
+    LacksRecord(MeterRequest),
+}
+
+async fn exchange(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    request: MeterRequest,
+    timeouts: Timeouts,
+) -> Result<Exchanged, Problem> {
+    let mut exchange = Exchange::new(context, key, request, timeouts);
+    let exchanged = match exchange.run().await? {
+        Outcome::Decided(admission) => {
+            Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
+        }
+        Outcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
+        Outcome::Failed { reason, error } => {
+            rpc::log_failure(context.request.id, Err(error));
+            Exchanged::Decided(decide_without_meter(context, key, exchange.request(), reason).await?)
+        }
+    };
+    exchange.finish(context);
+    Ok(exchanged)
+}
+
+/// Decides by the record alone, which is read from KV if it is not known here.
+///
+/// # Errors
+/// `meter-unavailable` if the call was decided before.
+async fn decide_without_meter(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    request: &MeterRequest,
+    reason: WaitFailure,
+) -> Result<CallDecision, Problem> {
+    if request.unread {
+        // Without a record, the one that the key's MAC proves decides.
+        let _read = stored_record::learn(context, key).await;
+    }
+    let decided = lease_caches::with(key, |cache, now| {
+        let admission = match reason.is_outage() {
+            true => cache.handle_failure(request, now),
+            false => cache.give_up(request, now),
+        };
+        admission.map(|admission| decision(cache, key, admission))
+    })?;
+    decided.ok_or_else(|| rpc::unavailable(context, Err(RpcError::UnexpectedReply)))
+}
+
+/// Returns the decision with the tier of the key's record, or the tier that the key was issued with
+/// if the record is unknown.
+fn decision(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> CallDecision {
+    CallDecision { admission, tier: cache.record().map_or(key.issued_tier, |record| record.tier) }
+}

@@ -1,0 +1,155 @@
+//! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
+
+use portal::endpoint::Endpoint;
+use shared::{
+    key::VerifiedKey,
+    lease_cache::{Charge, ReportTurn},
+    meter::{Message, MeterRequest, Reply},
+    problem::{Code, codes},
+    time::UnixMillis,
+    tool::Tool,
+};
+use worker::{Context, ObjectNamespace};
+
+use super::rpc;
+use crate::{
+    context::RequestContext,
+    gateway::lease_caches,
+    runtime::{
+        clock,
+        durable_rpc::{self, RpcError},
+        log, promise,
+    },
+};
+
+/// Timeout of a report, in milliseconds.
+const REPORT_TIMEOUT_MS: u64 = 5_000;
+/// The outcome of a call.
+pub(crate) struct CallOutcome {
+    pub(crate) status: u16,
+    /// Whether the call is given back to the day.
+    pub(crate) uncharged: bool,
+}
+
+/// Records the outcome of a call that was admitted with `charge`. The meter gets it in the
+/// background.
+pub(crate) fn record_outcome(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    tool: Tool,
+    outcome: &CallOutcome,
+    charge: Charge,
+) {
+    let recorded = lease_caches::with(key, |cache, now| {
+        cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
+    });
+    if recorded.is_ok() {
+        schedule(context, key);
+    }
+}
+
+/// Records that the response of a call broke off after its outcome was recorded. The meter gets it in
+/// the background.
+pub(crate) fn record_aborted(
+    meter: &ObjectNamespace,
+    execution: &Context,
+    key: &VerifiedKey,
+    endpoint: Endpoint,
+    tool: Tool,
+    status: u16,
+    charge: Charge,
+) {
+    let recorded = lease_caches::with(key, |cache, now| {
+        cache.record_aborted(tool, status, charge, now);
+        cache.record_refusal(codes::RESPONSE_ABORTED, &endpoint.path(), now);
+    });
+    if recorded.is_ok() {
+        Reporter::new(meter, key).start(execution);
+    }
+}
+
+/// Records the problem with which a call of a key was refused. The meter gets it in the background.
+pub(crate) fn record_refusal(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    code: Code,
+    endpoint: Endpoint,
+) {
+    let recorded = lease_caches::with(key, |cache, now| cache.record_refusal(code, &endpoint.path(), now));
+    if recorded.is_ok() {
+        schedule(context, key);
+    }
+}
+
+/// Starts a background report of everything pending, unless another request will send it.
+pub(super) fn schedule(context: &RequestContext<'_>, key: &VerifiedKey) {
+    Reporter::new(&context.bindings.meter, key).start(context.execution);
+}
+
+/// Sends a request for which no call waits, in the background.
+pub(super) fn send_in_background(context: &RequestContext<'_>, key: &VerifiedKey, request: MeterRequest) {
+    let reporter = Reporter::new(&context.bindings.meter, key);
+    context.execution.wait_until(async move { reporter.send(request).await });
+}
+
+/// A background task that reports for one key. It outlives the request that started it.
+struct Reporter {
+    meter: ObjectNamespace,
+    key: VerifiedKey,
+    started: UnixMillis,
+}
+
+impl Reporter {
+    fn new(meter: &ObjectNamespace, key: &VerifiedKey) -> Self {
+        Self { meter: meter.clone(), key: *key, started: clock::now() }
+    }
+
+    /// Reports in the background, unless another request does.
+    fn start(self, execution: &Context) {
+        if let Some(turn) = self.next_turn() {
+            execution.wait_until(async move { self.run(turn).await });
+        }
+    }
+
+    fn next_turn(&self) -> Option<ReportTurn> {
+        lease_caches::with(&self.key, |cache, now| cache.promise_report(self.started, now)).ok().flatten()
+    }
+
+    /// Reports until nothing is pending or another request does it. A report renews the lease of a
+    /// key in use, so this may go on until the platform ends the request.
+    async fn run(&self, mut turn: ReportTurn) {
+        loop {
+            promise::sleep(turn.due.since(clock::now())).await;
+            let request = lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now));
+            if let Ok(Some(request)) = request {
+                self.send(request).await;
+            }
+            match self.next_turn() {
+                Some(next) => turn = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Sends a request for which no call waits, once.
+    async fn send(&self, request: MeterRequest) {
+        let sent = clock::now();
+        let name = self.key.id.to_string();
+        let message = Message::Ask(request.clone());
+        let reply = durable_rpc::timeout(REPORT_TIMEOUT_MS, rpc::send(&self.meter, &name, &message)).await;
+        // A cache that cannot be created was logged.
+        let _applied = match reply {
+            Ok(Reply::Ask(response)) => lease_caches::with(&self.key, |cache, now| {
+                cache.handle_response(&request, sent, &response, now)
+            }),
+            other => {
+                let error = other.err().unwrap_or(RpcError::UnexpectedReply);
+                log::error("meter report failed", None, &[("key_id", &name), ("error", &error)]);
+                lease_caches::with(&self.key, |cache, now| match error.is_stall() {
+                    true => cache.give_up(&request, now),
+                    false => cache.handle_failure(&request, now),
+                })
+            }
+        };
+    }
+}

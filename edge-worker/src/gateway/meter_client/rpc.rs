@@ -1,0 +1,80 @@
+//! Requests to a meter, with a timeout, a retry and a hedged second request.
+
+use std::pin::{Pin, pin};
+
+use futures_util::future::{Either, select};
+use shared::{
+    json,
+    lease_cache::Timeouts,
+    meter::{Message, Reply},
+    problem::{Problem, codes},
+    request_id::RequestId,
+};
+use worker::ObjectNamespace;
+
+use crate::{
+    context::RequestContext,
+    runtime::{
+        durable_rpc::{self, RpcError},
+        log, promise,
+    },
+};
+
+/// Sends a message to the meter of this name, within the time that a caller waits for it.
+///
+/// After a failure the message is sent once more by a new stub, unless the object is overloaded.
+/// After a silence ([`Timeouts::FIRST`]) it is sent a second time, and the first success counts.
+/// That is safe because a meter responds to a repeated message in the same way.
+///
+/// # Errors
+/// If both fail, or no response arrives in time.
+pub(super) async fn call(
+    context: &RequestContext<'_>,
+    name: &str,
+    message: &Message,
+) -> Result<Reply, RpcError> {
+    let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
+    let rest_ms = total_ms.saturating_sub(hedge_ms);
+    let meter = &context.bindings.meter;
+    let mut first = pin!(send(meter, name, message));
+    // One timer at a time: nearly every response comes before the first one ends.
+    match promise::timeout(hedge_ms, first.as_mut()).await {
+        Some(Err(error)) if !error.is_overloaded() => {
+            durable_rpc::timeout(rest_ms, send(meter, name, message)).await
+        }
+        Some(reply) => reply,
+        None => durable_rpc::timeout(rest_ms, first_success(first, pin!(send(meter, name, message)))).await,
+    }
+}
+
+/// Returns the reply of the copy that succeeds first, or the error of the last one.
+async fn first_success<F: Future<Output = Result<Reply, RpcError>>>(
+    first: Pin<&mut F>,
+    second: Pin<&mut F>,
+) -> Result<Reply, RpcError> {
+    match select(first, second).await {
+        Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
+        Either::Left((reply, _)) | Either::Right((reply, _)) => reply,
+    }
+}
+
+/// Sends a message once.
+///
+/// # Errors
+/// If the request fails.
+pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
+    let reply = durable_rpc::call(meter, name, &serde_json::to_string(message)?).await?;
+    Ok(json::from_str(&reply)?)
+}
+
+/// Logs a failed call, or a reply that belongs to another message.
+pub(super) fn log_failure(id: RequestId, reply: Result<Reply, RpcError>) {
+    let error = reply.err().unwrap_or(RpcError::UnexpectedReply);
+    log::error("meter call failed", Some(id), &[("error", &error)]);
+}
+
+/// Logs a failed call. Returns the problem for the client.
+pub(super) fn unavailable(context: &RequestContext<'_>, reply: Result<Reply, RpcError>) -> Problem {
+    log_failure(context.request.id, reply);
+    Problem::new(codes::METER_UNAVAILABLE, "the meter does not respond; nothing was counted").retry_after(1)
+}

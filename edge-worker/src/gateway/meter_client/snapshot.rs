@@ -1,0 +1,68 @@
+//! The whole state of a key's meter, read at no charge.
+
+use shared::{
+    key::{KeyError, KeyId, VerifiedKey},
+    keys_api::key_unknown,
+    lease_cache::LeaseCache,
+    meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict},
+    problem::Problem,
+};
+
+use super::{rpc, stored_record};
+use crate::{
+    context::RequestContext,
+    gateway::{key_store, lease_caches},
+    runtime::clock,
+};
+
+/// Reads the state of a key's meter for the key itself.
+///
+/// # Errors
+/// Returns the problem of the key, `meter-unavailable`, or `key-store-unavailable`.
+pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
+    let request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+    let mut snapshot = ask(context, key, &request).await?;
+    if LeaseCache::lacks_record(&request, &snapshot.response) {
+        let read = stored_record::learn(context, key).await;
+        let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+        snapshot = ask(context, key, &MeterRequest { unread: false, ..again }).await?;
+        let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
+        stored_record::check(key, read, is_unknown)?;
+    }
+    match snapshot.response.verdict {
+        Verdict::Refuse(fault) => Err(fault.into()),
+        Verdict::Allow | Verdict::Deny(_) | Verdict::Noted => Ok(snapshot),
+    }
+}
+
+async fn ask(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    request: &MeterRequest,
+) -> Result<MeterSnapshot, Problem> {
+    let sent = clock::now();
+    let reply = rpc::call(context, &key.id.to_string(), &Message::Read(request.clone())).await;
+    let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
+    lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))?;
+    Ok(snapshot)
+}
+
+/// Reads the state of a key's meter for an administrator.
+///
+/// # Errors
+/// `key-unknown`, `meter-unavailable`, or `key-store-unavailable` if the meter does not know the
+/// key and KV fails.
+pub(crate) async fn read_as_admin(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+) -> Result<MeterSnapshot, Problem> {
+    let (record, found) = match key_store::find(&context.bindings.keys, id, context.request.id).await {
+        Ok(record) => (record, Ok(())),
+        Err(problem) => (None, Err(problem)),
+    };
+    match rpc::call(context, &id.to_string(), &Message::Show { record }).await {
+        Ok(Reply::Show(Some(snapshot))) => Ok(snapshot),
+        Ok(Reply::Show(None)) => found.and_then(|()| Err(key_unknown())),
+        other => Err(rpc::unavailable(context, other)),
+    }
+}

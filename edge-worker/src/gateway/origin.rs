@@ -1,0 +1,92 @@
+//! Forwarding a call to an origin's proxy, with a retry at the next origin if that is safe.
+
+mod attempt;
+mod attempt_error;
+mod fetch;
+mod probe;
+mod upload;
+
+use std::cell::RefCell;
+
+use shared::{
+    grant::Grant,
+    origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability},
+    problem::Problem,
+    route::ToolCall,
+    status::StatusReport,
+    time::UnixMillis,
+};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    runtime::{clock, log, promise, streamed_response::StreamedResponse},
+};
+use attempt::Attempt;
+use upload::Upload;
+pub(crate) use upload::new_stream;
+
+thread_local! {
+    static REACHABILITY: RefCell<Reachability> = RefCell::default();
+}
+
+/// Forwards an admitted call. Returns the response of the first origin that responds. `grant`
+/// returns the grant for the call, issued at the time of sending.
+///
+/// # Errors
+/// A 503 if none does; `request-timeout` or `body-malformed` if the client does not send the whole
+/// body.
+pub(crate) async fn forward(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    grant: &dyn Fn(UnixMillis) -> Grant,
+    access: &mut AccessRecord,
+) -> Result<StreamedResponse, Problem> {
+    let started = clock::now();
+    let upload = Upload::receive(context, call.method).await;
+    access.body_wait_ms = clock::now().since(started);
+    let upload = upload?;
+    let origins = &context.bindings.origins;
+    let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
+    let mut failure = OriginError::Refused;
+    for (nth, &index) in order.iter().enumerate() {
+        let Some(origin) = origins.all().get(index) else { continue };
+        let sent_at = clock::now();
+        let is_confirmed = REACHABILITY.with_borrow(|seen| seen.is_confirmed(index, sent_at));
+        let has_next = nth + 1 < order.len();
+        let attempt = Attempt { context, call, grant, origin, has_next, is_confirmed };
+        match attempt.run(&upload).await {
+            Ok(response) => {
+                REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
+                access.origin = Some(origin.name.clone());
+                access.origin_times = Some((sent_at, clock::now()));
+                return Ok(response);
+            }
+            Err(error) => {
+                failure = error.failure()?;
+                let fields: [log::Field<'_>; 3] =
+                    [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
+                log::error("origin call failed", Some(context.request.id), &fields);
+            }
+        }
+        REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));
+        if !(upload.can_repeat() && failure.is_retryable(call.method)) {
+            break;
+        }
+    }
+    Err(failure.problem(call.tool, call.method))
+}
+
+/// Returns the status report of the first origin that responds, or `None`.
+pub(crate) async fn status(context: &RequestContext<'_>) -> Option<StatusReport> {
+    let order = REACHABILITY.with_borrow(|seen| seen.order(&context.bindings.origins, clock::now()));
+    for index in order {
+        let Some(origin) = context.bindings.origins.all().get(index) else { continue };
+        let report = promise::timeout(CONNECT_TIMEOUT_MS, probe::status(context, origin)).await;
+        if let Some(Ok(Some(report))) = report {
+            return Some(report);
+        }
+        log::error("origin status failed", Some(context.request.id), &[("origin", &origin.name)]);
+    }
+    None
+}

@@ -1,0 +1,229 @@
+//! One attempt of a call at one origin.
+//!
+//! Why: docs/decisions/edge.md, "A response without proof is not charged, and a POST is not
+//! repeated".
+
+use std::{
+    borrow::Cow,
+    pin::{Pin, pin},
+};
+
+use futures_util::future::{Either, select};
+use shared::{
+    grant::Grant,
+    headers::{self, Nominated},
+    origin::{CONNECT_TIMEOUT_MS, Origin, RESPONSE_TIMEOUT_MS},
+    problem::{Problem, codes},
+    proof::Proof,
+    route::{CallMethod, ToolCall},
+    time::UnixMillis,
+    url::Address,
+};
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{js_sys::Promise, web_sys};
+
+use super::{
+    attempt_error::AttemptError,
+    fetch::discard,
+    probe::is_reachable,
+    upload::{Pipe, Upload},
+};
+use crate::{
+    context::RequestContext,
+    runtime::{body, calls, clock, promise, streamed_response::StreamedResponse},
+};
+
+/// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
+/// responsible. The runtime reports only that one side broke. If it was the origin, its response or
+/// failure follows at once.
+const BROKEN_PIPE_MS: u64 = 250;
+
+/// One attempt of a call at one origin.
+pub(super) struct Attempt<'a> {
+    pub(super) context: &'a RequestContext<'a>,
+    pub(super) call: &'a ToolCall<'a>,
+    /// Returns the grant for the call, issued at the time of sending.
+    pub(super) grant: &'a dyn Fn(UnixMillis) -> Grant,
+    pub(super) origin: &'a Origin,
+    /// Whether there is another origin to try.
+    pub(super) has_next: bool,
+    /// Whether the origin responded a moment ago.
+    pub(super) is_confirmed: bool,
+}
+
+type Fetched = Result<web_sys::Response, JsValue>;
+type Received = Result<web_sys::Response, AttemptError>;
+type Outcome = Result<StreamedResponse, AttemptError>;
+
+impl Attempt<'_> {
+    /// Sends the call. Returns the response that the origin's proxy proves to be its own. A POST
+    /// must not be executed twice, and its progress is unknown after a failure. So if there is
+    /// another origin, this one must have responded lately or respond to a probe now.
+    pub(super) async fn run(&self, upload: &Upload) -> Outcome {
+        let needs_probe = self.call.method == CallMethod::Post && self.has_next && !self.is_confirmed;
+        if needs_probe && !self.is_reachable().await {
+            return Err(AttemptError::ProbeFailed);
+        }
+        let pipe = upload.pipe()?;
+        // The last origin that a whole request is sent to has the runtime's own timeout.
+        let is_last = !self.has_next && pipe.is_none();
+        let controller = if is_last { None } else { Some(web_sys::AbortController::new()?) };
+        let body = match (&pipe, upload) {
+            (Some(pipe), _) => pipe.readable.clone().into(),
+            (None, Upload::Buffered(bytes)) => bytes.clone().into(),
+            (None, Upload::Empty | Upload::Streamed { .. }) => JsValue::UNDEFINED,
+        };
+        let (response, proof) = self.send(&body, controller.as_ref())?;
+        let response = pin!(response);
+        let outcome = match (self.call.method, pipe, &controller) {
+            (CallMethod::Post, Some(pipe), Some(controller)) => self.stream(response, pipe, controller).await,
+            (CallMethod::Get, ..) => self.get(response).await,
+            (CallMethod::Post, ..) if is_last => response.await.map_err(AttemptError::from),
+            (CallMethod::Post, ..) => await_response(response, RESPONSE_TIMEOUT_MS).await,
+        };
+        if let (Err(_), Some(controller)) = (&outcome, &controller) {
+            controller.abort();
+        }
+        accept(outcome?, &proof)
+    }
+
+    async fn is_reachable(&self) -> bool {
+        is_reachable(self.context, self.origin).await
+    }
+
+    /// Sends a GET. It is safe to repeat, so the origin is probed only after a failure.
+    async fn get(&self, mut response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
+        let fetched = match self.has_next {
+            true => promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await,
+            false => Some(response.as_mut().await),
+        };
+        match fetched.map(|fetched| fetched.map_err(AttemptError::from)) {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(timed_out @ AttemptError::TimedOut { .. })) => Err(timed_out),
+            Some(Err(_)) if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
+            Some(Err(error)) => Err(error),
+            None if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
+            None => await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(CONNECT_TIMEOUT_MS)).await,
+        }
+    }
+
+    /// Sends a POST whose body is still arriving.
+    async fn stream(
+        &self,
+        mut response: Pin<&mut impl Future<Output = Fetched>>,
+        pipe: Pipe,
+        controller: &web_sys::AbortController,
+    ) -> Received {
+        let mut finished = pin!(promise::settled(pipe.finished.clone()));
+        loop {
+            let either = select(finished.as_mut(), response.as_mut());
+            match promise::timeout(RESPONSE_TIMEOUT_MS, either).await {
+                Some(Either::Left((Ok(_), _))) => return await_response(response, RESPONSE_TIMEOUT_MS).await,
+                Some(Either::Left((Err(_), _))) => return blame(response).await,
+                Some(Either::Right((Ok(response), _))) => {
+                    self.finish_upload(pipe.finished, controller);
+                    return Ok(response);
+                }
+                Some(Either::Right((Err(thrown), _))) => return Err(thrown.into()),
+                // The client may be slow, but an origin that stalls would hold the call forever.
+                None if self.is_reachable().await => {}
+                None => return Err(AttemptError::UploadStalled { ms: RESPONSE_TIMEOUT_MS }),
+            }
+        }
+    }
+
+    /// Continues an upload after its response. If the client breaks it off, it is aborted at the
+    /// origin too.
+    fn finish_upload(&self, finished: Promise, controller: &web_sys::AbortController) {
+        let controller = controller.clone();
+        self.context.execution.wait_until(async move {
+            if promise::settled(finished).await.is_err() {
+                controller.abort();
+            }
+        });
+    }
+
+    /// Sends the request to the origin, with the client's end-to-end headers and the grant for
+    /// exactly what is sent. Returns the response to come, with the proof that it must carry.
+    /// Without a controller, the runtime ends the wait for the response.
+    fn send(
+        &self,
+        body: &JsValue,
+        controller: Option<&web_sys::AbortController>,
+    ) -> Result<(impl Future<Output = Fetched> + use<>, Proof), JsValue> {
+        let context = self.context;
+        let url = format!("{}{}", self.origin.base, context.address.target);
+        let sent_url = sent_url(&url, context.address.target)?;
+        let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
+        let grant = (self.grant)(clock::now());
+        let signed = grant.sign(self.call, target, &self.origin.name, &context.bindings.grants);
+        let sent = calls::call_origin(
+            context.bindings.origin_cert.as_ref(),
+            &url,
+            self.call.method.method().as_str(),
+            &context.request.raw,
+            &self.dropped_headers(),
+            &format!("{}\n{}\n", headers::GRANT, signed.text),
+            body,
+            controller.map(web_sys::AbortController::signal).as_ref(),
+            u32::try_from(RESPONSE_TIMEOUT_MS).unwrap_or(u32::MAX),
+        );
+        Ok((async { promise::settled(sent).await?.dyn_into() }, signed.proof))
+    }
+
+    /// Returns the names of the client's headers that do not reach the tool, one a line.
+    fn dropped_headers(&self) -> String {
+        let client = self.context.request;
+        let nominated = Nominated::of(client.header("connection").map(str::as_bytes).into_iter());
+        let is_dropped = |name: &&str| {
+            // The runtime writes the framing of what it sends.
+            let is_framing = matches!(*name, "content-length" | "transfer-encoding");
+            is_framing || !headers::reaches_tool(name) || nominated.holds(name)
+        };
+        client.headers().map(|(name, _)| name).filter(is_dropped).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Returns the URL as the runtime sends it. It changes none whose path and query have only
+/// characters that no URL parser changes.
+fn sent_url<'a>(url: &'a str, target: &str) -> Result<Cow<'a, str>, JsValue> {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_~?&=+,:@".contains(&byte);
+    if target.bytes().all(is_kept) {
+        return Ok(url.into());
+    }
+    Ok(web_sys::Request::new_with_str(url)?.url().into())
+}
+
+async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u64) -> Received {
+    match promise::timeout(ms, response).await {
+        Some(fetched) => Ok(fetched?),
+        None => Err(AttemptError::TimedOut { ms: RESPONSE_TIMEOUT_MS }),
+    }
+}
+
+/// Determines which side broke the pipe of an upload.
+async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
+    match promise::timeout(BROKEN_PIPE_MS, response).await {
+        Some(fetched) => Ok(fetched?),
+        None => Err(AttemptError::Client(body::incomplete())),
+    }
+}
+
+/// Returns the response if it has a valid proof. A refusal that the proxy wrote before it had
+/// verified the grant cannot carry the proof, so only its code is trusted.
+fn accept(response: web_sys::Response, proof: &Proof) -> Outcome {
+    let response = StreamedResponse::new(response)?;
+    if response.header(headers::PROOF).is_some_and(|text| proof.matches(text)) {
+        return Ok(response);
+    }
+    discard(&response.raw);
+    let refusal = response.header(headers::PROBLEM).and_then(codes::parse);
+    Err(match refusal {
+        Some(codes::GRANT_INVALID) => AttemptError::GrantRejected,
+        Some(code) if code.status() < 500 => {
+            AttemptError::Client(Problem::new(code, "the data center refused the request"))
+        }
+        Some(code) => AttemptError::CallRefused(code),
+        None => AttemptError::Unproven { status: response.raw.status() },
+    })
+}

@@ -1,0 +1,65 @@
+//! Probes: requests to an origin that need no grant, whose responses carry a proof of the proxy.
+
+use shared::{
+    headers,
+    origin::{CONNECT_TIMEOUT_MS, Origin},
+    proof::Proof,
+    status::StatusReport,
+};
+use wasm_bindgen::JsValue;
+use worker::web_sys;
+
+use super::fetch::{discard, fetch};
+use crate::{
+    context::RequestContext,
+    runtime::{log, promise},
+};
+
+/// Returns true if our proxy responds at this origin.
+pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) -> bool {
+    match promise::timeout(CONNECT_TIMEOUT_MS, probe(context, origin, "/healthz")).await {
+        Some(Ok(Some(response))) => {
+            discard(&response);
+            true
+        }
+        Some(Ok(None) | Err(_)) | None => false,
+    }
+}
+
+/// Returns the origin's status report. Returns `None` if the response has no valid proof or is not
+/// a report.
+///
+/// # Errors
+/// Returns the exception of the runtime if no response arrives.
+pub(super) async fn status(
+    context: &RequestContext<'_>,
+    origin: &Origin,
+) -> Result<Option<StatusReport>, JsValue> {
+    let Some(response) = probe(context, origin, "/v1/status").await? else { return Ok(None) };
+    let text = promise::settled(response.text()?).await?;
+    Ok(text.as_string().and_then(|text| StatusReport::from_json(&text)))
+}
+
+/// Sends a GET. Returns `None` if the response has no valid proof.
+async fn probe(
+    context: &RequestContext<'_>,
+    origin: &Origin,
+    path: &str,
+) -> Result<Option<web_sys::Response>, JsValue> {
+    let init = web_sys::RequestInit::new();
+    init.set_cache(web_sys::RequestCache::NoStore);
+    init.set_redirect(web_sys::RequestRedirect::Manual);
+    let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", origin.base), &init)?;
+    let id = context.request.id;
+    request.headers().set(headers::REQUEST_ID, &id.to_string())?;
+    let response = fetch(context.bindings, &request).await?;
+    let proof = response.headers().get(headers::PROOF)?.unwrap_or_default();
+    if Proof::verify_probe(&proof, id, &origin.name, &context.bindings.grants) {
+        return Ok(Some(response));
+    }
+    discard(&response);
+    let fields: [log::Field<'_>; 3] =
+        [("origin", &origin.name), ("status", &response.status()), ("error", &"no valid proof")];
+    log::error("origin probe failed", Some(id), &fields);
+    Ok(None)
+}

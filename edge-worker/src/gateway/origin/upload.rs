@@ -1,0 +1,102 @@
+//! The upload of a request body to an origin.
+//!
+//! A short body of declared length is buffered first. If the client breaks it off, no origin sees
+//! it, and it can be sent to a second origin. Any other body stays a stream of the runtime, piped
+//! and not copied.
+//!
+//! The client's stream is never passed to the fetch itself. If it breaks, workerd ends a chunked
+//! request as if it were complete (seen in 2026-04-26: `0\r\n\r\n` after a connection closed inside
+//! a chunk). A pipe that leaves the other end open reports the break, and aborting the fetch then
+//! cuts the request.
+//!
+//! Why: docs/decisions/edge.md, "A body of up to 64 KiB is received whole, any other is piped".
+
+use std::cell::Cell;
+
+use shared::{origin::MAX_BUFFERED_BODY_BYTES, problem::Problem, route::CallMethod};
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{
+    js_sys::{Array, ArrayBuffer, BigInt, Function, Promise, Reflect, global},
+    web_sys,
+};
+
+use crate::{context::RequestContext, runtime::body};
+
+/// A request body to send.
+pub(super) enum Upload {
+    /// No body, or an empty one.
+    Empty,
+    /// A whole body in memory.
+    Buffered(ArrayBuffer),
+    /// A body that is still arriving. It can be sent once.
+    Streamed { source: web_sys::ReadableStream, length: Option<u64>, is_spent: Cell<bool> },
+}
+
+/// A stream between client and origin.
+pub(super) struct Pipe {
+    /// The end that the origin receives.
+    pub(super) readable: web_sys::ReadableStream,
+    /// Resolves once the whole body was piped. Rejects if either side broke.
+    pub(super) finished: Promise,
+}
+
+impl Upload {
+    /// Buffers a short body. Prepares any other for streaming.
+    ///
+    /// # Errors
+    /// `request-timeout` or `body-malformed`, of a short body.
+    pub(super) async fn receive(context: &RequestContext<'_>, method: CallMethod) -> Result<Self, Problem> {
+        let length = context.head.content_length;
+        match (method, context.request.raw.body()) {
+            (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= MAX_BUFFERED_BODY_BYTES) => {
+                let bytes = body::receive(context.request).await?;
+                Ok(if bytes.byte_length() == 0 { Self::Empty } else { Self::Buffered(bytes) })
+            }
+            (CallMethod::Post, Some(source)) => {
+                Ok(Self::Streamed { source, length, is_spent: Cell::new(false) })
+            }
+            // A body of a GET has no meaning (RFC 9110 section 9.3.1), and the runtime sends none.
+            (CallMethod::Get | CallMethod::Post, _) => Ok(Self::Empty),
+        }
+    }
+
+    /// Starts to pipe a streamed body, which is possible once. Returns `None` for any other.
+    pub(super) fn pipe(&self) -> Result<Option<Pipe>, JsValue> {
+        let Self::Streamed { source, length, is_spent } = self else { return Ok(None) };
+        is_spent.set(true);
+        Pipe::start(source, *length).map(Some)
+    }
+
+    /// Returns true if the body can be sent to another origin.
+    pub(super) const fn can_repeat(&self) -> bool {
+        match self {
+            Self::Empty | Self::Buffered(_) => true,
+            Self::Streamed { is_spent, .. } => !is_spent.get(),
+        }
+    }
+}
+
+impl Pipe {
+    /// Starts to pipe `source` in the background.
+    fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
+        let stream = match length {
+            Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
+            None => new_stream()?,
+        };
+        let options = web_sys::StreamPipeOptions::new();
+        options.set_prevent_abort(true);
+        let finished = source.pipe_to_with_options(&stream.writable(), &options);
+        Ok(Self { readable: stream.readable(), finished })
+    }
+}
+
+/// Returns a stream of bytes: what is written to one end is read at the other.
+pub(crate) fn new_stream() -> Result<web_sys::TransformStream, JsValue> {
+    construct("IdentityTransformStream", &[])
+}
+
+/// Returns a transform stream of the runtime, which does not copy.
+fn construct(class: &str, arguments: &[JsValue]) -> Result<web_sys::TransformStream, JsValue> {
+    let class: Function = Reflect::get(&global(), &class.into())?.dyn_into()?;
+    Ok(Reflect::construct(&class, &arguments.iter().collect::<Array>())?.unchecked_into())
+}

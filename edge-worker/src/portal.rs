@@ -1,0 +1,4 @@
+//! What people and agents read: the static assets, and the Model Context Protocol.
+
+pub(crate) mod assets;
+pub(crate) mod mcp;

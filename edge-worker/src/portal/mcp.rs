@@ -1,0 +1,218 @@
+//! `POST /mcp`: the Model Context Protocol.
+
+use biolink::pages_api::plan_required;
+use portal::{
+    asset::Asset,
+    mcp::{
+        ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
+        NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, select,
+    },
+};
+use shared::{
+    caller::bearer_token,
+    headers::API_KEY,
+    key::KeyRecord,
+    problem::{Problem, codes},
+    request::Head,
+    response::Response,
+};
+
+use crate::{
+    access_log::AccessRecord,
+    context::RequestContext,
+    gateway::{authenticate::authenticate, meter_client},
+    portal::assets,
+    respond::ClientResponse,
+    runtime::{body, calls, client_request::ClientRequest, log},
+};
+
+/// The step after a message was read.
+pub(crate) enum Step {
+    /// The response is known.
+    Respond(Response),
+    /// The request of the message calls a tool.
+    Call { responder: Responder, call: ToolRequest },
+}
+
+/// Headers of the message that are not those of the request that it stands for.
+const OF_MESSAGE: [&str; 12] = [
+    "accept",
+    "authorization",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "idempotency-key",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "transfer-encoding",
+    "x-api-key",
+];
+
+/// Returns the head of a message. Its key may be a bearer token (RFC 6750), which is what clients of
+/// MCP have a setting for.
+pub(crate) fn head<'a>(context: &RequestContext<'a>) -> Head<'a> {
+    let bearer = || bearer_token(context.request.header("authorization"));
+    Head { api_key: context.head.api_key.or_else(bearer), ..context.head.clone() }
+}
+
+/// Returns a refusal of the key with the challenge for clients of MCP.
+pub(crate) fn challenged(problem: Problem) -> Problem {
+    match problem.status() {
+        401 => problem.with_header("www-authenticate", CHALLENGE),
+        _ => problem,
+    }
+}
+
+/// Reads a message. What is no call of a tool, which asks the key's meter itself, needs a key that
+/// may be used.
+///
+/// # Errors
+/// The problem of the key, of the query or of the body.
+pub(crate) async fn read(
+    context: &RequestContext<'_>,
+    query: Option<&str>,
+    access: &mut AccessRecord,
+) -> Result<Step, Problem> {
+    let key = authenticate(context)?;
+    access.key_id = Some(key.id);
+    let toolsets = Toolsets::parse(query)?;
+    let text = body::read_as(context.request, &context.head, &["application/json"], MAX_MESSAGE).await?;
+    let header = |name| context.request.header(name);
+    let headers = MessageHeaders {
+        revision: header(REVISION_HEADER),
+        method: header(METHOD_HEADER),
+        name: header(NAME_HEADER),
+    };
+    let response = match Message::parse(&text, &headers) {
+        Ok(Message::Request(responder, method)) => match method {
+            Method::Initialize(wanted) => responder.initialized(&wanted),
+            Method::Discover => responder.discovered(),
+            Method::Ping => responder.pong(),
+            Method::ListTools => {
+                return list(context, &responder, &toolsets, access).await.map(Step::Respond);
+            }
+            Method::CallTool { name, arguments } => {
+                let requests = assets::text(context, Asset::McpRequests).await?;
+                match ToolRequest::new(&requests, &toolsets, &name, &arguments) {
+                    Some(Ok(call)) => {
+                        access.action = Some(name);
+                        return Ok(Step::Call { responder, call });
+                    }
+                    Some(Err(reason)) => responder.failed(&reason),
+                    None => responder.unknown_tool(&name),
+                }
+            }
+        },
+        Ok(Message::Notification) => Response { status: 202, ..Response::no_content() },
+        Err(error) => error.response(),
+    };
+    usable(context, access).await?;
+    Ok(Step::Respond(response))
+}
+
+/// Returns the list of tools. Without the key's record it has every tool: a call asks for the plan.
+async fn list(
+    context: &RequestContext<'_>,
+    responder: &Responder,
+    toolsets: &Toolsets,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let record = usable(context, access).await?;
+    let has_plan = record.is_none_or(|record| plan_required(record.biolink_plan).is_ok());
+    let table = assets::text(context, Asset::McpTools).await?;
+    Ok(responder.listed(&select(&table, toolsets, has_plan)))
+}
+
+/// Returns the request that a call stands for, with the headers of the message.
+///
+/// # Errors
+/// `internal` if the runtime refuses to build it.
+pub(crate) fn request(context: &RequestContext<'_>, call: &ToolRequest) -> Result<ClientRequest, Problem> {
+    let mut lines = String::new();
+    let mut add = |name: &str, value: &str| {
+        for part in [name, "\n", value, "\n"] {
+            lines.push_str(part);
+        }
+    };
+    let is_kept = |name: &str| !OF_MESSAGE.contains(&name) && !name.starts_with("mcp-");
+    let kept = context.request.headers().filter(|(name, _)| is_kept(name));
+    kept.chain(context.head.api_key.map(|key| (API_KEY, key))).for_each(|(name, value)| add(name, value));
+    if let Some(body) = &call.body {
+        add("content-type", "application/json");
+        add("content-length", &body.len().to_string());
+    }
+    call.headers.iter().for_each(|(name, value)| add(name, value));
+    add("accept", ACCEPT);
+    let url = format!("{}{}", context.address.base, call.target);
+    match calls::own_request(&url, &call.method, &lines, call.body.as_deref()) {
+        Ok(raw) => Ok(context.request.within(raw, call.method.clone(), url, lines)),
+        Err(error) => {
+            let error = worker::Error::from(error);
+            log::error("request not built", Some(context.request.id), &[("error", &error)]);
+            Err(Problem::new(codes::INTERNAL, "the call could not be made a request"))
+        }
+    }
+}
+
+/// Returns the record of the key if it may be used, or `None` while that cannot be read.
+///
+/// # Errors
+/// The problem of the key.
+async fn usable(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Option<KeyRecord>, Problem> {
+    match meter_client::read(context, &authenticate(context)?).await {
+        Ok(snapshot) => {
+            access.tier = snapshot.record.as_ref().map(|record| record.tier);
+            Ok(snapshot.record)
+        }
+        Err(problem) if problem.status() == 503 => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Returns the response to a call, from the response of the API.
+///
+/// # Errors
+/// The problem of a key that may not be used, or if the body of a tool's response stalls or breaks
+/// off.
+pub(crate) async fn respond(
+    request: &ClientRequest,
+    responder: &Responder,
+    outcome: Result<ClientResponse, Problem>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let response = match outcome {
+        Ok(response) => response,
+        Err(problem) if problem.status() == 401 => return Err(problem),
+        Err(problem) => {
+            access.code = Some(problem.code());
+            ClientResponse::Own(problem.render(&request.id).into_bytes())
+        }
+    };
+    match response {
+        ClientResponse::Own(own) => {
+            access.call_status = Some(own.status);
+            let headers: Vec<_> = own.headers.iter().map(|(name, value)| (*name, &**value)).collect();
+            let media_type = own.header("content-type").unwrap_or_default();
+            Ok(ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }
+                .response(responder))
+        }
+        ClientResponse::Streamed { response, headers } => {
+            access.call_status = Some(response.raw.status());
+            let Some(body) = body::of_response(&response.raw, request, MAX_RESULT).await? else {
+                let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
+                return Ok(responder.failed(&reason));
+            };
+            let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
+            let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
+            let own = headers.iter().map(|(name, value)| (*name, &**value));
+            let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
+            let status = response.raw.status();
+            Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Request bodies: read, buffered or drained.
+
+use shared::{
+    problem::{Problem, codes, response_aborted},
+    request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large},
+};
+use wasm_bindgen::JsCast;
+use worker::{js_sys, web_sys};
+
+use crate::runtime::{client_request::ClientRequest, log, promise};
+
+/// Timeout for draining the body of a refused request, in milliseconds.
+const DRAIN_MS: u64 = 10_000;
+
+/// Reads a JSON body of at most `limit` bytes, in a `PATCH` a merge patch. Returns all of it.
+///
+/// # Errors
+/// As [`read_as`].
+pub(crate) async fn read(request: &ClientRequest, head: &Head<'_>, limit: usize) -> Result<Vec<u8>, Problem> {
+    read_as(request, head, &[], limit).await
+}
+
+/// Reads a body of at most `limit` bytes, of one of these types or JSON. Returns all of it.
+///
+/// # Errors
+/// `media-type-unsupported`, `body-too-large` by declared or actual length, `request-timeout`, or
+/// `body-malformed` if the body ends too early.
+pub(crate) async fn read_as(
+    request: &ClientRequest,
+    head: &Head<'_>,
+    types: &[&str],
+    limit: usize,
+) -> Result<Vec<u8>, Problem> {
+    let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
+    head.check_own_body(&request.method, types)?;
+    head.check_length(limit_bytes)?;
+    let mut bytes = Vec::new();
+    let Some(stream) = request.raw.body() else {
+        return Ok(bytes);
+    };
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    while let Some(chunk) = next_chunk(&reader, request).await? {
+        if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
+            reader.release_lock();
+            return Err(too_large(limit_bytes));
+        }
+        bytes.extend(chunk.to_vec());
+    }
+    Ok(bytes)
+}
+
+/// Buffers the whole body in the runtime's own memory. Must be called for small declared lengths
+/// only.
+///
+/// # Errors
+/// `request-timeout` if it is incomplete after a minute, `body-malformed` if it breaks off.
+pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuffer, Problem> {
+    let buffer = request.raw.array_buffer().map_err(|error| broken_off(request, &error))?;
+    let Some(received) = promise::timeout(BODY_IDLE_TIMEOUT_MS, promise::settled(buffer)).await else {
+        return Err(late());
+    };
+    received.and_then(JsCast::dyn_into).map_err(|error| broken_off(request, &error))
+}
+
+/// Reads the body of a response. Returns `None` if it has more than `limit` bytes.
+///
+/// # Errors
+/// `response-aborted` if it stalls or breaks off.
+pub(crate) async fn of_response(
+    response: &web_sys::Response,
+    request: &ClientRequest,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let mut bytes = Vec::new();
+    let Some(stream) = response.body() else { return Ok(Some(bytes)) };
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    while let Some(chunk) = next_chunk(&reader, request).await.map_err(|_| response_aborted())? {
+        if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
+            promise::detach(reader.cancel());
+            return Ok(None);
+        }
+        bytes.extend(chunk.to_vec());
+    }
+    Ok(Some(bytes))
+}
+
+/// Drains the body that a refusal left unread (lingering close). Otherwise the runtime resets the
+/// connection once the response is written, and a client that sends everything before it reads
+/// never sees the response.
+///
+/// Reads at most twice `max_body` bytes, so that a body slightly over the limit gets its 413, for
+/// at most [`DRAIN_MS`]. Does not read a body that declares more than that, nor one whose client
+/// waits for `100 Continue`.
+pub(crate) async fn drain(request: &ClientRequest, max_body: impl FnOnce() -> u64) {
+    let Some(stream) = request.raw.body().filter(|stream| !stream.locked()) else { return };
+    let declared = request.header("content-length").map(|text| text.parse().unwrap_or(u64::MAX));
+    let max = max_body().saturating_mul(2);
+    if declared.is_some_and(|length| length > max) || request.header("expect").is_some() {
+        return;
+    }
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    let dropped = async {
+        let mut read = 0u64;
+        while let Ok(Some(chunk)) = next_chunk(&reader, request).await {
+            read = read.saturating_add(chunk.byte_length().into());
+            if read > max {
+                break;
+            }
+        }
+    };
+    if promise::timeout(DRAIN_MS, dropped).await.is_none() {
+        promise::detach(reader.cancel());
+    }
+}
+
+/// Reads the next chunk of a body. Returns `None` at its end.
+///
+/// # Errors
+/// `request-timeout` if no data arrives for a minute, `body-malformed` if the body breaks off.
+async fn next_chunk(
+    reader: &web_sys::ReadableStreamDefaultReader,
+    request: &ClientRequest,
+) -> Result<Option<js_sys::Uint8Array>, Problem> {
+    let Some(read) = promise::timeout(BODY_IDLE_TIMEOUT_MS, promise::settled(reader.read())).await else {
+        return Err(stalled());
+    };
+    let result = read.map_err(|error| broken_off(request, &error))?;
+    let member = |name: &str| js_sys::Reflect::get(&result, &name.into()).unwrap_or_default();
+    if member("done").is_truthy() {
+        return Ok(None);
+    }
+    member("value").dyn_into().map(Some).map_err(|error| broken_off(request, &error))
+}
+
+fn broken_off(request: &ClientRequest, error: &wasm_bindgen::JsValue) -> Problem {
+    log::error("body read failed", Some(request.id), &[("error", &format_args!("{error:?}"))]);
+    incomplete()
+}
+
+/// Returns the problem for a body that the client broke off.
+pub(crate) fn incomplete() -> Problem {
+    Problem::new(codes::BODY_MALFORMED, "the body ends too early or its framing is wrong")
+}
