@@ -211,6 +211,11 @@ test("administrator issues a key, finds it, changes it and revokes it", async ()
   await press(page, "Change tier");
   await page.locator(".facts").getByText("pro", { exact: true }).waitFor();
   assert.deepEqual([(await read()).tier, (await read()).usage.minute.limit], ["pro", 7]);
+  assert.equal((await read()).when_meter_unreachable, "continue");
+  await page.locator("#view").getByLabel("Calls while the key's meter is out of reach").selectOption("refuse");
+  await press(page, "Change calls without a meter");
+  await page.locator(".facts").getByText("refuse", { exact: true }).waitFor();
+  assert.equal((await read()).when_meter_unreachable, "refuse");
   await press(page, "Revoke");
   await page.locator(".facts").getByText("revoked").waitFor();
   assert.equal((await read()).code, "key-revoked");

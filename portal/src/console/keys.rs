@@ -11,6 +11,8 @@ use super::{
 const ANY: (&str, &str) = ("", "any");
 const TIERS: [(&str, &str); 3] = [("free", "free"), ("pro", "pro"), ("enterprise", "enterprise")];
 const PLANS: [(&str, &str); 3] = [("none", "none"), ("standard", "standard"), ("business", "business")];
+const WHEN_METER_UNREACHABLE: [(&str, &str); 2] =
+    [("continue", "up to 1.25 × the limit"), ("refuse", "refuse, never more")];
 const STATUSES: [(&str, &str); 4] =
     [ANY, ("active", "active"), ("disabled", "disabled"), ("revoked", "revoked")];
 
@@ -67,9 +69,15 @@ fn issue() -> Markup {
         label { "Name" input name="name" autocomplete="off" required; }
         (select("Tier", "tier", &TIERS, "free"))
         (select("Plan for pages", "biolink_plan", &PLANS, "none"))
+        (when_meter_unreachable("continue"))
         (expiry(""))
         input type="hidden" name="admin_secret" data-secret;
     })
+}
+
+fn when_meter_unreachable(chosen: &str) -> Markup {
+    let label = "Calls while the key's meter is out of reach";
+    select(label, "when_meter_unreachable", &WHEN_METER_UNREACHABLE, chosen)
 }
 
 fn expiry(expires_at: &str) -> Markup {
@@ -119,6 +127,8 @@ fn changes(key: &Value, path: &str) -> Markup {
         (patch("Change tier", "Change the tier of this key?").form(&select("Tier", "tier", &TIERS, text(key, "/tier"))))
         (patch("Change plan", "Change the plan of this key?")
             .form(&select("Plan for pages", "biolink_plan", &PLANS, text(key, "/biolink_plan"))))
+        (patch("Change calls without a meter", "Change what becomes of calls while the meter of this key is out of reach?")
+            .form(&when_meter_unreachable(text(key, "/when_meter_unreachable"))))
         (patch("Change limits", "Change the limits of this key? An empty field is the limit of the tier.").form(&limits()))
         (patch("Change expiry", "Change when this key expires?").form(&expiry(text(key, "/expires_at"))))
         (rotation(path))

@@ -27,7 +27,7 @@ fn example(path: &str) -> Value {
 fn key() -> Value {
     json!({
         "id": "key_0123456789abcdefg", "account": "key_0123456789abcdefg", "tier": "free", "status": "active",
-        "biolink_plan": "none", "holder": { "email": "ada@example.com", "name": "Ada" },
+        "biolink_plan": "none", "when_meter_unreachable": "refuse", "holder": { "email": "ada@example.com", "name": "Ada" },
         "issued_at": "2026-01-05T09:00:00.25Z", "expires_at": null, "last_used_at": "2026-01-05T09:01:00Z",
         "limits": [{ "calls": 10, "name": "minute", "window_seconds": 60 }, { "calls": 100, "name": "day", "window_seconds": 86400 }],
         "rotation": null,
@@ -54,6 +54,18 @@ fn examples() -> impl Iterator<Item = (String, Value)> {
         let target = ids.iter().fold(format!("/console{path}"), |path, (name, id)| path.replace(name, id));
         (target, example(path))
     })
+}
+
+#[test]
+fn administrator_chooses_what_calls_do_without_a_meter() {
+    let one = view("/console/v1/keys/key_0bPELAU4eqF07yhS3", &key());
+    assert!(one.contains(r#"<option value="refuse" selected>"#), "{one}");
+    assert!(one.contains("Change calls without a meter"), "{one}");
+    let all = view("/console/v1/keys", &json!({ "keys": [] }));
+    assert!(
+        all.contains(r#"<select name="when_meter_unreachable"><option value="continue" selected>"#),
+        "{all}"
+    );
 }
 
 #[test]

@@ -113,6 +113,7 @@ pub(super) fn key_facts(key: &Value) -> Markup {
         ("Tier", html! { (text(key, "/tier")) }),
         ("Limits", html! { ul.list { @for entry in list(key, "/limits") { (limit(entry)) } } }),
         ("Plan for pages", html! { (text(key, "/biolink_plan")) }),
+        ("Without its meter", html! { (text(key, "/when_meter_unreachable")) }),
         ("Issued", moment(key, "/issued_at")),
         ("Expires", moment(key, "/expires_at")),
     ])
