@@ -1,5 +1,5 @@
-//! The examples: calls of an account in memory, and responses that it gave. So no example can differ
-//! from what the service does.
+//! Calls of an account in memory, and responses that it gave: what the examples of the description
+//! must be.
 
 mod analytics;
 mod products;
@@ -25,11 +25,9 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::super::SERVER;
+use super::SERVER;
 
-pub(super) use super::schema::event_schema;
 pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
-pub(super) use products::{push, push_result};
 pub(super) use webhooks::{delivered, webhook_ids, webhooks};
 
 /// The slug of the page in the examples.

@@ -1,14 +1,29 @@
-//! The schemas of events: those that `GET /events/schemas/{type}` has, in terms of OpenAPI 3.0.
+//! The schemas of events against those that `GET /events/schemas/{type}` has, in terms of OpenAPI 3.0.
 
-use biolink::webhooks::{API_VERSION, MAX_BATCH_EVENTS, WebhookKind, schema};
-use serde_json::{Map, Value, json};
+use biolink::webhooks::schema;
 
-use super::parts::Presence::{Nullable, Required};
-use super::parts::{Use, constant, list, member, names_of, object, time};
-use crate::openapi::reference;
+use super::*;
+
+#[test]
+fn schemas_of_events_are_those_that_are_served() {
+    let document = document(SERVER);
+    let described = &document["components"]["schemas"];
+    for (name, component) in components() {
+        assert_eq!(described[&name], component, "{name}");
+    }
+    let mapping = described["Event"]["discriminator"]["mapping"].as_object().unwrap();
+    assert_eq!(mapping.len(), WebhookKind::ALL.len());
+    for kind in WebhookKind::ALL {
+        assert_eq!(mapping[kind.as_str()], reference(event_schema(kind))["$ref"]);
+    }
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
 
 /// Returns the component of a kind's envelope.
-pub(in super::super) const fn event_schema(kind: WebhookKind) -> &'static str {
+const fn event_schema(kind: WebhookKind) -> &'static str {
     match kind {
         WebhookKind::PageView => "PageViewEvent",
         WebhookKind::Click => "ClickEvent",
@@ -34,10 +49,10 @@ fn definition(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the schema components.
-pub(super) fn components() -> Map<String, Value> {
+fn components() -> Map<String, Value> {
     let mut components = Map::new();
     for kind in WebhookKind::ALL {
-        let schema: Value = serde_json::from_str(&schema(kind)).unwrap_or_default();
+        let schema: Value = serde_json::from_str(&schema(kind)).unwrap();
         let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
         for (name, value) in &definitions {
             if let Some(component) = definition(name) {
@@ -46,9 +61,6 @@ pub(super) fn components() -> Map<String, Value> {
         }
         components.insert(event_schema(kind).to_owned(), convert(&schema, &definitions));
     }
-    components.insert("Event".to_owned(), event());
-    components.insert("EventBatch".to_owned(), batch());
-    components.insert("EventList".to_owned(), event_list());
     components
 }
 
@@ -63,7 +75,7 @@ fn convert(schema: &Value, definitions: &Map<String, Value>) -> Value {
     if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next()) {
         // Members beside a reference are ignored in 3.0.
         return match (definition(name), definitions.get(name)) {
-            (Some(component), _) => reference("schemas", component),
+            (Some(component), _) => reference(component),
             (None, Some(written_out)) => described(convert(written_out, definitions), members),
             (None, None) => json!({}),
         };
@@ -119,49 +131,4 @@ fn described(mut schema: Value, reference: &Map<String, Value>) -> Value {
         members.insert("description".to_owned(), about.clone());
     }
     schema
-}
-
-fn event() -> Value {
-    let schemas = WebhookKind::ALL.map(|kind| reference("schemas", event_schema(kind)));
-    let target = |kind: WebhookKind| format!("#/components/schemas/{}", event_schema(kind)).into();
-    let mapping: Map<String, Value> =
-        WebhookKind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), target(kind))).collect();
-    json!({ "oneOf": schemas, "discriminator": { "propertyName": "type", "mapping": mapping } })
-}
-
-fn batch() -> Value {
-    let mut events = list("Event");
-    if let Some(members) = events.as_object_mut() {
-        members.extend([("minItems".to_owned(), 1.into()), ("maxItems".to_owned(), MAX_BATCH_EVENTS.into())]);
-    }
-    object(
-        Use::Output,
-        vec![
-            member("id", Required, json!({ "type": "string", "pattern": "^bat_[0-9A-Za-z]{22}$" })),
-            constant("type", "batch"),
-            member("timestamp", Required, time()),
-            member("api_version", Required, names_of([API_VERSION])),
-            member("data", Required, object(Use::Output, vec![member("events", Required, events)])),
-        ],
-    )
-}
-
-fn event_list() -> Value {
-    let integer = |about: &str| json!({ "type": "integer", "format": "int64", "description": about });
-    object(
-        Use::Output,
-        vec![
-            constant("object", "list"),
-            member("data", Required, list("Event")),
-            member("has_more", Required, json!({ "type": "boolean" })),
-            member("next_after", Required, integer("What `after` is in the next call.")),
-            member(
-                "oldest_sequence",
-                Nullable,
-                integer(
-                    "The first event that is kept. A reader that comes from further back has missed some.",
-                ),
-            ),
-        ],
-    )
 }

@@ -46,22 +46,6 @@ pub(super) fn exchange(store: &mut Store, endpoint: PagesEndpoint, page: PageId)
     }
 }
 
-/// Returns the body of a push.
-pub(in super::super) fn push() -> Value {
-    json!({
-        "upsert": [{
-            "external_id": "sku-7", "title": "Poster, large", "url": "https://shop.example.com/poster-large",
-            "price": { "amount": "24.00", "currency": "EUR" }, "availability": "in_stock",
-        }],
-        "delete": ["sku-3"],
-    })
-}
-
-/// Returns the response to it.
-pub(in super::super) fn push_result() -> Value {
-    json!({ "object": "push", "result": "taken", "changed": 2, "faulty": 0 })
-}
-
 fn source() -> Value {
     json!({ "url": "https://shop.example.com/merchant.xml", "max_items": 12, "push": { "enabled": true } })
 }

@@ -1,0 +1,149 @@
+//! Expands a description, which has less to write than is served. The heads of the files say what.
+
+use biolink::codes;
+use serde_json::{Map, Value, json};
+use shared::{
+    problem::{Code, MEDIA_TYPE, Problem},
+    request_id::RequestId,
+    tool::Tool,
+};
+
+type Object = Map<String, Value>;
+
+/// Returns the OpenAPI document that a description stands for.
+pub(super) fn expand(mut description: Object) -> Value {
+    description.remove("x-parts");
+    let security = description.remove("security").unwrap_or_default();
+    let mut document = Value::Object(description);
+    repeat_for_tools(&mut document);
+    for name in ["paths", "x-webhooks"] {
+        let items = members(document.get_mut(name));
+        let operations = items.into_iter().flat_map(|item| members(Some(item)));
+        operations.into_iter().for_each(|operation| expand_operation(operation, &security));
+    }
+    if let Some(components) = document.get_mut("components") {
+        members(components.get_mut("schemas")).into_iter().for_each(expand_schema);
+        members(components.get_mut("parameters")).into_iter().for_each(expand_parameter);
+        members(components.get_mut("responses")).into_iter().for_each(expand_response);
+    }
+    document
+}
+
+/// Replaces what has `{tool}` by what it is for each tool.
+fn repeat_for_tools(document: &mut Value) {
+    if let Some(Value::Array(tags)) = document.get_mut("tags") {
+        *tags = tags.iter().flat_map(|tag| for_tools("", tag)).map(|(_, tag)| tag).collect();
+    }
+    if let Some(Value::Object(paths)) = document.get_mut("paths") {
+        *paths = paths.iter().flat_map(|(path, item)| for_tools(path, item)).collect();
+    }
+}
+
+/// Returns the members of an object, or the items of a list.
+fn members(value: Option<&mut Value>) -> Vec<&mut Value> {
+    match value {
+        Some(Value::Object(members)) => members.values_mut().collect(),
+        Some(Value::Array(items)) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the value for each tool, if it or its name has `{tool}`; else the value.
+fn for_tools(name: &str, value: &Value) -> Vec<(String, Value)> {
+    if !name.contains("{tool}") && !value.to_string().contains("{tool}") {
+        return vec![(name.to_owned(), value.clone())];
+    }
+    Tool::ALL.map(|tool| (name.replace("{tool}", tool.as_str()), for_tool(value, tool))).to_vec()
+}
+
+fn for_tool(value: &Value, tool: Tool) -> Value {
+    match value {
+        Value::String(text) => {
+            text.replace("{tool}", tool.as_str()).replace("{purpose}", tool.purpose()).into()
+        }
+        Value::Array(items) => items.iter().map(|item| for_tool(item, tool)).collect(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| match name.as_str() {
+                "x-tool-example" => Some(("example".to_owned(), value.get(tool.as_str())?.clone())),
+                _ => Some((name.clone(), for_tool(value, tool))),
+            };
+            Value::Object(members.iter().filter_map(member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn expand_operation(operation: &mut Value, security: &Value) {
+    if let Some(members) = operation.as_object_mut() {
+        members.entry("security").or_insert_with(|| security.clone());
+    }
+    members(operation.get_mut("parameters")).into_iter().for_each(expand_parameter);
+    members(operation.get_mut("responses")).into_iter().for_each(expand_response);
+    if let Some(body) = operation.get_mut("requestBody") {
+        expand_body(body);
+    }
+}
+
+fn expand_parameter(parameter: &mut Value) {
+    refer(parameter, "parameters");
+    parameter.get_mut("schema").into_iter().for_each(expand_schema);
+}
+
+fn expand_response(response: &mut Value) {
+    refer(response, "responses");
+    expand_problems(response);
+    expand_body(response);
+}
+
+/// Makes a component's name a reference to the component.
+fn refer(value: &mut Value, kind: &str) {
+    if let Value::String(name) = value {
+        *value = json!({ "$ref": format!("#/components/{kind}/{name}") });
+    }
+}
+
+/// Adds the titles of problems to the description of a response, and an example of each.
+fn expand_problems(response: &mut Value) {
+    let Some(members) = response.as_object_mut() else { return };
+    let Some(codes) = members.remove("x-problems") else { return };
+    let codes: Vec<_> =
+        codes.as_array().into_iter().flatten().filter_map(Value::as_str).filter_map(codes::parse).collect();
+    let titles = codes.iter().map(|code| format!("`{}`: {}.", code.as_str(), code.title()));
+    let more = members.remove("description").and_then(|more| more.as_str().map(str::to_owned));
+    let description = titles.chain(more).collect::<Vec<_>>().join(" ");
+    members.insert("description".to_owned(), description.into());
+    let examples: Object = codes.into_iter().map(|code| (code.as_str().to_owned(), example(code))).collect();
+    let content = members.entry("content").or_insert_with(|| json!({}));
+    if let Some(content) = content.as_object_mut() {
+        content.insert(MEDIA_TYPE.to_owned(), json!({ "schema": "Problem", "examples": examples }));
+    }
+}
+
+fn example(code: Code) -> Value {
+    let problem = Problem::new(code, code.about()).render(&RequestId([0x5a; 16]));
+    json!({ "value": serde_json::from_str::<Value>(&problem.body).unwrap_or_default() })
+}
+
+/// Expands what a request or a response has as its body.
+fn expand_body(described: &mut Value) {
+    if let Some(members) = described.as_object_mut() {
+        let json = ["schema", "example", "examples"].into_iter();
+        let json: Object = json.filter_map(|name| members.remove_entry(name)).collect();
+        if !json.is_empty() {
+            members.insert("content".to_owned(), json!({ "application/json": json }));
+        }
+    }
+    for media_type in members(described.get_mut("content")) {
+        for name in ["schema", "x-itemSchema"] {
+            media_type.get_mut(name).into_iter().for_each(expand_schema);
+        }
+    }
+}
+
+fn expand_schema(schema: &mut Value) {
+    refer(schema, "schemas");
+    members(schema.get_mut("properties")).into_iter().for_each(expand_schema);
+    for name in ["items", "additionalProperties"] {
+        schema.get_mut(name).into_iter().for_each(expand_schema);
+    }
+}
