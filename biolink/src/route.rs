@@ -4,22 +4,24 @@ mod admin;
 mod malformed_id;
 mod pages;
 mod pages_host;
+mod place;
 mod visit;
 mod webhooks;
 
 use shared::{
-    method::{Method, Methods},
+    method::Method,
     problem::Problem,
     route::{Path, unknown_route},
 };
 
 use crate::page::SourceId;
 
-pub use admin::{AdminCall, AdminEndpoint, AdminPlace, AdminTarget};
-pub use pages::{PagesCall, PagesEndpoint, PagesPlace, PagesTarget};
+pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
+pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::{PagesHost, ServedBy};
+pub use place::Place;
 pub use visit::{Visit, VisitEndpoint, VisitPart};
-pub use webhooks::{WebhooksCall, WebhooksEndpoint, WebhooksPlace, WebhooksTarget};
+pub use webhooks::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
 
 /// A request for bio-link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +38,6 @@ pub enum Route<'a> {
     Visit(Visit<'a>),
 }
 
-/// A known path of bio-link, whatever the method.
-#[derive(Clone, Copy)]
-#[allow(missing_docs, reason = "`Route` says what each one is")]
-pub enum Place<'a> {
-    Pages(PagesPlace),
-    Webhooks(WebhooksPlace),
-    Admin(AdminPlace<'a>),
-    PushProducts(SourceId),
-    Visit(Visit<'a>),
-}
-
 impl<'a> Place<'a> {
     /// Parses a path.
     ///
@@ -54,34 +45,6 @@ impl<'a> Place<'a> {
     /// Returns `route-unknown`, which names an id that is malformed.
     pub fn parse(path: Path<'a>) -> Result<Self, Problem> {
         Self::find(path).ok_or_else(|| malformed_id::explain(path.as_str()).unwrap_or_else(unknown_route))
-    }
-
-    fn find(path: Path<'a>) -> Option<Self> {
-        let segments = path.segments();
-        match segments {
-            [Some("admin"), rest @ ..] => AdminPlace::parse(rest).map(Self::Admin),
-            [Some("webhooks" | "events"), ..] => WebhooksPlace::parse(segments).map(Self::Webhooks),
-            [Some("hooks"), Some("products"), Some(source), None, ..] => {
-                SourceId::parse(source).map(Self::PushProducts)
-            }
-            _ => match PagesPlace::parse(segments) {
-                Some(place) => Some(Self::Pages(place)),
-                None => Visit::parse(segments).map(Self::Visit),
-            },
-        }
-    }
-
-    /// Returns the methods that the path takes.
-    #[must_use]
-    pub fn methods(self) -> Methods {
-        let methods = match self {
-            Self::Pages(place) => place.methods(),
-            Self::Webhooks(place) => place.methods(),
-            Self::Admin(place) => place.methods(),
-            Self::PushProducts(_) => Methods::of([Method::Post]),
-            Self::Visit(visit) => visit.methods(),
-        };
-        methods.with_head()
     }
 
     /// Returns the route of a method, or `None` if the path does not take the method.

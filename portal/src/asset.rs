@@ -5,25 +5,11 @@
 use std::borrow::Cow;
 
 use biolink::codes;
-use shared::{problem::Code, response::Response};
+use shared::problem::Code;
 
-use crate::{
-    console,
-    docs::{self, Host},
-    mcp,
-    openapi::{self, SERVER},
-    route::{DocsPage, Script},
-};
+use crate::{docs_page::DocsPage, script::Script};
 
-/// A text that is rendered at build time.
-///
-/// ```
-/// use portal::asset::Asset;
-///
-/// let file = Asset::OpenApi.render();
-/// let response = Asset::OpenApi.respond(&file, "https://api.example.com");
-/// assert!(response.body.contains("https://api.example.com/docs"));
-/// ```
+/// A text that is rendered at build time ([`rendering`](crate::rendering)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asset {
     /// `GET /`
@@ -108,48 +94,6 @@ impl Asset {
             Self::PagesOpenApi => "biolink.json".into(),
         }
     }
-
-    /// Returns the text of the file, with a placeholder for the server's address.
-    #[must_use]
-    pub fn render(self) -> String {
-        let response = match self {
-            Self::Landing => docs::landing(Host::Edge),
-            Self::Docs(page) => docs::reference(page, Host::Edge, SERVER),
-            Self::Problem(code) => docs::problem_page(code, Host::Edge),
-            Self::StatusPage => return docs::status_template(),
-            Self::LlmsTxt => return docs::llms_txt(SERVER),
-            Self::ApiCatalog => return docs::api_catalog(SERVER),
-            Self::McpTools => return mcp::tools(),
-            Self::McpRequests => return mcp::requests(),
-            Self::Console => console::page(),
-            Self::Script(script) => docs::script(script),
-            Self::OpenApi => openapi::response(&openapi::text(), SERVER),
-            Self::PagesOpenApi => openapi::response(&openapi::biolink::text(), SERVER),
-        };
-        response.body
-    }
-
-    /// Returns the response with the text of the file. `server` is the server's address, such as
-    /// `https://api.example.com`. It must have no character that HTML or JSON escapes.
-    #[must_use]
-    pub fn respond(self, file: &str, server: &str) -> Response {
-        let text = file.replace(SERVER, server);
-        match self {
-            Self::Landing | Self::Docs(_) => {
-                docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)])
-            }
-            Self::Problem(_) | Self::StatusPage => docs::respond(text),
-            Self::LlmsTxt => Response::public("text/plain; charset=utf-8", text),
-            Self::ApiCatalog => {
-                Response::public(docs::CATALOG_TYPE, text).with_headers([("link", docs::CATALOG_LINK)])
-            }
-            Self::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
-            Self::Script(_) => Response::public("text/javascript; charset=utf-8", text),
-            Self::OpenApi | Self::PagesOpenApi | Self::McpTools | Self::McpRequests => {
-                Response::public("application/json", text)
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -157,29 +101,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-
-    const URL: &str = "https://api.example.com";
-
-    fn linked(response: Response) -> Response {
-        response.with_headers([("link", docs::SERVICE_LINKS)])
-    }
-
-    #[test]
-    fn served_file_is_what_would_be_rendered_for_the_server() {
-        let rendered = [
-            (Asset::Landing, linked(docs::landing(Host::Edge))),
-            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, Host::Edge, URL))),
-            (Asset::Problem(codes::KEY_MISSING), docs::problem_page(codes::KEY_MISSING, Host::Edge)),
-            (Asset::Console, console::page()),
-            (Asset::Script(Script::Docs), docs::script(Script::Docs)),
-            (Asset::OpenApi, openapi::response(&openapi::text(), URL)),
-            (Asset::PagesOpenApi, openapi::response(&openapi::biolink::text(), URL)),
-        ];
-        for (asset, rendered) in rendered {
-            let served = asset.respond(&asset.render(), URL);
-            assert!(served.body == rendered.body && served.headers == rendered.headers, "{asset:?}");
-        }
-    }
 
     #[test]
     fn every_file_has_a_name_of_its_own() {

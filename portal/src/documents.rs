@@ -5,8 +5,9 @@ use shared::document::{Document, SERVER};
 
 use crate::{
     docs::{self, Host},
+    docs_page::DocsPage,
     openapi,
-    route::{DocsPage, Script},
+    script::Script,
     site,
 };
 

@@ -10,9 +10,12 @@
 pub mod asset;
 pub mod console;
 pub mod docs;
+pub mod docs_page;
 pub mod documents;
 pub mod endpoint;
 pub mod mcp;
 pub mod openapi;
+pub mod rendering;
 pub mod route;
+pub mod script;
 pub mod site;

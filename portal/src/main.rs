@@ -3,14 +3,14 @@
 
 use std::{env, fs, io, path::Path};
 
-use portal::{asset::Asset, documents};
+use portal::{asset::Asset, documents, rendering::render};
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args_os().skip(1);
     let (kind, path) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     match kind.to_str() {
         Some("assets") => Asset::all()
-            .try_for_each(|asset| write(&Path::new(&path).join(&*asset.file()), asset.render().as_bytes())),
+            .try_for_each(|asset| write(&Path::new(&path).join(&*asset.file()), render(asset).as_bytes())),
         Some("documents") => write(Path::new(&path), &serde_json::to_vec(&documents::of_direct_mode())?),
         _ => Err(io::Error::other("usage: portal assets FOLDER, or portal documents FILE")),
     }

@@ -1,8 +1,6 @@
 //! Every route of the service at the edge: those of the gateway, of bio-link and of the portal.
 
 mod console;
-mod docs;
-mod script;
 mod site;
 
 use biolink::{
@@ -15,11 +13,10 @@ use shared::{
     route::{self as gateway, KeysRoute, Path, Target, ToolCall, on_path},
 };
 
-use crate::asset::Asset;
+use crate::{asset::Asset, docs_page::DocsPage, script::Script};
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
-pub use docs::DocsPage;
-pub use script::Script;
+use console::{biolink_view, keys_view};
 pub use site::SiteRoute;
 
 /// A request that the service accepts. A request is exactly one of these or a [`Problem`].
@@ -80,7 +77,7 @@ impl<'a> Route<'a> {
     }
 
     fn parse_view(method: Option<Method>, api_path: &'a str) -> Result<Self, Problem> {
-        let call = ConsoleCall::parse(api_path);
+        let call = Self::parse_read(api_path);
         if method == Some(Method::Options) && call.is_err() {
             return Ok(Self::Preflight(Methods::NONE));
         }
@@ -89,6 +86,19 @@ impl<'a> Route<'a> {
         on_path(method, methods, Self::Preflight, |method| {
             (method == Method::Get).then_some(Self::Console(call))
         })
+    }
+
+    /// Parses the path of the API behind a view of the console.
+    ///
+    /// # Errors
+    /// Returns `path-malformed`, or `route-unknown` for a path that has no view.
+    fn parse_read(api_path: &'a str) -> Result<ConsoleCall<'a>, Problem> {
+        let call = match Self::parse_api("GET", api_path) {
+            Ok(route) => view_of(route, api_path),
+            Err(problem) if problem.code() == codes::PATH_MALFORMED => return Err(problem),
+            Err(_) => None,
+        };
+        call.ok_or_else(|| Problem::new(codes::ROUTE_UNKNOWN, "the console has no view of this path"))
     }
 
     fn parse_api(method: &str, path: &'a str) -> Result<Self, Problem> {
@@ -136,6 +146,17 @@ impl<'a> From<ConsoleRead<'a>> for Route<'a> {
             ConsoleRead::Biolink(route) => Self::Biolink(route),
         }
     }
+}
+
+/// Returns the view of a read of the API; `None` for a route without one.
+fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
+    let (view, read) = match route {
+        Route::Keys(route) => (keys_view(route)?, ConsoleRead::Keys(route)),
+        Route::Status => (ConsoleView::Status, ConsoleRead::Status),
+        Route::Biolink(route) => (biolink_view(&route)?, ConsoleRead::Biolink(route)),
+        _ => return None,
+    };
+    Some(ConsoleCall { view, path, read })
 }
 
 /// Returns the route of a path of the portal, and the one method that it takes.

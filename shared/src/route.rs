@@ -4,11 +4,13 @@
 mod malformed_id;
 mod path;
 mod place;
+mod refusal;
 mod target;
 
 pub use malformed_id::malformed_id;
 pub use path::Path;
 use place::Place;
+pub use refusal::unknown_route;
 pub use target::{MAX_TARGET, Target};
 
 use crate::{
@@ -139,7 +141,7 @@ impl<'a> Route<'a> {
         match Path::parse(path).and_then(|path| Place::parse(path).map(|place| (path, place))) {
             Ok((path, None)) => Ok(Self::Other(method, path)),
             Ok((_, Some(place))) => {
-                on_path(method, place.methods(), Self::Preflight, |method| place.route(method))
+                on_path(method, place.methods(), Self::Preflight, |method| route_of(place, method))
             }
             Err(_) if method == Some(Method::Options) => Ok(Self::Preflight(Methods::NONE)),
             Err(problem) => Err(problem),
@@ -166,15 +168,32 @@ pub fn on_path<R>(
     known.and_then(route).ok_or_else(|| not_allowed(methods))
 }
 
-/// Returns the refusal of a path that no part of the service knows.
-#[must_use]
-pub fn unknown_route() -> Problem {
-    Problem::new(codes::ROUTE_UNKNOWN, "no route has this path; tools are called at /v1/{tool}/{action}")
-}
-
 fn not_allowed(methods: Methods) -> Problem {
     let allow = methods.allow();
     Problem::new(codes::METHOD_NOT_ALLOWED, format!("this path takes {allow}")).with_header("allow", allow)
+}
+
+/// Returns the route of a method, or `None` if the path does not take the method.
+fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
+    let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
+    let keys = |route| Some(Route::Keys(route));
+    match (place, method) {
+        (Place::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
+        (Place::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
+        (Place::Own, Method::Get) => keys(KeysRoute::ReadOwn),
+        (Place::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
+        (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
+        (Place::Keys, Method::Get) => keys(KeysRoute::List),
+        (Place::Issue, Method::Post) => keys(KeysRoute::Issue),
+        (Place::Key(id), Method::Get) => keys(KeysRoute::Read(id)),
+        (Place::Key(id), Method::Patch) => keys(KeysRoute::Change(id)),
+        (Place::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
+        (Place::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
+        (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
+        (Place::Health, Method::Get) => Some(Route::Health),
+        (Place::Status, Method::Get) => Some(Route::Status),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The table of vectors against `shared` alone: what it decides before anybody does any I/O.
+//! The table of vectors against the pure crates alone: what they decide before anybody does any I/O.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod decisions;
@@ -9,6 +9,7 @@ mod layers;
 mod recipes;
 mod scripts;
 
+use portal::route::Route;
 use shared::{
     headers::{self, Header},
     key::{ApiKey, KeyEnv, KeyError, KeyId},
@@ -16,7 +17,6 @@ use shared::{
     problem::Problem,
     request::{Head, MAX_BODY_BYTES},
     request_id::RequestId,
-    route::Route,
     tier::Tier,
     time::UnixMillis,
 };

@@ -4,7 +4,7 @@ mod compiled;
 
 use std::process::Command;
 
-use portal::route::DocsPage;
+use portal::docs_page::DocsPage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{http::Request, keys::ADMIN_SECRET, stack::Stack};

@@ -6,7 +6,7 @@ use shared::{
     route::{Path, malformed_id},
 };
 
-use super::Place;
+use super::place::Place;
 use crate::{
     page::{LinkId, PageId, SourceId},
     webhooks::{DeliveryId, EndpointId, EventId},

@@ -1,6 +1,6 @@
 //! Static assets: texts that `site` has written when the worker was built.
 
-use portal::asset::Asset;
+use portal::{asset::Asset, rendering};
 use shared::{
     problem::{Problem, codes},
     response::Response,
@@ -39,7 +39,7 @@ impl From<JsValue> for ReadError {
 /// # Errors
 /// `internal` if it cannot be read.
 pub(crate) async fn respond(context: &RequestContext<'_>, asset: Asset) -> Result<Response, Problem> {
-    Ok(asset.respond(&text(context, asset).await?, context.public_url()))
+    Ok(rendering::respond(asset, &text(context, asset).await?, context.public_url()))
 }
 
 /// Returns the text of an asset as it was rendered.

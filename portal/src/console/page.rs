@@ -5,7 +5,7 @@ use shared::response::Response;
 
 use crate::{
     docs::{Page, Section},
-    route::Script,
+    script::Script,
 };
 
 /// Returns the page `/console`. It is the same for every client.

@@ -12,7 +12,7 @@ use super::{
     model::{Authentication, Description, Operation},
     snippet::{Call, Snippet},
 };
-use crate::route::DocsPage;
+use crate::docs_page::DocsPage;
 
 /// A guide of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

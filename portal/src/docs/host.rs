@@ -1,6 +1,6 @@
 //! The host of the pages for people.
 
-use crate::route::DocsPage;
+use crate::docs_page::DocsPage;
 
 /// The shell that serves the pages for people. It decides what they can lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

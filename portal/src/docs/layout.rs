@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use shared::{response::Response, secret::sha256};
 
 use super::host::Host;
-use crate::route::Script;
+use crate::script::Script;
 
 const STYLE: &str = include_str!("style.css");
 const STYLE_BEGIN: &str = "<style>";

@@ -15,10 +15,7 @@ use super::{
     snippet::language_choice,
     text::inline,
 };
-use crate::{
-    openapi::SERVER,
-    route::{DocsPage, Script},
-};
+use crate::{docs_page::DocsPage, openapi::SERVER, script::Script};
 
 const STYLE: &str = include_str!("reference.css");
 

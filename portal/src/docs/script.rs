@@ -2,7 +2,7 @@
 
 use shared::response::Response;
 
-use crate::route::Script;
+use crate::script::Script;
 
 /// Returns a script as a response.
 #[must_use]

@@ -8,7 +8,7 @@ use flate2::{Compression, write::GzEncoder};
 use shared::{policy::Policy, response::Response, tier::Tier, tool::Tool};
 
 use super::{model::Description, *};
-use crate::{endpoint::Endpoint, openapi, route::DocsPage};
+use crate::{docs_page::DocsPage, endpoint::Endpoint, openapi};
 
 const SERVER: &str = "https://api.example.com";
 /// The most that a page may weigh.

@@ -1,12 +1,7 @@
 //! The views of the console: reads of the API that are shown as HTML.
 
-use biolink::{
-    codes,
-    route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint},
-};
-use shared::{problem::Problem, route::KeysRoute};
-
-use super::Route;
+use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
+use shared::route::KeysRoute;
 
 /// A read of the API that the console shows: `GET /console` and the path of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,32 +57,9 @@ impl<'a> ConsoleCall<'a> {
     pub(super) fn api_path(path: &str) -> Option<&str> {
         path.strip_prefix("/console").filter(|rest| rest.starts_with('/'))
     }
-
-    /// Parses the path of the API behind a view.
-    ///
-    /// # Errors
-    /// Returns `path-malformed`, or `route-unknown` for a path that has no view.
-    pub(super) fn parse(api_path: &'a str) -> Result<Self, Problem> {
-        let call = match Route::parse_api("GET", api_path) {
-            Ok(route) => Self::of(route, api_path),
-            Err(problem) if problem.code() == codes::PATH_MALFORMED => return Err(problem),
-            Err(_) => None,
-        };
-        call.ok_or_else(|| Problem::new(codes::ROUTE_UNKNOWN, "the console has no view of this path"))
-    }
-
-    fn of(route: Route<'a>, path: &'a str) -> Option<Self> {
-        let (view, read) = match route {
-            Route::Keys(route) => (keys_view(route)?, ConsoleRead::Keys(route)),
-            Route::Status => (ConsoleView::Status, ConsoleRead::Status),
-            Route::Biolink(route) => (biolink_view(&route)?, ConsoleRead::Biolink(route)),
-            _ => return None,
-        };
-        Some(Self { view, path, read })
-    }
 }
 
-const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
+pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     match route {
         KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
         KeysRoute::List => Some(ConsoleView::Keys),
@@ -96,7 +68,7 @@ const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     }
 }
 
-const fn biolink_view(route: &biolink_route::Route<'_>) -> Option<ConsoleView> {
+pub(super) const fn biolink_view(route: &biolink_route::Route<'_>) -> Option<ConsoleView> {
     match route {
         biolink_route::Route::Pages(call) => pages_view(call.endpoint),
         biolink_route::Route::Webhooks(call) => webhooks_view(call.endpoint),
@@ -173,64 +145,6 @@ impl ConsoleView {
             Self::ReportedPage => AdminEndpoint::ReadPage.path(),
             Self::ReportedAccount => AdminEndpoint::ReadAccount.path(),
             Self::Reports => AdminEndpoint::ListReports.path(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use shared::problem::Code;
-
-    use super::*;
-
-    fn code(method: &str, path: &str) -> Result<ConsoleView, Code> {
-        match Route::parse(method, path) {
-            Ok(Route::Console(call)) => Ok(call.view),
-            Ok(other) => panic!("{other:?}"),
-            Err(problem) => Err(problem.code()),
-        }
-    }
-
-    #[test]
-    fn view_has_the_path_of_its_read() {
-        assert_eq!(code("GET", "/console/v1/keys/me"), Ok(ConsoleView::OwnKey));
-        assert_eq!(code("HEAD", "/console/pages"), Ok(ConsoleView::Pages));
-        let Ok(Route::Console(call)) = Route::parse("GET", "/console/admin/pages/Ada") else { panic!() };
-        assert_eq!(Route::from(call.read), Route::parse("GET", "/admin/pages/Ada").unwrap());
-    }
-
-    #[test]
-    fn path_without_a_view_is_route_unknown() {
-        for path in [
-            "/console/v1/qr/generate",
-            "/console/v1/hologram/generate",
-            "/console/v1/keys/issue",
-            "/console/account/export",
-            "/console/ada",
-            "/console/docs",
-            "/console/console/pages",
-            "/consoles/pages",
-        ] {
-            assert_eq!(code("GET", path), Err(codes::ROUTE_UNKNOWN), "{path}");
-        }
-        assert_eq!(code("GET", "/console//pages"), Err(codes::PATH_MALFORMED));
-        assert_eq!(code("GET", "/console/pages/"), Err(codes::PATH_MALFORMED));
-    }
-
-    #[test]
-    fn console_is_its_page_and_what_is_below_it() {
-        for target in ["/console", "/console?a", "/console/pages?limit=2", "/console/"] {
-            assert!(ConsoleCall::is_console(target), "{target}");
-        }
-        for target in ["/", "/consoles", "/pages/console", "/assets/console.js", "/?/console/"] {
-            assert!(!ConsoleCall::is_console(target), "{target}");
-        }
-    }
-
-    #[test]
-    fn view_takes_no_method_that_changes() {
-        for method in ["POST", "DELETE", "PATCH", "PUT", "TRACE"] {
-            assert_eq!(code(method, "/console/v1/keys/me"), Err(codes::METHOD_NOT_ALLOWED), "{method}");
         }
     }
 }

@@ -179,3 +179,54 @@ fn each_host_serves_its_own_routes() {
         assert_eq!(ask(&format!("https://pages.example{path}")), Err(404), "{path}");
     }
 }
+
+fn view(method: &str, path: &str) -> Result<ConsoleView, Code> {
+    match Route::parse(method, path) {
+        Ok(Route::Console(call)) => Ok(call.view),
+        Ok(other) => panic!("{other:?}"),
+        Err(problem) => Err(problem.code()),
+    }
+}
+
+#[test]
+fn view_has_the_path_of_its_read() {
+    assert_eq!(view("GET", "/console/v1/keys/me"), Ok(ConsoleView::OwnKey));
+    assert_eq!(view("HEAD", "/console/pages"), Ok(ConsoleView::Pages));
+    let Ok(Route::Console(call)) = Route::parse("GET", "/console/admin/pages/Ada") else { panic!() };
+    assert_eq!(Route::from(call.read), Route::parse("GET", "/admin/pages/Ada").unwrap());
+}
+
+#[test]
+fn path_without_a_view_is_route_unknown() {
+    for path in [
+        "/console/v1/qr/generate",
+        "/console/v1/hologram/generate",
+        "/console/v1/keys/issue",
+        "/console/account/export",
+        "/console/ada",
+        "/console/docs",
+        "/console/console/pages",
+        "/consoles/pages",
+    ] {
+        assert_eq!(view("GET", path), Err(codes::ROUTE_UNKNOWN), "{path}");
+    }
+    assert_eq!(view("GET", "/console//pages"), Err(codes::PATH_MALFORMED));
+    assert_eq!(view("GET", "/console/pages/"), Err(codes::PATH_MALFORMED));
+}
+
+#[test]
+fn console_is_its_page_and_what_is_below_it() {
+    for target in ["/console", "/console?a", "/console/pages?limit=2", "/console/"] {
+        assert!(ConsoleCall::is_console(target), "{target}");
+    }
+    for target in ["/", "/consoles", "/pages/console", "/assets/console.js", "/?/console/"] {
+        assert!(!ConsoleCall::is_console(target), "{target}");
+    }
+}
+
+#[test]
+fn view_takes_no_method_that_changes() {
+    for method in ["POST", "DELETE", "PATCH", "PUT", "TRACE"] {
+        assert_eq!(view(method, "/console/v1/keys/me"), Err(codes::METHOD_NOT_ALLOWED), "{method}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Paths in their segments.
 
-use super::{place::malformed, unknown_route};
+use super::refusal::{malformed, unknown_route};
 use crate::problem::Problem;
 
 /// The most segments that a route has.

@@ -1,6 +1,10 @@
 //! The known paths of the gateway, and the methods that each takes.
 
-use super::{CallMethod, KeysRoute, Path, Route, ToolCall, malformed_id, unknown_route};
+use super::{
+    malformed_id::malformed_id,
+    path::Path,
+    refusal::{malformed, unknown_route},
+};
 use crate::{
     action::Action,
     key::KeyId,
@@ -84,29 +88,6 @@ impl<'a> Place<'a> {
             Self::Keys | Self::KeyChanges | Self::Health | Self::Status => Methods::of([Get]).with_head(),
         }
     }
-
-    /// Returns the route of a method, or `None` if the path does not take the method.
-    pub(super) fn route(self, method: Method) -> Option<Route<'a>> {
-        let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
-        let keys = |route| Some(Route::Keys(route));
-        match (self, method) {
-            (Self::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
-            (Self::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
-            (Self::Own, Method::Get) => keys(KeysRoute::ReadOwn),
-            (Self::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
-            (Self::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
-            (Self::Keys, Method::Get) => keys(KeysRoute::List),
-            (Self::Issue, Method::Post) => keys(KeysRoute::Issue),
-            (Self::Key(id), Method::Get) => keys(KeysRoute::Read(id)),
-            (Self::Key(id), Method::Patch) => keys(KeysRoute::Change(id)),
-            (Self::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
-            (Self::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
-            (Self::KeyChanges, Method::Get) => Some(Route::KeyChanges),
-            (Self::Health, Method::Get) => Some(Route::Health),
-            (Self::Status, Method::Get) => Some(Route::Status),
-            _ => None,
-        }
-    }
 }
 
 fn unknown_tool(segment: &str) -> Problem {
@@ -117,9 +98,4 @@ fn unknown_tool(segment: &str) -> Problem {
         format!("`{shown}` is not a tool; the nearest are {}", nearest.join(", ")),
     )
     .with_member("nearest", nearest)
-}
-
-/// Returns the refusal of a malformed path.
-pub(super) fn malformed(detail: &'static str) -> Problem {
-    Problem::new(codes::PATH_MALFORMED, detail)
 }

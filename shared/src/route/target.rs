@@ -1,6 +1,6 @@
 //! The request target: origin form or absolute form (RFC 9112, sections 3.2.1 and 3.2.2).
 
-use super::place::malformed;
+use super::refusal::malformed;
 use crate::{
     problem::{Problem, codes},
     request::is_authority,

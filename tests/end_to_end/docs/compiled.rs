@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use portal::route::DocsPage;
+use portal::docs_page::DocsPage;
 use tests::{
     go::go,
     keys::ADMIN_SECRET,

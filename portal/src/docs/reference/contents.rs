@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{super::guides::Guide, ReferencePart};
-use crate::route::DocsPage;
+use crate::docs_page::DocsPage;
 
 /// Returns the search and the contents. Without the page's script, the search is not shown.
 pub(super) fn contents(current: DocsPage, parts: &[ReferencePart<'_>]) -> Markup {

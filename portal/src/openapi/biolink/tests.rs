@@ -20,12 +20,7 @@ use serde_json::{Map, json};
 use shared::{key::KeyId, problem::Code, request_id::RequestId};
 
 use super::*;
-use crate::{
-    asset::Asset,
-    endpoint::Endpoint,
-    openapi,
-    route::{DocsPage, Route},
-};
+use crate::{asset::Asset, docs_page::DocsPage, endpoint::Endpoint, openapi, route::Route};
 
 /// Returns every operation: its path, its method in lower case, and what is said of it.
 fn operations() -> Vec<(String, String, Value)> {

@@ -23,7 +23,7 @@ impl DocsPage {
         [Self::Gateway, Self::Pages, Self::Products, Self::Analytics, Self::Webhooks, Self::Administration];
 
     /// Returns the page of the segment after `/docs/`.
-    pub(super) fn parse(segment: &str) -> Option<Self> {
+    pub(crate) fn parse(segment: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|page| page.path().strip_prefix("/docs/") == Some(segment))
     }
 

@@ -14,7 +14,7 @@ impl Script {
     pub const ALL: [Self; 2] = [Self::Docs, Self::Console];
 
     /// Returns the script of a file name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|script| script.path().strip_prefix("/assets/") == Some(name))
     }
 

@@ -1,0 +1,82 @@
+//! The text of each asset, rendered when the worker is built, and the response with it.
+
+use shared::response::Response;
+
+use crate::{
+    asset::Asset,
+    console,
+    docs::{self, Host},
+    mcp,
+    openapi::{self, SERVER},
+};
+
+/// Returns the text of the file of an asset, with a placeholder for the server's address.
+#[must_use]
+pub fn render(asset: Asset) -> String {
+    let response = match asset {
+        Asset::Landing => docs::landing(Host::Edge),
+        Asset::Docs(page) => docs::reference(page, Host::Edge, SERVER),
+        Asset::Problem(code) => docs::problem_page(code, Host::Edge),
+        Asset::StatusPage => return docs::status_template(),
+        Asset::LlmsTxt => return docs::llms_txt(SERVER),
+        Asset::ApiCatalog => return docs::api_catalog(SERVER),
+        Asset::McpTools => return mcp::tools(),
+        Asset::McpRequests => return mcp::requests(),
+        Asset::Console => console::page(),
+        Asset::Script(script) => docs::script(script),
+        Asset::OpenApi => openapi::response(&openapi::text(), SERVER),
+        Asset::PagesOpenApi => openapi::response(&openapi::biolink::text(), SERVER),
+    };
+    response.body
+}
+
+/// Returns the response with the text of the file. `server` is the server's address, such as
+/// `https://api.example.com`. It must have no character that HTML or JSON escapes.
+#[must_use]
+pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
+    let text = file.replace(SERVER, server);
+    match asset {
+        Asset::Landing | Asset::Docs(_) => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)]),
+        Asset::Problem(_) | Asset::StatusPage => docs::respond(text),
+        Asset::LlmsTxt => Response::public("text/plain; charset=utf-8", text),
+        Asset::ApiCatalog => {
+            Response::public(docs::CATALOG_TYPE, text).with_headers([("link", docs::CATALOG_LINK)])
+        }
+        Asset::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
+        Asset::Script(_) => Response::public("text/javascript; charset=utf-8", text),
+        Asset::OpenApi | Asset::PagesOpenApi | Asset::McpTools | Asset::McpRequests => {
+            Response::public("application/json", text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use biolink::codes;
+
+    use super::*;
+    use crate::{docs_page::DocsPage, script::Script};
+
+    const URL: &str = "https://api.example.com";
+
+    fn linked(response: Response) -> Response {
+        response.with_headers([("link", docs::SERVICE_LINKS)])
+    }
+
+    #[test]
+    fn served_file_is_what_would_be_rendered_for_the_server() {
+        let rendered = [
+            (Asset::Landing, linked(docs::landing(Host::Edge))),
+            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, Host::Edge, URL))),
+            (Asset::Problem(codes::KEY_MISSING), docs::problem_page(codes::KEY_MISSING, Host::Edge)),
+            (Asset::Console, console::page()),
+            (Asset::Script(Script::Docs), docs::script(Script::Docs)),
+            (Asset::OpenApi, openapi::response(&openapi::text(), URL)),
+            (Asset::PagesOpenApi, openapi::response(&openapi::biolink::text(), URL)),
+        ];
+        for (asset, rendered) in rendered {
+            let served = respond(asset, &render(asset), URL);
+            assert!(served.body == rendered.body && served.headers == rendered.headers, "{asset:?}");
+        }
+    }
+}
