@@ -9,13 +9,13 @@ use std::{env, process::ExitCode};
 
 use async_trait::async_trait;
 use mimalloc::MiMalloc;
-use pingora_core::{
+use pingora::proxy::{ProxyHttp, Session, http_proxy_service};
+use pingora::{
     Result,
     modules::http::HttpModules,
     server::{RunArgs, Server, configuration::ServerConf},
     upstreams::peer::HttpPeer,
 };
-use pingora_proxy::{ProxyHttp, Session, http_proxy_service};
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -33,8 +33,7 @@ impl ProxyHttp for Bare {
 
     fn init_downstream_modules(&self, modules: &mut HttpModules) {
         if !self.tuned {
-            modules
-                .add_module(pingora_core::modules::http::compression::ResponseCompressionBuilder::enable(0));
+            modules.add_module(pingora::modules::http::compression::ResponseCompressionBuilder::enable(0));
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) use connection_filter::ConnectionPermit;
 pub(crate) use gateway::Gateway;
 pub(crate) use own_request::OwnHandler;
 
-use pingora_core::ErrorType;
+use pingora::ErrorType;
 use shared::problem::Problem;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::sleep,

@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-use pingora_core::{
+use pingora::{
     server::{RunArgs, Server, configuration::ServerConf},
     services::background::background_service,
 };

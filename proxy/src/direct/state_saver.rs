@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Direct, feed};

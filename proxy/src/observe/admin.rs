@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
-use pingora_core::{apps::http_app::ServeHttp, protocols::http::ServerSession};
+use pingora::{apps::http_app::ServeHttp, protocols::http::ServerSession};
 use serde_json::{Value, json};
 
 use super::metrics::Sources;

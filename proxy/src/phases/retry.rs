@@ -2,7 +2,7 @@
 //!
 //! Why: docs/decisions/proxy.md, "A POST on a closed idle connection is 503".
 
-use pingora_core::ErrorType;
+use pingora::ErrorType;
 use shared::origin::Execution;
 
 use super::{outage, upstream_peer};

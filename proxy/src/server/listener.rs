@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{
+use pingora::{
     apps::ServerApp,
     listeners::ListenerConfig,
     protocols::l4::stream::L4BufferSettings,

@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch};
+use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
 use tokio::{
     runtime::Builder,
     signal::unix::{Signal, SignalKind, signal},

@@ -12,7 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{sync::watch, time::sleep};
 
 use crate::state::State;

@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use rustix::process::geteuid;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},

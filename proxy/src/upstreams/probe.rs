@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use http::uri::Scheme;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::{server::ShutdownWatch, services::background::BackgroundService};
 use tokio::{
     net::lookup_host,
     sync::Mutex,

@@ -15,7 +15,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::protocols::{
+use pingora::protocols::{
     Shutdown, Ssl, Stream, UniqueID as _,
     tls::{ALPN, SslDigest},
 };

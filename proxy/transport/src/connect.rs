@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use pingora_core::{
+use pingora::{
     protocols::Stream,
     upstreams::peer::{HttpPeer, Peer as _},
 };

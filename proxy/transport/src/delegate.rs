@@ -45,37 +45,37 @@ macro_rules! delegate_write {
 /// in a field.
 macro_rules! delegate_connection {
     ($type:ty, |$this:ident| $inner:expr) => {
-        impl pingora_core::protocols::UniqueID for $type {
-            fn id(&self) -> pingora_core::protocols::UniqueIDType {
+        impl pingora::protocols::UniqueID for $type {
+            fn id(&self) -> pingora::protocols::UniqueIDType {
                 let $this = self;
                 $inner.id()
             }
         }
 
-        impl pingora_core::protocols::GetTimingDigest for $type {
-            fn get_timing_digest(&self) -> Vec<Option<pingora_core::protocols::TimingDigest>> {
+        impl pingora::protocols::GetTimingDigest for $type {
+            fn get_timing_digest(&self) -> Vec<Option<pingora::protocols::TimingDigest>> {
                 let $this = self;
                 $inner.get_timing_digest()
             }
         }
 
-        impl pingora_core::protocols::GetProxyDigest for $type {
+        impl pingora::protocols::GetProxyDigest for $type {
             fn get_proxy_digest(
                 &self,
-            ) -> Option<std::sync::Arc<pingora_core::protocols::raw_connect::ProxyDigest>> {
+            ) -> Option<std::sync::Arc<pingora::protocols::raw_connect::ProxyDigest>> {
                 let $this = self;
                 $inner.get_proxy_digest()
             }
         }
 
-        impl pingora_core::protocols::GetSocketDigest for $type {
-            fn get_socket_digest(&self) -> Option<std::sync::Arc<pingora_core::protocols::SocketDigest>> {
+        impl pingora::protocols::GetSocketDigest for $type {
+            fn get_socket_digest(&self) -> Option<std::sync::Arc<pingora::protocols::SocketDigest>> {
                 let $this = self;
                 $inner.get_socket_digest()
             }
         }
 
-        impl pingora_core::protocols::Peek for $type {}
+        impl pingora::protocols::Peek for $type {}
     };
 }
 

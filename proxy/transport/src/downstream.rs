@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{
+use pingora::{
     apps::ServerApp,
     protocols::Stream,
     server::{ShutdownWatch, configuration::ServerConf},

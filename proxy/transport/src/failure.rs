@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pingora_core::{Error, ErrorType};
+use pingora::{Error, ErrorType};
 use rustix::io::Errno;
 
 /// The failure of a call that was sent to an upstream.

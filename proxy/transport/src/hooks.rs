@@ -4,7 +4,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use pingora_core::ErrorType;
+use pingora::ErrorType;
 use shared::{problem::Problem, request::Head};
 
 use crate::{

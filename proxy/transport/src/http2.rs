@@ -1,6 +1,7 @@
 //! HTTP/2 towards clients. Each stream is served as a connection with one HTTP/1.1 request, so that
 //! parsing, deadlines and responses are implemented once.
 
+mod close_reason;
 mod head;
 mod read_budget;
 mod receiving;
@@ -19,11 +20,12 @@ use h2::{
     Reason,
     server::{Builder, Connection},
 };
-use pingora_core::protocols::Stream;
-use strum::{IntoStaticStr, VariantArray};
+use pingora::protocols::Stream;
 use tokio::time::timeout;
 
 pub(crate) use self::stream::Http2Stream;
+pub use close_reason::CloseReason;
+
 use self::{
     read_budget::{BudgetedStream, ReadBudget},
     stream::Peer,
@@ -39,25 +41,6 @@ use crate::{
 
 /// The first bytes of a client's HTTP/2 connection (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// The reason why an HTTP/2 connection was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
-#[strum(const_into_str, serialize_all = "lowercase")]
-pub enum CloseReason {
-    /// The client closed it.
-    Closed,
-    /// The client did not send the preface, or the first request, in time.
-    Timeout,
-    /// The connection had no request for too long.
-    Idle,
-    /// The connection reached its maximum number of requests, the process is shutting down, or another
-    /// client needs its file descriptor.
-    Done,
-    /// The client violated the protocol.
-    Broken,
-    /// The client opened streams only to reset them.
-    Flood,
-}
 
 /// Initial window of each stream. The window of the connection is the same until a request has a
 /// valid key or grant. After that it is as much for each stream, because bodies that are not read
@@ -239,17 +222,5 @@ impl Http2Connection {
             Poll::Ready(_) => Poll::Ready(()),
         });
         let _closed = timeout(CLOSE_TIMEOUT, closed).await;
-    }
-}
-
-impl CloseReason {
-    fn of(error: &h2::Error) -> Self {
-        // h2 detects floods of its own.
-        let flood = error.reason() == Some(Reason::ENHANCE_YOUR_CALM) && error.is_library();
-        match error.is_io() || error.is_remote() {
-            true => Self::Closed,
-            false if flood => Self::Flood,
-            false => Self::Broken,
-        }
     }
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use pingora_core::protocols::Stream;
+use pingora::protocols::Stream;
 use tokio::{
     io::{AsyncRead as _, ReadBuf},
     task::unconstrained,
@@ -151,7 +151,7 @@ fn is_quiet(stream: &mut Stream) -> bool {
 mod tests {
     use std::{sync::mpsc, thread};
 
-    use pingora_core::protocols::l4::stream::Stream as TcpConnection;
+    use pingora::protocols::l4::stream::Stream as TcpConnection;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
         net::{TcpListener, TcpStream},

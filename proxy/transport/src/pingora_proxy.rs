@@ -14,12 +14,12 @@ mod response_scan;
 
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
-use pingora_core::{
+use pingora::proxy::{HttpProxy, http_proxy};
+use pingora::{
     apps::HttpServerApp as _,
     protocols::http::ServerSession,
     server::{ShutdownWatch, configuration::ServerConf},
 };
-use pingora_proxy::{HttpProxy, http_proxy};
 use tokio::sync::watch;
 
 use self::{

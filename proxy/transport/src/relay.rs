@@ -17,7 +17,7 @@ pub(crate) mod respond;
 pub(crate) mod retry;
 pub(crate) mod write_buf;
 
-use pingora_core::server::configuration::ServerConf;
+use pingora::server::configuration::ServerConf;
 
 use self::{
     connect::UpstreamConnector,

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use pingora_core::protocols::http::date::get_cached_date;
+use pingora::protocols::http::date::get_cached_date;
 use shared::response;
 
 use crate::headers::Headers as _;

@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use pingora_core::protocols::Stream;
+use pingora::protocols::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::trailers::FrameReader;

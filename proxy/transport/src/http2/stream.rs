@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use h2::{Reason, RecvStream, server::SendResponse};
 use http::Method;
-use pingora_core::protocols::{
+use pingora::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
     TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::ALPN,
 };

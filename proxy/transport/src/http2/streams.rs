@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{sync::Notify, task::yield_now, time::sleep};
 
-use super::CloseReason;
+use super::close_reason::CloseReason;
 use crate::{idle_clients::IdleClients, limits::Limit};
 
 /// The streams of one connection.

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, Method};
-use pingora_core::{
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::{
     Error, ErrorType, Result,
     protocols::{
         Digest,
@@ -18,7 +19,6 @@ use pingora_core::{
         l4::socket::SocketAddr,
     },
 };
-use pingora_http::{RequestHeader, ResponseHeader};
 
 use super::exchange::{Aborted, Exchange, Shared};
 use crate::hooks::Phases;

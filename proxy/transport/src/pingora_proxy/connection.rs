@@ -18,7 +18,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{
+use pingora::{
     Error, ErrorType, Result,
     connectors::L4Connect,
     protocols::{

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pingora_core::{Error, ErrorType, RetryType};
+use pingora::{Error, ErrorType, RetryType};
 
 use super::connection::ResponseError;
 use crate::{hooks::Cause, relay::exchange::ExchangeError};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Method, Uri, Version, header::TRANSFER_ENCODING, uri::Scheme};
-use pingora_core::{Error, ErrorType, OrErr as _, Result};
-use pingora_http::{RequestHeader, ResponseHeader};
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::{Error, ErrorType, OrErr as _, Result};
 
 use crate::{
     framing::Framing,

@@ -13,7 +13,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::{
+use pingora::{
     Error, ErrorType, OrErr as _, Result,
     connectors::L4Connect,
     protocols::{

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
-use pingora_core::{
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
+use pingora::{
     Error, ErrorType, Result, modules::http::HttpModules, protocols::Digest, upstreams::peer::HttpPeer,
 };
-use pingora_http::{RequestHeader, ResponseHeader};
-use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 
 use super::{
     connection::is_other_version,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pingora_core::{ErrorType, protocols::Stream, server::configuration::ServerConf};
+use pingora::{ErrorType, protocols::Stream, server::configuration::ServerConf};
 
 use super::dial::Dialer;
 use crate::{

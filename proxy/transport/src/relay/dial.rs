@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pingora_core::{
+use pingora::{
     Error, ErrorType, Result,
     connectors::{ConnectorOptions, TransportConnector},
     protocols::Stream,

@@ -10,7 +10,7 @@ mod upload;
 
 use std::task::{Context, Poll, ready};
 
-use pingora_core::protocols::Stream;
+use pingora::protocols::Stream;
 
 pub(crate) use self::{download::Download, error::ExchangeError, upload::Upload};
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 
-use pingora_core::protocols::http::date::get_cached_date;
+use pingora::protocols::http::date::get_cached_date;
 use shared::{
     headers::{Nominated, reaches_client, reaches_tool, tokens},
     request::MAX_HEADER_BYTES,

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use pingora_core::protocols::Stream;
+use pingora::protocols::Stream;
 use tokio::time::timeout;
 use tokio_rustls::{
     TlsAcceptor,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use pingora_core::protocols::{Shutdown, Ssl, Stream, tls::ALPN};
+use pingora::protocols::{Shutdown, Ssl, Stream, tls::ALPN};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio_rustls::{TlsStream, rustls::CommonState};
 

@@ -5,8 +5,8 @@ use std::{
     time::Instant,
 };
 
-use pingora_core::{Error, protocols::http::HttpTask};
-use pingora_http::ResponseHeader;
+use pingora::http::ResponseHeader;
+use pingora::{Error, protocols::http::HttpTask};
 
 use super::{Aborted, Exchange, Forward};
 use crate::{
