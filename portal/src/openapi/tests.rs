@@ -15,11 +15,7 @@ use shared::{
 };
 
 use super::*;
-use crate::{
-    asset::Asset,
-    endpoint::Endpoint,
-    route::{DocsPage, Route},
-};
+use crate::{asset::Asset, docs_page::DocsPage, endpoint::Endpoint, route::Route};
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
 /// API, that of a WebSocket, and that of an event.
