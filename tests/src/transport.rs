@@ -100,6 +100,13 @@ fn row(name: &str) -> Option<Difference> {
     differences().into_iter().find(|row| row.name == name)
 }
 
+/// Reads the modules of the proxy's tests that run on the relay only, because no transport has a part
+/// in what they test: paths such as `direct::state::`.
+pub fn modules_above_transports() -> Vec<String> {
+    let text = fs::read_to_string(root().join("tests/vectors/modules_above_transports.txt")).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
 /// Reads the table.
 ///
 /// # Panics

@@ -8,7 +8,7 @@ use std::{
 
 use tests::{
     process::root,
-    transport::{VARIABLE, differences, differs, refusal},
+    transport::{VARIABLE, differences, differs, modules_above_transports, refusal},
 };
 
 /// Runs this test binary with `arguments` on the transport `pingora-proxy`.
@@ -43,6 +43,20 @@ fn test_left_out_on_pingora_proxy_refuses_to_run_there() {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(!output.status.success() && text.contains(&refusal(&row.name)), "{test}: {text}");
         }
+    }
+}
+
+/// `--skip` leaves out each test whose name contains the path.
+#[test]
+fn module_left_out_on_pingora_proxy_has_tests_and_none_elsewhere() {
+    let listed = String::from_utf8(on_pingora_proxy(&["--list"]).stdout).unwrap();
+    for module in modules_above_transports() {
+        let mut left_out = listed.lines().filter(|line| line.contains(&module)).peekable();
+        assert!(module.ends_with("::") && left_out.peek().is_some(), "no module `{module}`");
+        assert!(
+            left_out.all(|line| line.starts_with(&module)),
+            "`--skip {module}` leaves out other tests too"
+        );
     }
 }
 
