@@ -14,7 +14,7 @@ run-direct: ## the same without an edge: the proxy serves clients and issues key
 build: ## target/release/proxy, target/release/loadtest and the worker in edge-worker/build
 	@scripts/build.sh
 
-test: ## the whole suite, or a part of it: KIND=proxy FILTER=waits (CONTRIBUTING.md lists the kinds)
+test: ## the whole suite, or a part: KIND=proxy FILTER=waits, or CHANGED=main (CONTRIBUTING.md lists the kinds)
 	@scripts/test.sh
 
 check: ## formatting, clippy for this machine and for wasm, documentation, licenses; warnings are errors

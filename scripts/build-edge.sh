@@ -4,6 +4,7 @@
 #   scripts/build-edge.sh tests/bench/floor    builds the worker of another folder
 #   LOCAL=1 scripts/build-edge.sh              for a local run: soon built, large, and in target/local/worker
 #   PROGRAMS=FOLDER scripts/build-edge.sh      takes the programs that write bindings and assets from there
+#   COMPILE=only scripts/build-edge.sh         needs no such program: compiles the worker and packages nothing
 # cargo decides whether anything has changed. What follows it runs only if its product has.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -77,11 +78,12 @@ fingerprint() {
 }
 
 cd "$ROOT/$CRATE"
+step "compiling $CRATE" compile
+if [[ -n ${COMPILE:-} ]]; then exit; fi
 if [[ -z ${PROGRAMS:-} ]]; then
   build_programs
   PROGRAMS=$TARGET_DIR/debug
 fi
-(compile)
 mkdir -p "$OUT"
 if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$OUT/fingerprint" 2>/dev/null)" ]]; then
   ok "worker: nothing has changed"

@@ -16,7 +16,8 @@ fail() {
   exit 1
 }
 
-# step "what is done" command…: says what is about to happen, shows its output, says how long it took.
+# step "what is done" command…: says what is about to happen, shows its output, says how long it took. The seconds are noted in
+# the file STEP_SECONDS too, if there is one: `make check` and `make test` end with that table.
 step() {
   local what=$1 started=$SECONDS status
   shift
@@ -26,11 +27,51 @@ step() {
   (set -e; "$@")
   status=$?
   set -e
+  if [[ -n ${STEP_SECONDS:-} ]]; then printf '%6d  %s\n' $((SECONDS - started)) "$what" >>"$STEP_SECONDS"; fi
   if ((status != 0)); then
     printf 'error %s: failed after %d s (%s)\n' "$what" $((SECONDS - started)) "$*" >&2
     return "$status"
   fi
   printf 'done  %s (%d s)\n' "$what" $((SECONDS - started))
+}
+
+# note_steps file: steps are noted there from now on, those of scripts that this one calls as well.
+note_steps() {
+  mkdir -p "$(dirname "$1")"
+  export STEP_SECONDS=$1
+  : >"$STEP_SECONDS"
+}
+
+# show_steps: the table of what was noted. Steps that ran side by side add up to more than the last row.
+show_steps() {
+  printf '\nseconds of each step\n'
+  cat "$STEP_SECONDS"
+  printf '%6d  in all\n' "$SECONDS"
+}
+
+BESIDE=()
+BESIDE_LOGS=()
+
+# beside command…: starts it in the background. `join_beside` waits for all of these, shows the output of each as a whole, and
+# fails if one has failed.
+beside() {
+  local log
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 </dev/null &
+  BESIDE+=($!)
+  BESIDE_LOGS+=("$log")
+}
+
+join_beside() {
+  local nth status=0
+  for ((nth = 0; nth < ${#BESIDE[@]}; nth++)); do
+    wait "${BESIDE[nth]}" || status=1
+    cat "${BESIDE_LOGS[nth]}"
+    rm "${BESIDE_LOGS[nth]}"
+  done
+  BESIDE=()
+  BESIDE_LOGS=()
+  return "$status"
 }
 
 # sha256 file…: checksums as `sha256sum` prints them. macOS has `shasum` instead.

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# `make test`: the whole suite, kind by kind. The last lines count the tests of each kind; the very last one counts them all.
+# `make test`: the whole suite. Kinds run side by side, and the output of each is shown as a whole when it ends. The last lines
+# count the tests of each kind; the very last one counts them all.
 # Fails if a test fails, if a kind could not be run, and if a kind has no tests.
 # KIND=proxy runs one kind, and FILTER=waits only those of its tests whose names hold that: no other test counts.
+# CHANGED=main runs the kinds that what has changed since that commit can affect.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
 readonly LOGS=$TARGET_DIR/test-logs
 readonly BINARIES=$LOGS/binaries.tsv
-readonly KIND=${KIND:-} FILTER=${FILTER:-}
-passed_in_all=0
-failed_in_all=0
-summary=()
+readonly KIND=${KIND:-} FILTER=${FILTER:-} CHANGED=${CHANGED:-}
+# As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout.
+readonly AT_ONCE=${AT_ONCE:-2}
 
 # The sums of what the test runners count: cargo's `test result:` lines, the closing lines of node's runner and of pytest, and
 # what schemathesis says of each phase (operations; what it skips there has no example or no link, and is no test). Tests that
@@ -33,19 +34,20 @@ count() {
     END { print passed + 0, failed + 0, ignored + 0 }' "$1"
 }
 
-# Builds all test binaries at once: package by package, cargo would build their dependencies anew for each set of features.
+# Builds all programs and tests at once: package by package, cargo would build their dependencies anew for each set of features.
 # The receiver of webhooks is a workspace of its own.
 build_tests() {
-  cargo test --locked --workspace --no-run --message-format=json-render-diagnostics >"$LOGS/build.json" &&
+  cargo build --locked --workspace --bins --tests --message-format=json-render-diagnostics >"$LOGS/build.json" &&
     node "$here/test/binaries.mjs" <"$LOGS/build.json" >"$BINARIES" &&
     CARGO_TARGET_DIR=$TARGET_DIR cargo build --locked --manifest-path "$ROOT/tests/clients/webhooks/rust/Cargo.toml"
 }
 
 # skipped: the `--skip` options for the transport under test (tests/src/transport.rs). The relay runs every test. Another one leaves
-# out the tests that the table of differences names in its fourth column.
+# out the tests that the table of differences names in its fourth column, and the modules whose tests no transport decides.
 skipped() {
   local tests
   if [[ ${UTG_TEST_TRANSPORT:-relay} == relay ]]; then return; fi
+  grep -v '^#' "$ROOT/tests/vectors/modules_above_transports.txt" | while read -r tests; do printf -- '--skip\n%s\n' "$tests"; done
   tail -n +2 "$ROOT/tests/vectors/transports.tsv" | cut -f 4 | while read -ra tests; do
     if ((${#tests[@]})); then printf -- '--skip\n%s\n' "${tests[@]}"; fi
   done
@@ -63,10 +65,17 @@ run_binaries() {
   return "$status"
 }
 
-# The same for the proxy's other transport.
-on_pingora_proxy() {
-  UTG_TEST_TRANSPORT=pingora-proxy run_binaries "$@"
-}
+unit_tests() { run_binaries '[^ ]+ (lib|bin) [^ ]+'; }
+property_tests() { run_binaries '(shared|biolink|portal) test [^ ]+'; }
+simulation_tests() { run_binaries 'tests test sim'; }
+contract_tests() { run_binaries 'tests test contract'; }
+tools_tests() { run_binaries 'loadtest test [^ ]+'; }
+proxy_tests() { run_binaries 'proxy test [^ ]+'; }
+proxy_pingora_tests() { UTG_TEST_TRANSPORT=pingora-proxy run_binaries 'proxy test it'; }
+# Most of their time they wait for the start of a worker or for one of its timers.
+edge_tests() { RUST_TEST_THREADS=3 run_binaries 'tests test edge'; }
+end_to_end_tests() { run_binaries 'tests test end_to_end'; }
+load_tests() { run_binaries 'tests test load'; }
 
 # Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
 # kinds, so that no dependency is built again.
@@ -80,62 +89,147 @@ package_tests() {
   run_binaries 'tests test package'
 }
 
-# kind name command…: runs one kind of tests and notes the outcome; goes on whatever it is.
-kind() {
-  local name=$1 status=0 passed failed ignored
-  shift
-  if [[ -n $KIND && $KIND != "$name" ]]; then return; fi
-  step "$name tests" "$@" 2>&1 | tee "$LOGS/$name.log" || status=$?
-  read -r passed failed ignored < <(count "$LOGS/$name.log")
-  if ((ignored)); then
-    echo "error $name: $ignored tests were skipped"
-    failed=$((failed + ignored))
-  fi
-  if ((failed == 0 && (status != 0 || (passed == 0 && !${#FILTER})))); then
-    echo "error $name: did not run to its end, or holds no test"
-    failed=1
-  fi
-  passed_in_all=$((passed_in_all + passed))
-  failed_in_all=$((failed_in_all + failed))
-  summary+=("$name $passed passed, $failed failed")
-}
+openapi_tests() { "$here/clients.sh" lint; }
+schemathesis_tests() { "$here/clients.sh" schemathesis; }
+mcp_tests() { "$here/clients.sh" mcp; }
 
 # The clients that are generated in each language, all of them whatever happens.
-generated_clients() {
+clients_tests() {
   local language status=0
   for language in typescript python rust; do "$here/clients.sh" "$language" || status=1; done
   return "$status"
 }
 
+browser_tests() { node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs; }
+
+# The longest first, so that none is left alone at the end.
+readonly SIDE_BY_SIDE=(edge schemathesis proxy package end-to-end clients proxy-pingora unit property openapi tools contract simulation doc mcp)
+# They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
+readonly ALONE=(load browser)
+readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
+
+# kinds_of file: the kinds that a change of the file can affect. `contract` reads all sources. A file that is not named here can
+# affect every kind.
+kinds_of() {
+  case $1 in
+    proxy/*) echo unit doc contract proxy proxy-pingora end-to-end load package openapi schemathesis clients ;;
+    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end load openapi schemathesis mcp clients browser ;;
+    loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
+    docs/* | *.md | conf/* | packaging/*) echo contract tools proxy edge end-to-end package ;;
+    tests/edge/*) echo contract edge ;;
+    tests/end_to_end/*) echo contract end-to-end ;;
+    tests/load/*) echo contract load ;;
+    tests/package/*) echo contract package ;;
+    tests/sim/*) echo contract simulation ;;
+    tests/contract/*) echo contract ;;
+    tests/browser/*) echo contract browser ;;
+    tests/clients/*) echo contract edge end-to-end openapi schemathesis mcp clients ;;
+    *) echo "${KINDS[@]}" ;;
+  esac
+}
+
+# The kinds that the files can affect which have changed since the commit CHANGED, new files included.
+due_kinds() {
+  local file files
+  files=$(git diff --name-only --merge-base "$CHANGED" && git ls-files --others --exclude-standard)
+  while read -r file; do
+    if [[ -n $file ]]; then kinds_of "$file"; fi
+  done <<<"$files" | tr ' ' '\n' | sort -u
+}
+
+# Whether this kind is to run.
+is_due() {
+  if [[ -n $KIND ]]; then [[ $KIND == "$1" ]]; else [[ -z $CHANGED || $'\n'$DUE$'\n' == *$'\n'"$1"$'\n'* ]]; fi
+}
+
+# kind name: runs one kind of tests with its output in a log, and notes how many passed and failed. A single kind shows its output
+# while it runs.
+kind() {
+  local name=$1 status=0 passed failed ignored
+  if [[ -n $KIND ]]; then
+    step "$name tests" "${name//-/_}_tests" 2>&1 </dev/null | tee "$LOGS/$name.log" || status=$?
+    : >"$LOGS/$name.shown"
+  else
+    step "$name tests" "${name//-/_}_tests" >"$LOGS/$name.log" 2>&1 </dev/null || status=$?
+  fi
+  read -r passed failed ignored < <(count "$LOGS/$name.log")
+  if ((ignored)); then
+    echo "error $name: $ignored tests were skipped" >>"$LOGS/$name.log"
+    failed=$((failed + ignored))
+  fi
+  if ((failed == 0 && (status != 0 || (passed == 0 && !${#FILTER})))); then
+    echo "error $name: did not run to its end, or holds no test" >>"$LOGS/$name.log"
+    failed=1
+  fi
+  echo "$passed $failed" >"$LOGS/$name.count"
+}
+
+# Shows the logs of the kinds that have ended, each once.
+show_ended() {
+  local name
+  for name in "${KINDS[@]}"; do
+    if [[ -e $LOGS/$name.count && ! -e $LOGS/$name.shown ]]; then
+      cat "$LOGS/$name.log"
+      : >"$LOGS/$name.shown"
+    fi
+  done
+}
+
+# kinds at_once name…: runs those of these kinds that are due, in their order and so many at a time.
+kinds() {
+  local at_once=$1 name
+  shift
+  for name in "$@"; do
+    is_due "$name" || continue
+    while (($(jobs -rp | wc -l) >= at_once)); do
+      wait -n || true
+      show_ended
+    done
+    kind "$name" &
+  done
+  wait
+  show_ended
+}
+
+prepare_tools() {
+  "$here/browser.sh"
+  "$here/python.sh"
+}
+
 cd "$ROOT"
 mkdir -p "$LOGS"
+note_steps "$LOGS/seconds.txt"
+if [[ -n $KIND && " ${KINDS[*]} " != *" $KIND "* ]]; then fail "there is no kind of test named \`$KIND\`"; fi
+DUE=""
+if [[ -n $CHANGED ]]; then DUE=$(due_kinds); fi
+readonly DUE
+rm -f "$LOGS"/*.{log,count,shown}
 "$here/setup.sh"
-"$here/browser.sh"
-"$here/python.sh"
-"$here/build-edge.sh"
+# The worker's last steps have one thread, and the tools are downloaded.
+status=0
+beside prepare_tools
+beside env COMPILE=only "$here/build-edge.sh"
+step "building the programs and their tests" build_tests || status=1
+join_beside || status=1
+((status == 0)) || fail "nothing was tested"
+PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"
 write_documents "$TARGET_DIR/debug"
-write_documents "$TARGET_DIR/debug"
-step "building the programs and their tests" build_tests
 
-kind unit run_binaries '[^ ]+ (lib|bin) [^ ]+'
-kind doc doc_tests
-kind property run_binaries 'shared test [^ ]+'
-kind simulation run_binaries 'tests test sim'
-kind contract run_binaries 'tests test contract'
-kind tools run_binaries 'loadtest test [^ ]+'
-kind proxy run_binaries 'proxy test [^ ]+'
-kind proxy-pingora on_pingora_proxy 'proxy test it'
-kind edge run_binaries 'tests test edge'
-kind end-to-end run_binaries 'tests test end_to_end'
-kind load run_binaries 'tests test load'
-kind package package_tests
-kind openapi "$here/clients.sh" lint
-kind schemathesis "$here/clients.sh" schemathesis
-kind mcp "$here/clients.sh" mcp
-kind clients generated_clients
-kind browser node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs
+kinds "$AT_ONCE" "${SIDE_BY_SIDE[@]}"
+kinds 1 "${ALONE[@]}"
 
-if ((${#summary[@]} == 0)); then fail "there is no kind of test named \`$KIND\`"; fi
+show_steps
+passed_in_all=0
+failed_in_all=0
+echo
+for name in "${KINDS[@]}"; do
+  is_due "$name" || continue
+  # A kind without a count was ended from outside.
+  read -r passed failed < <(cat "$LOGS/$name.count" || echo 0 1)
+  passed_in_all=$((passed_in_all + passed))
+  failed_in_all=$((failed_in_all + failed))
+  echo "$name $passed passed, $failed failed"
+done
 if [[ -n $FILTER ]] && ((passed_in_all + failed_in_all == 0)); then fail "there is no test whose name holds \`$FILTER\`"; fi
-printf '%s\n' "" "${summary[@]}" "$passed_in_all passed, $failed_in_all failed"
+echo "$passed_in_all passed, $failed_in_all failed"
 ((failed_in_all == 0))
