@@ -19,7 +19,6 @@ mod keys_api;
 mod lifecycle;
 mod limits;
 mod mcp;
-mod migrations;
 mod origins;
 mod pages;
 mod privacy;

@@ -175,7 +175,7 @@ impl Account {
                     let former = page.former_slugs.iter().find(|former| former.slug == *slug);
                     let is_code = page.code.as_ref() == Some(slug);
                     let until = if is_code { FOREVER } else { former?.until };
-                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until, page: Some(page.id) };
+                    let to_page = SnapshotState::Moved { to: page.slug.clone(), until, page: page.id };
                     Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
                 };
                 let freed = || self.has_freed(slug).then_some(SnapshotState::Gone);

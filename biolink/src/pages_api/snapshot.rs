@@ -42,9 +42,8 @@ pub enum SnapshotState {
         to: Slug,
         /// The moment from which there is nothing any more.
         until: UnixMillis,
-        /// The page; `None` in a snapshot from before scans were counted.
-        #[serde(default)]
-        page: Option<PageId>,
+        /// The page.
+        page: PageId,
     },
     /// Nothing any more.
     Gone,
@@ -73,8 +72,8 @@ pub enum Served {
     Moved {
         /// The new slug.
         to: Slug,
-        /// The account, and the page if it is known.
-        owner: (KeyId, Option<PageId>),
+        /// The account and the page.
+        owner: (KeyId, PageId),
     },
     /// 410: there was a page, and it is not shown any more.
     Gone,

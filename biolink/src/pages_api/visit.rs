@@ -52,8 +52,8 @@ pub fn respond(
         Served::Unknown => return Err(page_not_found()),
         Served::Gone => return Err(page_gone()),
         Served::Moved { to, owner: (account, page) } if part == VisitPart::Code => {
-            let scan = page.map(|page| scan(account, page, slug));
-            return Ok((opened.unless_speculative(scanned(&to)), scan));
+            let scan = scan(account, page, slug);
+            return Ok((opened.unless_speculative(scanned(&to)), Some(scan)));
         }
         Served::Moved { to, .. } => {
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();

@@ -7,11 +7,11 @@
 //! signing secret and the client's header.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     idempotency::{IdempotencyKey, IssueAttempt},
-    key::{KeyEntropy, WhenMeterUnreachable},
+    key::KeyEntropy,
     keys_api::NewKey,
     secret::MacKeys,
 };
@@ -23,21 +23,16 @@ impl IdempotencyKey<'_> {
     /// Returns a request to issue `new`, with 16 random bytes of its own.
     #[must_use]
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
-        let mut request = vec![
-            json!(new.holder),
-            json!(new.tier),
-            json!(new.limits),
-            json!(new.expires_at),
-            json!(new.biolink_plan),
-        ];
-        // Without what was added later, the digest is the one of earlier versions, whose requests may be
-        // retried.
-        request.extend(new.account.map(|account| json!(account)));
-        request.extend(match new.when_meter_unreachable {
-            WhenMeterUnreachable::Continue => None,
-            other @ WhenMeterUnreachable::Refuse => Some(json!({ "when_meter_unreachable": other })),
-        });
-        let request = Value::from(request).to_string();
+        let request = json!([
+            new.holder,
+            new.tier,
+            new.limits,
+            new.expires_at,
+            new.biolink_plan,
+            new.account,
+            new.when_meter_unreachable,
+        ])
+        .to_string();
         let (signing, key) = keys.current();
         let fingerprint = URL_SAFE_NO_PAD.encode(key.sign(&[REQUEST_DOMAIN, request.as_bytes()]));
         IssueAttempt::new(URL_SAFE_NO_PAD.encode(drawn), fingerprint, signing)

@@ -95,7 +95,7 @@ impl LeaseCache {
         // The end of the wait and further copies come by timers, which a step of the clock does not
         // delay. A response to a copy that comes after another one was sent has the clock only.
         let hidden_ms = if self.waiting.is_for(request) { 0 } else { MAX_STEP_BACK_MS };
-        let in_time = now.since(sent).saturating_add(hidden_ms) <= response.admit_within_ms;
+        let in_time = now.since(sent).saturating_add(hidden_ms) <= request.admit_within_ms;
         if in_time && self.waiting.is_open(request.seq) {
             self.waiting.close(request.seq);
             self.denied.clear();

@@ -23,7 +23,6 @@ const KEEP_MS: u64 = 600_000;
 /// from the meter before it was made, by the meter's clock. If that is later than the last batch of
 /// every forgotten holder, the batch was never taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub(super) struct Batches {
     day: UtcDay,
     /// The holders, the one not heard of for longest first.
@@ -32,23 +31,16 @@ pub(super) struct Batches {
     forgotten: UnixMillis,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredHolder", into = "StoredHolder")]
 struct Holder {
     id: u64,
     number: u32,
     at: UnixMillis,
 }
 
-/// The stored form. Versions that track no moments read `last`, and write nothing else.
-#[derive(Clone, Serialize, Deserialize)]
-struct Stored {
-    day: UtcDay,
-    last: Vec<(u64, u32)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    at: Vec<UnixMillis>,
-    #[serde(default)]
-    forgotten: UnixMillis,
-}
+/// Id, number, moment.
+type StoredHolder = (u64, u32, UnixMillis);
 
 impl Batches {
     pub(super) fn roll(&mut self, day: UtcDay) {
@@ -88,22 +80,15 @@ impl Batches {
     }
 }
 
-impl From<Stored> for Batches {
-    fn from(Stored { day, last, at, forgotten }: Stored) -> Self {
-        // A holder without a moment is not forgotten before the day is over: it is taken for one
-        // that was heard at its end.
-        let moments = at.into_iter().chain(std::iter::repeat(day.end()));
-        let mut holders: Vec<_> =
-            last.into_iter().zip(moments).map(|((id, number), at)| Holder { id, number, at }).collect();
-        holders.sort_by_key(|holder| holder.at);
-        Self { day, holders, forgotten }
+impl From<StoredHolder> for Holder {
+    fn from((id, number, at): StoredHolder) -> Self {
+        Self { id, number, at }
     }
 }
 
-impl From<Batches> for Stored {
-    fn from(Batches { day, holders, forgotten }: Batches) -> Self {
-        let last = holders.iter().map(|holder| (holder.id, holder.number)).collect();
-        Self { day, last, at: holders.iter().map(|holder| holder.at).collect(), forgotten }
+impl From<Holder> for StoredHolder {
+    fn from(Holder { id, number, at }: Holder) -> Self {
+        (id, number, at)
     }
 }
 

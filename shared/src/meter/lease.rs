@@ -43,7 +43,6 @@ pub(super) struct Lease {
     pub(super) until: UnixMillis,
     from: UnixMillis,
     /// Calls spent so far.
-    #[serde(with = "total")]
     spent: u32,
 }
 
@@ -69,23 +68,5 @@ impl Lease {
             usage.spend(at, added.min(calls));
             added = added.saturating_sub(calls);
         }
-    }
-}
-
-/// Stored as a map from a slot to its calls, as versions read it that know the calls of each slot.
-mod total {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(super) fn serialize<S: Serializer>(spent: &u32, serializer: S) -> Result<S::Ok, S::Error> {
-        let slots: BTreeMap<u64, u32> = [(0, *spent)].into_iter().filter(|(_, calls)| *calls > 0).collect();
-        slots.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-        let slots = BTreeMap::<u64, u32>::deserialize(deserializer)?;
-        Ok(slots.values().fold(0, |sum, calls| sum.saturating_add(*calls)))
     }
 }

@@ -170,7 +170,7 @@ pub struct MeterResponse {
     /// The decision on the call that waits.
     pub verdict: Verdict,
     /// The key's quota status, in which lent calls do not remain; `None` if the key is refused.
-    #[serde(rename = "standing", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaStatus>,
     /// A lease, from which the cache admits calls without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,9 +181,6 @@ pub struct MeterResponse {
     /// The version of the meter's record.
     #[serde(default)]
     pub version: u64,
-    /// The request's [`MeterRequest::admit_within_ms`], which a meter of an older version ignores.
-    #[serde(default = "margin_ms", skip_serializing_if = "is_margin")]
-    pub admit_within_ms: u64,
     /// The number of the request's batch, which need not be sent again.
     #[serde(default)]
     pub batch: u32,
@@ -215,7 +212,6 @@ impl MeterResponse {
             lease: None,
             record: None,
             version,
-            admit_within_ms: MARGIN_MS,
             batch: 0,
             at: UnixMillis(0),
             day,
@@ -244,7 +240,6 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterSnapshot {
     /// The response to a request that no call waits for.
-    #[serde(rename = "answer")]
     pub response: MeterResponse,
     /// The meter's record.
     pub record: Option<KeyRecord>,
@@ -350,7 +345,6 @@ pub enum ChangeOutcome {
 #[serde(rename_all = "snake_case")]
 pub enum Attempt {
     /// It is wrong.
-    #[serde(alias = "begin")]
     Wrong,
     /// It is right.
     Right,

@@ -61,7 +61,6 @@ pub struct Meter {
     leases: Vec<Lease>,
     last_lease: u64,
     batches: Batches,
-    #[serde(rename = "given")]
     responses: ResponseCache,
     tally: Tally,
     #[serde(skip_serializing_if = "BudgetShares::is_empty")]
@@ -297,11 +296,7 @@ impl Meter {
     fn response(&self, request: &MeterRequest) -> MeterResponse {
         let batch = request.batch.as_ref().map_or(0, |batch| batch.number);
         let version = self.record.as_ref().map_or(0, |record| record.version);
-        MeterResponse {
-            batch,
-            admit_within_ms: request.admit_within_ms,
-            ..MeterResponse::noted(version, self.usage.day())
-        }
+        MeterResponse { batch, ..MeterResponse::noted(version, self.usage.day()) }
     }
 
     /// Returns the cache's share of the local budget, if the key has one.

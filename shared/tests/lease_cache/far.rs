@@ -95,11 +95,13 @@ fn late_response_to_the_first_copy_admits_no_free_call() {
 #[test]
 fn response_after_the_admission_time_admits_nothing() {
     let mut pair = Pair::new(Tier::Free);
-    let (request, _) = pair.expect_asked(0);
-    let of_an_older_meter = MeterResponse { admit_within_ms: 300, ..pair.meter(&request, 10) };
-    assert_eq!(pair.handle(&request, 0, &of_an_older_meter, 301), None);
-    let (request, _) = pair.expect_asked(1_000);
-    assert!(pair.handle(&request, 1_000, &of_an_older_meter, 1_300).is_some());
+    let ask = |pair: &mut Pair, now| MeterRequest { admit_within_ms: 300, ..pair.expect_asked(now).0 };
+    let request = ask(&mut pair, 0);
+    let response = pair.meter(&request, 10);
+    assert_eq!(pair.handle(&request, 0, &response, 301), None);
+    let request = ask(&mut pair, 1_000);
+    let response = pair.meter(&request, 1_010);
+    assert!(pair.handle(&request, 1_000, &response, 1_300).is_some());
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
 use shared::{
     key::KeyRecord,
     lease_cache::{Admission, LeaseCache, Step},
-    meter::{Batch, Meter, MeterRequest, Report},
+    meter::{Batch, Meter, MeterRequest},
     policy::LimitOverrides,
     tier::Tier,
     tool::Tool,
@@ -112,35 +111,6 @@ fn batch_of_a_forgotten_holder_counts_debts_and_no_refunds() {
     }
     assert_eq!(send(&mut meter, &MeterRequest { seq: 2, ..first }, NOON.plus(30)).batch, 1);
     assert_eq!(snapshot(&meter, Tier::Pro, NOON).day_used, 8);
-}
-
-/// Rows of an earlier version hold no moments and a lease's calls by slot.
-#[test]
-fn state_of_an_earlier_version_is_read_without_a_loss() {
-    let stored = json!({
-        "usage": {"clock": {"latest": NOON, "ahead_ms": 0}, "minute": [], "day": NOON.day(), "day_used": 5},
-        "record": record(Tier::Pro, 1),
-        "leases": [{"id": 1, "holder": 7, "left": 4, "until": NOON.plus(10_000), "from": NOON, "spent": {"0": 2, "3": 4}}],
-        "last_lease": 1,
-        "batches": {"day": NOON.day(), "last": [[7, 1]]},
-    });
-    let mut meter: Meter = serde_json::from_value(stored).unwrap();
-    let report = Report { lease: 1, spent: vec![(0, 2), (3, 4), (8, 1)], closed: true };
-    let next = MeterRequest {
-        want: false,
-        reports: vec![report],
-        batch: Some(batch(1, 3)),
-        ..request(Tier::Pro, 7, 1)
-    };
-    send(&mut meter, &next, NOON.plus(3_000));
-    let snapshot = snapshot(&meter, Tier::Pro, NOON.plus(3_000));
-    assert_eq!(
-        (snapshot.day_used, snapshot.reserved),
-        (6, 0),
-        "one more was spent, and nothing refunded again"
-    );
-    let written = serde_json::to_value(&meter).unwrap();
-    assert_eq!(written["batches"]["last"], json!([[7, 1]]), "as earlier versions read it");
 }
 
 #[test]

@@ -36,15 +36,11 @@ use crate::{
     runtime::{clock, durable_rpc::RpcError, log},
 };
 
-/// The steps that lead from an empty store to the one of this version. A step is never changed once
-/// it was released: a stored account continues with the steps that it has not made.
-const MIGRATIONS: [&str; 1] = ["CREATE TABLE state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL);
-    CREATE TABLE revision
+const CREATE: &str =
+    "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS revision
         (page TEXT NOT NULL, number INTEGER NOT NULL, j TEXT NOT NULL, PRIMARY KEY (page, number)) WITHOUT ROWID;
-    CREATE TABLE reply (name TEXT PRIMARY KEY, at INTEGER NOT NULL, j TEXT NOT NULL) WITHOUT ROWID"];
-const CREATE_MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY)";
-const MIGRATED: &str = "SELECT COUNT(*) FROM migration";
-const MIGRATE: &str = "INSERT INTO migration (number) VALUES (?)";
+    CREATE TABLE IF NOT EXISTS reply (name TEXT PRIMARY KEY, at INTEGER NOT NULL, j TEXT NOT NULL) WITHOUT ROWID";
 const LOAD: &str = "SELECT j FROM state";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 const REVISION: &str = "SELECT j FROM revision WHERE page = ? AND number = ?";
@@ -279,16 +275,10 @@ impl Account {
         Ok(outcome)
     }
 
-    /// Returns the stored state, in the form of this version. An unreadable one is an error,
-    /// because a new one would lose every page.
+    /// Returns the stored state. An unreadable one is an error, because a new one would lose every
+    /// page.
     fn load(&self) -> Result<State> {
-        self.sql.exec(CREATE_MIGRATIONS, None)?;
-        let done = rows(&self.sql, MIGRATED, Vec::new(), |row| row.first().and_then(number))?;
-        let done = usize::try_from(done.first().copied().unwrap_or(0)).unwrap_or(usize::MAX);
-        for (number, migration) in (0u64..).zip(MIGRATIONS).skip(done) {
-            self.sql.exec(migration, None)?;
-            self.sql.exec(MIGRATE, vec![integer(number)?])?;
-        }
+        self.sql.exec(CREATE, None)?;
         match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
             Some(stored) => parse(stored),
             None => Ok(State::default()),

@@ -142,7 +142,7 @@ impl World<'_> {
             return self.ask_with_record(exchange);
         }
         let hidden = if asked.retried == ask.retry { 0 } else { 200 };
-        let in_time = now.since(asked.sent) + hidden <= response.admit_within_ms;
+        let in_time = now.since(asked.sent) + hidden <= ask.admit_within_ms;
         let counted = response.verdict == Verdict::Allow && in_time;
         let decided = if counted { asked.decided.unwrap() } else { self.now };
         assert!(admission.is_none() || !asked.over, "a call is decided once");
