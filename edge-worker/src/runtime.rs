@@ -14,3 +14,4 @@ pub(crate) mod promise;
 pub(crate) mod sql;
 pub(crate) mod streamed_response;
 pub(crate) mod task;
+pub(crate) mod transform_stream;

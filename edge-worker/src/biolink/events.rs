@@ -19,7 +19,7 @@ use crate::{
         visitor_salt,
     },
     context::RequestContext,
-    gateway::admin::CLIENT_ADDRESS,
+    runtime::client_request::CLIENT_ADDRESS,
     runtime::log,
 };
 

@@ -2,10 +2,7 @@
 
 use shared::{caller, problem::Problem};
 
-use crate::{context::RequestContext, gateway::meter_client};
-
-/// The header in which the platform names the client's address.
-pub(crate) const CLIENT_ADDRESS: &str = "cf-connecting-ip";
+use crate::{context::RequestContext, gateway::meter_client, runtime::client_request::CLIENT_ADDRESS};
 
 /// Authorizes a call that carries the admin secret in its `Authorization` header.
 ///

@@ -24,7 +24,6 @@ use crate::{
 };
 use attempt::Attempt;
 use upload::Upload;
-pub(crate) use upload::new_stream;
 
 thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();

@@ -5,6 +5,9 @@ use worker::web_sys;
 
 use crate::runtime::entropy;
 
+/// The header in which the platform names the client's address.
+pub(crate) const CLIENT_ADDRESS: &str = "cf-connecting-ip";
+
 /// A client's request as the runtime delivers it.
 pub(crate) struct ClientRequest {
     pub(crate) raw: web_sys::Request,

@@ -15,8 +15,8 @@ use worker::{ObjectNamespace, js_sys::Uint8Array, web_sys};
 use crate::{
     biolink::{pages_client, stats_client, webhooks_client},
     context::RequestContext,
-    gateway::origin::new_stream,
     respond::ClientResponse,
+    runtime::transform_stream,
     runtime::{durable_rpc::RpcError, log, promise, streamed_response::StreamedResponse},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn stream(
     begin: Response,
 ) -> Result<ClientResponse, Problem> {
     let start = || -> Result<_, JsValue> {
-        let stream = new_stream()?;
+        let stream = transform_stream::identity()?;
         let response = web_sys::Response::new_with_opt_readable_stream(Some(&stream.readable()))?;
         Ok((Sink(stream.writable().get_writer()?), StreamedResponse::new(response)?))
     };

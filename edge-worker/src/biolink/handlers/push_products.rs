@@ -20,7 +20,7 @@ use shared::{
 use crate::{
     biolink::product_sources,
     context::RequestContext,
-    gateway::admin::CLIENT_ADDRESS,
+    runtime::client_request::CLIENT_ADDRESS,
     runtime::{body, clock, log},
 };
 

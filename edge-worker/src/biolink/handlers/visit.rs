@@ -19,7 +19,7 @@ use shared::{caller::bucket, minute_counters::MinuteCounters, problem::Problem, 
 use crate::{
     biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions},
     context::RequestContext,
-    gateway::admin::CLIENT_ADDRESS,
+    runtime::client_request::CLIENT_ADDRESS,
     runtime::{body, clock, entropy},
 };
 

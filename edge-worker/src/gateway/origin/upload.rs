@@ -14,13 +14,16 @@
 use std::cell::Cell;
 
 use shared::{origin::MAX_BUFFERED_BODY_BYTES, problem::Problem, route::CallMethod};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsValue;
 use worker::{
-    js_sys::{Array, ArrayBuffer, BigInt, Function, Promise, Reflect, global},
+    js_sys::{ArrayBuffer, BigInt, Promise},
     web_sys,
 };
 
-use crate::{context::RequestContext, runtime::body};
+use crate::{
+    context::RequestContext,
+    runtime::{body, transform_stream},
+};
 
 /// A request body to send.
 pub(super) enum Upload {
@@ -80,23 +83,12 @@ impl Pipe {
     /// Starts to pipe `source` in the background.
     fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
-            Some(length) => construct("FixedLengthStream", &[BigInt::from(length).into()])?,
-            None => new_stream()?,
+            Some(length) => transform_stream::construct("FixedLengthStream", &[BigInt::from(length).into()])?,
+            None => transform_stream::identity()?,
         };
         let options = web_sys::StreamPipeOptions::new();
         options.set_prevent_abort(true);
         let finished = source.pipe_to_with_options(&stream.writable(), &options);
         Ok(Self { readable: stream.readable(), finished })
     }
-}
-
-/// Returns a stream of bytes: what is written to one end is read at the other.
-pub(crate) fn new_stream() -> Result<web_sys::TransformStream, JsValue> {
-    construct("IdentityTransformStream", &[])
-}
-
-/// Returns a transform stream of the runtime, which does not copy.
-fn construct(class: &str, arguments: &[JsValue]) -> Result<web_sys::TransformStream, JsValue> {
-    let class: Function = Reflect::get(&global(), &class.into())?.dyn_into()?;
-    Ok(Reflect::construct(&class, &arguments.iter().collect::<Array>())?.unchecked_into())
 }
