@@ -97,8 +97,9 @@ mod tests {
         for contact in
             ["", "security@example.com", "http://example.com", "mailto:", "mailto:a b@example.com", "tel:1\n"]
         {
-            let refused = security(contact, "").err().map(|problem| problem.status());
-            assert_eq!(refused, Some(404), "{contact:?}");
+            let refused = security(contact, "").err().unwrap();
+            assert_eq!(refused.status(), 404, "{contact:?}");
+            assert!(refused.detail().contains("SECURITY_CONTACT"), "{contact:?}");
         }
     }
 }

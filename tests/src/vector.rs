@@ -82,9 +82,9 @@ pub struct Expected {
     /// The problem's code.
     #[serde(default)]
     pub code: Option<String>,
-    /// Headers with their exact values. `*` matches any value.
+    /// Headers with their exact values. `*` matches any value, and `null` the absence of the header.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Option<String>>,
     /// Texts that the body contains.
     #[serde(default)]
     pub holds: Vec<String>,
@@ -184,7 +184,11 @@ impl Vector {
         }
         for (name, value) in &expected.headers {
             let own = response.header(name);
-            if own.is_none() || (value != "*" && own != Some(value)) {
+            let is_as_expected = match value.as_deref() {
+                Some("*") => own.is_some(),
+                value => own == value,
+            };
+            if !is_as_expected {
                 faults.push(format!("{name}: {own:?}, not {value:?}"));
             }
         }

@@ -149,8 +149,8 @@ fn no_feed(mode: &Mode) -> Problem {
 fn not_here() -> Problem {
     Problem::new(
         codes::ROUTE_UNKNOWN,
-        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link, its API, the console and MCP \
-         are served by an edge, which this gateway runs without",
+        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link pages, their API, the console and \
+         MCP are served by the edge, which this gateway runs without",
     )
 }
 
