@@ -41,9 +41,12 @@ async fn slow_calls_over_few_files_leave_the_upstream_healthy() {
         client.try_write(&call("GET", "/v1/qr/a").bytes()).await;
         clients.push(client);
     }
-    let refused = r#"utg_limits_exceeded_total{limit="connections"}"#;
+    let refused = async |limit: &str| {
+        let metric = format!("utg_limits_exceeded_total{{limit=\"{limit}\"}}");
+        proxy.metric(&metric).await.unwrap() as usize
+    };
     until("each call is in flight or refused", || async {
-        tool.calls() + proxy.metric(refused).await.unwrap() as usize == 150
+        tool.calls() + refused("connections").await + refused("open_files").await == 150
     })
     .await;
     // Listeners, probes and the admin port have their reserve.
@@ -52,8 +55,11 @@ async fn slow_calls_over_few_files_leave_the_upstream_healthy() {
     assert!(in_flight > 80, "{in_flight}");
     tool.release();
     let statuses = join_all(clients.iter_mut().map(|client| client.response("GET"))).await;
-    let served = statuses.iter().flatten().filter(|response| response.status == 200).count();
-    assert_eq!((served, statuses.iter().flatten().count()), (in_flight, in_flight), "others are closed");
+    let (served, others): (Vec<_>, Vec<_>) =
+        statuses.iter().flatten().partition(|response| response.status == 200);
+    // A connection that is refused keeps its file for a moment, in which a call may find none.
+    assert_eq!((served.len(), others.len()), (in_flight, refused("open_files").await), "others are closed");
+    assert!(others.iter().all(|response| response.problem() == "tool-overloaded"));
     healthy_tool(&proxy, &tool).await;
     proxy.logs("connections limited by open files (LimitNOFILE): open_files=300").await;
 }
@@ -113,11 +119,13 @@ async fn idle_connection_is_closed_for_a_call_without_a_file() {
     assert_eq!(client.response("GET").await.unwrap().status, 200);
     let _admin = exhaust(&proxy, 200).await;
     loop {
-        let found = (status(&mut client).await, other.connections());
-        if found == (200, 0) {
+        let status = status(&mut client).await;
+        // A connection to the admin port that waits may take the file first.
+        if other.connections() == 0 {
+            assert!(matches!(status, 200 | 503), "{status}");
             break;
         }
-        assert_eq!(found, (200, 1), "a descriptor that a probe has just freed");
+        assert_eq!(status, 200, "a descriptor that a probe has just freed");
     }
 }
 
