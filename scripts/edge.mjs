@@ -4,6 +4,8 @@
 //   --state DIR      where KV, Durable Objects and queues live; `memory` keeps nothing; default .data/edge
 //   --worker DIR     the built worker with its assets; default edge-worker/build
 //   --env NAME       the bindings and variables of [env.NAME], as a deployment has them; default the top level
+//   --pages NAME     a second worker, of [env.NAME], gets the requests for PAGES_HOST; without it the edge lacks the objects
+//                    that another worker owns (docs/deploy.md, "Two Workers")
 //   --origin URLS    ORIGIN_URLS, separated by commas; default the local proxy, PROXY_PORT or 8080
 //   --var NAME=VALUE another variable of the worker, repeatable; never a secret: those come from .dev.vars,
 //                    or from the environment if a variable of the same name is set there
@@ -37,6 +39,7 @@ const { values: options } = parseArgs({
     state: { type: "string", default: path.join(ROOT, ".data/edge") },
     worker: { type: "string", default: path.join(ROOT, "edge-worker/build") },
     env: { type: "string" },
+    pages: { type: "string" },
     origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
     var: { type: "string", multiple: true, default: [] },
     without: { type: "string", multiple: true, default: [] },
@@ -83,19 +86,30 @@ function originCert() {
 
 /**
  * The worker's static assets. An environment has Cloudflare's own workers for them, as a deployment does. Elsewhere a folder
- * stands for those, because one of them would be in front of ours at every request.
+ * stands for those, because one of them would be in front of ours at every request. So it does behind faults.
  */
-const assets = (asDeployed) => ({ assets: options.env ? asDeployed : undefined });
-const folderOf = ({ binding, directory }) => (options.env ? {} : { [binding]: { disk: { path: directory, writable: false } } });
+const isAsDeployed = options.env && !options.faults;
+const assets = (asDeployed) => ({ assets: isAsDeployed ? asDeployed : undefined });
+const folderOf = ({ binding, directory }) => (isAsDeployed ? {} : { [binding]: { disk: { path: directory, writable: false } } });
 
-function miniflareOptions() {
+/** The names of objects' owners in wrangler.toml are those of deployments. Here each worker owns what the other does not. */
+function withOwner(other, bindings) {
+  const named = Object.entries(bindings).map(([name, { className, scriptName }]) => {
+    // Wrangler does not say of a class that was transferred that it has SQL, as all of ours do.
+    return [name, { className, useSQLite: true, ...(scriptName && { scriptName: other }) }];
+  });
+  return Object.fromEntries(named.filter(([, { scriptName }]) => !scriptName || options.pages));
+}
+
+/** A worker with the bindings of an environment. The objects that it does not own are those of `other`. */
+function workerOf(name, environment, other) {
   const main = path.join(WORKER, "index.js");
   if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
-  const configured = workerOptions(options.env, path.join(WORKER, "site"));
+  const configured = workerOptions(environment, path.join(WORKER, "site"));
   return {
     ...configured,
-    ...Object.fromEntries(KINDS.map((kind) => [kind, withoutMissing(configured[kind])])),
-    name: "edge",
+    durableObjects: withOwner(other, configured.durableObjects),
+    name,
     // Named, since miniflare would parse the whole script for them.
     modules: [
       { type: "ESModule", path: main },
@@ -113,6 +127,14 @@ function miniflareOptions() {
     },
     ...assets(configured.assets),
     serviceBindings: { ...configured.serviceBindings, ...originCert(), ...folderOf(configured.assets) },
+  };
+}
+
+function miniflareOptions() {
+  const edge = workerOf("edge", options.env, "pages");
+  return {
+    ...edge,
+    ...Object.fromEntries(KINDS.map((kind) => [kind, withoutMissing(edge[kind])])),
     host: options.host,
     port: Number(options.port),
     // Without a country: miniflare would say that every visitor is in the USA.
@@ -120,6 +142,21 @@ function miniflareOptions() {
     log: new Log(LogLevel.WARN),
     ...(options.state === "memory" ? {} : { defaultPersistRoot: options.state }),
   };
+}
+
+/** The worker of the pages' host. As docs/deploy.md says, one of the secrets is the edge's, and the others are its own. */
+function pagesWorker() {
+  const pages = workerOf("pages", options.pages, "edge");
+  const { bindings, bindings: { PAGES_HOST } } = pages;
+  if (!PAGES_HOST) throw new Error("--pages needs --var PAGES_HOST=NAME");
+  const own = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET"].map((name) => [name, `${bindings[name]}-of-pages`]);
+  return { ...pages, bindings: { ...bindings, ...Object.fromEntries(own) }, routes: [`${PAGES_HOST.split(":")[0]}/*`] };
+}
+
+/** Adds the second worker. */
+function withPages({ host, port, cf, log, defaultPersistRoot, workers, ...edge }, pages) {
+  const shared = { host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}) };
+  return { ...shared, workers: [...(workers ?? [edge]), pages] };
 }
 
 /** The options, with the test's hand on the bindings and the stores where it asks for that. */
@@ -133,9 +170,10 @@ async function finalOptions() {
     const { withCounters } = await import("./edge/counters.mjs");
     return withCounters(miniflareOptions(), Number(options.counters));
   }
-  if (!options.faults) return miniflareOptions();
-  const { withFaults } = await import("../tests/edge/faults.mjs");
-  return withFaults(miniflareOptions(), options.faults);
+  if (!options.faults) return options.pages ? withPages(miniflareOptions(), pagesWorker()) : miniflareOptions();
+  const { restartable, withFaults } = await import("../tests/edge/faults.mjs");
+  const faulty = withFaults(miniflareOptions(), options.faults);
+  return options.pages ? withPages(faulty, restartable(pagesWorker())) : faulty;
 }
 
 const edge = new Miniflare(await finalOptions());

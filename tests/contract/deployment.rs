@@ -1,6 +1,10 @@
 //! What `wrangler.toml` gives to a deployed worker.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use toml::{Table, Value};
 
@@ -35,6 +39,14 @@ fn variables(config: &Table) -> Vec<&Table> {
     sections.chain([config]).map(|section| section["vars"].as_table().unwrap()).collect()
 }
 
+/// Returns the classes of a section's objects by the worker that owns them: `None` for its own.
+fn owners(section: &Table) -> BTreeMap<&str, Option<&str>> {
+    let bindings = section["durable_objects"]["bindings"].as_array().unwrap().iter();
+    bindings
+        .map(|binding| (text(binding, "class_name"), binding.get("script_name").and_then(Value::as_str)))
+        .collect()
+}
+
 /// An environment inherits no binding and no variable. The worker refuses every request if one is
 /// missing.
 #[test]
@@ -42,9 +54,12 @@ fn environment_has_every_binding_of_the_top_level() {
     let config = wrangler();
     let environments = environments(&config);
     let listed: Vec<_> = environments.iter().map(|(name, _)| *name).collect();
-    assert_eq!(listed, ["production", "staging"]);
+    assert_eq!(listed, ["production", "production-gateway", "production-pages", "staging"]);
     for (name, section) in environments {
-        assert_eq!(section["durable_objects"], config["durable_objects"], "{name}");
+        let (own, top) = (&section["durable_objects"], &config["durable_objects"]);
+        for member in ["name", "class_name"] {
+            assert_eq!(names(&own["bindings"], member), names(&top["bindings"], member), "{name}");
+        }
         let (own, top) = (&section["kv_namespaces"], &config["kv_namespaces"]);
         assert_eq!(names(own, "binding"), names(top, "binding"), "{name}");
         let (own, top) = (&section["queues"], &config["queues"]);
@@ -80,13 +95,55 @@ fn environment_consumes_the_queue_that_it_produces_and_no_other() {
         consumer
     };
     let mut queues = vec![text(&config["queues"]["producers"][0], "queue")];
-    for (name, section) in environments(&config) {
+    // Those of two workers have production's.
+    let whole = environments(&config).into_iter().filter(|(name, _)| !name.starts_with("production-"));
+    for (name, section) in whole {
         let own = &section["queues"];
         assert_eq!(names(&own["producers"], "queue"), names(&own["consumers"], "queue"), "{name}");
         assert_eq!(settings(own), settings(&config["queues"]), "{name}");
         queues.push(text(&own["producers"][0], "queue"));
     }
     assert_eq!(queues.iter().collect::<BTreeSet<_>>().len(), queues.len(), "{queues:?}");
+}
+
+/// Tool calls go on without the worker of the pages' host, because the gateway owns what they need.
+#[test]
+fn two_workers_own_each_class_once_and_consume_the_queue_once() {
+    let config = wrangler();
+    let section = |name: &str| config["env"][name].as_table().unwrap();
+    let [one, gateway, pages] = ["", "-gateway", "-pages"].map(|part| section(&format!("production{part}")));
+    let worker = format!("{}-production", config["name"].as_str().unwrap());
+    let pages_worker = format!("{worker}-pages");
+    assert_eq!(gateway["name"].as_str(), Some(worker.as_str()), "the worker that has the meters");
+    for (class, owner) in owners(gateway) {
+        let is_own = ["Meter", "KeyChanges"].contains(&class);
+        let owners = (owner, owners(pages)[class]);
+        let other = |name| (!is_own).then_some(name);
+        assert_eq!(owners, (other(pages_worker.as_str()), is_own.then_some(worker.as_str())), "{class}");
+    }
+    assert!(owners(one).values().all(Option::is_none));
+    let queues = |section: &Table, side: &str| section["queues"].get(side).cloned();
+    assert_eq!((queues(gateway, "consumers"), queues(pages, "consumers")), (None, queues(one, "consumers")));
+    for section in [gateway, pages] {
+        assert_eq!(queues(section, "producers"), queues(one, "producers"));
+    }
+}
+
+/// The worker of the pages' host takes the objects that production has, with what they have stored.
+#[test]
+fn pages_worker_takes_its_classes_from_production() {
+    let config = wrangler();
+    let pages = config["env"]["production-pages"].as_table().unwrap();
+    let [transfer, later @ ..] = pages["migrations"].as_array().unwrap().as_slice() else { panic!() };
+    let classes = &transfer["transferred_classes"];
+    let own = owners(pages).into_iter().filter(|(_, owner)| owner.is_none()).map(|(class, _)| class);
+    assert_eq!(names(classes, "from"), own.collect());
+    assert_eq!(names(classes, "from"), names(classes, "to"));
+    let worker = format!("{}-production", config["name"].as_str().unwrap());
+    assert_eq!(names(classes, "from_script"), BTreeSet::from([worker.as_str()]));
+    let [first, rest @ ..] = config["migrations"].as_array().unwrap().as_slice() else { panic!() };
+    assert_eq!(text(transfer, "tag"), text(first, "tag"), "it is in place of the first");
+    assert_eq!(later, rest, "later migrations stand in both lists");
 }
 
 /// A class without a migration, or with one for the other kind of storage, cannot be deployed.

@@ -155,3 +155,15 @@ fn missing_part_of_calls_is_500_and_logged_once() {
         assert_eq!(lines(), 1, "{fault}: {}", edge.process.output());
     }
 }
+
+/// What the gateway is if the worker of the pages' host does not exist: without its objects.
+#[test]
+fn missing_pages_worker_stops_biolink_alone() {
+    let origin = Origin::start();
+    let edge = Edge::start_in("production-gateway", &origin.proxy.url(), &[]);
+    let key = assert_tools_are_served(&edge, "one of two");
+    for (method, path) in BIOLINK {
+        assert_not_configured(&send(&edge, method, path, &key), path);
+    }
+    edge.issue("free");
+}

@@ -159,15 +159,14 @@ export default class extends WorkerEntrypoint {
  * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
  * arrive without delay.
  */
-export function withFaults({ kvNamespaces, durableObjects, queueProducers, queueConsumers, serviceBindings: { ASSETS: assets, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
+export function withFaults({ kvNamespaces, durableObjects, queueProducers, serviceBindings: { ASSETS: assets, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
   const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, WEBHOOKS, ...others } = durableObjects;
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
     return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
   };
   const wrapper = (name, script, bindings) => ({ name, modules: true, script, serviceBindings: { CONTROL }, ...bindings });
-  const wrapped = (control, REAL) => wrapper(`faulty-${control}`, objects(control), { durableObjects: { REAL: { ...REAL, scriptName: "edge" } } });
-  const hasty = ([name, options]) => [name, { ...options, maxBatchTimeout: 0 }];
+  const wrapped = (control, REAL) => wrapper(`faulty-${control}`, objects(control), { durableObjects: { REAL: { scriptName: "edge", ...REAL } } });
   return {
     host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
@@ -176,7 +175,6 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
         durableObjects: { ...others, TEST_METER: METER, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
         serviceBindings: { ...services, TEST_EDGE: "edge" },
-        queueConsumers: Object.fromEntries(Object.entries(queueConsumers).map(hasty)),
         wrappedBindings: {
           KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",
           KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt", WEBHOOKS: "faulty-webhooks",
@@ -197,10 +195,13 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, queue
   };
 }
 
-function restartable(edge) {
+/** The options of a worker with routes and objects for tests. */
+export function restartable(edge) {
   const folder = edge.modulesRoot;
+  const hasty = ([name, options]) => [name, { ...options, maxBatchTimeout: 0 }];
   return {
     ...edge,
+    queueConsumers: Object.fromEntries(Object.entries(edge.queueConsumers).map(hasty)),
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE },
       { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },

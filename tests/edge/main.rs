@@ -32,6 +32,7 @@ mod site;
 mod stalls;
 mod streams;
 mod surface;
+mod two_workers;
 mod uploads;
 mod vectors;
 mod visitors;

@@ -117,6 +117,14 @@ impl Edge {
         Self::launch(origins, None, &["--env", environment].into_iter().chain(variables).collect::<Vec<_>>())
     }
 
+    /// Starts two workers, with fault injection into the bindings of the gateway: `edge`, and the one
+    /// of the host `pages.example`, which owns the objects of bio-link.
+    pub fn start_two_with_faults(origins: &str, faults: &Faults) -> Self {
+        let environments = ["--env", "production-gateway", "--pages", "production-pages"];
+        let options = ["--var", "PAGES_HOST=pages.example", "--faults", &faults.url()];
+        Self::launch(origins, None, &[&environments[..], &options[..]].concat())
+    }
+
     /// Starts the worker with a client certificate for origins. It trusts origins with a
     /// certificate of `authority`. All three are PEM files.
     pub fn start_with_certificate(origins: &str, certificate: &str, key: &str, authority: &str) -> Self {
