@@ -41,8 +41,10 @@ fn variables(config: &Table) -> Vec<&Table> {
 
 /// Returns the classes of a section's objects by the worker that owns them: `None` for its own.
 fn owners(section: &Table) -> BTreeMap<&str, Option<&str>> {
-    let bindings = section["durable_objects"]["bindings"].as_array().unwrap().iter();
+    let bindings = section.get("durable_objects").and_then(|objects| objects.get("bindings"));
+    let bindings = bindings.and_then(Value::as_array).unwrap();
     bindings
+        .iter()
         .map(|binding| (text(binding, "class_name"), binding.get("script_name").and_then(Value::as_str)))
         .collect()
 }

@@ -128,7 +128,7 @@ impl From<Vec<Document>> for Documents {
 /// Returns the path of the installed documents.
 fn file() -> io::Result<PathBuf> {
     let program = env::current_exe()?;
-    Ok(program.parent().unwrap_or(Path::new("")).join(FILE))
+    Ok(program.with_file_name(FILE))
 }
 
 fn gzip(plain: &str) -> Option<Vec<u8>> {
