@@ -2,7 +2,7 @@
 
 use crate::time::UnixMillis;
 
-/// Counts what clients do in vain within a minute, in one byte for each [`bucket`]. It protects the
+/// Counts what clients do in vain within a minute, in one byte for each [`bucket`](crate::caller::bucket). It protects the
 /// machine that has it, and knows no address.
 #[derive(Debug, Default)]
 pub struct MinuteCounters {

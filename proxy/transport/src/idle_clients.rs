@@ -50,7 +50,7 @@ const CLOSED_AFTER: Duration = Duration::from_millis(100);
 
 impl IdleClients {
     /// Closes the connection that has waited longest. Returns false if none has waited for
-    /// [`CLOSED_AFTER`].
+    /// `CLOSED_AFTER`.
     pub fn close_oldest(&self, now: Monotonic) -> bool {
         loop {
             let oldest = |list: &Mutex<WaitList>| list.lock().oldest();
