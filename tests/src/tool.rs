@@ -58,6 +58,7 @@ struct Shared {
     opened: AtomicUsize,
     received: Mutex<Vec<String>>,
     release: Notify,
+    stop: Notify,
 }
 
 impl FakeTool {
@@ -73,6 +74,7 @@ impl FakeTool {
             opened: AtomicUsize::new(0),
             received: Mutex::default(),
             release: Notify::new(),
+            stop: Notify::new(),
         });
         let task = RUNTIME.spawn(serve(listener, Arc::clone(&shared)));
         Self { address, shared, task: Mutex::new(Some(task)) }
@@ -131,8 +133,8 @@ impl FakeTool {
     pub async fn stop(&self) {
         let task = self.task.lock().take();
         if let Some(task) = task {
-            task.abort();
-            let _ended = task.await;
+            self.shared.stop.notify_one();
+            task.await.unwrap();
         }
     }
 
@@ -160,12 +162,19 @@ impl Drop for OpenConnection {
     }
 }
 
+/// Serves until [`FakeTool::stop`], and returns when no connection is served any more.
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    // Aborting this task drops the set, and with it every connection.
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.stop.notified() => break,
+        };
+        let Ok((stream, _)) = accepted else { break };
         connections.spawn(serve_connection(stream, Arc::clone(&shared)));
     }
+    drop(listener);
+    connections.shutdown().await;
 }
 
 async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
