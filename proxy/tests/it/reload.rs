@@ -92,8 +92,9 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
     let made = load.assert_no_failure().await;
     assert!(made > 500, "{made} calls");
     assert!(tools.iter().all(|tool| tool.calls() > made / 10));
+    // The signal and the watched file may each be the reason to read the same text.
     assert!(proxy.metric(r#"utg_config_reloads_total{outcome="applied"}"#).await >= Some(f64::from(RELOADS)));
-    assert_eq!(proxy.metric(r#"utg_config_reloads_total{outcome="rejected"}"#).await, Some(10.0));
+    assert!(proxy.metric(r#"utg_config_reloads_total{outcome="rejected"}"#).await >= Some(10.0));
 }
 
 #[tokio::test]
