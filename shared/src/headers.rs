@@ -11,8 +11,8 @@ use crate::method::{Method, Methods};
 
 pub use forwarding::{Nominated, PassedHeaders, reaches_client, reaches_tool, tokens};
 
-/// A response header: its name in lower case, and its value.
-pub type Header = (&'static str, Cow<'static, str>);
+/// A response header: its name in lower case, and its value. Either may have come from elsewhere.
+pub type Header = (Cow<'static, str>, Cow<'static, str>);
 
 /// Carries the client's key (spec section 5).
 pub const API_KEY: &str = "x-api-key";
@@ -34,8 +34,7 @@ pub const PROBLEM: &str = "x-gateway-problem";
 /// is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";
 /// The types of a `PATCH`: a JSON merge patch (RFC 7396), which may also be called plain JSON.
-pub const ACCEPT_PATCH: Header =
-    ("accept-patch", Cow::Borrowed("application/merge-patch+json, application/json"));
+pub const ACCEPT_PATCH: (&str, &str) = ("accept-patch", "application/merge-patch+json, application/json");
 /// The gateway's own share of the time (W3C Server Timing).
 pub const SERVER_TIMING: &str = "server-timing";
 
@@ -78,13 +77,18 @@ pub fn is_event_stream(content_type: &str) -> bool {
 /// the path takes, if it is known, and `Accept-Patch` the types of a `PATCH` (RFC 5789, section 3.1).
 #[must_use]
 pub fn preflight(methods: Methods) -> Vec<Header> {
-    let allow = (!methods.is_empty()).then(|| ("allow", methods.allow().into()));
-    let patch = methods.contains(Method::Patch).then_some(ACCEPT_PATCH);
+    let allow = (!methods.is_empty()).then(|| ("allow".into(), methods.allow().into()));
+    let patch = methods.contains(Method::Patch).then_some(header(ACCEPT_PATCH));
     let every = Method::ALL.map(Method::as_str).join(", ");
     let headers = [
-        ("access-control-allow-methods", every.into()),
-        ("access-control-allow-headers", ALLOWED_HEADERS.into()),
-        ("access-control-max-age", "86400".into()),
+        ("access-control-allow-methods".into(), every.into()),
+        header(("access-control-allow-headers", ALLOWED_HEADERS)),
+        header(("access-control-max-age", "86400")),
     ];
     allow.into_iter().chain(patch).chain(headers).collect()
+}
+
+/// Returns a header whose name and value are constants.
+pub(crate) const fn header((name, value): (&'static str, &'static str)) -> Header {
+    (Cow::Borrowed(name), Cow::Borrowed(value))
 }

@@ -85,8 +85,12 @@ impl Problem {
 
     /// Returns the same problem with a header of its own; the name in lower case.
     #[must_use]
-    pub fn with_header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        self.headers.push((name, value.into()));
+    pub fn with_header(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        value: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
@@ -131,8 +135,8 @@ impl Problem {
     /// status, and [`headers::PROBLEM`] the code.
     #[must_use]
     pub fn render(&self, request_id: &RequestId) -> Response {
-        let mark = (headers::PROBLEM, self.code.as_str().into());
-        let challenge = self.code.challenge().map(|challenge| ("www-authenticate", challenge));
+        let mark = headers::header((headers::PROBLEM, self.code.as_str()));
+        let challenge = self.code.challenge().map(|challenge| ("www-authenticate".into(), challenge));
         Response::new(self.status(), MEDIA_TYPE, "no-store", self.body(request_id))
             .with_headers([mark].into_iter().chain(challenge).chain(self.headers.iter().cloned()))
     }
@@ -195,7 +199,7 @@ mod tests {
             let body: Value = serde_json::from_str(&rendered.body).unwrap();
             assert_eq!(body["status"], rendered.status);
             assert_eq!(body["code"], code.as_str());
-            assert!(rendered.headers.contains(&("x-gateway-problem", code.as_str().into())));
+            assert_eq!(rendered.header("x-gateway-problem"), Some(code.as_str()));
             assert_eq!(body["request_id"], "07".repeat(16));
             assert_eq!(body["type"].as_str().map(|uri| uri.ends_with(code.as_str())), Some(true));
             assert_eq!((&body["title"], &body["detail"]), (&code.title().into(), &"why, \"so\"?".into()));

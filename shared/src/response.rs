@@ -40,13 +40,18 @@ impl Response {
     /// Returns a 204.
     #[must_use]
     pub fn no_content() -> Self {
-        Self { status: 204, headers: vec![("cache-control", "no-store".into())], body: String::new() }
+        Self {
+            status: 204,
+            headers: vec![headers::header(("cache-control", "no-store"))],
+            body: String::new(),
+        }
     }
 
     /// Returns a redirect that no cache keeps.
     #[must_use]
     pub fn redirect(status: u16, location: String) -> Self {
-        let headers = vec![("cache-control", "no-store".into()), ("location", location.into())];
+        let headers =
+            vec![headers::header(("cache-control", "no-store")), ("location".into(), location.into())];
         Self { status, headers, body: String::new() }
     }
 
@@ -59,7 +64,11 @@ impl Response {
     /// Returns a refusal to prefetch: a browser then sends the request again when it is needed.
     #[must_use]
     pub fn not_prefetched() -> Self {
-        Self { status: 503, headers: vec![("cache-control", "no-store".into())], body: String::new() }
+        Self {
+            status: 503,
+            headers: vec![headers::header(("cache-control", "no-store"))],
+            body: String::new(),
+        }
     }
 
     /// Returns the response to a liveness check.
@@ -106,7 +115,7 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns the response as one that is made anew for each visit, so that nothing can stand for it.
     #[must_use]
     pub fn unique(mut self) -> Self {
-        self.headers.retain(|(name, _)| !matches!(*name, ETAG | "cache-control"));
+        self.headers.retain(|(name, _)| !matches!(&**name, ETAG | "cache-control"));
         self.with_headers([("cache-control", "private, no-cache")])
     }
 
@@ -155,17 +164,17 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     pub fn new(status: u16, media_type: impl Into<Cow<'static, str>>, cache: &'static str, body: B) -> Self {
         // With room for what refusals have beside these: they come in floods.
         let mut headers = Vec::with_capacity(6);
-        headers.extend([("content-type", media_type.into()), ("cache-control", cache.into())]);
+        headers.extend([("content-type".into(), media_type.into()), ("cache-control".into(), cache.into())]);
         Self { status, headers, body }
     }
 
     /// Adds headers.
     #[must_use]
-    pub fn with_headers<V: Into<Cow<'static, str>>>(
+    pub fn with_headers<N: Into<Cow<'static, str>>, V: Into<Cow<'static, str>>>(
         mut self,
-        more: impl IntoIterator<Item = (&'static str, V)>,
+        more: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
-        self.headers.extend(more.into_iter().map(|(name, value)| (name, value.into())));
+        self.headers.extend(more.into_iter().map(|(name, value)| (name.into(), value.into())));
         self
     }
 }

@@ -44,7 +44,7 @@ fn answer(row: &Vector, live: &str) -> Response {
         }
     };
     let always = headers::CORS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned()));
+    let own = own.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned()));
     let named = std::iter::once((headers::REQUEST_ID.to_owned(), id.to_string()));
     let headers = named.chain(always).chain(own).collect();
     Response { status, headers, body: body.into_bytes(), complete: true }

@@ -52,8 +52,8 @@ impl HourlyCalls {
     pub(super) fn headers(&mut self, now: UnixMillis) -> [Header; 2] {
         let (remaining, reset) = (self.remaining(now), self.reset_seconds(now));
         [
-            (RATE_LIMIT_POLICY, format!("\"hour\";q={CALLS_PER_HOUR};w=3600").into()),
-            (RATE_LIMIT, format!("\"hour\";r={remaining};t={reset}").into()),
+            (RATE_LIMIT_POLICY.into(), format!("\"hour\";q={CALLS_PER_HOUR};w=3600").into()),
+            (RATE_LIMIT.into(), format!("\"hour\";r={remaining};t={reset}").into()),
         ]
     }
 }

@@ -13,52 +13,28 @@ use shared::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     status: u16,
-    headers: Vec<(String, String)>,
+    headers: Vec<Header>,
     body: String,
 }
 
 impl Reply {
-    /// The names of headers that a reply may have.
-    const NAMES: [&'static str; 13] = [
-        "content-type",
-        "cache-control",
-        "etag",
-        "location",
-        "retry-after",
-        "idempotency-replayed",
-        "allow",
-        "www-authenticate",
-        "link",
-        headers::PROBLEM,
-        headers::RATE_LIMIT,
-        headers::RATE_LIMIT_POLICY,
-        "vary",
-    ];
-
     /// Returns the reply for an outcome.
     #[must_use]
     pub fn new(outcome: Result<Response, Problem>, request_id: &RequestId) -> Self {
-        let response = outcome.unwrap_or_else(|problem| problem.render(request_id));
-        let headers = response.headers.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned()));
-        Self { status: response.status, headers: headers.collect(), body: response.body }
+        let Response { status, headers, body } =
+            outcome.unwrap_or_else(|problem| problem.render(request_id));
+        Self { status, headers, body }
     }
 
-    /// Returns the response. A header that this version does not know is left out.
+    /// Returns the response.
     #[must_use]
     pub fn into_response(self) -> Response {
-        let named = |(name, value): (String, String)| {
-            Some((Self::NAMES.into_iter().find(|known| *known == name)?, value.into()))
-        };
-        Response {
-            status: self.status,
-            headers: self.headers.into_iter().filter_map(named).collect(),
-            body: self.body,
-        }
+        Response { status: self.status, headers: self.headers, body: self.body }
     }
 
     /// Returns the same reply with more headers.
     pub(super) fn with_headers(mut self, more: impl IntoIterator<Item = Header>) -> Self {
-        self.headers.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())));
+        self.headers.extend(more);
         self
     }
 
@@ -70,6 +46,6 @@ impl Reply {
     /// Returns the code of the problem that it is, if it is one.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
-        self.headers.iter().find(|(name, _)| name == headers::PROBLEM).map(|(_, code)| code.as_str())
+        self.headers.iter().find(|(name, _)| name == headers::PROBLEM).map(|(_, code)| &**code)
     }
 }

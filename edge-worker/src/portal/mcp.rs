@@ -196,7 +196,7 @@ pub(crate) async fn respond(
     match response {
         ClientResponse::Own(own) => {
             access.call_status = Some(own.status);
-            let headers: Vec<_> = own.headers.iter().map(|(name, value)| (*name, &**value)).collect();
+            let headers: Vec<_> = own.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
             let media_type = own.header("content-type").unwrap_or_default();
             Ok(ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }
                 .response(responder))
@@ -209,7 +209,7 @@ pub(crate) async fn respond(
             };
             let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
             let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
-            let own = headers.iter().map(|(name, value)| (*name, &**value));
+            let own = headers.iter().map(|(name, value)| (&**name, &**value));
             let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
             let status = response.raw.status();
             Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))

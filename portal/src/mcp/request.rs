@@ -78,7 +78,7 @@ impl ToolRequest {
                             "`{argument}` is the value of a header: visible ASCII and spaces"
                         ));
                     }
-                    headers.push((*header, text.into()));
+                    headers.push(((*header).into(), text.into()));
                 }
                 (argument, None) if in_query.contains(&argument) => query.extend(parameters(argument, value)),
                 _ => return Err(format!("unknown argument `{name}`; the tool's inputSchema has all")),
@@ -247,7 +247,7 @@ mod tests {
             (change.method.as_str(), change.target.as_str()),
             ("PATCH", "/pages/pg_0123456789abcdefg?dry_run=true")
         );
-        assert_eq!(change.headers, [("if-match", "\"v1\"".into())]);
+        assert_eq!(change.headers, [("if-match".into(), "\"v1\"".into())]);
         let report = request("read_analytics", &json!({"metrics": ["views", "clicks"]})).unwrap();
         assert_eq!(report.target, "/analytics?metrics=views&metrics=clicks");
         let text = request("read_analytics", &json!({"metrics": "views,clicks"})).unwrap();

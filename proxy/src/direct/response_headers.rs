@@ -52,7 +52,7 @@ pub fn write_own(head: &mut impl Headers, info: ResponseInfo<'_>) {
 /// the edge because clients read it, and the tool's.
 fn write_quota_and_timing(head: &mut impl Headers, info: ResponseInfo<'_>) {
     for (name, value) in info.quota.into_iter().flat_map(QuotaStatus::headers) {
-        head.write_header(name, value.as_bytes());
+        head.write_header(&name, value.as_bytes());
     }
     let own = info.started.elapsed().saturating_sub(info.tool_time.unwrap_or_default());
     let own = millis(own);

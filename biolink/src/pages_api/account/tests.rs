@@ -7,7 +7,7 @@ mod webhooks;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
-use shared::{json, key::BiolinkPlan};
+use shared::{headers::Header, json, key::BiolinkPlan};
 
 use super::*;
 use crate::{
@@ -47,7 +47,7 @@ struct Got {
     status: u16,
     body: Value,
     etag: Option<String>,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<Header>,
 }
 
 fn id(n: u8) -> KeyId {
@@ -192,12 +192,18 @@ impl World {
     }
 }
 
+impl Got {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+    }
+}
+
 fn got(reply: Reply) -> Got {
     let response = reply.into_response();
     Got {
         status: response.status,
         etag: response.header("etag").map(str::to_owned),
-        headers: response.headers.iter().map(|(name, value)| (*name, value.to_string())).collect(),
+        headers: response.headers,
         body: serde_json::from_str(&response.body).unwrap_or_default(),
     }
 }
@@ -217,7 +223,7 @@ fn page_is_created_published_changed_and_deleted() {
     let created = world.create(1, ada());
     assert_eq!((created.status, created.etag.as_deref()), (201, Some("\"v1\"")));
     let page = page_id(&created);
-    assert!(created.headers.contains(&("location", format!("/pages/{page}"))));
+    assert_eq!(created.header("location"), Some(&*format!("/pages/{page}")));
     assert_eq!(created.body["urls"]["public"], "https://p.example/ada");
     world.deliver(1);
     assert_eq!(world.visit("ada"), Served::Unknown, "a draft is not shown");

@@ -40,14 +40,14 @@ pub(crate) async fn handle(
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             access.degraded = degraded;
-            headers.extend(degraded.then(|| (headers::DEGRADED, "meter".into())));
+            headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
             let outcome = origin::forward(context, call, &grant, access).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let (ended, code) = call_outcome(&outcome, refusal.as_deref());
             access.code = code;
             meter_client::record_outcome(context, &key, call.tool, &ended, charge);
-            headers.extend(refusal.map(|code| (headers::PROBLEM, code.into())));
+            headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
             outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response))
         }

@@ -192,8 +192,8 @@ fn export_has_every_page_and_revision_and_is_charged_once() {
         (first.status, &first.body["object"], &first.body["pages"]),
         (200, &json!("account"), &json!(3))
     );
-    assert!(first.headers.contains(&("content-type", "application/x-ndjson".to_owned())));
-    assert!(first.headers.iter().any(|(name, value)| *name == "ratelimit" && value.contains("r=995")));
+    assert_eq!(first.header("content-type"), Some("application/x-ndjson"));
+    assert!(first.header("ratelimit").is_some_and(|value| value.contains("r=995")));
     let (mut after, mut seen) = (None, Vec::new());
     loop {
         let (account, contents, _) = &world.accounts[&id(1)];
