@@ -5,6 +5,7 @@
 //! what these name, and carry messages between them.
 
 mod account;
+mod admission;
 mod calls;
 mod denied_hosts;
 mod describe;
@@ -25,6 +26,7 @@ pub use account::{
     Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, SourceCall, Step,
     StoredReply, Task, Write, check_no_query,
 };
+pub use admission::{Admission, Decision};
 pub use denied_hosts::DeniedHosts;
 pub use edit::PageEdit;
 pub use list::ListQuery;

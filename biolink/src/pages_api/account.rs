@@ -42,6 +42,7 @@ use shared::{
 };
 
 use super::{
+    admission::Admission,
     calls::HourlyCalls,
     denied_hosts::DeniedHosts,
     describe,
@@ -128,6 +129,9 @@ impl Account {
         match outcome {
             Ok(done) => self.finish(call, Ok(done), now),
             Err(Unfinished::Refused(problem)) => self.finish(call, Err(problem), now),
+            Err(Unfinished::Admitted(pages)) => {
+                Step::Admit(Admission { pages, hour: self.calls.status(now) })
+            }
             Err(Unfinished::Claim(slug, page)) => {
                 let (owner, claim) = (Owner { account: call.account, page }, call.claim_number());
                 if !call.dry_run {
@@ -261,8 +265,11 @@ impl Account {
             let stored = StoredReply { fingerprint, at: now, reply: reply.clone() };
             writes.push(Write::PutReply { name, stored, drop_before: now.minus(KEEP_MS) });
         }
-        let reply =
-            if call.operation.is_charged() { reply.with_headers(self.calls.headers(now)) } else { reply };
+        let reply = if call.operation.is_charged() {
+            reply.with_headers(self.calls.status(now).headers())
+        } else {
+            reply
+        };
         Step::Reply(reply, writes)
     }
 
@@ -314,12 +321,12 @@ impl Account {
                 let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
                 read(Response::json(describe::revision(meta, *number, &content).to_string()))
             }
-            Operation::Analytics(pages) => read(self.reported(pages)?),
+            Operation::Analytics(pages) => Err(Unfinished::Admitted(self.reported(pages)?)),
             Operation::ResetAnalytics(id) => {
                 self.find(id).ok_or_else(|| page_unknown(id))?;
-                read(Response::no_content())
+                if call.dry_run { read(Response::no_content()) } else { Err(Unfinished::Admitted(vec![*id])) }
             }
-            Operation::Webhooks => read(Response::no_content()),
+            Operation::Webhooks => Err(Unfinished::Admitted(Vec::new())),
             Operation::Create(body) => self.create(call, body, denied, now),
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),

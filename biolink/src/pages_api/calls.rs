@@ -19,6 +19,15 @@ const BUCKET_MS: u64 = 3_600;
 #[serde(transparent)]
 pub(super) struct HourlyCalls(Rolling<BUCKET_MS, HOUR_MS>);
 
+/// What is left of an account's hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HourStatus {
+    /// As [`HourlyCalls::remaining`].
+    remaining: u32,
+    /// As [`HourlyCalls::reset_seconds`].
+    reset_seconds: u64,
+}
+
 impl HourlyCalls {
     /// Counts a call.
     ///
@@ -48,12 +57,19 @@ impl HourlyCalls {
         self.0.freed_at(1).map_or(0, |at| now.seconds_until(at))
     }
 
+    /// Returns what is left of the hour.
+    pub(super) fn status(&mut self, now: UnixMillis) -> HourStatus {
+        HourStatus { remaining: self.remaining(now), reset_seconds: self.reset_seconds(now) }
+    }
+}
+
+impl HourStatus {
     /// Returns `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11).
-    pub(super) fn headers(&mut self, now: UnixMillis) -> [Header; 2] {
-        let (remaining, reset) = (self.remaining(now), self.reset_seconds(now));
+    pub(super) fn headers(self) -> [Header; 2] {
+        let Self { remaining, reset_seconds } = self;
         [
             (RATE_LIMIT_POLICY.into(), format!("\"hour\";q={CALLS_PER_HOUR};w=3600").into()),
-            (RATE_LIMIT.into(), format!("\"hour\";r={remaining};t={reset}").into()),
+            (RATE_LIMIT.into(), format!("\"hour\";r={remaining};t={reset_seconds}").into()),
         ]
     }
 }
@@ -68,7 +84,7 @@ mod tests {
         assert!((0..1_000).all(|n| calls.admit(now.plus(n)).is_ok()));
         let problem = calls.admit(now.plus(1_000)).unwrap_err();
         assert_eq!(problem.code(), codes::QUOTA_EXCEEDED);
-        let [policy, limit] = calls.headers(now.plus(1_000));
+        let [policy, limit] = calls.status(now.plus(1_000)).headers();
         assert_eq!((&*policy.1, &*limit.1), ("\"hour\";q=1000;w=3600", "\"hour\";r=0;t=3603"));
         assert!(calls.admit(now.plus(3_599_999)).is_err());
         assert!(calls.admit(now.plus(3_604_000)).is_ok());

@@ -21,8 +21,7 @@ impl Reply {
     /// Returns the reply for an outcome.
     #[must_use]
     pub fn new(outcome: Result<Response, Problem>, request_id: &RequestId) -> Self {
-        let Response { status, headers, body } =
-            outcome.unwrap_or_else(|problem| problem.render(request_id));
+        let Response { status, headers, body } = outcome.unwrap_or_else(|problem| problem.render(request_id));
         Self { status, headers, body }
     }
 

@@ -4,7 +4,8 @@ use biolink::{
     analytics::Labels,
     page::{PageId, Slug},
     pages_api::{
-        AccountMessage, Owner, Reply, SlugMessage, SlugReply, Snapshot, SuspendedPages, account_unavailable,
+        AccountMessage, Call, Decision, Owner, SlugMessage, SlugReply, Snapshot, SuspendedPages,
+        account_unavailable,
     },
 };
 use shared::{json, key::KeyId, problem::Problem};
@@ -25,18 +26,19 @@ const SLUG_TIMEOUT_MS: u64 = 2_000;
 /// Timeout of the question which pages are suspended, in milliseconds. A visitor waits for it.
 const SUSPENDED_TIMEOUT_MS: u64 = 300;
 
-/// Sends a call to its account.
+/// Sends a call to its account. Returns the account's decision.
 ///
 /// # Errors
 /// `pages-unavailable`. The account may have handled the call even so.
 pub(crate) async fn call(
     context: &RequestContext<'_>,
     account: KeyId,
-    message: &AccountMessage,
-) -> Result<Reply, Problem> {
-    let reply = account_call(&context.biolink()?.accounts, account, message).await;
-    let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
-    reply.map_err(|error| unavailable("account call failed", &error, context))
+    call: Call,
+) -> Result<Decision, Problem> {
+    let message = AccountMessage::Call(call);
+    let decision = account_call(&context.biolink()?.accounts, account, &message).await;
+    let decision = decision.and_then(|decision| Ok(json::from_str(&decision)?));
+    decision.map_err(|error| unavailable("account call failed", &error, context))
 }
 
 /// Returns what an account has published at a slug that KV shows nothing for; `None` if no account

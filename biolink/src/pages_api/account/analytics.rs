@@ -1,6 +1,6 @@
 //! What a report about an account's pages needs to know of them.
 
-use shared::{problem::Problem, response::Response};
+use shared::problem::Problem;
 
 use super::Account;
 use crate::{
@@ -10,20 +10,18 @@ use crate::{
 };
 
 impl Account {
-    /// Returns the ids of the pages that a report is about, as JSON: these, or all.
+    /// Returns the ids of the pages that a report is about: these, or all.
     ///
     /// # Errors
     /// Returns `page-unknown` for one that the account does not have.
-    pub(super) fn reported(&self, pages: &[PageId]) -> Result<Response, Problem> {
+    pub(super) fn reported(&self, pages: &[PageId]) -> Result<Vec<PageId>, Problem> {
         if let Some(unknown) = pages.iter().find(|page| !self.has(page)) {
             return Err(page_unknown(unknown));
         }
-        let ids: Vec<PageId> = match pages {
+        Ok(match pages {
             [] => self.pages.iter().map(|page| page.id).collect(),
             pages => pages.to_vec(),
-        };
-        // Ids are plain strings, which always serialise.
-        Ok(Response::json(serde_json::to_string(&ids).unwrap_or_default()))
+        })
     }
 
     /// Returns what the pages, their links and their products are called. `content` reads a revision.

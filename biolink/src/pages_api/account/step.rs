@@ -5,7 +5,7 @@ use shared::{problem::Problem, time::UnixMillis};
 
 use crate::{
     page::{PageId, Slug},
-    pages_api::{page::Content, reply::Reply, slug::Owner},
+    pages_api::{admission::Admission, page::Content, reply::Reply, slug::Owner},
 };
 
 /// What a call needs from the account's store.
@@ -76,6 +76,8 @@ impl StoredReply {
 pub enum Step {
     /// Make these changes, then send the reply.
     Reply(Reply, Vec<Write>),
+    /// Send the admission: others handle the call.
+    Admit(Admission),
     /// Claim the slug, and step the call again with the outcome.
     Claim {
         /// The slug.
@@ -90,6 +92,8 @@ pub enum Step {
 /// Why an operation does not end in this step.
 pub(super) enum Unfinished {
     Refused(Problem),
+    /// It is allowed, and others handle it. It is about these pages.
+    Admitted(Vec<PageId>),
     Claim(Slug, PageId),
 }
 

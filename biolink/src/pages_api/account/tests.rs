@@ -131,6 +131,7 @@ impl World {
         loop {
             match self.step(&call) {
                 Step::Reply(reply, _) => return got(reply),
+                Step::Admit(admission) => panic!("{admission:?}"),
                 Step::Claim { slug, owner, claim } => self.claim(&mut call, slug, owner, claim),
             }
         }

@@ -15,8 +15,8 @@ use std::{
 use biolink::{
     page::{IdSource, PageId, Slug},
     pages_api::{
-        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Owner,
-        Reply, SlugMessage, SlugReply, Step, StoredReply, Write, account_unavailable, suggestions,
+        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded,
+        Owner, Reply, SlugMessage, SlugReply, Step, StoredReply, Write, account_unavailable, suggestions,
     },
     webhooks::Subscriptions,
 };
@@ -113,7 +113,7 @@ impl DurableObject for Account {
 }
 
 impl Account {
-    /// Handles a call. Returns the reply as JSON.
+    /// Handles a call. Returns the decision as JSON.
     async fn call(&self, mut call: Call) -> Result<String> {
         let denied = match call.operation.has_content() {
             true => denied_hosts::load(&bindings::pages(&self.env)?).await,
@@ -123,7 +123,8 @@ impl Account {
             let step = self.step(&call, &denied)?;
             self.arm().await?;
             let (slug, owner, claim) = match step {
-                Step::Reply(reply, _) => return Ok(serde_json::to_string(&reply)?),
+                Step::Reply(reply, _) => return Ok(serde_json::to_string(&Decision::Reply(reply))?),
+                Step::Admit(admission) => return Ok(serde_json::to_string(&Decision::Admit(admission))?),
                 Step::Claim { slug, owner, claim } => (slug, owner, claim),
             };
             match self.claim(&call, &slug, owner, claim).await {
@@ -137,7 +138,8 @@ impl Account {
         }
         self.with_state(|state| state.abandon(&call, clock::now()))?;
         self.arm().await?;
-        Ok(serde_json::to_string(&Reply::new(Err(account_unavailable()), &RequestId(call.request_id)))?)
+        let reply = Reply::new(Err(account_unavailable()), &RequestId(call.request_id));
+        Ok(serde_json::to_string(&Decision::Reply(reply))?)
     }
 
     /// Handles one step of a call without waiting, so that no other call sees the state in between.

@@ -4,7 +4,7 @@
 use biolink::{
     page::{PageId, Slug},
     pages_api::{
-        AccountMessage, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
+        Decision, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
         page_not_known,
     },
     route::{AdminCall, AdminEndpoint, AdminTarget},
@@ -49,9 +49,13 @@ pub(crate) async fn handle(
     access.key_id = Some(account);
     let operation = Operation::administer(called.endpoint, page, query, &body)?;
     let call = pages_api::call(context, account, operation, [0; 16]);
-    let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
+    let decision = pages_client::call(context, account, call).await?;
     suspensions::forget(&account);
-    Ok(pages_api::response(reply, access))
+    match decision {
+        Decision::Reply(reply) => Ok(pages_api::response(reply, access)),
+        // The account handles each operation of an operator itself.
+        Decision::Admit(_) => Err(account_unavailable()),
+    }
 }
 
 async fn account_of(context: &RequestContext<'_>, page: PageId) -> Result<KeyId, Problem> {

@@ -11,13 +11,7 @@ use biolink::{
     stats::{PageReading, ReadReply, ReadRequest, StatsMessage},
 };
 use futures_util::future::try_join_all;
-use shared::{
-    json,
-    key::{BiolinkPlan, KeyId},
-    problem::Problem,
-    response::Response,
-    time::UnixMillis,
-};
+use shared::{json, key::KeyRecord, problem::Problem, response::Response, time::UnixMillis};
 
 use crate::{
     biolink::{pages_client, stats_client, time_zone},
@@ -25,7 +19,7 @@ use crate::{
     runtime::{durable_rpc::RpcError, log},
 };
 
-/// Returns the report. `admitted` is the account's response: the ids of the pages.
+/// Returns the report about the pages.
 ///
 /// # Errors
 /// Those of the query, `analytics-too-wide`, and `pages-unavailable` if a store does not respond: half
@@ -33,22 +27,11 @@ use crate::{
 pub(super) async fn report(
     context: &RequestContext<'_>,
     query: Option<&str>,
-    account: KeyId,
-    plan: BiolinkPlan,
-    admitted: &Response,
+    record: &KeyRecord,
+    pages: &[PageId],
 ) -> Result<Response, Problem> {
-    with_quota(count(context, query, account, plan, admitted).await, admitted)
-}
-
-async fn count(
-    context: &RequestContext<'_>,
-    query: Option<&str>,
-    account: KeyId,
-    plan: BiolinkPlan,
-    admitted: &Response,
-) -> Result<Response, Problem> {
-    let (request, now, days) =
-        (AnalyticsRequest::parse(query)?, context.request.now, policy::analytics_days(plan));
+    let (request, now) = (AnalyticsRequest::parse(query)?, context.request.now);
+    let days = policy::analytics_days(record.biolink_plan);
     let zone = match request.timezone() {
         None => Zone::utc(),
         Some(name) => time_zone::find(name, AnalyticsRequest::zone_span(now, days))
@@ -56,10 +39,9 @@ async fn count(
     };
     let query = request.resolve(&zone, now, days)?;
     let question = ReadRequest { query: query.page_query(), previous: query.previous_query() };
-    let pages = ids(admitted)?;
     let mut too_wide: Option<UnixMillis> = None;
     let (mut counted, mut delivery, mut lifetime) = (Vec::new(), None::<Delivery>, Lifetime::default());
-    for (page, reply) in read(context, &pages, &question).await? {
+    for (page, reply) in read(context, pages, &question).await? {
         match reply {
             ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),
             ReadReply::Counted(reading) => {
@@ -77,7 +59,7 @@ async fn count(
     if let Some(start) = too_wide {
         return Err(query.too_wide(start));
     }
-    let labels = pages_client::names(context, account).await?;
+    let labels = pages_client::names(context, record.account()).await?;
     let report_context =
         ReportContext { labels, delivery: delivery.unwrap_or_default(), lifetime: Some(lifetime) };
     Ok(render(&query, counted, &report_context))
@@ -97,14 +79,10 @@ fn render(query: &AnalyticsQuery, counted: Vec<(PageId, PageReading)>, context: 
 ///
 /// # Errors
 /// `pages-unavailable` if a store does not respond.
-pub(super) async fn live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
-    with_quota(count_live(context, admitted).await, admitted)
-}
-
-async fn count_live(context: &RequestContext<'_>, admitted: &Response) -> Result<Response, Problem> {
+pub(super) async fn live(context: &RequestContext<'_>, pages: &[PageId]) -> Result<Response, Problem> {
     let now = context.request.now;
     let question = ReadRequest { query: LiveRequest::page_query(now), previous: None };
-    let replies = read(context, &ids(admitted)?, &question).await?;
+    let replies = read(context, pages, &question).await?;
     let reports = replies.into_iter().filter_map(|(page, reply)| match reply {
         ReadReply::Counted(reading) => Some((page, reading.report)),
         // Five minutes are never too wide.
@@ -113,19 +91,15 @@ async fn count_live(context: &RequestContext<'_>, admitted: &Response) -> Result
     Ok(LiveRequest::render(now, &Report::merge(reports)))
 }
 
-/// Drops the events of a page so far. Returns the account's response.
+/// Drops the events of pages so far.
 ///
 /// # Errors
 /// `pages-unavailable`. The store may have dropped them even so, and may be asked again.
-pub(super) async fn reset(
-    context: &RequestContext<'_>,
-    page: &PageId,
-    admitted: Response,
-) -> Result<Response, Problem> {
-    match stats_client::call(&context.biolink()?.stats, page, &StatsMessage::Reset).await {
-        Ok(_) => Ok(admitted),
-        Err(error) => with_quota(Err(unavailable(context, &error)), &admitted),
-    }
+pub(super) async fn reset(context: &RequestContext<'_>, pages: &[PageId]) -> Result<Response, Problem> {
+    let stats = &context.biolink()?.stats;
+    let resets = pages.iter().map(|page| stats_client::call(stats, page, &StatsMessage::Reset));
+    try_join_all(resets).await.map_err(|error| unavailable(context, &error))?;
+    Ok(Response::no_content())
 }
 
 /// Asks the stores of pages, all at once.
@@ -145,22 +119,4 @@ async fn read(
 fn unavailable(context: &RequestContext<'_>, error: &RpcError) -> Problem {
     log::error("analytics not read", Some(context.request.id), &[("error", error)]);
     account_unavailable()
-}
-
-/// Reads the ids of the pages in the account's response.
-fn ids(admitted: &Response) -> Result<Vec<PageId>, Problem> {
-    json::from_str(&admitted.body).map_err(|_| account_unavailable())
-}
-
-/// Returns the outcome with what the account's response says about the calls that are left.
-pub(super) fn with_quota(
-    outcome: Result<Response, Problem>,
-    admitted: &Response,
-) -> Result<Response, Problem> {
-    let quota = admitted.headers.iter().filter(|(name, _)| name.starts_with("ratelimit"));
-    let quota = quota.map(|(name, value)| (*name, value.clone()));
-    match outcome {
-        Ok(response) => Ok(response.with_headers(quota)),
-        Err(problem) => Err(quota.fold(problem, |problem, (name, value)| problem.with_header(name, value))),
-    }
 }

@@ -2,8 +2,8 @@
 
 use biolink::{
     codes,
-    pages_api::{AccountMessage, Call, MAX_BODY, Once, Operation, Reply, plan_required},
-    route::{PagesCall, PagesEndpoint, PagesTarget},
+    pages_api::{Call, Decision, MAX_BODY, Once, Operation, Reply, plan_required},
+    route::{PagesCall, PagesEndpoint},
 };
 use shared::{
     idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
@@ -52,21 +52,25 @@ pub(crate) async fn handle(
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let if_match = context.request.header("if-match").map(str::to_owned);
     let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
-    let reply = pages_client::call(context, account, &AccountMessage::Call(call)).await?;
+    let reply = match pages_client::call(context, account, call).await? {
+        Decision::Reply(reply) => reply,
+        Decision::Admit(admission) => {
+            let pages = &admission.pages;
+            let outcome = match called.endpoint {
+                PagesEndpoint::LiveAnalytics => analytics::live(context, pages).await,
+                PagesEndpoint::ResetAnalytics => analytics::reset(context, pages).await,
+                _ => analytics::report(context, query, &record, pages).await,
+            };
+            return Ok(ClientResponse::Own(admission.complete(outcome)?.into_bytes()));
+        }
+    };
     let response = response(reply, access);
-    let response = match (called.endpoint, called.target) {
+    let response = match called.endpoint {
         _ if !(200..300).contains(&response.status) => response,
         // A HEAD is admitted like the GET, and nothing is read for it.
-        (PagesEndpoint::Export, _) if context.request.method == Method::Head.as_str() => response,
-        (PagesEndpoint::Export, _) => return export::stream(context, account, &record, response),
-        (PagesEndpoint::Analytics, _) => {
-            analytics::report(context, query, account, record.biolink_plan, &response).await?
-        }
-        (PagesEndpoint::LiveAnalytics, _) => analytics::live(context, &response).await?,
-        (PagesEndpoint::ResetAnalytics, PagesTarget::Page(page)) if !dry_run => {
-            analytics::reset(context, &page, response).await?
-        }
-        (endpoint, _) if endpoint.is_of_sources() => {
+        PagesEndpoint::Export if context.request.method == Method::Head.as_str() => response,
+        PagesEndpoint::Export => return export::stream(context, account, &record, response),
+        endpoint if endpoint.is_of_sources() => {
             product_sources::finish(context, called, account, dry_run, response).await?
         }
         _ => response,

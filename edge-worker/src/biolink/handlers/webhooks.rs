@@ -1,17 +1,14 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
 use biolink::{
-    pages_api::{AccountMessage, MAX_BODY, Operation, check_no_query, plan_required},
+    pages_api::{Decision, MAX_BODY, Operation, check_no_query, plan_required},
     route::{WebhooksCall, WebhooksTarget},
     webhooks::describe_schema,
     webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest},
 };
 use shared::{problem::Problem, response::Response};
 
-use super::{
-    analytics::with_quota,
-    pages_api::{call, key_record, once, response},
-};
+use super::pages_api::{call, key_record, once, response};
 use crate::{
     access_log::AccessRecord,
     biolink::{pages_client, webhooks_client},
@@ -45,11 +42,10 @@ pub(crate) async fn handle(
     let account = record.account();
     // An admission draws no ids.
     let admission = call(context, account, Operation::Webhooks, [0; 16]);
-    let admitted = pages_client::call(context, account, &AccountMessage::Call(admission)).await?;
-    let admitted = response(admitted, access);
-    if !(200..300).contains(&admitted.status) {
-        return Ok(admitted);
-    }
+    let admission = match pages_client::call(context, account, admission).await? {
+        Decision::Admit(admission) => admission,
+        Decision::Reply(refusal) => return Ok(response(refusal, access)),
+    };
     let request = WebhooksRequest {
         account,
         request_id: context.request.id.0,
@@ -61,5 +57,5 @@ pub(crate) async fn handle(
         once,
     };
     let reply = webhooks_client::request(context, account, &WebhooksMessage::Call(request)).await;
-    with_quota(reply.map(|reply| response(reply, access)), &admitted)
+    admission.complete(reply.map(|reply| response(reply, access)))
 }

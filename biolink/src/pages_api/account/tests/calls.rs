@@ -73,6 +73,23 @@ fn thousand_calls_an_hour_pass_and_the_account_is_free_to_read() {
 }
 
 #[test]
+fn call_that_others_handle_is_admitted_with_its_pages_and_the_rest_of_the_hour() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, ada()));
+    let read = world.call_of(1, Operation::Analytics(Vec::new()));
+    let Step::Admit(admission) = world.step(&read) else { panic!() };
+    assert_eq!(admission.pages, [page]);
+    let response = admission.complete(Ok(Response::no_content())).unwrap_or_else(|_| panic!());
+    assert_eq!(response.header("ratelimit"), Some("\"hour\";r=998;t=3604"));
+    let problem = admission.complete(Err(page_unknown(&page))).err().unwrap();
+    assert_eq!(problem.render(&RequestId([0; 16])).header("ratelimit"), Some("\"hour\";r=998;t=3604"));
+    let reset = world.call_of(1, Operation::ResetAnalytics(page));
+    assert!(matches!(world.step(&reset), Step::Admit(admission) if admission.pages == [page]));
+    assert_eq!(world.run(Call { dry_run: true, ..reset }).status, 204, "nothing is left to others");
+    assert_eq!(world.call(2, Operation::ResetAnalytics(page)).body["code"], "page-unknown");
+}
+
+#[test]
 fn lists_are_filtered_and_paged_newest_first() {
     let mut world = World::default();
     for n in 0..5 {

@@ -2,7 +2,7 @@
 
 use biolink::codes;
 use biolink::{
-    pages_api::{AccountMessage, Call, Operation, Reply, SourceCall},
+    pages_api::{AccountMessage, Call, Decision, Operation, SourceCall},
     product_feed::FeedProduct,
     product_sync::{Outcome, Source},
 };
@@ -62,7 +62,10 @@ impl ProductSource {
         let (accounts, name) = (bindings::accounts(&self.env)?, account.to_string());
         let reply = durable_rpc::call(&accounts, &name, &message);
         let reply = durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, reply).await?;
-        let reply: Reply = json::from_str(&reply).map_err(|error| error.to_string())?;
+        let reply = match json::from_str(&reply).map_err(|error| error.to_string())? {
+            Decision::Reply(reply) => reply,
+            Decision::Admit(_) => return Err(durable_rpc::RpcError::UnexpectedReply.to_string().into()),
+        };
         let code = reply.problem().map(str::to_owned);
         let response = reply.into_response();
         let is_gone = |code: &String| {

@@ -288,6 +288,10 @@ impl Store {
                     writes.into_iter().for_each(|write| self.write(write));
                     return reply;
                 }
+                Step::Admit(admission) => {
+                    let response = admission.complete(Ok(Response::no_content()));
+                    return Reply::new(response, &RequestId(call.request_id));
+                }
                 Step::Claim { slug, .. } => {
                     call.claim = Some(Claim { slug, outcome: ClaimOutcome::Granted });
                 }
