@@ -15,6 +15,7 @@ mod live;
 mod metric;
 mod page_counter;
 mod page_query;
+mod parameter_error;
 mod period;
 mod query;
 mod render;

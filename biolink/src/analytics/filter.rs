@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::group::GroupBy;
+use super::{group::GroupBy, parameter_error::ParameterError};
 
 /// A condition on a property of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl Filter {
     ///
     /// # Errors
     /// Returns what is expected.
-    pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, String> {
+    pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, ParameterError> {
         let excludes = text.starts_with('-');
         let values = text.split(',').map(str::trim).map(|value| {
             let bare = value.strip_prefix('-').filter(|_| excludes);
@@ -33,7 +33,11 @@ impl Filter {
         });
         let values: Vec<_> = values.collect();
         if values.len() > Self::MAX_VALUES {
-            return Err(format!("has {} values; at most {} are allowed", values.len(), Self::MAX_VALUES));
+            return Err(ParameterError::TooMany {
+                count: values.len(),
+                what: "values",
+                max: Self::MAX_VALUES,
+            });
         }
         for value in &values {
             check(by, value)?;
@@ -61,7 +65,7 @@ fn normal(by: GroupBy, value: &str) -> String {
     }
 }
 
-fn check(by: GroupBy, value: &str) -> Result<(), String> {
+fn check(by: GroupBy, value: &str) -> Result<(), ParameterError> {
     let expected = match by {
         _ if value.is_empty() => "a value after each comma, or (none) for events without one",
         _ if value == NONE => return Ok(()),
@@ -70,5 +74,5 @@ fn check(by: GroupBy, value: &str) -> Result<(), String> {
         GroupBy::Country if value.len() != 2 => "two-letter codes of countries, such as DE (ISO 3166-1)",
         _ => return Ok(()),
     };
-    Err(format!("must be {expected}"))
+    Err(ParameterError::Malformed { expected })
 }

@@ -13,6 +13,7 @@ use super::{
     granularity::Granularity,
     group::GroupBy,
     metric::{Metric, Metrics},
+    parameter_error::ParameterError,
     period::{Interval, Moment, Period},
 };
 use crate::page::PageId;
@@ -203,15 +204,16 @@ pub(super) fn invalid(name: &str, detail: &str) -> Problem {
 pub(super) fn take<T>(
     fields: &mut Fields,
     name: &'static str,
-    parse: impl FnOnce(&str) -> Result<T, String>,
+    parse: impl FnOnce(&str) -> Result<T, ParameterError>,
 ) -> Option<T> {
     fields.optional(name, |value| parse(value.as_str().unwrap_or_default()))
 }
 
-pub(super) fn pages(text: &str) -> Result<Vec<PageId>, String> {
+pub(super) fn pages(text: &str) -> Result<Vec<PageId>, ParameterError> {
     let mut pages = Vec::new();
     for id in text.split(',') {
-        let id = PageId::parse(id.trim()).ok_or("must be ids of pages, which begin with pg_, with commas")?;
+        let expected = "ids of pages, which begin with pg_, with commas";
+        let id = PageId::parse(id.trim()).ok_or(ParameterError::Malformed { expected })?;
         if !pages.contains(&id) {
             pages.push(id);
         }
@@ -225,9 +227,9 @@ fn period(fields: &mut Fields, names_start: bool) -> Period {
         Ok(Interval::ALL.get(place).map_or(Interval::Days(30), |(_, interval)| *interval))
     });
     let moment = |text: &str| {
-        let expected = "must be a date such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z (RFC 3339)";
+        let expected = "a date such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z (RFC 3339)";
         // The plus sign of an offset, if it was not percent-encoded, is a space.
-        Moment::parse(&text.replace(' ', "+")).ok_or_else(|| expected.to_owned())
+        Moment::parse(&text.replace(' ', "+")).ok_or(ParameterError::Malformed { expected })
     };
     let start = take(fields, "start", moment);
     let end = take(fields, "end", moment);
@@ -243,22 +245,22 @@ fn period(fields: &mut Fields, names_start: bool) -> Period {
     }
 }
 
-fn timezone(name: &str) -> Result<String, String> {
+fn timezone(name: &str) -> Result<String, ParameterError> {
     let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/');
     let name = name.replace(' ', "+");
     match name.as_str() {
         "Etc/UTC" | "utc" | "Z" => Ok(UTC.to_owned()),
         _ if (1..=64).contains(&name.len()) && name.bytes().all(is_name) => Ok(name),
-        _ => Err("must be an IANA name such as Europe/Berlin or UTC".to_owned()),
+        _ => Err(ParameterError::Malformed { expected: "an IANA name such as Europe/Berlin or UTC" }),
     }
 }
 
-fn granularity(text: &str) -> Result<Option<Granularity>, String> {
+fn granularity(text: &str) -> Result<Option<Granularity>, ParameterError> {
     let place = place(text, &AnalyticsRequest::granularities())?;
     Ok(place.checked_sub(1).and_then(|place| Granularity::ALL.get(place)).copied())
 }
 
-fn metrics(text: &str) -> Result<Metrics, String> {
+fn metrics(text: &str) -> Result<Metrics, ParameterError> {
     let mut metrics = Metrics::default();
     for name in text.split(',') {
         let place = place(name.trim(), &Metric::ALL.map(Metric::as_str))?;
@@ -267,7 +269,7 @@ fn metrics(text: &str) -> Result<Metrics, String> {
     at_most(Metric::ALL.len(), text, "metrics").map(|()| metrics)
 }
 
-fn groups(text: &str) -> Result<Vec<GroupBy>, String> {
+fn groups(text: &str) -> Result<Vec<GroupBy>, ParameterError> {
     let mut groups = Vec::new();
     for name in text.split(',') {
         let place = place(name.trim(), &GroupBy::ALL.map(GroupBy::as_str))?;
@@ -278,9 +280,9 @@ fn groups(text: &str) -> Result<Vec<GroupBy>, String> {
 }
 
 /// Checks the length of a list as it is written: one that repeats a value is as long as it looks.
-fn at_most(max: usize, list: &str, what: &str) -> Result<(), String> {
+fn at_most(max: usize, list: &str, what: &'static str) -> Result<(), ParameterError> {
     let count = list.split(',').count();
-    if count > max { Err(format!("has {count} {what}; at most {max} are allowed")) } else { Ok(()) }
+    if count > max { Err(ParameterError::TooMany { count, what, max }) } else { Ok(()) }
 }
 
 fn filters(fields: &mut Fields) -> Vec<Filter> {
@@ -291,30 +293,33 @@ fn filters(fields: &mut Fields) -> Vec<Filter> {
     filters
 }
 
-fn limit(text: &str) -> Result<usize, String> {
+fn limit(text: &str) -> Result<usize, ParameterError> {
     let (max, _) = AnalyticsRequest::LIMITS;
     let limit = text.parse().ok().filter(|limit| (1..=max).contains(limit));
-    limit.ok_or_else(|| format!("must be a whole number from 1 to {max}"))
+    limit.ok_or(ParameterError::OutOfRange { max })
 }
 
-fn compare(text: &str) -> Result<(), String> {
+fn compare(text: &str) -> Result<(), ParameterError> {
     place(text, &["previous_period"]).map(|_| ())
 }
 
-fn format(text: &str) -> Result<Format, String> {
+fn format(text: &str) -> Result<Format, ParameterError> {
     Ok(if place(text, &["json", "csv"])? == 0 { Format::Json } else { Format::Csv })
 }
 
 /// Returns the place of a name in a list.
-fn place(name: &str, names: &[&str]) -> Result<usize, String> {
+fn place(name: &str, names: &[&str]) -> Result<usize, ParameterError> {
     if let Some(place) = names.iter().position(|other| *other == name) {
         return Ok(place);
     }
     let shown: String = name.chars().take(40).collect();
     let lower = shown.to_ascii_lowercase();
     Err(match names.iter().find(|other| edit_distance(other, &lower) <= 2 && lower.len() > 2) {
-        Some(meant) => format!("`{shown}` is unknown; did you mean `{meant}`?"),
-        None => format!("`{shown}` is unknown; there are {}", names.join(", ")),
+        Some(meant) => ParameterError::Misspelled { name: shown, meant: (*meant).to_owned() },
+        None => {
+            let known = names.iter().map(|name| (*name).to_owned()).collect();
+            ParameterError::Unknown { name: shown, known }
+        }
     })
 }
 
