@@ -19,6 +19,17 @@ use crate::{
 /// Timeout of the question what a page is called, in milliseconds.
 const CARD_TIMEOUT_MS: u64 = 3_000;
 
+/// The log of events, open for those of one page.
+struct PageLog<'a> {
+    webhooks: &'a Webhooks,
+    state: &'a mut State,
+    ids: &'a mut IdSource,
+    page: PageId,
+    row: PageRow,
+    now: UnixMillis,
+    logged: Vec<LoggedEvent>,
+}
+
 impl Webhooks {
     /// Takes the events of a page's store that have not arrived yet.
     pub(super) async fn append(
@@ -40,15 +51,13 @@ impl Webhooks {
         };
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
-            let (mut row, now, mut logged) = (self.pages.find(&page)?, clock::now(), Vec::new());
-            for new in rows.iter().filter(|new| row.taken < new.number).collect::<Vec<_>>() {
-                row.taken = new.number;
+            let mut events = self.open_log(state, &mut ids, page)?;
+            for new in rows.iter().filter(|new| events.row.taken < new.number).collect::<Vec<_>>() {
+                events.row.taken = new.number;
                 match new.segment() {
                     Ok(segment) => {
                         for visit in segment.events().filter_map(|event| Visit::of(&event)) {
-                            let wanted = (visit.kind, visit.at);
-                            let render = |head: &EventHead| head.render_visit(&visit, &card);
-                            logged.extend(self.log(state, &mut row, &mut ids, page, wanted, now, render)?);
+                            events.add(visit.kind, visit.at, |head| head.render_visit(&visit, &card))?;
                         }
                     }
                     Err(error) => {
@@ -56,9 +65,8 @@ impl Webhooks {
                     }
                 }
             }
-            self.pages.store(&page, &row)?;
-            state.endpoints.note_lost(dropped);
-            self.fan_out(state, &logged, &mut ids, now)
+            events.state.endpoints.note_lost(dropped);
+            events.finish()
         })?;
         self.wake(clock::now()).await?;
         Ok(DONE.to_owned())
@@ -75,44 +83,26 @@ impl Webhooks {
         let Some(card) = self.fresh_card(account, page).await? else { return Ok(DONE.to_owned()) };
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
-            let (mut row, now) = (self.pages.find(&page)?, clock::now());
-            if !row.publish(version) {
+            let mut events = self.open_log(state, &mut ids, page)?;
+            if !events.row.publish(version) {
                 return Ok(());
             }
-            let wanted = (WebhookKind::PagePublished, publication.at);
             let render = |head: &EventHead| head.render_publication(publication, &card);
-            let logged = self.log(state, &mut row, &mut ids, page, wanted, now, render)?;
-            self.pages.store(&page, &row)?;
-            self.fan_out(state, logged.as_slice(), &mut ids, now)
+            events.add(WebhookKind::PagePublished, publication.at, render)?;
+            events.finish()
         })?;
         self.wake(clock::now()).await?;
         Ok(DONE.to_owned())
     }
 
-    /// Adds an event to the log, if an endpoint still wants it.
-    #[allow(clippy::too_many_arguments, reason = "each is one part of the event's row")]
-    fn log(
-        &self,
-        state: &mut State,
-        row: &mut PageRow,
-        ids: &mut IdSource,
+    fn open_log<'a>(
+        &'a self,
+        state: &'a mut State,
+        ids: &'a mut IdSource,
         page: PageId,
-        (kind, at): (WebhookKind, UnixMillis),
-        now: UnixMillis,
-        render: impl FnOnce(&EventHead) -> String,
-    ) -> Result<Option<LoggedEvent>> {
-        if !state.endpoints.want(kind, &page) {
-            return Ok(None);
-        }
-        state.counters.sequence = state.counters.sequence.saturating_add(1);
-        row.sequence = row.sequence.saturating_add(1);
-        let id = EventId::numbered(state.counters.sequence, eight(ids));
-        let (sequence, page_sequence) = (state.counters.sequence, row.sequence);
-        let head = EventHead { id, at, is_test: false, sequence, page_sequence };
-        let body = render(&head);
-        let bytes = body.len();
-        self.events.add(&StoredEvent { id, page, kind, at, body }, now)?;
-        Ok(Some(LoggedEvent { id, page, kind, bytes }))
+    ) -> Result<PageLog<'a>> {
+        let (row, now) = (self.pages.find(&page)?, clock::now());
+        Ok(PageLog { webhooks: self, state, ids, page, row, now, logged: Vec::new() })
     }
 
     /// Makes deliveries of events that were logged.
@@ -169,6 +159,38 @@ impl Webhooks {
 
     fn pages_row(&self, page: &PageId) -> Result<PageRow> {
         self.read(|_| self.pages.find(page))
+    }
+}
+
+impl PageLog<'_> {
+    /// Adds an event, if an endpoint still wants it.
+    fn add(
+        &mut self,
+        kind: WebhookKind,
+        at: UnixMillis,
+        render: impl FnOnce(&EventHead) -> String,
+    ) -> Result<()> {
+        let Self { page, now, .. } = *self;
+        if !self.state.endpoints.want(kind, &page) {
+            return Ok(());
+        }
+        let counters = &mut self.state.counters;
+        counters.sequence = counters.sequence.saturating_add(1);
+        self.row.sequence = self.row.sequence.saturating_add(1);
+        let id = EventId::numbered(counters.sequence, eight(self.ids));
+        let (sequence, page_sequence) = (counters.sequence, self.row.sequence);
+        let head = EventHead { id, at, is_test: false, sequence, page_sequence };
+        let body = render(&head);
+        let bytes = body.len();
+        self.webhooks.events.add(&StoredEvent { id, page, kind, at, body }, now)?;
+        self.logged.push(LoggedEvent { id, page, kind, bytes });
+        Ok(())
+    }
+
+    /// Stores the page's row, and makes deliveries of the events.
+    fn finish(self) -> Result<()> {
+        self.webhooks.pages.store(&self.page, &self.row)?;
+        self.webhooks.fan_out(self.state, &self.logged, self.ids, self.now)
     }
 }
 
