@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     chart::{Series, bar},
-    parts::{count, flag, heading, list, parameter, select, table, text},
+    parts::{Row, count, flag, heading, list, parameter, select, table, text},
 };
 
 /// The groups that the view asks for: as many as a report may have.
@@ -83,12 +83,10 @@ fn over_time(report: &Value) -> Markup {
         Series { name, period, points: buckets.iter().map(point).collect(), total }
     };
     let row = |bucket: &Value| {
-        html! {
-            th scope="row" { (label(text(bucket, "/start"), period)) }
-            @for (metric, _) in METRICS { td.figure { (count(bucket, &format!("/{metric}"))) } }
-        }
+        let counts = METRICS.map(|(metric, _)| html! { (count(bucket, &format!("/{metric}"))) });
+        [html! { (label(text(bucket, "/start"), period)) }].into_iter().chain(counts).collect()
     };
-    let rows: Vec<Markup> = buckets.iter().map(row).collect();
+    let rows: Vec<Row> = buckets.iter().map(row).collect();
     html! {
         h3 { "Over time" }
         div.columns {
@@ -110,14 +108,14 @@ fn label(start: &str, period: &str) -> String {
 
 fn pages(pages: &[Value]) -> Markup {
     let row = |page: &Value| {
-        html! {
-            th scope="row" { a href=(format!("#{}", address(Some(text(page, "/id")), "30d"))) { (text(page, "/title")) } }
-            td.figure { (count(page, "/views")) }
-            td.figure { (count(page, "/visitors")) }
-            td.figure { (count(page, "/clicks")) }
-        }
+        vec![
+            html! { a href=(format!("#{}", address(Some(text(page, "/id")), "30d"))) { (text(page, "/title")) } },
+            html! { (count(page, "/views")) },
+            html! { (count(page, "/visitors")) },
+            html! { (count(page, "/clicks")) },
+        ]
     };
-    let rows: Vec<Markup> = pages.iter().map(row).collect();
+    let rows: Vec<Row> = pages.iter().map(row).collect();
     html! {
         h3 { "Pages" }
         (table("Pages", &["Page", "Views", "Visitors", "Clicks"], &rows, "No page was visited."))
@@ -128,14 +126,14 @@ fn group(report: &Value, name: &str, title: &str, metric: &str) -> Markup {
     let (rows, metric_pointer) = (list(report, &format!("/groups/{name}")), format!("/{metric}"));
     let highest = rows.iter().map(|row| count(row, &metric_pointer)).max().unwrap_or_default();
     let row = |row: &Value| {
-        html! {
-            th scope="row" { (value_of(row, name)) }
-            td { (bar(count(row, &metric_pointer), highest)) }
-            td.figure { (count(row, &metric_pointer)) }
-        }
+        vec![
+            html! { (value_of(row, name)) },
+            bar(count(row, &metric_pointer), highest),
+            html! { (count(row, &metric_pointer)) },
+        ]
     };
     let counted = rows.iter().filter(|row| count(row, &metric_pointer) > 0);
-    let cells: Vec<Markup> = counted.map(row).collect();
+    let cells: Vec<Row> = counted.map(row).collect();
     let column = if metric == "views" { "Views" } else { "Clicks" };
     html! { div { h3 { (title) } (table(title, &["Name", "Share", column], &cells, "None.")) } }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    parts::{Change, constant, heading, list, moment, pager, parameter, select, table, text},
+    parts::{Change, Row, constant, heading, list, moment, pager, parameter, select, table, text},
     usage::{badge, holder, key_facts, live, rotation},
 };
 
@@ -19,16 +19,16 @@ const STATUSES: [(&str, &str); 4] =
 /// Returns the view of `GET /v1/keys`.
 pub(super) fn all(path: &str, query: Option<&str>, keys: &Value) -> Markup {
     let row = |key: &Value| {
-        html! {
-            th scope="row" { a href=(address(text(key, "/id"))) { code { (text(key, "/id")) } } }
-            td { (holder(key)) }
-            td { (text(key, "/tier")) }
-            td { (badge(text(key, "/status"))) }
-            td { (moment(key, "/issued_at")) }
-            td { (moment(key, "/expires_at")) }
-        }
+        vec![
+            html! { a href=(address(text(key, "/id"))) { code { (text(key, "/id")) } } },
+            holder(key),
+            html! { (text(key, "/tier")) },
+            badge(text(key, "/status")),
+            moment(key, "/issued_at"),
+            moment(key, "/expires_at"),
+        ]
     };
-    let rows: Vec<Markup> = list(keys, "/keys").iter().map(row).collect();
+    let rows: Vec<Row> = list(keys, "/keys").iter().map(row).collect();
     let columns = ["Id", "Holder", "Tier", "Status", "Issued", "Expires"];
     html! {
         (heading("Keys"))

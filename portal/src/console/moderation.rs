@@ -5,20 +5,20 @@ use serde_json::Value;
 
 use super::{
     pages::{page_facts, public_link, state},
-    parts::{Change, facts, flag, heading, list, moment, pager, table, text},
+    parts::{Change, Row, facts, flag, heading, list, moment, pager, table, text},
 };
 
 /// Returns the view of `GET /admin/reports`.
 pub(super) fn reports(path: &str, query: Option<&str>, reports: &Value) -> Markup {
     let row = |report: &Value| {
-        html! {
-            th scope="row" { (moment(report, "/at")) }
-            td { a href=(format!("#/admin/pages/{}", text(report, "/page"))) { "/" (text(report, "/slug")) } }
-            td { (text(report, "/reason")) }
-            td { (text(report, "/details")) }
-        }
+        vec![
+            moment(report, "/at"),
+            html! { a href=(format!("#/admin/pages/{}", text(report, "/page"))) { "/" (text(report, "/slug")) } },
+            html! { (text(report, "/reason")) },
+            html! { (text(report, "/details")) },
+        ]
     };
-    let rows: Vec<Markup> = list(reports, "/reports").iter().map(row).collect();
+    let rows: Vec<Row> = list(reports, "/reports").iter().map(row).collect();
     html! {
         (heading("Reports"))
         form data-view="/admin/pages/{name}" {
@@ -47,14 +47,14 @@ pub(super) fn page(page: &Value) -> Markup {
 /// Returns the view of `GET /admin/accounts/{id}`.
 pub(super) fn account(account: &Value) -> Markup {
     let row = |page: &Value| {
-        html! {
-            th scope="row" { a href=(format!("#/admin/pages/{}", text(page, "/id"))) { (text(page, "/title")) } }
-            td { (public_link(page)) }
-            td { (state(page)) }
-            td { (moment(page, "/updated_at")) }
-        }
+        vec![
+            html! { a href=(format!("#/admin/pages/{}", text(page, "/id"))) { (text(page, "/title")) } },
+            public_link(page),
+            state(page),
+            moment(page, "/updated_at"),
+        ]
     };
-    let rows: Vec<Markup> = list(account, "/pages").iter().map(row).collect();
+    let rows: Vec<Row> = list(account, "/pages").iter().map(row).collect();
     let id = text(account, "/id");
     html! {
         (heading("Account"))

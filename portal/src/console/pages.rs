@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     analytics,
-    parts::{Change, count, facts, flag, heading, list, moment, pager, parameter, select, table, text},
+    parts::{Change, Row, count, facts, flag, heading, list, moment, pager, parameter, select, table, text},
     usage::badge,
 };
 
@@ -28,15 +28,15 @@ pub(super) fn account(account: &Value) -> Markup {
 /// Returns the view of `GET /pages`.
 pub(super) fn all(path: &str, query: Option<&str>, pages: &Value) -> Markup {
     let row = |page: &Value| {
-        html! {
-            th scope="row" { a href=(format!("#/pages/{}", text(page, "/id"))) { (text(page, "/title")) } }
-            td { (public_link(page)) }
-            td { (state(page)) }
-            td { a href=(format!("#{}", analytics::address(Some(text(page, "/id")), "30d"))) { "Analytics" } }
-            td { (moment(page, "/updated_at")) }
-        }
+        vec![
+            html! { a href=(format!("#/pages/{}", text(page, "/id"))) { (text(page, "/title")) } },
+            public_link(page),
+            state(page),
+            html! { a href=(format!("#{}", analytics::address(Some(text(page, "/id")), "30d"))) { "Analytics" } },
+            moment(page, "/updated_at"),
+        ]
     };
-    let rows: Vec<Markup> = list(pages, "/data").iter().map(row).collect();
+    let rows: Vec<Row> = list(pages, "/data").iter().map(row).collect();
     html! {
         (heading("Pages"))
         form data-view="/pages" {
@@ -115,13 +115,13 @@ fn publication(page: &Value, path: &str) -> Markup {
 
 fn links(links: &[Value]) -> Markup {
     let row = |link: &Value| {
-        html! {
-            th scope="row" { (text(link, "/title")) }
-            td { (text(link, "/type")) }
-            td { (text(link, "/url")) }
-            td { @if flag(link, "/enabled") { "shown" } @else { "hidden" } }
-        }
+        vec![
+            html! { (text(link, "/title")) },
+            html! { (text(link, "/type")) },
+            html! { (text(link, "/url")) },
+            html! { @if flag(link, "/enabled") { "shown" } @else { "hidden" } },
+        ]
     };
-    let rows: Vec<Markup> = links.iter().map(row).collect();
+    let rows: Vec<Row> = links.iter().map(row).collect();
     table("Links", &["Title", "Type", "Leads to", "State"], &rows, "None.")
 }

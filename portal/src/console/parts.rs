@@ -1,6 +1,6 @@
 //! The parts that views have in common.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde_json::Value;
 
 /// Columns of numbers, which are aligned at their last digit.
@@ -51,10 +51,14 @@ pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
     }
 }
 
+/// The contents of a row's cells. The first is the header of the row.
+pub(super) type Row = Vec<Markup>;
+
 /// Returns a table, or a note if it has no rows. On a phone, one with more than two columns of texts
 /// shows each row as a block whose cells have the names of their columns. Others are narrow enough.
-pub(super) fn table(caption: &str, columns: &[&str], rows: &[Markup], empty: &str) -> Markup {
+pub(super) fn table(caption: &str, columns: &[&str], rows: &[Row], empty: &str) -> Markup {
     let stacks = columns.iter().filter(|column| !NUMBERS.contains(column)).count() > 2;
+    let figure = |column| NUMBERS.contains(column).then_some("figure");
     html! {
         @if rows.is_empty() {
             p.soft { (empty) }
@@ -63,29 +67,20 @@ pub(super) fn table(caption: &str, columns: &[&str], rows: &[Markup], empty: &st
                 table.stacks[stacks] {
                     caption { (caption) }
                     thead { tr { @for column in columns { th.figure[NUMBERS.contains(column)] scope="col" { (column) } } } }
-                    tbody { @for row in rows { tr { @if stacks { (labelled(row, columns)) } @else { (row) } } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                @if let Some(header) = row.first() { th scope="row" { (header) } }
+                                @for (cell, column) in row.iter().zip(columns).skip(1) {
+                                    td data-column=[stacks.then_some(column)] class=[figure(column)] { (cell) }
+                                }
+                            }
+                        }
+                    }
                 }
             }
         }
     }
-}
-
-/// Returns a row with the name of its column on each cell but the header of the row. The names are the
-/// console's own and need no escaping.
-fn labelled(row: &Markup, columns: &[&str]) -> Markup {
-    const CELL: &str = "<td";
-    // maud escapes `<` in texts, so this begins a cell. The header of the row comes first.
-    let mut parts = row.0.split(CELL);
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    let named = columns.iter().skip(usize::from(text.starts_with("<th")));
-    for (part, column) in parts.zip(named.map(Some).chain(std::iter::repeat(None))) {
-        text.push_str(CELL);
-        if let Some(column) = column {
-            text.push_str(&format!(" data-column=\"{column}\""));
-        }
-        text.push_str(part);
-    }
-    PreEscaped(text)
 }
 
 /// A change that a view offers. The script sends the fields of its form as JSON.
@@ -157,7 +152,7 @@ mod tests {
 
     #[test]
     fn cell_has_the_name_of_its_column_whatever_its_text() {
-        let row = html! { th scope="row" { "Ada" } td { "<td>" } td.figure { "7" } td { "live" } };
+        let row = ["Ada", "<td>", "7", "live"].map(|cell| html! { (cell) }).to_vec();
         let shown = table("Pages", &["Title", "Address", "Views", "Status"], &[row], "None.").into_string();
         assert!(shown.contains("<th scope=\"row\">Ada</th>"), "{shown}");
         assert!(shown.contains("<td data-column=\"Address\">&lt;td&gt;</td>"), "{shown}");
@@ -167,7 +162,7 @@ mod tests {
     #[test]
     fn table_stacks_with_more_than_two_columns_of_texts() {
         let stacks = |columns: &[&str]| {
-            let cells = html! { @for _ in columns { td {} } };
+            let cells = vec![html! {}; columns.len()];
             table("Pages", columns, &[cells], "None.").into_string().contains("class=\"stacks\"")
         };
         assert!(stacks(&["Title", "Address", "Status"]) && stacks(&["Code", "Route", "Refusals", "Last"]));

@@ -4,19 +4,19 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    parts::{flag, heading, list, table, text},
+    parts::{Row, flag, heading, list, table, text},
     usage::badge,
 };
 
 /// Returns the view.
 pub(super) fn tools(status: &Value) -> Markup {
     let row = |tool: &Value| {
-        html! {
-            th scope="row" { (text(tool, "/tool")) }
-            td { (badge(if flag(tool, "/available") { "available" } else { "unavailable" })) }
-        }
+        vec![
+            html! { (text(tool, "/tool")) },
+            badge(if flag(tool, "/available") { "available" } else { "unavailable" }),
+        ]
     };
-    let rows: Vec<Markup> = list(status, "/tools").iter().map(row).collect();
+    let rows: Vec<Row> = list(status, "/tools").iter().map(row).collect();
     html! {
         div data-refresh="5" {
             (heading("Tools"))

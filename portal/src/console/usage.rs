@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::parts::{Change, count, facts, heading, list, moment, table, text};
+use super::parts::{Change, Row, count, facts, heading, list, moment, table, text};
 
 /// Grace periods that a rotation offers, in seconds.
 const GRACE: [(&str, &str); 4] =
@@ -77,11 +77,11 @@ fn window(name: &str, reset: &str, window: Option<&Value>) -> Markup {
 }
 
 fn tally(caption: &str, column: &str, counts: Option<&Value>) -> Markup {
-    let rows: Vec<Markup> = counts
+    let rows: Vec<Row> = counts
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
-        .map(|(name, calls)| html! { th scope="row" { (name) } td.figure { (calls.as_u64().unwrap_or_default()) } })
+        .map(|(name, calls)| vec![html! { (name) }, html! { (calls.as_u64().unwrap_or_default()) }])
         .collect();
     html! { div { h3 { (caption) } (table(caption, &[column, "Calls"], &rows, "None yet.")) } }
 }
@@ -89,14 +89,14 @@ fn tally(caption: &str, column: &str, counts: Option<&Value>) -> Markup {
 fn refusals(refusals: &[Value]) -> Markup {
     let row = |refusal: &Value| {
         let code = text(refusal, "/code");
-        html! {
-            th scope="row" { a href=(format!("/problems/{code}")) { code { (code) } } }
-            td { code { (text(refusal, "/route")) } }
-            td.figure { (count(refusal, "/count")) }
-            td { (moment(refusal, "/last_at")) }
-        }
+        vec![
+            html! { a href=(format!("/problems/{code}")) { code { (code) } } },
+            html! { code { (text(refusal, "/route")) } },
+            html! { (count(refusal, "/count")) },
+            moment(refusal, "/last_at"),
+        ]
     };
-    let rows: Vec<Markup> = refusals.iter().map(row).collect();
+    let rows: Vec<Row> = refusals.iter().map(row).collect();
     html! {
         h3 { "Last refusals" }
         (table("Last refusals", &["Code", "Route", "Refusals", "Last"], &rows, "None."))

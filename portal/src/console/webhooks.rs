@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{
     parts::{
-        Change, constant, count, facts, flag, heading, list, moment, pager, parameter, select, table, text,
+        Change, Row, constant, count, facts, flag, heading, list, moment, pager, parameter, select, table,
+        text,
     },
     usage::badge,
 };
@@ -23,15 +24,15 @@ const STATES: [(&str, &str); 6] = [
 pub(super) fn all(webhooks: &Value) -> Markup {
     let row = |webhook: &Value| {
         let id = text(webhook, "/id");
-        html! {
-            th scope="row" { a href=(format!("#/webhooks/{id}")) { (text(webhook, "/url")) } }
-            td { (badge(text(webhook, "/status"))) }
-            td { (badge(text(webhook, "/health/circuit"))) }
-            td { (moment(webhook, "/health/last_success_at")) }
-            td { a href=(format!("#/webhooks/{id}/deliveries")) { "Deliveries" } }
-        }
+        vec![
+            html! { a href=(format!("#/webhooks/{id}")) { (text(webhook, "/url")) } },
+            badge(text(webhook, "/status")),
+            badge(text(webhook, "/health/circuit")),
+            moment(webhook, "/health/last_success_at"),
+            html! { a href=(format!("#/webhooks/{id}/deliveries")) { "Deliveries" } },
+        ]
     };
-    let rows: Vec<Markup> = list(webhooks, "/data").iter().map(row).collect();
+    let rows: Vec<Row> = list(webhooks, "/data").iter().map(row).collect();
     let columns = ["Address", "Status", "Circuit", "Last success", "Log"];
     html! {
         (heading("Webhooks"))
@@ -92,16 +93,16 @@ fn switch(webhook: &Value, path: String) -> Markup {
 pub(super) fn deliveries(path: &str, query: Option<&str>, deliveries: &Value) -> Markup {
     let row = |delivery: &Value| {
         let last = list(delivery, "/attempts").last();
-        html! {
-            th scope="row" { a href=(format!("#{}", path_of(delivery))) { (moment(delivery, "/created_at")) } }
-            td { (badge(text(delivery, "/status"))) }
-            td { (retry(delivery)) }
-            td { (text(delivery, "/type")) }
-            td { @if let Some(last) = last { (result(last)) } @else { "–" } }
-            td { (moment(delivery, "/next_attempt_at")) }
-        }
+        vec![
+            html! { a href=(format!("#{}", path_of(delivery))) { (moment(delivery, "/created_at")) } },
+            badge(text(delivery, "/status")),
+            retry(delivery),
+            html! { (text(delivery, "/type")) },
+            html! { @if let Some(last) = last { (result(last)) } @else { "–" } },
+            moment(delivery, "/next_attempt_at"),
+        ]
     };
-    let rows: Vec<Markup> = list(deliveries, "/data").iter().map(row).collect();
+    let rows: Vec<Row> = list(deliveries, "/data").iter().map(row).collect();
     let columns = ["Created", "Status", "Again", "Event", "Last attempt", "Next attempt"];
     html! {
         (heading("Deliveries"))
@@ -117,14 +118,14 @@ pub(super) fn deliveries(path: &str, query: Option<&str>, deliveries: &Value) ->
 /// Returns the view of `GET /webhooks/{webhook_id}/deliveries/{delivery_id}`.
 pub(super) fn delivery(delivery: &Value) -> Markup {
     let row = |attempt: &Value| {
-        html! {
-            th scope="row" { (moment(attempt, "/at")) }
-            td { (result(attempt)) }
-            td.figure { (count(attempt, "/duration_ms")) " ms" }
-            td { (text(attempt, "/response")) }
-        }
+        vec![
+            moment(attempt, "/at"),
+            result(attempt),
+            html! { (count(attempt, "/duration_ms")) " ms" },
+            html! { (text(attempt, "/response")) },
+        ]
     };
-    let rows: Vec<Markup> = list(delivery, "/attempts").iter().map(row).collect();
+    let rows: Vec<Row> = list(delivery, "/attempts").iter().map(row).collect();
     html! {
         (heading("Delivery"))
         (facts(&[
