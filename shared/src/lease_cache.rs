@@ -184,6 +184,7 @@ impl LeaseCache {
         if !self.is_usable(key, now) {
             return self.ask_meter(key, tool, now);
         }
+        // Leases come before the cached denial: the meter denied what it had not lent.
         if let Some(admission) = self.spend(key, Some(tool), now) {
             let rate = self.rate.per_1000_seconds(now);
             let renewal = self.is_renewal_due(rate, now).then(|| self.request(key, None, rate, now));
@@ -290,6 +291,8 @@ impl LeaseCache {
         if self.latest.since(now) > MAX_STEP_BACK_MS {
             self.leases.drop_all();
             self.untrusted_seq = self.seq;
+            // A moment that lies in the future now would stop renewals until the clock has caught
+            // up.
             self.renewed = None;
             self.denied.clear();
             self.refused.clear();

@@ -15,6 +15,8 @@ impl LeaseCache {
     pub fn ask(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> (MeterRequest, Timeouts) {
         let now = self.observe(now);
         let timeouts = self.timeouts(key, now);
+        // The meter counts the call later by this time, so it is short: a second copy brings a time
+        // of its own.
         let until_ms = if self.round_trip.is_known() { timeouts.hedge_ms } else { timeouts.total_ms };
         let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
         let rate = if self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) };
@@ -62,11 +64,13 @@ impl LeaseCache {
         now: UnixMillis,
     ) -> Option<Admission> {
         let now = self.observe(now);
+        // However late it comes, and whatever it says: the meter can be reached.
         self.backoff.reset();
         self.apply(request, sent, response, now);
         match response.verdict {
             Verdict::Allow => self.handle_allowed(request, sent, response, now),
             Verdict::Deny(denial) => {
+                // Kept even if no call waits for it: it decides the next ones.
                 self.denied.store(denial, response.recheck_ms, now);
                 if !self.waiting.close_denied(request.seq, now) {
                     return None;

@@ -72,6 +72,7 @@ impl Leases {
 
     /// Spends one call. Returns the day it counts on, or `None` if there is nothing to spend.
     pub(super) fn spend(&mut self, now: UnixMillis) -> Option<UtcDay> {
+        // The oldest first, because it ends first.
         let lease = self.held.iter_mut().find(|lease| lease.spendable(now))?;
         lease.left = lease.left.saturating_sub(1);
         let calls = lease.spent.entry(now.since(lease.from) / SLOT_MS).or_insert(0);
@@ -102,6 +103,8 @@ impl Leases {
     /// to the meter with this report.
     pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
         let reports = self.held.iter().map(|lease| lease.report(now)).collect();
+        // Dropped before the report leaves: what the meter takes back must not be spent here any
+        // more.
         self.held.retain(|lease| lease.spendable(now));
         reports
     }

@@ -43,6 +43,8 @@ impl LocalBudget {
     /// Returns what the meter must go on reserving for this cache.
     pub(super) fn held(&mut self, now: UnixMillis) -> HeldShare {
         self.used.roll(now);
+        // Calls of the last minute stay reserved when the share shrinks: the meter grants the rest
+        // to others, and together they must keep to the budget.
         HeldShare { heard: self.heard, calls: self.share.max(self.used.in_minute()) }
     }
 

@@ -87,6 +87,7 @@ impl Pending {
                 gathered.expect_report(now.plus(DEBT_AFTER_MS));
             }
             Place::Day(_) if status == ASSUMED => {}
+            // The assumption has not left yet, so that no correction is needed.
             Place::Day(_) if take(&mut gathered.ended, tool, ASSUMED) => {
                 count(&mut gathered.ended, tool, status);
             }
@@ -158,6 +159,8 @@ impl Pending {
     /// of the meter's latest response, by its clock.
     pub(super) fn batch(&mut self, since: UnixMillis, now: UnixMillis) -> Option<Batch> {
         let batch = match self.sending.take() {
+            // Sent again as it was. The meter takes each number once, so what was added would be
+            // lost.
             Some((batch, _)) => batch,
             None if self.gathering.is_empty() => return None,
             None => self.seal(since),
@@ -203,6 +206,7 @@ impl Gathering {
     fn begin(&mut self, day: UtcDay) -> bool {
         if day > self.day {
             self.day = day;
+            // Refunds of the former day that were sent with the new one would raise its limit.
             self.refunds = 0;
             self.corrected.clear();
         }

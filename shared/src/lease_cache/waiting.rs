@@ -36,6 +36,7 @@ impl Waiting {
     pub(super) fn open(&mut self, seq: u32, now: UnixMillis) {
         let is_cancelled = |open: &mut Open| now.since(open.since) > CANCELLED_MS;
         let cancelled: Vec<Open> = self.open.extract_if(.., is_cancelled).collect();
+        // The meter may have counted them, and no one was let through.
         for open in cancelled {
             self.push(open.seq, now);
         }
@@ -90,6 +91,8 @@ impl Waiting {
 
     /// Returns the withdrawals for a request that is sent now.
     pub(super) fn withdrawn(&mut self, now: UnixMillis) -> Vec<u32> {
+        // Every request carries all of them until one is acknowledged, so that a message may be
+        // lost.
         self.due = self.due.map(|_| now.plus(RESEND_AFTER_MS));
         self.withdrawn.clone()
     }

@@ -34,6 +34,7 @@ impl LeaseCache {
         let record = self.record_or_provisional(key);
         let continued = match record.check(key, now) {
             Err(KeyError::Revoked) => return Admission::Refuse(KeyError::Revoked),
+            // A secret that was rotated just now is unknown here, and was refused as invalid once.
             Err(_) => None,
             Ok(()) if self.is_day_used_up(now) => None,
             Ok(()) => {

@@ -91,12 +91,15 @@ impl Exchange {
     pub(super) async fn run(&mut self) -> Result<Outcome, Problem> {
         self.send(self.request.clone());
         loop {
+            // If the isolate has stalled, nothing is left: the timer fires at once, and the wait
+            // sees how late it is.
             let rest_ms = self.wait.due_ms().saturating_sub(self.elapsed_ms());
             let event = match self.next_within(rest_ms).await {
                 Some(Some((request, Ok(response)))) => {
                     if let Some(outcome) = self.apply(&request, &response)? {
                         return Ok(outcome);
                     }
+                    // Its lease and its verdict were applied. Only this call is still undecided.
                     WaitEvent::LateResponse
                 }
                 Some(Some((_, Err(error)))) => {
@@ -121,6 +124,8 @@ impl Exchange {
         if self.in_flight.is_empty() {
             return;
         }
+        // The runtime cancels what is in flight once the response has left, unless it is waited
+        // for.
         context.execution.wait_until(async move {
             let late = async {
                 while let Some((request, response)) = self.next().await {
@@ -168,6 +173,8 @@ impl Exchange {
     /// Returns the output of [`Exchange::next`], or `None` once a timer fires. What is late is for
     /// the [`CallWait`] to judge.
     async fn next_within(&mut self, ms: u64) -> Option<Option<Arrival>> {
+        // The responses are polled before the timer. After a stall both are due at once, and a
+        // response that still admits the call must not lose to it.
         match select(pin!(self.next()), pin!(promise::sleep(ms))).await {
             Either::Left((arrival, _)) => Some(arrival),
             Either::Right(((), _)) => None,
@@ -185,6 +192,7 @@ impl Exchange {
             if let Some(Poll::Ready(arrived)) =
                 self.in_flight.get_mut(place).map(|copy| copy.as_mut().poll(task))
             {
+                // Their order means nothing, because each copy returns with its own request.
                 drop(self.in_flight.swap_remove(place));
                 return Poll::Ready(Some(arrived));
             }
@@ -195,6 +203,8 @@ impl Exchange {
     /// Applies a response to the key's cache. Returns the outcome, or `None` if it decides nothing.
     fn apply(&self, request: &MeterRequest, response: &MeterResponse) -> Result<Option<Outcome>, Problem> {
         let admission = lease_caches::with(&self.key, |cache, now| {
+            // For every copy this is the moment of the first one, so that a lease ends too early
+            // here rather than too late.
             cache.handle_response(request, self.sent, response, now)
         })?;
         let lacks_record = LeaseCache::lacks_record(request, response).then_some(Outcome::LacksRecord);
