@@ -17,7 +17,7 @@ mod seen;
 mod segment;
 mod store_breaker;
 
-pub use batch::{Batch, Delivery, PageRows, Part, deliveries, retry_delay};
+pub use batch::{Batch, PageDelivery, PageRows, Part, deliveries, retry_delay};
 pub use buffer::{Buffer, Flush, WAIT_MS};
 pub use bytes::{RowsError, SegmentError};
 pub use column::{

@@ -23,7 +23,7 @@ pub use qr::{Correction, QrOptions, qr_png, qr_svg};
 pub(crate) use read::{InvalidValue, boolean, check_size, name_of, parse_metadata, plain_text};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
 pub use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY};
-pub use report::{MAX_REPORT_DETAILS, Report, ReportReason};
+pub use report::{AbuseReport, MAX_REPORT_DETAILS, ReportReason};
 pub use robots::robots_txt;
 pub use slug::{Slug, SlugError};
 pub use vcard::card;

@@ -22,7 +22,7 @@ pub use run::{Run, RunOutcome, RunTrigger};
 pub use settings::SourceSettings;
 pub use settings::{MAX_ITEMS, MAX_TAGS};
 pub use source::{Source, SourceWrite};
-pub use state::{Applied, Attempt, FetchError, Fetched, Outcome, SyncState, SyncStatus};
+pub use state::{Applied, EditOutcome, FetchError, Fetched, SyncAttempt, SyncState, SyncStatus};
 
 /// Sources that a page may have.
 pub const MAX_SOURCES: usize = 3;

@@ -15,7 +15,7 @@ mod problems;
 mod query;
 mod request;
 
-pub use delivery::{Attempt, Delivery, DeliveryState};
+pub use delivery::{Delivery, DeliveryAttempt, DeliveryState};
 pub use endpoints::{EndpointCall, Endpoints};
 pub use fan_out::{DeliveryNumbers, LoggedEvent, fan_out, new_test, replay_of};
 pub use listing::replay_accepted;

@@ -53,9 +53,9 @@ mod tally;
 
 pub use held_share::HeldShare;
 pub(crate) use lease::SLOT_MS;
-pub use lease::{LeaseTerms, Report, TTL_MS};
+pub use lease::{LeaseReport, LeaseTerms, TTL_MS};
 pub use message::{
-    Attempt, Batch, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply,
+    AdminAttempt, Batch, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply,
     Verdict,
 };
 pub use refusals::{RefusalLog, RefusedCalls};

@@ -20,7 +20,7 @@ pub struct ReportContext {
     /// The names of links, products and pages.
     pub labels: Labels,
     /// The completeness of the counts.
-    pub delivery: Delivery,
+    pub delivery: Completeness,
     /// The counts of all times, if they are known.
     pub lifetime: Option<Lifetime>,
 }
@@ -60,7 +60,7 @@ pub struct PageLabel {
 
 /// The completeness of the counts of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
+pub struct Completeness {
     /// The moment up to which every event is counted that was not lost; `None` if it is unknown.
     pub complete_until: Option<UnixMillis>,
     /// The number of batches that are missing.
@@ -83,7 +83,7 @@ pub struct Lifetime {
     pub scans: u64,
 }
 
-impl Delivery {
+impl Completeness {
     /// Adds what is known of another page.
     pub fn merge(&mut self, other: &Self) {
         let both = self.complete_until.zip(other.complete_until);

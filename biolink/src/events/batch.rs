@@ -50,7 +50,7 @@ pub struct Part {
 
 /// What several batches have for one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct PageDelivery {
     /// The page's account.
     pub account: KeyId,
     /// The page.
@@ -108,8 +108,8 @@ pub fn retry_delay(age: u64) -> u32 {
 
 /// Groups batches by page, so that each page's store gets one message.
 #[must_use]
-pub fn deliveries(batches: Vec<Batch>) -> Vec<Delivery> {
-    let mut deliveries: Vec<Delivery> = Vec::new();
+pub fn deliveries(batches: Vec<Batch>) -> Vec<PageDelivery> {
+    let mut deliveries: Vec<PageDelivery> = Vec::new();
     for (place, Batch { isolate, number, coalesced, pages }) in batches.into_iter().enumerate() {
         for rows in pages {
             let part = Part { isolate: isolate.clone(), number, coalesced, rows };
@@ -118,7 +118,7 @@ pub fn deliveries(batches: Vec<Batch>) -> Vec<Delivery> {
                     delivery.parts.push(part);
                     delivery.batches.push(place);
                 }
-                None => deliveries.push(Delivery {
+                None => deliveries.push(PageDelivery {
                     account: part.rows.account,
                     page: part.rows.page,
                     parts: vec![part],

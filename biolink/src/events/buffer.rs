@@ -158,7 +158,7 @@ mod tests {
     use shared::time::UnixMillis;
 
     use super::*;
-    use crate::events::{Delivery, EventKind, deliveries};
+    use crate::events::{EventKind, PageDelivery, deliveries};
 
     const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
 
@@ -174,7 +174,7 @@ mod tests {
         buffer.push(KeyId::new([1; 12]), page(number), &Event::new(now, EventKind::View))
     }
 
-    fn rows(deliveries: &[Delivery]) -> usize {
+    fn rows(deliveries: &[PageDelivery]) -> usize {
         let parts = deliveries.iter().flat_map(|delivery| &delivery.parts);
         parts.map(|part| part.rows.segment().unwrap().rows()).sum()
     }

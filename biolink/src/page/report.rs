@@ -11,7 +11,7 @@ pub const MAX_REPORT_DETAILS: usize = 1_000;
 
 /// A report, as the form of a page sends it. It holds nothing about who sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct AbuseReport {
     /// What is wrong with the page.
     pub reason: ReportReason,
     /// More about it; empty for nothing.
@@ -63,7 +63,7 @@ impl ReportReason {
     }
 }
 
-impl Report {
+impl AbuseReport {
     /// Reads the body of the form (`application/x-www-form-urlencoded`). Other fields are ignored.
     ///
     /// # Errors
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn form_is_read_as_browsers_send_it() {
-        let report = Report::parse("reason=phishing&details=It+asks%0D%0Afor+%C3%BC%26%2B&x=1").unwrap();
+        let report = AbuseReport::parse("reason=phishing&details=It+asks%0D%0Afor+%C3%BC%26%2B&x=1").unwrap();
         assert_eq!(report.reason, ReportReason::Phishing);
         assert_eq!(report.details, "It asks\nfor ü&+");
-        let bare = Report::parse("details=&reason=other").unwrap();
-        assert_eq!(bare, Report { reason: ReportReason::Other, details: String::new() });
+        let bare = AbuseReport::parse("details=&reason=other").unwrap();
+        assert_eq!(bare, AbuseReport { reason: ReportReason::Other, details: String::new() });
         for reason in ReportReason::ALL {
-            assert_eq!(Report::parse(&format!("reason={}", reason.as_str())).unwrap().reason, reason);
+            assert_eq!(AbuseReport::parse(&format!("reason={}", reason.as_str())).unwrap().reason, reason);
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
         }
     }
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn report_without_reason_or_too_long_is_refused() {
         for body in ["", "reason=", "reason=boring", "details=x", "reason"] {
-            assert_eq!(Report::parse(body).unwrap_err().code(), codes::FIELDS_INVALID, "{body}");
+            assert_eq!(AbuseReport::parse(body).unwrap_err().code(), codes::FIELDS_INVALID, "{body}");
         }
         let body = |length| format!("reason=spam&details={}", "x".repeat(length));
-        assert!(Report::parse(&body(MAX_REPORT_DETAILS)).is_ok());
-        assert!(Report::parse(&body(MAX_REPORT_DETAILS + 1)).is_err());
+        assert!(AbuseReport::parse(&body(MAX_REPORT_DETAILS)).is_ok());
+        assert!(AbuseReport::parse(&body(MAX_REPORT_DETAILS + 1)).is_err());
     }
 }

@@ -18,7 +18,7 @@ use shared::{
 
 use super::list::read_limit;
 use crate::{
-    page::{PageId, Report, Slug},
+    page::{AbuseReport, PageId, Slug},
     route::VisitPart,
 };
 
@@ -67,7 +67,7 @@ impl ReportsMessage {
     pub fn add(
         (account, page): (KeyId, PageId),
         slug: &Slug,
-        report: &Report,
+        report: &AbuseReport,
         sender: Option<&str>,
         keys: &MacKeys,
         now: UnixMillis,

@@ -83,7 +83,7 @@ struct PendingEdit {
 
 /// A run that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct SyncAttempt {
     /// The settings.
     pub settings: SourceSettings,
     /// `If-None-Match` and `If-Modified-Since`.
@@ -108,7 +108,7 @@ pub struct Applied {
 
 /// The outcome of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum EditOutcome {
     /// The account has the products.
     Applied(Applied),
     /// The account did not take them.
@@ -190,7 +190,7 @@ impl SyncState {
     }
 
     /// Returns the run that is due.
-    pub fn begin(&mut self, now: UnixMillis) -> Option<Attempt> {
+    pub fn begin(&mut self, now: UnixMillis) -> Option<SyncAttempt> {
         let planned = self.next_run.filter(|planned| planned.at <= now)?;
         let source = self.source.as_ref()?;
         let mut validators = Vec::new();
@@ -200,13 +200,13 @@ impl SyncState {
         }
         self.last_run_at = Some(now);
         let (settings, version) = (source.settings.clone(), source.version);
-        Some(Attempt { settings, validators, version, planned, started: now })
+        Some(SyncAttempt { settings, validators, version, planned, started: now })
     }
 
     /// Takes in how a run ended. A run whose settings have changed since counts for nothing.
     pub fn finish(
         &mut self,
-        attempt: &Attempt,
+        attempt: &SyncAttempt,
         outcome: Result<Fetched, FetchError>,
         catalogue: &mut Catalogue,
         now: UnixMillis,
@@ -263,10 +263,10 @@ impl SyncState {
     }
 
     /// Takes in how the edit with these products ended.
-    pub fn settle(&mut self, products: &[FeedProduct], outcome: Outcome, now: UnixMillis) {
+    pub fn settle(&mut self, products: &[FeedProduct], outcome: EditOutcome, now: UnixMillis) {
         let Some(pending) = self.pending.take() else { return };
         match outcome {
-            Outcome::Applied(applied) => {
+            EditOutcome::Applied(applied) => {
                 self.digest = Some(digest(products));
                 (self.edited_at, self.shown) = (Some(now), applied.shown);
                 let Applied { shown, added, updated, removed } = applied;
@@ -274,7 +274,7 @@ impl SyncState {
                 let outcome = if is_changed { RunOutcome::Updated } else { RunOutcome::Unchanged };
                 self.log(Run { outcome, shown, added, updated, removed, ..pending.run });
             }
-            Outcome::Failed(error) => {
+            EditOutcome::Failed(error) => {
                 let wait = EDIT_RETRY_MS.saturating_mul(1 << pending.failures.min(7));
                 let failures = pending.failures.saturating_add(1);
                 let run = Run { error: Some(error), ..pending.run };
@@ -309,13 +309,13 @@ impl SyncState {
         })
     }
 
-    fn succeed(&mut self, attempt: &Attempt, next: UnixMillis, now: UnixMillis) {
+    fn succeed(&mut self, attempt: &SyncAttempt, next: UnixMillis, now: UnixMillis) {
         self.status = SyncStatus::Ok;
         (self.failures, self.failing_since, self.last_success_at) = (0, None, Some(now));
         self.plan_run(attempt, Some(next));
     }
 
-    fn fail(&mut self, attempt: &Attempt, run: Run, error: &FetchError, now: UnixMillis) {
+    fn fail(&mut self, attempt: &SyncAttempt, run: Run, error: &FetchError, now: UnixMillis) {
         self.failures = self.failures.saturating_add(1);
         let since = *self.failing_since.get_or_insert(now);
         let is_paused = now.since(since) >= PAUSE_AFTER_MS;
@@ -337,7 +337,7 @@ impl SyncState {
     }
 
     /// Plans the next run, unless another one was asked for meanwhile.
-    fn plan_run(&mut self, attempt: &Attempt, at: Option<UnixMillis>) {
+    fn plan_run(&mut self, attempt: &SyncAttempt, at: Option<UnixMillis>) {
         if self.next_run == Some(attempt.planned) {
             self.next_run = at.map(|at| Planned { at, trigger: RunTrigger::Schedule });
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 
-use crate::analytics::{Delivery, Lifetime, PageQuery, PageReport};
+use crate::analytics::{Completeness, Lifetime, PageQuery, PageReport};
 
 /// Time after which an event is counted, in milliseconds. If its store takes it, that is after a
 /// second. Otherwise an isolate keeps it for a second and waits for the store for two, and the queue
@@ -38,7 +38,7 @@ pub struct PageReading {
     /// The report about the previous period.
     pub previous: Option<PageReport>,
     /// How complete they are.
-    pub delivery: Delivery,
+    pub delivery: Completeness,
     /// The counts of all times.
     pub lifetime: Lifetime,
 }

@@ -41,7 +41,7 @@ pub struct Delivery {
     pub test: Option<String>,
     /// The attempts, the oldest first.
     #[serde(default)]
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<DeliveryAttempt>,
 }
 
 /// Whether a delivery is still to be sent.
@@ -62,7 +62,7 @@ pub enum DeliveryState {
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// The moment at which it began.
     pub at: UnixMillis,
     /// The status of the response; `None` without one.
@@ -77,7 +77,7 @@ pub struct Attempt {
 
 impl Delivery {
     /// Adds an attempt. The oldest give way.
-    pub fn add_attempt(&mut self, attempt: Attempt) {
+    pub fn add_attempt(&mut self, attempt: DeliveryAttempt) {
         if self.tries == 0 {
             self.first_at = attempt.at;
         }
@@ -111,7 +111,7 @@ impl Delivery {
             DeliveryState::Collecting | DeliveryState::Pending => Some(self.due.to_rfc3339()),
             DeliveryState::Delivered | DeliveryState::Failed | DeliveryState::Dropped => None,
         };
-        let attempts: Vec<Value> = self.attempts.iter().map(Attempt::describe).collect();
+        let attempts: Vec<Value> = self.attempts.iter().map(DeliveryAttempt::describe).collect();
         json!({
             "object": "webhook_delivery",
             "id": self.id,
@@ -157,7 +157,7 @@ impl DeliveryState {
     }
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     fn describe(&self) -> Value {
         json!({
             "at": self.at.to_rfc3339(),

@@ -3,7 +3,7 @@
 
 use biolink::{
     analytics::{
-        AnalyticsQuery, AnalyticsRequest, Delivery, Labels, LinkLabel, PageCounter, PageLabel, PageQuery,
+        AnalyticsQuery, AnalyticsRequest, Completeness, Labels, LinkLabel, PageCounter, PageLabel, PageQuery,
         PageReport, Report, ReportContext, SegmentColumns, Zone,
     },
     events::{Batch, Buffer, Dimension, Part, Received, deliveries},
@@ -110,7 +110,7 @@ impl Stores {
             Report::merge(stores.map(|(page, store)| (*page, store.count(query))))
         };
         let previous = query.previous_query().map(|previous| count(&previous));
-        let context = ReportContext { labels: labels(), delivery: Delivery::default(), lifetime: None };
+        let context = ReportContext { labels: labels(), delivery: Completeness::default(), lifetime: None };
         query.render(&count(&query.page_query()), previous.as_ref(), &context)
     }
 }

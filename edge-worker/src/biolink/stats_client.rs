@@ -1,6 +1,6 @@
 //! The client of the stores of events, of which each page has one.
 
-use biolink::{events::Delivery, page::PageId, stats::StatsMessage};
+use biolink::{events::PageDelivery, page::PageId, stats::StatsMessage};
 use shared::json;
 use worker::ObjectNamespace;
 
@@ -26,8 +26,8 @@ pub(crate) async fn call(
 
 /// Gives events to the store of their page. Returns true if it says within `ms` milliseconds that it
 /// has them.
-pub(crate) async fn append(stats: &ObjectNamespace, delivery: &Delivery, ms: u64) -> bool {
-    let Delivery { account, page, parts, .. } = delivery;
+pub(crate) async fn append(stats: &ObjectNamespace, delivery: &PageDelivery, ms: u64) -> bool {
+    let PageDelivery { account, page, parts, .. } = delivery;
     let message = StatsMessage::Append { account: *account, page: *page, parts: parts.clone() };
     match call_within(ms, stats, page, &message).await {
         Ok(_) => true,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    meter::{LeaseTerms, Report, SLOT_MS},
+    meter::{LeaseReport, LeaseTerms, SLOT_MS},
     time::{UnixMillis, UtcDay},
 };
 
@@ -101,7 +101,7 @@ impl Leases {
 
     /// Returns the running totals of all leases. Leases that have ended or are used up are returned
     /// to the meter with this report.
-    pub(super) fn report(&mut self, now: UnixMillis) -> Vec<Report> {
+    pub(super) fn report(&mut self, now: UnixMillis) -> Vec<LeaseReport> {
         let reports = self.held.iter().map(|lease| lease.report(now)).collect();
         // Dropped before the report leaves: what the meter takes back must not be spent here any
         // more.
@@ -115,8 +115,8 @@ impl HeldLease {
         self.left > 0 && now < self.until
     }
 
-    fn report(&self, now: UnixMillis) -> Report {
+    fn report(&self, now: UnixMillis) -> LeaseReport {
         let spent = self.spent.iter().map(|(&slot, &calls)| (slot, calls)).collect();
-        Report { lease: self.id, spent, closed: !self.spendable(now) }
+        LeaseReport { lease: self.id, spent, closed: !self.spendable(now) }
     }
 }

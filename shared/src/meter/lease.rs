@@ -25,7 +25,7 @@ pub struct LeaseTerms {
 /// The calls that a cache has spent of a lease: running totals, so that a report may be lost,
 /// doubled or overtaken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct LeaseReport {
     /// The id of the lease.
     pub lease: u64,
     /// Calls spent so far in each slot that has any.
@@ -58,7 +58,7 @@ impl Lease {
     /// later than the moment the holder counts from. It is counted at that moment. A holder spends
     /// slot after slot, so what is new is what it spent last, and the total is all that must be
     /// known.
-    pub(super) fn apply(&mut self, report: &Report, usage: &mut Usage) {
+    pub(super) fn apply(&mut self, report: &LeaseReport, usage: &mut Usage) {
         let total = report.spent.iter().fold(0u32, |sum, &(_, calls)| sum.saturating_add(calls));
         let mut added = total.saturating_sub(self.spent).min(self.left);
         self.spent = self.spent.saturating_add(added);

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{HeldShare, LeaseTerms, RefusedCalls, Report, Tally};
+use super::{HeldShare, LeaseReport, LeaseTerms, RefusedCalls, Tally};
 use crate::{
     idempotency::{IssueStep, IssueTurn},
     key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable},
@@ -43,7 +43,7 @@ pub enum Message {
         version: u64,
     },
     /// An admin secret was presented. The subject of such a meter is a client address.
-    Attempt(Attempt),
+    Attempt(AdminAttempt),
     /// A key is issued under an `Idempotency-Key`. The subject of such a meter is that header.
     Issue(IssueStep),
     /// An administrator requests the whole state. `record` is as in [`Message::Change`].
@@ -126,7 +126,7 @@ pub struct MeterRequest {
     pub version: u64,
     /// Reports of spent leases.
     #[serde(default)]
-    pub reports: Vec<Report>,
+    pub reports: Vec<LeaseReport>,
     /// The outcomes of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
@@ -343,7 +343,7 @@ pub enum ChangeOutcome {
 /// meter has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attempt {
+pub enum AdminAttempt {
     /// It is wrong.
     Wrong,
     /// It is right.

@@ -10,7 +10,7 @@ use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict,
+    AdminAttempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict,
     batches::{BatchOutcome, Batches},
     budget_shares::BudgetShares,
     lease::Lease,
@@ -80,7 +80,7 @@ impl Meter {
     /// wrong admin secrets below their limit are counted in memory alone.
     pub fn step(&mut self, message: Message, now: UnixMillis) -> (Reply, bool) {
         let before = message.may_only_read().then(|| self.clone());
-        let is_wrong_attempt = message == Message::Attempt(Attempt::Wrong);
+        let is_wrong_attempt = message == Message::Attempt(AdminAttempt::Wrong);
         let reply = self.handle(message, now);
         // A wrong admin secret must not cost a row: it is stored with the one that reaches the limit.
         if is_wrong_attempt && caller::has_attempts_left(&self.usage) {
@@ -308,7 +308,7 @@ impl Meter {
         }
     }
 
-    fn attempt(&mut self, attempt: Attempt, now: UnixMillis) -> Decision {
-        caller::attempt(&mut self.usage, attempt == Attempt::Right, now)
+    fn attempt(&mut self, attempt: AdminAttempt, now: UnixMillis) -> Decision {
+        caller::attempt(&mut self.usage, attempt == AdminAttempt::Right, now)
     }
 }

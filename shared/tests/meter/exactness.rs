@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 use shared::{
-    meter::{Batch, Meter, MeterRequest, MeterResponse, Report, Verdict},
+    meter::{Batch, LeaseReport, Meter, MeterRequest, MeterResponse, Verdict},
     tier::Tier,
     time::{UnixMillis, UtcDay},
 };
@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Caches {
     sent: Vec<MeterRequest>,
-    leases: Vec<(u64, Report, u32)>,
+    leases: Vec<(u64, LeaseReport, u32)>,
     seqs: [u32; 4],
     batches: [u32; 4],
     /// Admitted calls less the refunded ones, by day.
@@ -106,7 +106,7 @@ impl Caches {
     /// Records a response. `new` unless the request was sent before.
     fn take(&mut self, request: &MeterRequest, response: &MeterResponse, new: bool) {
         if let (true, Some(terms)) = (new, response.lease) {
-            let report = Report { lease: terms.id, spent: vec![], closed: false };
+            let report = LeaseReport { lease: terms.id, spent: vec![], closed: false };
             self.leases.push((request.holder, report, terms.calls));
             *self.net.entry(response.day).or_default() += i64::from(terms.calls);
         }
@@ -156,10 +156,10 @@ proptest! {
         let mut reports = Vec::new();
         for (slot, &n) in spends.iter().enumerate() {
             totals.push((slot as u64, n));
-            reports.push(Report { lease: terms.id, spent: totals.clone(), closed: false });
+            reports.push(LeaseReport { lease: terms.id, spent: totals.clone(), closed: false });
         }
         let last = reports.last().unwrap().clone();
-        let mut shuffled: Vec<Report> = order.iter().map(|at| at.get(&reports).clone()).collect();
+        let mut shuffled: Vec<LeaseReport> = order.iter().map(|at| at.get(&reports).clone()).collect();
         shuffled.push(last);
         for (seq, report) in (2..).zip(shuffled) {
             let next = MeterRequest { want: false, reports: vec![report], ..request(Tier::Pro, 1, seq) };

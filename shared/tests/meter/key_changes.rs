@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::{
     key::{BiolinkPlan, KeyError, KeyRecord, KeyStatus},
-    meter::{Attempt, Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, Verdict},
+    meter::{AdminAttempt, Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, Verdict},
     policy::LimitOverrides,
     quota::Decision,
     tier::Tier,
@@ -162,7 +162,7 @@ fn rotation_keeps_usage_and_grace_when_repeated() {
 #[test]
 fn eleventh_wrong_admin_secret_in_a_minute_is_denied() {
     let mut meter = Meter::default();
-    let begin = |meter: &mut Meter, at| meter.handle(Message::Attempt(Attempt::Wrong), NOON.plus(at));
+    let begin = |meter: &mut Meter, at| meter.handle(Message::Attempt(AdminAttempt::Wrong), NOON.plus(at));
     for at in 0..10 {
         assert!(matches!(begin(&mut meter, at), Reply::Attempt(Decision::Allow(_))));
     }
@@ -174,16 +174,16 @@ fn eleventh_wrong_admin_secret_in_a_minute_is_denied() {
 fn right_admin_secret_resets_the_attempts_of_its_address() {
     let mut meter = Meter::default();
     for _ in 0..9 {
-        meter.handle(Message::Attempt(Attempt::Wrong), NOON);
+        meter.handle(Message::Attempt(AdminAttempt::Wrong), NOON);
     }
     for _ in 0..20 {
-        let right = meter.handle(Message::Attempt(Attempt::Right), NOON);
+        let right = meter.handle(Message::Attempt(AdminAttempt::Right), NOON);
         assert!(
             matches!(right, Reply::Attempt(Decision::Allow(_))),
             "any number of right ones may come at once"
         );
     }
-    let next = meter.handle(Message::Attempt(Attempt::Wrong), NOON);
+    let next = meter.handle(Message::Attempt(AdminAttempt::Wrong), NOON);
     assert!(matches!(next, Reply::Attempt(Decision::Allow(_))));
 }
 

@@ -2,7 +2,7 @@
 
 use shared::{
     key::KeyError,
-    meter::{Meter, MeterRequest, Report, TTL_MS, Verdict},
+    meter::{LeaseReport, Meter, MeterRequest, TTL_MS, Verdict},
     tier::Tier,
 };
 
@@ -74,7 +74,7 @@ fn closed_lease_returns_its_unspent_calls() {
     let mut meter = Meter::default();
     let sent = MeterRequest { rate: 10_000, record: Some(record(Tier::Pro, 1)), ..request(Tier::Pro, 1, 1) };
     let terms = send(&mut meter, &sent, NOON).lease.unwrap();
-    let report = Report { lease: terms.id, spent: vec![(3, 2)], closed: true };
+    let report = LeaseReport { lease: terms.id, spent: vec![(3, 2)], closed: true };
     let next = MeterRequest { want: false, reports: vec![report], ..request(Tier::Pro, 1, 2) };
     send(&mut meter, &next, NOON.plus(1_500));
     let snapshot = snapshot(&meter, Tier::Pro, NOON.plus(1_500));

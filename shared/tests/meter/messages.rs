@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::{
     key::KeyRecord,
-    meter::{Message, Meter, MeterRequest, MeterResponse, Reply, Report},
+    meter::{LeaseReport, Message, Meter, MeterRequest, MeterResponse, Reply},
     policy::LimitOverrides,
     tier::Tier,
     time::UtcDay,
@@ -36,7 +36,7 @@ fn messages_and_state_of_a_newer_version_are_read() {
         rate: 10_000,
         record: Some(stored),
         batch: Some(batch(1, 1)),
-        reports: vec![Report { lease: 1, spent: vec![(0, 1)], closed: false }],
+        reports: vec![LeaseReport { lease: 1, spent: vec![(0, 1)], closed: false }],
         ..request(Tier::Pro, 1, 1)
     });
     let mut text = serde_json::to_value(&sent).unwrap();

@@ -1,7 +1,7 @@
 //! A report in JSON. It is put together as text, in the order in which people read it.
 
 use super::{
-    Delivery, ReportContext,
+    Completeness, ReportContext,
     object::Object,
     table::{Table, metric_cells, metric_names},
 };
@@ -53,7 +53,7 @@ pub(super) fn write(
     text
 }
 
-fn write_meta(meta: &mut Object<'_>, query: &AnalyticsQuery, report: &Report, delivery: &Delivery) {
+fn write_meta(meta: &mut Object<'_>, query: &AnalyticsQuery, report: &Report, delivery: &Completeness) {
     meta.moment("start", query.span.start);
     meta.moment("end", query.span.end);
     meta.text("timezone", &query.request.timezone);

@@ -219,18 +219,23 @@ fn report_without_events_has_zeros_and_every_bucket() {
 #[test]
 fn meta_says_how_complete_the_counts_are() {
     let query = AnalyticsRequest::parse(None).unwrap().resolve(&Zone::utc(), NOW, 90).unwrap();
-    let meta = |delivery: Delivery| {
+    let meta = |delivery: Completeness| {
         let context = ReportContext { delivery, ..context() };
         let body = query.render(&Report::default(), None, &context).body;
         serde_json::from_str::<Value>(&body).unwrap()["meta"].clone()
     };
-    let exact = meta(Delivery { complete_until: Some(NOW), ..Delivery::default() });
+    let exact = meta(Completeness { complete_until: Some(NOW), ..Completeness::default() });
     assert_eq!(
         (&exact["complete_until"], &exact["counting"]),
         (&json!("2026-11-22T13:31:07.25Z"), &json!("exact"))
     );
-    let mut both = Delivery { complete_until: Some(NOW), gaps: 1, dropped: 2, coalesced: false };
-    both.merge(&Delivery { complete_until: Some(NOW.minus(1_000)), gaps: 3, dropped: 4, coalesced: true });
+    let mut both = Completeness { complete_until: Some(NOW), gaps: 1, dropped: 2, coalesced: false };
+    both.merge(&Completeness {
+        complete_until: Some(NOW.minus(1_000)),
+        gaps: 3,
+        dropped: 4,
+        coalesced: true,
+    });
     let merged = meta(both);
     assert_eq!(merged["complete_until"], "2026-11-22T13:31:06.25Z");
     assert_eq!(

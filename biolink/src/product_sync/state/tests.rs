@@ -48,7 +48,7 @@ impl World {
     }
 
     /// Waits until the next run, and ends it so.
-    fn run(&mut self, outcome: Result<Fetched, FetchError>) -> Attempt {
+    fn run(&mut self, outcome: Result<Fetched, FetchError>) -> SyncAttempt {
         self.now = self.now.max(self.state.next_due().expect("a run is planned"));
         let attempt = self.state.begin(self.now).expect("a run is due");
         self.state.finish(&attempt, outcome, &mut self.catalogue, self.now);
@@ -59,7 +59,7 @@ impl World {
     fn edit(&mut self) -> Option<usize> {
         let products = self.state.edit(&self.catalogue, self.now)?;
         let applied = Applied { shown: products.len(), added: products.len(), ..Applied::default() };
-        self.state.settle(&products, Outcome::Applied(applied), self.now);
+        self.state.settle(&products, EditOutcome::Applied(applied), self.now);
         Some(products.len())
     }
 
@@ -207,7 +207,7 @@ fn edit_that_the_account_did_not_take_is_repeated() {
     world.run(Ok(feed(0..3)));
     for wait in [5_000, 10_000, 20_000] {
         let products = world.state.edit(&world.catalogue, world.now).unwrap();
-        world.state.settle(&products, Outcome::Failed("no response".to_owned()), world.now);
+        world.state.settle(&products, EditOutcome::Failed("no response".to_owned()), world.now);
         assert_eq!(world.edit(), None);
         assert_eq!(world.state.next_due(), Some(world.now.plus(wait)));
         world.now = world.now.plus(wait);

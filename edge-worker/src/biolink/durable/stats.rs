@@ -10,7 +10,7 @@ mod table;
 use std::cell::{Cell, RefCell};
 
 use biolink::{
-    analytics::Delivery,
+    analytics::Completeness,
     events::{Part, Received},
     page::PageId,
     stats::{
@@ -231,7 +231,7 @@ impl Stats {
         let reading = PageReading {
             report: self.table.count(&request.query)?,
             previous: request.previous.as_ref().map(|query| self.table.count(query)).transpose()?,
-            delivery: Delivery { complete_until, gaps: gaps as u64, dropped, coalesced },
+            delivery: Completeness { complete_until, gaps: gaps as u64, dropped, coalesced },
             lifetime: self.table.counts_before(None)?.lifetime(expired),
         };
         Ok(serde_json::to_string(&ReadReply::Counted(reading))?)

@@ -3,7 +3,7 @@
 
 use biolink::{
     analytics::{
-        AnalyticsQuery, AnalyticsRequest, Delivery, Lifetime, LiveRequest, Report, ReportContext, Zone,
+        AnalyticsQuery, AnalyticsRequest, Completeness, Lifetime, LiveRequest, Report, ReportContext, Zone,
     },
     page::PageId,
     pages_api::account_unavailable,
@@ -40,7 +40,7 @@ pub(super) async fn report(
     let query = request.resolve(&zone, now, days)?;
     let question = ReadRequest { query: query.page_query(), previous: query.previous_query() };
     let mut too_wide: Option<UnixMillis> = None;
-    let (mut counted, mut delivery, mut lifetime) = (Vec::new(), None::<Delivery>, Lifetime::default());
+    let (mut counted, mut delivery, mut lifetime) = (Vec::new(), None::<Completeness>, Lifetime::default());
     for (page, reply) in read(context, pages, &question).await? {
         match reply {
             ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),

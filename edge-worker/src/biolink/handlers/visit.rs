@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use biolink::{
     events::Seer,
-    page::{Report, Slug},
+    page::{AbuseReport, Slug},
     pages_api::{
         MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part,
         reports_exceeded, respond,
@@ -66,7 +66,7 @@ pub(crate) async fn handle(
 async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> Result<(), Problem> {
     let Served::Page { account, page, .. } = served else { return Ok(()) };
     let body = body::read_as(context.request, &context.head, &[FORM], MAX_REPORT_BODY).await?;
-    let report = Report::parse(&String::from_utf8_lossy(&body))?;
+    let report = AbuseReport::parse(&String::from_utf8_lossy(&body))?;
     let (sender, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
     let message = ReportsMessage::add((*account, *page), slug, &report, sender, keys, clock::now());
     match reports::call(context, &message).await?.as_str() {

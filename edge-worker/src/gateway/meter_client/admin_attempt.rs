@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use shared::{
     caller::{self, AttemptGuard, GuardStep},
-    meter::{Attempt, Message, Reply},
+    meter::{AdminAttempt, Message, Reply},
     problem::Problem,
 };
 
@@ -31,7 +31,7 @@ pub(crate) async fn admit_attempt(
     match GUARD.with_borrow_mut(|guard| guard.attempt(&caller, network, right, clock::now()))? {
         GuardStep::Decided => caller::compared(right),
         GuardStep::AskMeter => {
-            let attempt = if right { Attempt::Right } else { Attempt::Wrong };
+            let attempt = if right { AdminAttempt::Right } else { AdminAttempt::Wrong };
             match rpc::call(context, &caller, &Message::Attempt(attempt)).await {
                 Ok(Reply::Attempt(decision)) => {
                     GUARD.with_borrow_mut(|guard| guard.record(&caller, &decision, clock::now()));

@@ -10,7 +10,7 @@ use shared::{
 };
 
 use super::{
-    exchange::{Exchange, Outcome},
+    exchange::{Exchange, ExchangeOutcome},
     report, rpc, stored_record,
 };
 use crate::{context::RequestContext, gateway::lease_caches, runtime::durable_rpc::RpcError};
@@ -94,11 +94,11 @@ async fn exchange(
 ) -> Result<Exchanged, Problem> {
     let mut exchange = Exchange::new(context, key, request, timeouts);
     let exchanged = match exchange.run().await? {
-        Outcome::Decided(admission) => {
+        ExchangeOutcome::Decided(admission) => {
             Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
         }
-        Outcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
-        Outcome::Failed { reason, error } => {
+        ExchangeOutcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
+        ExchangeOutcome::Failed { reason, error } => {
             rpc::log_failure(context.request.id, Err(error));
             Exchanged::Decided(decide_without_meter(context, key, exchange.request(), reason).await?)
         }

@@ -29,7 +29,7 @@ use crate::{
 const LATE_MS: u64 = 10_000;
 
 /// The result of an exchange.
-pub(super) enum Outcome {
+pub(super) enum ExchangeOutcome {
     Decided(Admission),
     /// Neither the meter nor the isolate has the key's record. KV must be read, and the meter asked
     /// again.
@@ -88,7 +88,7 @@ impl Exchange {
     ///
     /// # Errors
     /// `internal` if the key has no lease cache and none can be created.
-    pub(super) async fn run(&mut self) -> Result<Outcome, Problem> {
+    pub(super) async fn run(&mut self) -> Result<ExchangeOutcome, Problem> {
         self.send(self.request.clone());
         loop {
             // If the isolate has stalled, nothing is left: the timer fires at once, and the wait
@@ -141,7 +141,7 @@ impl Exchange {
         clock::now().since(self.sent)
     }
 
-    fn failed(&mut self, reason: WaitFailure) -> Outcome {
+    fn failed(&mut self, reason: WaitFailure) -> ExchangeOutcome {
         let error = match reason {
             WaitFailure::Silent => {
                 self.failure.take().unwrap_or_else(|| RpcError::TimedOut { ms: self.wait.due_ms() })
@@ -149,7 +149,7 @@ impl Exchange {
             WaitFailure::Late => RpcError::Late { ms: self.elapsed_ms() },
             WaitFailure::Stalled => RpcError::Stalled { ms: self.elapsed_ms() },
         };
-        Outcome::Failed { reason, error }
+        ExchangeOutcome::Failed { reason, error }
     }
 
     fn retry(&mut self, admit_within_ms: u64) -> Result<(), Problem> {
@@ -201,13 +201,18 @@ impl Exchange {
     }
 
     /// Applies a response to the key's cache. Returns the outcome, or `None` if it decides nothing.
-    fn apply(&self, request: &MeterRequest, response: &MeterResponse) -> Result<Option<Outcome>, Problem> {
+    fn apply(
+        &self,
+        request: &MeterRequest,
+        response: &MeterResponse,
+    ) -> Result<Option<ExchangeOutcome>, Problem> {
         let admission = lease_caches::with(&self.key, |cache, now| {
             // For every copy this is the moment of the first one, so that a lease ends too early
             // here rather than too late.
             cache.handle_response(request, self.sent, response, now)
         })?;
-        let lacks_record = LeaseCache::lacks_record(request, response).then_some(Outcome::LacksRecord);
-        Ok(admission.map(Outcome::Decided).or(lacks_record))
+        let lacks_record =
+            LeaseCache::lacks_record(request, response).then_some(ExchangeOutcome::LacksRecord);
+        Ok(admission.map(ExchangeOutcome::Decided).or(lacks_record))
     }
 }

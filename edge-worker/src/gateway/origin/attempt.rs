@@ -53,13 +53,12 @@ pub(super) struct Attempt<'a> {
 
 type Fetched = Result<web_sys::Response, JsValue>;
 type Received = Result<web_sys::Response, AttemptError>;
-type Outcome = Result<StreamedResponse, AttemptError>;
 
 impl Attempt<'_> {
     /// Sends the call. Returns the response that the origin's proxy proves to be its own. A POST
     /// must not be executed twice, and its progress is unknown after a failure. So if there is
     /// another origin, this one must have responded lately or respond to a probe now.
-    pub(super) async fn run(&self, upload: &Upload) -> Outcome {
+    pub(super) async fn run(&self, upload: &Upload) -> Result<StreamedResponse, AttemptError> {
         let needs_probe = self.call.method == CallMethod::Post && self.has_next && !self.is_confirmed;
         if needs_probe && !self.is_reachable().await {
             return Err(AttemptError::ProbeFailed);
@@ -211,7 +210,7 @@ async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
 
 /// Returns the response if it has a valid proof. A refusal that the proxy wrote before it had
 /// verified the grant cannot carry the proof, so only its code is trusted.
-fn accept(response: web_sys::Response, proof: &Proof) -> Outcome {
+fn accept(response: web_sys::Response, proof: &Proof) -> Result<StreamedResponse, AttemptError> {
     let response = StreamedResponse::new(response)?;
     if response.header(headers::PROOF).is_some_and(|text| proof.matches(text)) {
         return Ok(response);

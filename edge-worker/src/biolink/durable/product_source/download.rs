@@ -3,7 +3,7 @@
 use biolink::{
     fetch_url::{FetchPolicy, FetchUrl},
     product_feed::{Download, DownloadStep},
-    product_sync::{Attempt, DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES},
+    product_sync::{DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt},
 };
 use shared::time::UnixMillis;
 
@@ -21,7 +21,7 @@ const AGENT: &str = "UnifiedToolGateway-ProductSync/1.0";
 ///
 /// # Errors
 /// Returns what went wrong first.
-pub(super) async fn fetch(attempt: &Attempt, policy: &FetchPolicy) -> Result<Fetched, FetchError> {
+pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result<Fetched, FetchError> {
     let settings = &attempt.settings;
     let deadline = clock::now().plus(DOWNLOAD_TIMEOUT_MS);
     let (base, currency) =

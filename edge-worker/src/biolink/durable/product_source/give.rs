@@ -4,7 +4,7 @@ use biolink::codes;
 use biolink::{
     pages_api::{AccountMessage, Call, Decision, Operation, SourceCall},
     product_feed::FeedProduct,
-    product_sync::{Outcome, Source},
+    product_sync::{EditOutcome, Source},
 };
 use shared::{json, key::KeyId};
 use worker::Result;
@@ -33,7 +33,7 @@ impl ProductSource {
             Ok(None) => return self.erase().await,
             Err(error) => {
                 log::error("product edit failed", None, &[("error", &error)]);
-                Outcome::Failed("the account did not respond".to_owned())
+                EditOutcome::Failed("the account did not respond".to_owned())
             }
         };
         self.change(|parts| parts.state.settle(&products, outcome, clock::now()))
@@ -45,7 +45,7 @@ impl ProductSource {
         account: KeyId,
         source: &Source,
         products: &[FeedProduct],
-    ) -> Result<Option<Outcome>> {
+    ) -> Result<Option<EditOutcome>> {
         let call = Call {
             account,
             request_id: entropy::random()?,
@@ -73,10 +73,10 @@ impl ProductSource {
         };
         Ok(match code {
             Some(code) if is_gone(&code) => None,
-            Some(code) => Some(Outcome::Failed(format!("the account refused the products: {code}"))),
+            Some(code) => Some(EditOutcome::Failed(format!("the account refused the products: {code}"))),
             None => {
                 let applied = json::from_str(&response.body).map_err(|error| error.to_string())?;
-                Some(Outcome::Applied(applied))
+                Some(EditOutcome::Applied(applied))
             }
         })
     }

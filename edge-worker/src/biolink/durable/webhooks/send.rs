@@ -9,7 +9,7 @@ use biolink::{
         ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, FinishedAttempt, MAX_EXCERPT, NextStep,
         WebhookSecret, render_batch, retry_after_ms,
     },
-    webhooks_api::{Attempt, Delivery, DeliveryState, request_headers},
+    webhooks_api::{Delivery, DeliveryAttempt, DeliveryState, request_headers},
 };
 use futures_util::{StreamExt, future::select, stream::FuturesUnordered};
 use shared::time::UnixMillis;
@@ -195,7 +195,13 @@ impl Webhooks {
             };
             let duration_ms = now.since(at);
             let error = result.error().map(str::to_owned);
-            delivery.add_attempt(Attempt { at, status: result.status(), duration_ms, error, response });
+            delivery.add_attempt(DeliveryAttempt {
+                at,
+                status: result.status(),
+                duration_ms,
+                error,
+                response,
+            });
             let step = match delivery.is_test() && !result.is_success() {
                 true => NextStep::Exhausted,
                 false => {

@@ -8,7 +8,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 
 use biolink::{
-    page::{LinkId, PageId, Report, ReportReason, Slug},
+    page::{AbuseReport, LinkId, PageId, ReportReason, Slug},
     pages_api::{
         Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportsMessage,
         ReportsQuery, Step, Write,
@@ -121,7 +121,8 @@ pub(super) fn administered(endpoint: AdminEndpoint) -> Exchange {
 
 /// Returns the list of reports with one of the page.
 fn reports(page: PageId) -> Result<Response, Problem> {
-    let report = Report { reason: ReportReason::Phishing, details: "It asks for my bank's PIN.".to_owned() };
+    let report =
+        AbuseReport { reason: ReportReason::Phishing, details: "It asks for my bank's PIN.".to_owned() };
     let query = ReportsQuery::read(None)?;
     let (Ok(slug), Ok(keys)) = (Slug::parse(SLUG), MacKeys::parse("an example of a signing secret 01"))
     else {

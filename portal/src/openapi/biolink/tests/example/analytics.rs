@@ -4,7 +4,7 @@
 use biolink::policy::ANALYTICS_DAYS;
 use biolink::{
     analytics::{
-        AnalyticsQuery, AnalyticsRequest, Delivery, LiveRequest, PageCounter, PageQuery, Report,
+        AnalyticsQuery, AnalyticsRequest, Completeness, LiveRequest, PageCounter, PageQuery, Report,
         ReportContext, SegmentColumns, Zone,
     },
     events::{Columns, Event, EventKind, Occurrence, Request, Segment, observe},
@@ -116,7 +116,7 @@ fn rendered(store: &Store, page: PageId, links: &[LinkId], query: &str) -> Resul
     let complete_until = Some(NOW.minus(COUNTED_AFTER_MS));
     let context = ReportContext {
         labels: store.account.labels(content)?,
-        delivery: Delivery { complete_until, ..Delivery::default() },
+        delivery: Completeness { complete_until, ..Completeness::default() },
         lifetime: Some(Counts::of(&segment).lifetime(Counts::default())),
     };
     Ok(query.render(&report, previous.as_ref(), &context))

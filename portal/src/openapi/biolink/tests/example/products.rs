@@ -4,7 +4,7 @@ use biolink::{
     fetch_url::FetchPolicy,
     page::{PageId, SourceId},
     product_feed::{Feed, FormatChoice},
-    product_sync::{Applied, Catalogue, Fetched, Outcome, SourceWrite, SyncState, complete, runs_body},
+    product_sync::{Applied, Catalogue, EditOutcome, Fetched, SourceWrite, SyncState, complete, runs_body},
     route::{PagesEndpoint, PagesTarget},
     webhooks::{EncryptionKeys, WebhookSecret},
 };
@@ -89,6 +89,6 @@ fn run(store: &Store, id: &SourceId) -> Option<SyncState> {
     state.finish(&attempt, Ok(fetched), &mut catalogue, NOW.plus(420));
     let products = state.edit(&catalogue, NOW.plus(420))?;
     let applied = Applied { shown: 2, added: 2, updated: 0, removed: 0 };
-    state.settle(&products, Outcome::Applied(applied), NOW.plus(450));
+    state.settle(&products, EditOutcome::Applied(applied), NOW.plus(450));
     Some(state)
 }

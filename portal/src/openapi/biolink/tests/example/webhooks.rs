@@ -9,8 +9,8 @@ use biolink::{
         WebhookKind, describe_schema, render_batch,
     },
     webhooks_api::{
-        Attempt, Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, Endpoints, EventQuery, LoggedEvent,
-        Replay, WebhooksOperation, WebhooksRequest, fan_out, new_test, replay_accepted,
+        Delivery, DeliveryAttempt, DeliveryNumbers, DeliveryQuery, EndpointCall, Endpoints, EventQuery,
+        LoggedEvent, Replay, WebhooksOperation, WebhooksRequest, fan_out, new_test, replay_accepted,
     },
 };
 use serde_json::{Value, json};
@@ -229,7 +229,13 @@ impl Hooks {
         let result = AttemptResult::Response { status: 503, retry_after_ms: None };
         let error = result.error().map(str::to_owned);
         let response = Some("upstream is restarting".to_owned());
-        delivery.add_attempt(Attempt { at: NOW, status: result.status(), duration_ms: 412, error, response });
+        delivery.add_attempt(DeliveryAttempt {
+            at: NOW,
+            status: result.status(),
+            duration_ms: 412,
+            error,
+            response,
+        });
         endpoint.record_attempt(result, 412, NOW);
         let finished = FinishedAttempt { number: 1, first_at: NOW, ended_at: NOW, result };
         if let NextStep::RetryAt(due) = finished.next_step(NO_JITTER) {
