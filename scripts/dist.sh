@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # `make dist`: a release in target/dist: a tarball, a Debian package, and their checksums.
-# PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release goes, for the tests.
+# SIGNING_KEY=FILE signs the checksums with that SSH key (docs/operating.md, "Packages"). It may be a public key whose private
+# half an agent has. PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release
+# goes, for the tests.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
@@ -28,12 +30,22 @@ stage_programs() {
   "$from/portal" documents "$STAGE/share/utg-proxy/documents.json"
 }
 
+# name_sbom file: adds a serial number that is the hash of the rest, as a UUID (RFC 9562, version 8). cyclonedx would draw one,
+# and leaves it out with SOURCE_DATE_EPOCH.
+name_sbom() {
+  local hash uuid
+  hash=$(sha256 <"$1")
+  uuid=${hash:0:8}-${hash:8:4}-8${hash:13:3}-$(printf %x $((0x${hash:16:1} & 3 | 8)))${hash:17:3}-${hash:20:12}
+  sed -i "s/^  \"specVersion\": .*/&\n  \"serialNumber\": \"urn:uuid:$uuid\",/" "$1"
+}
+
 # cyclonedx writes a file for each member of the workspace, and paths of this machine into it.
 stage_sbom() {
   local file=utg-dist-sbom program
   (cd "$ROOT" && "$TOOLS/bin/cargo-cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --target "$HOST" --override-filename "$file")
   for program in proxy loadtest; do
     sed "s#$ROOT/#./#g" "$ROOT/$program/$file.json" >"$STAGE/$program.cdx.json"
+    name_sbom "$STAGE/$program.cdx.json"
   done
   find "$ROOT" \( -name node_modules -o -path "$ROOT/target" \) -prune -o -name "$file.json" -exec rm {} +
 }
@@ -58,10 +70,16 @@ pack_debian() {
   (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip --output "$OUT")
 }
 
+# The namespace `file` is that of files in general: a signature for git or a login does not verify as one of a release.
+sign_checksums() {
+  ssh-keygen -q -Y sign -f "$SIGNING_KEY" -n file "$OUT/SHA256SUMS"
+}
+
+if [[ -n ${SIGNING_KEY:-} && ! -r $SIGNING_KEY ]]; then fail "SIGNING_KEY: no file \`$SIGNING_KEY\`; expected an SSH key"; fi
 "$here/cargo-tools.sh"
 rm -rf "$STAGE"
 mkdir -p "$STAGE" "$OUT"
-rm -f "$OUT"/*.tar.gz "$OUT"/*.deb
+rm -f "$OUT"/*.tar.gz "$OUT"/*.deb "$OUT"/SHA256SUMS*
 if [[ -z ${PROGRAMS:-} ]]; then step "building the proxy and the load generator" build_programs; fi
 stage_programs
 step "listing what is linked (SBOM)" stage_sbom
@@ -73,4 +91,5 @@ else
   echo "      no Debian package: dpkg-shlibdeps (dpkg-dev) is missing"
 fi
 (cd "$OUT" && shopt -s nullglob && sha256sum -- *.tar.gz *.deb >SHA256SUMS)
+if [[ -n ${SIGNING_KEY:-} ]]; then step "signing the checksums" sign_checksums; fi
 ls -l "$OUT" "$STAGE/bin"

@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde_json::Value;
+use shared::secret::sha256;
 use tempfile::TempDir;
 use tests::process::{Process, binary, root};
 
@@ -27,7 +28,9 @@ struct Release {
 static RELEASE: LazyLock<Release> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let programs = binary("proxy");
+    let key = make_signing_key(folder.path());
     run(Command::new("scripts/dist.sh")
+        .env("SIGNING_KEY", key)
         .env("OUT", folder.path())
         .env("PROGRAMS", programs.parent().unwrap()));
     let tarball = file_of(folder.path(), ".tar.gz");
@@ -35,6 +38,15 @@ static RELEASE: LazyLock<Release> = LazyLock::new(|| {
     let tree = tarball.to_str().unwrap().strip_suffix(".tar.gz").unwrap().into();
     Release { tree, debian: file_of(folder.path(), ".deb"), folder }
 });
+
+/// Makes a throw-away key in a folder, with the file that says who may sign.
+fn make_signing_key(folder: &Path) -> PathBuf {
+    let key = folder.join("key");
+    run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]).arg(&key));
+    let public = fs::read_to_string(key.with_extension("pub")).unwrap();
+    fs::write(folder.join("allowed_signers"), format!("utg-release namespaces=\"file\" {public}")).unwrap();
+    key
+}
 
 /// Runs a command in the checkout, and returns what it prints.
 fn run(command: &mut Command) -> String {
@@ -59,6 +71,37 @@ fn checksums_are_those_of_tarball_and_package() {
         .arg("-c")
         .arg(format!("cd '{}' && sha256sum --check --strict SHA256SUMS", RELEASE.folder.path().display())));
     assert_eq!(checked.lines().filter(|line| line.ends_with(": OK")).count(), 2, "{checked}");
+}
+
+/// Returns true if the commands of the guide that verify a release succeed in a folder.
+fn is_verified(folder: &Path) -> bool {
+    let guide = fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    let (_, rest) = guide.split_once("**Verify a release.**").unwrap();
+    let commands = rest.split("```").nth(1).unwrap().strip_prefix("sh\n").unwrap();
+    let ran = Command::new("sh").args(["-e", "-c", commands]).current_dir(folder).output().unwrap();
+    ran.status.success()
+}
+
+#[test]
+fn release_is_verified_unless_a_file_or_its_signer_is_another() {
+    let copy = tempfile::tempdir().unwrap();
+    let package = RELEASE.debian.file_name().unwrap().to_str().unwrap();
+    let stranger = tempfile::tempdir().unwrap();
+    make_signing_key(stranger.path());
+    let copy_from = |folder: &Path, name: &str| fs::copy(folder.join(name), copy.path().join(name)).unwrap();
+    for name in ["allowed_signers", "SHA256SUMS.sig", "SHA256SUMS", package] {
+        copy_from(RELEASE.folder.path(), name);
+    }
+    assert!(is_verified(copy.path()));
+    for name in [package, "SHA256SUMS"] {
+        let mut content = fs::read(copy.path().join(name)).unwrap();
+        content[0] ^= 1;
+        fs::write(copy.path().join(name), content).unwrap();
+        assert!(!is_verified(copy.path()), "{name} was changed");
+        copy_from(RELEASE.folder.path(), name);
+    }
+    copy_from(stranger.path(), "allowed_signers");
+    assert!(!is_verified(copy.path()), "another key");
 }
 
 #[test]
@@ -91,6 +134,22 @@ fn sbom_lists_what_is_linked_and_no_path_of_this_machine() {
     }
     assert!(licenses.contains("Permission is hereby granted") && licenses.contains("Apache License"));
     assert!(!licenses.contains("\nproptest "), "tests are not linked");
+}
+
+/// The same content has the same number wherever it is built (RFC 9562, version 8).
+#[test]
+fn serial_number_of_an_sbom_is_the_hash_of_the_rest() {
+    for program in ["proxy", "loadtest"] {
+        let text = read(&format!("{program}.cdx.json"));
+        let is_number = |line: &&str| line.contains("\"serialNumber\"");
+        let (number, rest): (Vec<_>, Vec<_>) = text.split_inclusive('\n').partition(is_number);
+        let mut hash = sha256(&[rest.concat().as_bytes()]);
+        hash[6] = hash[6] & 0x0f | 0x80;
+        hash[8] = hash[8] & 0x3f | 0x80;
+        let hex = |range| hash[range].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let uuid = [0..4, 4..6, 6..8, 8..10, 10..16].map(hex).join("-");
+        assert_eq!(number, [format!("  \"serialNumber\": \"urn:uuid:{uuid}\",\n")], "{program}");
+    }
 }
 
 /// Returns the relative links of the texts below a folder that lead to no file.
