@@ -8,6 +8,7 @@ mod guide;
 mod layers;
 mod recipes;
 mod scripts;
+mod security;
 
 use portal::route::Route;
 use shared::{
