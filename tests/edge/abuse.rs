@@ -10,10 +10,10 @@ use tests::{
     faults::{ACCOUNT, Fate, Faults, PAGES_DELETE, PAGES_GET, PAGES_PUT},
     http::{Request, Response},
     keys,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
 };
 
-use super::pages::{NOWHERE, create, created, issue, issue_with, request, until, visit};
+use super::pages::{create, created, issue, issue_with, request, unique, until, visit};
 
 fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
     let plain = body.map_or_else(|| Request::new(method, path), |body| request(method, path, body));
@@ -110,25 +110,27 @@ fn links_lead_on_while_the_account_does_not_respond() {
 
 #[test]
 fn suspended_account_shows_none_of_its_pages() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, account) = issue(&edge, None);
     let (shared, _) = issue(&edge, Some(&account));
-    let (_, link) = page_with_link(&edge, &key, "ada", "https://example.com/news");
-    page_with_link(&edge, &shared, "bob", "https://example.com/news");
+    let [ada, bob, eve] = ["ada", "bob", "eve"].map(unique);
+    let at = |slug: &str| visit(&edge, &format!("/{slug}"));
+    let (_, link) = page_with_link(&edge, &key, &ada, "https://example.com/news");
+    page_with_link(&edge, &shared, &bob, "https://example.com/news");
     let (other, _) = issue(&edge, None);
-    page_with_link(&edge, &other, "eve", "https://example.com/news");
+    page_with_link(&edge, &other, &eve, "https://example.com/news");
     let path = format!("/admin/accounts/{account}");
     let suspended = administer(&edge, "POST", &format!("{path}/suspend"), None);
     assert_eq!((suspended.status, suspended.json()["pages"].as_array().map(Vec::len)), (200, Some(2)));
     assert!(is_gone(&visit(&edge, &link)));
-    until(|| is_gone(&visit(&edge, "/ada")) && is_gone(&visit(&edge, "/bob")));
-    assert_eq!(visit(&edge, "/eve").status, 200);
+    until(|| is_gone(&at(&ada)) && is_gone(&at(&bob)));
+    assert_eq!(at(&eve).status, 200);
     let seen = Request::get("/account").key(&shared).send(edge.addr).json();
     assert_eq!(seen["suspended"], true);
     let body = json!({"title": "x", "status": "published"});
     assert_eq!(create(&edge, &shared, &body).code(), "page-suspended");
     assert_eq!(administer(&edge, "POST", &format!("{path}/restore"), None).json()["suspended"], false);
-    until(|| visit(&edge, "/ada").status == 200 && visit(&edge, "/bob").status == 200);
+    until(|| at(&ada).status == 200 && at(&bob).status == 200);
     let unknown = format!("/admin/accounts/{}/suspend", KeyId::new([9; 12]));
     assert_eq!(administer(&edge, "POST", &unknown, None).code(), "key-unknown");
 }
@@ -208,10 +210,10 @@ fn lines(response: &Response) -> Vec<Value> {
 
 #[test]
 fn export_reads_back_into_the_same_pages() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, account) = issue(&edge, None);
     let pages: Vec<_> =
-        (0..3).map(|n| page_with_link(&edge, &key, &format!("page-{n}"), "https://example.com/").0).collect();
+        (0..3).map(|_| page_with_link(&edge, &key, &unique("page"), "https://example.com/").0).collect();
     let path = format!("/pages/{}", pages[1]);
     let patched =
         request("PATCH", &path, &json!({"title": "\u{fc}\u{1f600}", "metadata": {"k": "v"}})).key(&key);

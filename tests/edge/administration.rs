@@ -6,11 +6,9 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    stack::{Edge, PROBE_BOUND, Stack},
+    stack::{Edge, NOWHERE, PROBE_BOUND, Stack},
     wait::wait_for,
 };
-
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
     let request = match body {
@@ -80,7 +78,7 @@ fn list_is_filtered_by_email_tier_and_status_over_pages() {
 
 #[test]
 fn concurrent_right_admin_secrets_are_not_throttled() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let statuses: Vec<u16> = thread::scope(|scope| {
         let sent: Vec<_> =
             (0..40).map(|_| scope.spawn(|| administer(&edge, "GET", "/v1/keys", None).status)).collect();
@@ -91,7 +89,7 @@ fn concurrent_right_admin_secrets_are_not_throttled() {
 
 #[test]
 fn usage_is_shown_to_an_administrator_on_request() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("free");
     for _ in 0..3 {
         assert_eq!(Request::get("/v1/pdf/merge").key(&key).send(stack.edge.addr).status, 200);

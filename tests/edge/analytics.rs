@@ -17,7 +17,7 @@ use tests::{
 };
 
 use super::{
-    pages::{NOWHERE, created, issue, issue_with},
+    pages::{created, issue, issue_with},
     site::Site,
 };
 
@@ -102,7 +102,7 @@ fn counted(query: &str, page: &str, events: &[Event]) -> Value {
 /// The store reads rows of several batches, and only the columns that it needs.
 #[test]
 fn report_is_the_count_of_all_events() {
-    let site = Site::start();
+    let site = Site::shared();
     let events = mixed();
     store(&site, 1, &events);
     let day = |ago| noon(ago).to_rfc3339()[..10].to_owned();
@@ -139,7 +139,7 @@ fn report_is_the_count_of_all_events() {
 
 #[test]
 fn window_follows_the_plan_of_the_key() {
-    let site = Site::start();
+    let site = Site::shared();
     let (poor, _) = issue_with(&site.edge, "none", Some(&site.account.to_string()));
     store(&site, 1, &[view(noon(80)), view(noon(20)), view(noon(6))]);
     let get = |key: &str, query: &str| site.send(&Request::get(&format!("/analytics?{query}")).key(key));
@@ -187,7 +187,7 @@ fn period_too_wide_is_422_naming_one_that_is_answered() {
 
 #[test]
 fn page_of_another_account_is_unknown() {
-    let site = Site::start();
+    let site = Site::shared();
     let (other, _) = issue(&site.edge, None);
     store(&site, 1, &[view(noon(1))]);
     let id = site.id();
@@ -208,7 +208,7 @@ fn page_of_another_account_is_unknown() {
 /// Also calls that are refused once the account has admitted them.
 #[test]
 fn each_report_costs_one_call() {
-    let site = Site::start();
+    let site = Site::shared();
     created(&site.edge, &site.key, &json!({"title": "Second"}));
     let mut left = None;
     for (path, status) in [
@@ -231,7 +231,7 @@ fn each_report_costs_one_call() {
 
 #[test]
 fn faults_of_a_query_are_422_naming_each() {
-    let site = Site::start();
+    let site = Site::shared();
     let refused = get(&site, "/analytics?interval=7&metrics=likes&contry=DE");
     assert_eq!((refused.status, refused.code().as_str()), (422, "fields-invalid"));
     let errors = refused.json()["errors"].as_array().unwrap().clone();
@@ -244,7 +244,7 @@ fn faults_of_a_query_are_422_naming_each() {
 /// The runtime's own time zones.
 #[test]
 fn days_begin_at_midnight_of_the_time_zone() {
-    let site = Site::start();
+    let site = Site::shared();
     store(&site, 1, &[view(noon(2))]);
     for (zone, midnight) in [
         ("Asia/Kathmandu", "T18:15:00Z"),
@@ -269,7 +269,7 @@ fn days_begin_at_midnight_of_the_time_zone() {
 
 #[test]
 fn csv_is_a_file_with_one_table() {
-    let site = Site::start();
+    let site = Site::shared();
     let event = |source: &'static str| view(noon(1)).with(Dimension::UtmSource, source);
     store(&site, 1, &[event("=cmd()"), event("=cmd()"), event("a,b"), event("")]);
     let csv = get(&site, "/analytics?group_by=utm_source&format=csv");
@@ -283,7 +283,7 @@ fn csv_is_a_file_with_one_table() {
 
 #[test]
 fn live_is_this_minute_and_the_four_before() {
-    let site = Site::start();
+    let site = Site::shared();
     let (now, minute) = (keys::now(), 60_000);
     let start = UnixMillis(now.0 / minute * minute);
     let visitor = |at, visitor| Event { visitor, ..view(at) };
@@ -312,7 +312,7 @@ fn live_is_this_minute_and_the_four_before() {
 /// Events of before the reset may arrive after it.
 #[test]
 fn reset_drops_events_that_are_still_on_their_way() {
-    let site = Site::start();
+    let site = Site::shared();
     let path = format!("/pages/{}/analytics/reset", site.id());
     let post = |path: &str| site.send(&Request::new("POST", path).key(&site.key)).status;
     let lifetime = || site.report("interval=90d")["lifetime"]["views"].clone();
@@ -330,7 +330,7 @@ fn reset_drops_events_that_are_still_on_their_way() {
 
 #[test]
 fn page_without_events_reports_zeros() {
-    let site = Site::start();
+    let site = Site::shared();
     let report = site.report("interval=7d&group_by=timeseries,link,page,country");
     assert!(report["totals"].as_object().unwrap().values().all(|value| value == 0 || value.is_null()));
     assert_eq!(report["lifetime"], json!({"views": 0, "clicks": 0, "scans": 0}));
@@ -344,7 +344,7 @@ fn page_without_events_reports_zeros() {
     assert!(until < keys::now() && keys::now().since(until) < 60_000, "{until:?}");
     assert_eq!(report["groups"]["timeseries"].as_array().map(Vec::len), Some(7));
 
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue_with(&edge, "none", None);
     let report = Request::get("/analytics").key(&key).send(edge.addr).json();
     assert_eq!((&report["meta"]["complete_until"], &report["totals"]["views"]), (&Value::Null, &json!(0)));

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use tests::{
     http::{Request, Response},
     keys,
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, PROBE_BOUND, Tools},
+    stack::{Edge, PROBE_BOUND, shared_origin},
     wait::wait_for,
 };
 
@@ -22,36 +21,24 @@ const BIOLINK: [(&str, &str); 8] = [
     ("POST", "/hooks/products/src_00000000000000000"),
 ];
 
-struct Origin {
-    proxy: Proxy,
-    _tools: Tools,
+/// Starts a worker without a binding, or with this value of a variable or a secret.
+fn start(fault: &str) -> Edge {
+    match fault.split_once('=') {
+        Some(_) => Edge::start_with(&shared_origin(), &[fault]),
+        None => Edge::start_without(&shared_origin(), fault),
+    }
 }
 
-impl Origin {
-    fn start() -> Self {
-        let tools = Tools::start();
-        Self { proxy: ProxyConfig::for_tools(&tools).start_and_wait(), _tools: tools }
-    }
-
-    /// Starts a worker without a binding, or with this value of a variable or a secret. Waits until
-    /// its log names the fault.
-    fn edge(&self, fault: &str) -> Edge {
-        let url = self.proxy.url();
-        let edge = match fault.split_once('=') {
-            Some(_) => Edge::start_with(&url, &[fault]),
-            None => Edge::start_without(&url, fault),
-        };
-        assert_eq!(Request::get("/healthz").send(edge.addr).status, 200, "{fault}");
-        let name = fault.split('=').next().unwrap();
-        wait_for(PROBE_BOUND, || {
-            let output = edge.process.output();
-            output
-                .lines()
-                .any(|line| line.contains("invalid configuration") && line.contains(name))
-                .then_some(())
-        });
-        edge
-    }
+/// Starts it, and waits until its log names the fault.
+fn start_and_wait(fault: &str) -> Edge {
+    let edge = start(fault);
+    assert_eq!(Request::get("/healthz").send(edge.addr).status, 200, "{fault}");
+    let name = fault.split('=').next().unwrap();
+    wait_for(PROBE_BOUND, || {
+        let output = edge.process.output();
+        output.lines().any(|line| line.contains("invalid configuration") && line.contains(name)).then_some(())
+    });
+    edge
 }
 
 fn send(edge: &Edge, method: &str, path: &str, key: &str) -> Response {
@@ -80,7 +67,6 @@ fn assert_not_configured(response: &Response, what: &str) {
 
 #[test]
 fn missing_part_of_biolink_stops_its_routes_alone() {
-    let origin = Origin::start();
     for fault in [
         "PAGES",
         "ACCOUNT",
@@ -96,7 +82,7 @@ fn missing_part_of_biolink_stops_its_routes_alone() {
         "PAGES_HOST=not a host",
         "PUBLIC_URL=nowhere",
     ] {
-        let edge = origin.edge(fault);
+        let edge = start_and_wait(fault);
         let key = assert_tools_are_served(&edge, fault);
         for (method, path) in BIOLINK {
             assert_not_configured(&send(&edge, method, path, &key), &format!("{fault} {path}"));
@@ -107,9 +93,8 @@ fn missing_part_of_biolink_stops_its_routes_alone() {
 
 #[test]
 fn bad_part_of_administration_stops_administration_alone() {
-    let origin = Origin::start();
     for fault in ["ADMIN_SECRET=", "ADMIN_SECRET=short", "KEY_ENV=prod"] {
-        let edge = origin.edge(fault);
+        let edge = start_and_wait(fault);
         let key = assert_tools_are_served(&edge, fault);
         assert_ne!(send(&edge, "GET", "/account", &key).status, 503, "{fault}");
         let body = serde_json::json!({"email": "ada@example.com", "name": "Ada", "tier": "free",
@@ -120,17 +105,15 @@ fn bad_part_of_administration_stops_administration_alone() {
 
 #[test]
 fn missing_key_change_feed_stops_no_call() {
-    let origin = Origin::start();
-    let edge = origin.edge("KEY_CHANGES");
+    let edge = start_and_wait("KEY_CHANGES");
     let key = assert_tools_are_served(&edge, "KEY_CHANGES");
     assert_ne!(send(&edge, "GET", "/account", &key).status, 503);
 }
 
 #[test]
 fn bad_variable_with_a_default_is_logged_and_stops_nothing() {
-    let origin = Origin::start();
     for fault in ["MAX_BODY_BYTES=ten", "ACCESS_LOG_SAMPLE=2", "ALLOW_HTTP=yes", "SECURITY_CONTACT=me"] {
-        let edge = origin.edge(fault);
+        let edge = start_and_wait(fault);
         let key = assert_tools_are_served(&edge, fault);
         assert_ne!(send(&edge, "GET", "/account", &key).status, 503, "{fault}");
     }
@@ -139,13 +122,8 @@ fn bad_variable_with_a_default_is_logged_and_stops_nothing() {
 /// Tools cannot be called without these. Each is named once, however many requests come.
 #[test]
 fn missing_part_of_calls_is_500_and_logged_once() {
-    let origin = Origin::start();
     for fault in ["KEYS", "METER", "KEY_SIGNING_SECRET=", "GRANT_SECRET=short", "ORIGIN_URLS="] {
-        let url = origin.proxy.url();
-        let edge = match fault.split_once('=') {
-            Some(_) => Edge::start_with(&url, &[fault]),
-            None => Edge::start_without(&url, fault),
-        };
+        let edge = start(fault);
         let codes: BTreeSet<String> =
             (0..3).map(|_| Request::get("/healthz").send(edge.addr).code()).collect();
         assert_eq!(codes, BTreeSet::from(["internal".to_owned()]), "{fault}");
@@ -159,8 +137,7 @@ fn missing_part_of_calls_is_500_and_logged_once() {
 /// What the gateway is if the worker of the pages' host does not exist: without its objects.
 #[test]
 fn missing_pages_worker_stops_biolink_alone() {
-    let origin = Origin::start();
-    let edge = Edge::start_in("production-gateway", &origin.proxy.url(), &[]);
+    let edge = Edge::start_in("production-gateway", &shared_origin(), &[]);
     let key = assert_tools_are_served(&edge, "one of two");
     for (method, path) in BIOLINK {
         assert_not_configured(&send(&edge, method, path, &key), path);

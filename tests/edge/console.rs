@@ -7,7 +7,7 @@ use tests::{
     stack::Edge,
 };
 
-use super::pages::{NOWHERE, create, issue};
+use super::pages::{create, issue, unique};
 
 fn view(edge: &Edge, path: &str, key: &str) -> Response {
     Request::get(&format!("/console{path}")).key(key).send(edge.addr)
@@ -20,7 +20,7 @@ fn administer(edge: &Edge, path: &str) -> Response {
 
 #[test]
 fn view_is_html_that_no_cache_keeps() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let response = view(&edge, "/v1/keys/me", &key);
     assert_eq!(response.status, 200, "{}", response.text());
@@ -35,7 +35,7 @@ fn view_is_html_that_no_cache_keeps() {
 
 #[test]
 fn console_is_for_pages_of_the_same_origin_only() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let is_shared = |method, path| {
         let response =
@@ -52,7 +52,7 @@ fn console_is_for_pages_of_the_same_origin_only() {
 
 #[test]
 fn view_needs_what_its_read_needs() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     let codes = [
         (Request::get("/console/v1/keys/me").send(edge.addr), 401, "key-missing"),
@@ -73,9 +73,9 @@ fn view_needs_what_its_read_needs() {
 
 #[test]
 fn view_of_another_account_is_not_found() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let ((owner, _), (other, _)) = (issue(&edge, None), issue(&edge, None));
-    let page = create(&edge, &owner, &json!({ "title": "Ada", "slug": "ada" })).json();
+    let page = create(&edge, &owner, &json!({ "title": "Ada", "slug": unique("ada") })).json();
     let path = format!("/pages/{}", page["id"].as_str().unwrap());
     assert_eq!(view(&edge, &path, &owner).status, 200);
     assert_eq!(view(&edge, &path, &other).code(), "page-unknown");
@@ -83,7 +83,7 @@ fn view_of_another_account_is_not_found() {
 
 #[test]
 fn only_reads_with_a_view_are_served() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     for path in ["/v1/qr/generate", "/account/export", "/docs", "/v1/keys/issue", "/events", "/ada"] {
         assert_eq!(view(&edge, path, &key).code(), "route-unknown", "{path}");
@@ -99,7 +99,7 @@ fn only_reads_with_a_view_are_served() {
 /// A view of the pages API is a call like the read behind it, and one of the key's usage is not.
 #[test]
 fn view_counts_as_its_read() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     let remaining = || {
         let response = Request::get("/account").key(&key).send(edge.addr);
@@ -113,10 +113,11 @@ fn view_counts_as_its_read() {
 
 #[test]
 fn text_of_a_user_is_shown_as_text() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, account) = issue(&edge, None);
     let title = "<img src=x onerror=alert(1)>";
-    let page = create(&edge, &key, &json!({ "title": title, "slug": "ada", "status": "published" })).json();
+    let page =
+        create(&edge, &key, &json!({ "title": title, "slug": unique("ada"), "status": "published" })).json();
     let id = page["id"].as_str().unwrap();
     let views = [
         view(&edge, "/pages", &key),
@@ -132,7 +133,7 @@ fn text_of_a_user_is_shown_as_text() {
 
 #[test]
 fn page_of_the_console_needs_no_key() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let page = Request::get("/console").send(edge.addr);
     assert_eq!((page.status, page.header("x-robots-tag")), (200, Some("noindex")));
     let policy = page.header("content-security-policy").unwrap();

@@ -7,10 +7,10 @@ use tests::{
     http::{Request, Response},
     keys,
     objects::Object,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
 };
 
-use super::{pages::NOWHERE, world::World};
+use super::world::World;
 
 const ADDRESS: &str = "192.0.2.9";
 

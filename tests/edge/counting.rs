@@ -14,7 +14,7 @@ use tests::{
 };
 
 use super::{
-    pages::{create, request, until},
+    pages::{create, request, unique, until},
     site::{Site, person},
 };
 
@@ -44,19 +44,14 @@ const INSTAGRAM: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) 
 /// Returns the path of the single-use image of a page.
 fn image(page: &Response) -> String {
     let text = page.text();
-    let start = text.find("/ada/seen/").unwrap_or_else(|| panic!("no image: {text}"));
-    text[start..].split('"').next().unwrap().to_owned()
-}
-
-/// Returns the path of the page's QR code.
-fn code(site: &Site) -> String {
-    format!("/q/{}", site.page["slug"].as_str().unwrap())
+    let image = text.split('"').find(|part| part.contains("/seen/"));
+    image.unwrap_or_else(|| panic!("no image: {text}")).to_owned()
 }
 
 #[test]
 fn each_kind_of_event_is_counted_from_its_route() {
-    let site = Site::start();
-    let page = site.send(&person("/ada"));
+    let site = Site::shared();
+    let page = site.send(&person(&site.path));
     assert_eq!((page.status, page.header("cache-control")), (200, Some("private, no-cache")));
     assert_eq!(site.visit(&image(&page)), 200);
     assert_eq!(site.visit(&site.link(0)), 302);
@@ -64,7 +59,7 @@ fn each_kind_of_event_is_counted_from_its_route() {
     assert_eq!(site.visit(&site.product()), 302);
     let ping = Request { method: "POST".to_owned(), ..person(&site.ping()) };
     assert_eq!(site.send(&ping.header("Content-Type", "text/ping").body("PING")).status, 204);
-    assert_eq!(site.visit(&code(&site)), 302);
+    assert_eq!(site.visit(&site.code()), 302);
 
     let events = site.events(7);
     let count = |kind| events.iter().filter(|event| event.kind == kind).count();
@@ -84,7 +79,7 @@ fn each_kind_of_event_is_counted_from_its_route() {
     assert_eq!(titles("product"), once(&["Engine"]));
     assert_eq!(
         (&groups["qr_code"][0]["qr_code"], &groups["qr_code"][0]["scans"]),
-        (&json!("ada"), &json!(1))
+        (&site.page["slug"], &json!(1))
     );
     assert_eq!((&groups["page"][0]["id"], &groups["page"][0]["views"]), (&site.page["id"], &json!(1)));
 }
@@ -92,9 +87,9 @@ fn each_kind_of_event_is_counted_from_its_route() {
 /// The image of a page counts once, even if it is fetched again, and never for another visitor.
 #[test]
 fn single_use_image_confirms_its_view_once() {
-    let site = Site::start();
-    let first = image(&site.send(&person("/ada")));
-    let second = image(&site.send(&person("/ada")));
+    let site = Site::shared();
+    let first = image(&site.send(&person(&site.path)));
+    let second = image(&site.send(&person(&site.path)));
     assert_ne!(first, second);
     let stranger = Request::get(&second).header("User-Agent", INSTAGRAM);
     assert_eq!(site.send(&stranger).status, 200);
@@ -128,24 +123,24 @@ fn visits_that_count_nothing_send_nothing() {
     for (path, status) in [
         ("/unknown".to_owned(), 404),
         ("/q/unknown".to_owned(), 404),
-        (format!("/ada/l/{link}"), 404),
-        (format!("/ada/p/{product}"), 404),
+        (site.at(&format!("/l/{link}")), 404),
+        (site.at(&format!("/p/{product}")), 404),
         // Without consent.
         (site.link(2), 200),
-        (format!("/ada/seen/{forged}"), 200),
+        (site.at(&format!("/seen/{forged}")), 200),
         // The code's image is looked at, and not scanned.
-        ("/ada/qr.svg".to_owned(), 200),
-        ("/ada/qr.png".to_owned(), 200),
-        ("/ada/card.vcf".to_owned(), 200),
-        ("/ada/report".to_owned(), 200),
+        (site.at("/qr.svg"), 200),
+        (site.at("/qr.png"), 200),
+        (site.at("/card.vcf"), 200),
+        (site.at("/report"), 200),
         ("/robots.txt".to_owned(), 200),
         ("/".to_owned(), 200),
     ] {
         assert_eq!(site.visit(&path), status, "{path}");
     }
-    let ping = Request { method: "POST".to_owned(), ..person(&format!("/ada/ping/{link}")) };
+    let ping = Request { method: "POST".to_owned(), ..person(&site.at(&format!("/ping/{link}"))) };
     assert_eq!(site.send(&ping.body("PING")).status, 204);
-    site.visit("/ada");
+    site.visit(&site.path);
     assert_eq!(queued(&site), [(site.id().to_owned(), 1)]);
 }
 
@@ -200,15 +195,15 @@ fn pages_that_are_not_shown_count_nothing() {
 
 #[test]
 fn ignored_events_are_reported_with_their_reason() {
-    let site = Site::start();
-    let (link, code) = (site.link(0), code(&site));
-    for path in ["/ada", &link, &code] {
+    let site = Site::shared();
+    let (link, code) = (site.link(0), site.code());
+    for path in [&site.path, &link, &code] {
         let head = Request { method: "HEAD".to_owned(), ..person(path) };
         assert!(matches!(site.send(&head).status, 200 | 302), "{path}");
     }
-    assert_eq!((site.visit("/ada?notrack"), site.visit(&format!("{link}?notrack=1"))), (200, 302));
+    assert_eq!((site.visit(&site.at("?notrack")), site.visit(&format!("{link}?notrack=1"))), (200, 302));
     for (_, agent) in BOTS {
-        assert_eq!(site.send(&Request::get("/ada").header("User-Agent", agent)).status, 200, "{agent}");
+        assert_eq!(site.send(&Request::get(&site.path).header("User-Agent", agent)).status, 200, "{agent}");
     }
     // No agent at all.
     assert_eq!(site.send(&Request::get(&link)).status, 302);
@@ -230,8 +225,8 @@ fn ignored_events_are_reported_with_their_reason() {
 /// A browser that thinks the visitor might follow gets nothing, and asks again if the visitor does.
 #[test]
 fn speculative_visit_is_503_and_its_real_one_counts() {
-    let site = Site::start();
-    let paths = ["/ada".to_owned(), site.link(0), site.product(), code(&site)];
+    let site = Site::shared();
+    let paths = [site.path.clone(), site.link(0), site.product(), site.code()];
     let headers = [("Sec-Purpose", "prefetch;prerender"), ("Purpose", "prefetch"), ("X-Moz", "prefetch")];
     for path in &paths {
         for (name, value) in headers {
@@ -257,11 +252,11 @@ fn speculative_visit_is_503_and_its_real_one_counts() {
 /// 130 visits take three minutes at least if none exceeds 60 a minute.
 #[test]
 fn visitor_counts_60_times_a_minute() {
-    let site = Site::start();
+    let site = Site::shared();
     for _ in 0..130 {
-        assert_eq!(site.visit("/ada"), 200, "a flood is served");
+        assert_eq!(site.visit(&site.path), 200, "a flood is served");
     }
-    let other = Request::get("/ada").header("User-Agent", INSTAGRAM);
+    let other = Request::get(&site.path).header("User-Agent", INSTAGRAM);
     assert_eq!(site.send(&other).status, 200);
     let mut minutes = BTreeMap::<u64, (u64, u64)>::new();
     let events = site.events(131);
@@ -287,9 +282,9 @@ fn visitor_counts_60_times_a_minute() {
 /// A view and its image can lie in two minutes, of which the second is no flood yet.
 #[test]
 fn view_of_a_flood_is_not_confirmed() {
-    let site = Site::start();
+    let site = Site::shared();
     for _ in 0..100 {
-        let page = site.send(&person("/ada"));
+        let page = site.send(&person(&site.path));
         assert_eq!(site.send(&person(&image(&page))).status, 200);
     }
     let minutes: BTreeSet<_> = site.events(200).iter().map(|event| event.at.seconds() / 60).collect();
@@ -301,8 +296,8 @@ fn view_of_a_flood_is_not_confirmed() {
 
 #[test]
 fn visitor_who_opts_out_counts_without_a_number() {
-    let site = Site::start();
-    for path in ["/ada", &site.link(0), &code(&site)] {
+    let site = Site::shared();
+    for path in [&site.path, &site.link(0), &site.code()] {
         site.send(&person(path).header("Sec-GPC", "1"));
     }
     let events = site.events(3);
@@ -310,21 +305,21 @@ fn visitor_who_opts_out_counts_without_a_number() {
     let totals = site.totals();
     let read = ["views", "clicks", "scans", "visitors", "unique_clicks"].map(|name| totals[name].clone());
     assert_eq!(read, [1, 1, 1, 0, 0].map(Value::from));
-    site.visit("/ada");
+    site.visit(&site.path);
     let numbered = site.events(4);
     assert_eq!(numbered.iter().filter(|event| event.visitor != 0).count(), 1);
 }
 
 #[test]
 fn each_dimension_of_a_visit_is_reported() {
-    let site = Site::start();
+    let site = Site::shared();
     let query = "utm_source=Spring+letter&utm_medium=social&utm_campaign=may&utm_term=shoes&utm_content=top";
-    let visit = person(&format!("/ada?{query}"))
+    let visit = person(&site.at(&format!("?{query}")))
         .header("Referer", "https://news.example.org/secret/path?token=1")
         .header("Accept-Language", "ne-NP,en;q=0.5")
         .header("CF-IPCountry", "NP");
     assert_eq!(site.send(&visit).status, 200);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(2);
     let groups = [
         ("referrer", "news.example.org"),
@@ -355,8 +350,8 @@ fn each_dimension_of_a_visit_is_reported() {
 
 #[test]
 fn built_in_browser_is_a_person_of_its_app() {
-    let site = Site::start();
-    assert_eq!(site.send(&Request::get("/ada").header("User-Agent", INSTAGRAM)).status, 200);
+    let site = Site::shared();
+    assert_eq!(site.send(&Request::get(&site.path).header("User-Agent", INSTAGRAM)).status, 200);
     site.events(1);
     let report = site.report("metrics=views,visitors,bots&group_by=source,channel,device");
     assert_eq!(report["totals"], json!({"views": 1, "visitors": 1, "bots": 0}));
@@ -370,10 +365,10 @@ fn built_in_browser_is_a_person_of_its_app() {
 /// The page that a code leads to is viewed with the code as its channel, and a reload from there too.
 #[test]
 fn scan_and_its_view_have_the_channel_qr() {
-    let site = Site::start();
-    let scanned = site.send(&person(&code(&site)));
+    let site = Site::shared();
+    let scanned = site.send(&person(&site.code()));
     assert_eq!(site.visit(scanned.header("location").unwrap()), 200);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(3);
     let report = site.report("metrics=views,scans&group_by=channel");
     let expected =
@@ -384,12 +379,14 @@ fn scan_and_its_view_have_the_channel_qr() {
 /// So a person cannot be followed from page to page, and is one visitor of each.
 #[test]
 fn visitor_of_two_pages_has_two_numbers() {
-    let site = Site::start();
-    let body = json!({"title": "Bob", "slug": "bob", "status": "published"});
+    let site = Site::shared();
+    let slug = unique("bob");
+    let bob_path = format!("/{slug}");
+    let body = json!({"title": "Bob", "slug": slug, "status": "published"});
     let bob = create(&site.edge, &site.key, &body).json()["id"].as_str().unwrap().to_owned();
     let visit = |path: &str| site.send(&person(path).header("CF-Connecting-IP", "192.0.2.7")).status;
-    until(|| site.visit("/bob/card.vcf") == 200);
-    assert_eq!(["/ada", "/ada", "/bob", "/bob"].map(visit), [200; 4]);
+    until(|| site.visit(&format!("{bob_path}/card.vcf")) == 200);
+    assert_eq!([&site.path, &site.path, &bob_path, &bob_path].map(|path| visit(path)), [200; 4]);
     let numbers = [site.id(), &bob].map(|page| {
         let events = site.events_of(page, 2);
         assert_eq!(events[0].visitor, events[1].visitor);

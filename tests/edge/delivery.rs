@@ -35,7 +35,7 @@ fn counted(site: &Site) -> (u64, u64) {
 
 #[test]
 fn repeated_reordered_and_split_messages_count_once() {
-    let site = Site::start();
+    let site = Site::shared();
     let now = keys::now();
     // Three isolates, whose batches are of two days.
     let views = [(now.minus(DAY_MS), 2), (now.minus(DAY_MS), 3), (now, 4), (now, 5)];
@@ -57,7 +57,7 @@ fn repeated_reordered_and_split_messages_count_once() {
 
 #[test]
 fn missing_message_is_a_gap_until_it_arrives() {
-    let site = Site::start();
+    let site = Site::shared();
     let now = keys::now();
     let batches = site.batches_of(1, &[(now, 1), (now, 2), (now, 4)]);
     deliver(&site, &[&batches[0], &batches[2]]);
@@ -167,10 +167,10 @@ fn dropped_events_are_reported() {
 fn visit_everything(site: &Site) -> usize {
     let ping = Request { method: "POST".to_owned(), ..person(&site.ping()) };
     let statuses = [
-        site.visit("/ada"),
+        site.visit(&site.path),
         site.visit(&site.link(0)),
         site.visit(&site.product()),
-        site.visit("/q/ada"),
+        site.visit(&site.code()),
         site.send(&ping.body("PING")).status,
     ];
     assert_eq!(statuses, [200, 302, 302, 302, 204]);
@@ -212,14 +212,14 @@ fn failing_queue_gets_its_batches_again_and_each_counts_once() {
 #[test]
 fn batch_in_a_hanging_queue_is_a_gap() {
     let site = Site::start();
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(1);
     site.faults.set(STATS, Fate::FailOnce);
     site.faults.set(EVENTS, Fate::Hang);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 1);
     site.faults.set(EVENTS, Fate::Pass);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(2);
     assert_eq!(counted(&site), (2, 1));
     deliver(&site, &[&site.batches()[0]]);
@@ -270,7 +270,7 @@ fn restarted_store_knows_what_it_has_received() {
     }
     site.faults.set(STATS, Fate::RestartOnce);
     assert!(deliver(&site, &batches.iter().collect::<Vec<_>>()).is_empty());
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(4);
     assert_eq!(counted(&site), (4, 0));
 }
@@ -279,12 +279,12 @@ fn restarted_store_knows_what_it_has_received() {
 fn visitor_has_no_number_while_the_salt_fails() {
     let site = Site::start();
     site.faults.set(SALT, Fate::Fail);
-    assert_eq!([site.visit("/ada"), site.visit(&site.link(0))], [200, 302]);
+    assert_eq!([site.visit(&site.path), site.visit(&site.link(0))], [200, 302]);
     let events = site.events(2);
     assert!(events.iter().all(|event| event.is_counted() && event.visitor == 0));
     until(|| site.edge.process.output().contains("visitor salt unavailable"));
     site.faults.set(SALT, Fate::Pass);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     assert!(site.events(3)[2].visitor != 0);
     assert_eq!(site.totals()["visitors"], 1);
 }
@@ -293,7 +293,7 @@ fn visitor_has_no_number_while_the_salt_fails() {
 fn event_does_not_wait_for_a_salt_that_hangs() {
     let site = Site::start();
     site.faults.set(SALT, Fate::Hang);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     let events = site.events(1);
     assert!(events[0].is_counted() && events[0].visitor == 0);
     assert!(site.edge.process.output().contains("visitor salt unavailable"));

@@ -3,9 +3,12 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command, time::Duration};
 
-use tests::{http::Request, process::root, stack::Edge, wait::wait_for};
-
-const NOWHERE: &str = "http://127.0.0.1:9";
+use tests::{
+    http::Request,
+    process::root,
+    stack::{Edge, NOWHERE},
+    wait::wait_for,
+};
 
 const ENVIRONMENTS: [(&str, &str); 2] = [("staging", "utg_test_"), ("production", "utg_live_")];
 

@@ -13,7 +13,7 @@ use super::{
 
 /// Opens the page and fetches the image that confirms the view, as a browser does.
 fn open(site: &Site) {
-    let page = site.send(&person("/ada"));
+    let page = site.send(&person(&site.path));
     let image = page.text().split('"').find(|part| part.contains("/seen/")).unwrap().to_owned();
     assert_eq!((page.status, site.visit(&image)), (200, 200));
 }
@@ -81,11 +81,11 @@ fn queue_that_fails_is_not_needed_by_stores_that_work() {
 fn events_of_a_store_that_fails_go_through_the_queue() {
     let site = Site::start();
     site.faults.set(STATS, Fate::Fail);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 1);
     assert!(site.edge.process.output().contains("events not stored"));
     site.faults.set(STATS, Fate::Pass);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 2);
     site.events(2);
     let batches = site.batches();
@@ -97,7 +97,7 @@ fn events_of_a_store_that_fails_go_through_the_queue() {
 fn events_of_a_store_that_hangs_go_through_the_queue() {
     let site = Site::start();
     site.faults.set(STATS, Fate::Hang);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(STATS) == 1);
     site.faults.set(STATS, Fate::Pass);
     site.events(1);

@@ -16,11 +16,9 @@ use tests::{
     faults::{CHANGES, Fate, Faults, KV_PUT},
     http::{Request, Response},
     keys,
-    stack::{Edge, PROBE_BOUND},
+    stack::{Edge, NOWHERE, PROBE_BOUND},
     wait::wait_for,
 };
-
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn now() -> UnixMillis {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -143,7 +141,7 @@ fn key_issued_with_limits_or_expiry_is_in_the_feed_at_once() {
 
 #[test]
 fn feed_without_a_fresh_origin_token_is_401() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (right, now) = (token(keys::GRANT_SECRET, now()), now());
     let (head, last) = right.split_at(right.len() - 1);
     let spoilt = format!("{head}{}", if last == "A" { "B" } else { "A" });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    stack::{Edge, Stack},
+    stack::{Edge, NOWHERE, Stack},
 };
 
 fn issue(edge: &Edge, body: &Value) -> Response {
@@ -17,12 +17,9 @@ fn complete() -> Value {
     json!({ "email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": keys::ADMIN_SECRET })
 }
 
-/// Origins that are never called.
-const NOWHERE: &str = "http://127.0.0.1:9";
-
 #[test]
 fn issued_key_has_its_tier_limits_and_holder() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let response = issue(&edge, &complete());
     assert_eq!(response.status, 201, "{}", response.text());
     assert_eq!(response.header("cache-control"), Some("no-store"));
@@ -36,7 +33,7 @@ fn issued_key_has_its_tier_limits_and_holder() {
 
 #[test]
 fn issue_request_with_faults_is_422_naming_each() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let body = json!({
         "email": "<EMAIL>", "name": "", "tier": "gold", "nmae": 1, "admin_secret": keys::ADMIN_SECRET,
     });
@@ -50,7 +47,7 @@ fn issue_request_with_faults_is_422_naming_each() {
 /// Each fault has a code of its own: malformed JSON, another media type, too many bytes.
 #[test]
 fn issue_body_that_is_not_a_json_object_is_refused() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let post = |kind: &str, body: &str| {
         Request::new("POST", "/v1/keys/issue").header("Content-Type", kind).body(body).send(edge.addr).code()
     };
@@ -63,7 +60,7 @@ fn issue_body_that_is_not_a_json_object_is_refused() {
 /// A body in a content coding is not read as if it were text.
 #[test]
 fn encoded_body_is_415_with_what_is_accepted() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let request = Request::post("/v1/keys/issue", &complete()).header("Content-Encoding", "gzip");
     let refused = request.send(edge.addr);
     assert_eq!((refused.status, refused.code().as_str()), (415, "media-type-unsupported"));
@@ -75,7 +72,7 @@ fn encoded_body_is_415_with_what_is_accepted() {
 /// Limits as a response shows them can be sent again, and a merge patch (RFC 7396) changes one of them.
 #[test]
 fn null_limit_is_that_of_the_tier_and_patch_merges() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let mut body = complete();
     body["limits"] = json!({ "minute": 7, "day": null });
     let issued = issue(&edge, &body);
@@ -124,7 +121,7 @@ fn eleventh_parallel_wrong_admin_secret_is_429() {
 
 #[test]
 fn right_admin_secrets_are_not_limited() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     for _ in 0..15 {
         edge.issue("free");
     }
@@ -132,7 +129,7 @@ fn right_admin_secrets_are_not_limited() {
 
 #[test]
 fn usage_request_is_free_and_not_cached() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("free");
     for _ in 0..3 {
         assert_eq!(Request::get("/v1/pdf/merge").key(&key).send(stack.edge.addr).status, 200);
@@ -151,7 +148,7 @@ fn usage_request_is_free_and_not_cached() {
 
 #[test]
 fn usage_without_a_valid_key_is_401() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     assert_eq!(Request::get("/v1/keys/me").send(edge.addr).code(), "key-missing");
     assert_eq!(Request::get("/v1/keys/me").key(&keys::forged()).send(edge.addr).code(), "key-invalid");
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    stack::{Edge, PROBE_BOUND, Stack},
+    stack::{Edge, NOWHERE, PROBE_BOUND, Stack},
     wait::wait_for,
 };
 
@@ -24,11 +24,9 @@ fn usage(edge: &Edge, key: &str) -> Response {
     Request::get("/v1/keys/me").key(key).send(edge.addr)
 }
 
-const NOWHERE: &str = "http://127.0.0.1:9";
-
 #[test]
 fn administrative_call_without_the_admin_secret_is_401() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (_, id) = edge.issue("free");
     let paths = [
         ("GET", "/v1/keys".to_owned()),
@@ -102,7 +100,7 @@ fn changed_tier_and_limit_apply_to_the_next_call() {
 /// A revoked key cannot be enabled again.
 #[test]
 fn revoked_free_key_is_401_at_the_next_call() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("free");
     assert_eq!(call(&stack, &key).status, 200);
     assert_eq!(
@@ -117,7 +115,7 @@ fn revoked_free_key_is_401_at_the_next_call() {
 
 #[test]
 fn disabled_key_can_be_enabled_again() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("free");
     let set = |disabled: bool| {
         admin(&stack.edge, "PATCH", &format!("/v1/keys/{id}"), Some(json!({ "disabled": disabled })))
@@ -130,7 +128,7 @@ fn disabled_key_can_be_enabled_again() {
 
 #[test]
 fn expired_key_is_401_key_expired() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("free");
     let soon = shared::time::UnixMillis(now_ms() + 1_500).to_rfc3339();
     let set = admin(&stack.edge, "PATCH", &format!("/v1/keys/{id}"), Some(json!({ "expires_at": soon })));
@@ -145,7 +143,7 @@ fn now_ms() -> u64 {
 
 #[test]
 fn rotated_key_keeps_its_usage_and_the_old_text_its_grace() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (old, id) = stack.edge.issue("free");
     for _ in 0..4 {
         assert_eq!(call(&stack, &old).status, 200);
@@ -171,7 +169,7 @@ fn rotated_key_keeps_its_usage_and_the_old_text_its_grace() {
 
 #[test]
 fn rotation_without_grace_ends_the_old_key_at_once() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (old, id) = stack.edge.issue("free");
     assert_eq!(call(&stack, &old).status, 200);
     let path = format!("/v1/keys/{id}/rotate");
@@ -183,7 +181,7 @@ fn rotation_without_grace_ends_the_old_key_at_once() {
 
 #[test]
 fn holder_can_revoke_a_key() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("pro");
     assert_eq!(call(&stack, &key).status, 200);
     let ended = Request::new("DELETE", "/v1/keys/me").key(&key).send(stack.edge.addr);
@@ -193,7 +191,7 @@ fn holder_can_revoke_a_key() {
 
 #[test]
 fn reported_usage_is_what_was_called() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("pro");
     for _ in 0..12 {
         assert_eq!(call(&stack, &key).status, 200);

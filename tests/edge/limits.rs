@@ -13,7 +13,7 @@ fn call(stack: &Stack, key: &str) -> Response {
 
 #[test]
 fn eleventh_call_within_a_minute_is_429_on_free() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     for left in (0..10).rev() {
         let response = call(&stack, &key);
@@ -32,7 +32,7 @@ fn eleventh_call_within_a_minute_is_429_on_free() {
 
 #[test]
 fn parallel_calls_on_a_fresh_free_key_admit_exactly_ten() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let statuses: Vec<u16> = thread::scope(|scope| {
         let calls: Vec<_> = (0..60).map(|_| scope.spawn(|| call(&stack, &key).status)).collect();
@@ -55,7 +55,7 @@ fn usage_survives_a_restart_of_the_edge() {
 
 #[test]
 fn enterprise_key_has_500_a_minute_and_no_daily_limit() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("enterprise");
     assert_eq!(call(&stack, &key).header("ratelimit-policy"), Some(r#""minute";q=500;w=60"#));
 }

@@ -85,7 +85,7 @@ fn call_of_a_tool_is_logged_with_its_tool_and_its_outcome() {
 
 #[test]
 fn other_call_is_logged_with_the_tool_of_mcp_as_action() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let read = call(&edge, &key, "read_usage", &json!({}));
     assert_eq!(logged(&edge, &read), json!(["/mcp", null, "read_usage", 200, null]));
@@ -96,7 +96,7 @@ fn other_call_is_logged_with_the_tool_of_mcp_as_action() {
 /// A model takes PNG, and no SVG: a conversation with such an image cannot go on.
 #[test]
 fn image_of_a_tool_is_png_unless_svg_is_asked_for() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let code = |members: Value| {
         let mut arguments = json!({ "tool": "qr", "action": "generate" });
@@ -122,7 +122,7 @@ fn image_of_a_tool_is_png_unless_svg_is_asked_for() {
 
 #[test]
 fn call_tool_does_not_reach_the_keys_api() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let issue = json!({
         "email": "eve@example.com", "name": "Eve", "tier": "enterprise", "admin_secret": keys::ADMIN_SECRET,
@@ -141,7 +141,7 @@ fn call_tool_does_not_reach_the_keys_api() {
 
 #[test]
 fn revoked_key_is_401_for_every_message() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let handshake = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
     let messages = [
@@ -174,7 +174,7 @@ fn revoked_key_is_401_for_every_message() {
 
 #[test]
 fn bearer_token_is_taken_as_the_key() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let send = |token: &str, params: &Value| {
         let call = message("tools/call", params);
@@ -192,7 +192,7 @@ fn bearer_token_is_taken_as_the_key() {
 
 #[test]
 fn message_without_a_method_is_an_error_with_its_id() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     for message in
         [json!({ "jsonrpc": "2.0", "id": "a" }), json!({ "jsonrpc": "2.0", "id": "a", "method": 1 })]
@@ -208,7 +208,7 @@ fn message_without_a_method_is_an_error_with_its_id() {
 
 #[test]
 fn list_has_the_tools_of_the_plan_and_of_the_toolsets() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (free, _) = edge.issue("free");
     let (business, _) = business_key(&edge);
     let mut found = names(&list(&edge, &free, "/mcp"));
@@ -230,7 +230,7 @@ fn list_has_the_tools_of_the_plan_and_of_the_toolsets() {
 
 #[test]
 fn tool_outside_of_the_toolsets_is_unknown() {
-    let edge = Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = business_key(&edge);
     let at = |path: &str, name: &str| {
         let called = message("tools/call", &json!({ "name": name, "arguments": {} }));

@@ -1,18 +1,25 @@
 //! Bio-link pages: the REST API, and what visitors get.
 
-use std::{thread, time::Duration};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tests::{
     faults::{Fate, Faults, PAGES_GET, PAGES_PUT},
     http::{Request, Response},
     keys,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::wait_for,
 };
 
-/// Origins that are never called.
-pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
+/// Returns a name that no other page has.
+pub(crate) fn unique(name: &str) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    format!("{name}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
 
 /// Issues a key with the plan that has pages. Returns its text and its account.
 pub(crate) fn issue(edge: &Edge, account: Option<&str>) -> (String, String) {
@@ -54,25 +61,27 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     wait_for(Duration::from_secs(30), || condition().then_some(()));
 }
 
-fn ada() -> Value {
-    json!({"title": "Ada Example", "slug": "ada", "status": "published", "links": [
+fn ada(slug: &str) -> Value {
+    json!({"title": "Ada Example", "slug": slug, "status": "published", "links": [
         {"title": "News", "url": "https://example.com/news?a=1"},
         {"title": "Later", "url": "https://example.com/later", "visible_from": "2099-01-01T00:00:00Z"}]})
 }
 
 #[test]
 fn page_is_created_visited_changed_and_deleted() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
-    let (id, etag) = created(&edge, &key, &ada());
+    let (slug, later) = (unique("ada"), unique("lovelace"));
+    let (here, there) = (format!("/{slug}"), format!("/{later}"));
+    let (id, etag) = created(&edge, &key, &ada(&slug));
     let path = format!("/pages/{id}");
 
-    let page = visit(&edge, "/ada");
+    let page = visit(&edge, &here);
     assert_eq!(page.status, 200, "{}", page.text());
     assert!(page.text().contains("<h1>Ada Example</h1>") && !page.text().contains("Later"));
     assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
-    assert_eq!(visit(&edge, "/ADA").status, 200);
-    let again = visit(&edge, "/ada");
+    assert_eq!(visit(&edge, &here.to_uppercase()).status, 200);
+    let again = visit(&edge, &here);
     assert_eq!((again.header("etag"), again.header("cache-control")), (None, Some("private, no-cache")));
     assert_ne!(again.body, page.body, "each visit has a single-use image of its own");
 
@@ -81,35 +90,34 @@ fn page_is_created_visited_changed_and_deleted() {
     let unchanged = Request::get(&path).key(&key).header("If-None-Match", &etag).send(edge.addr);
     assert_eq!(unchanged.status, 304);
     let links = read.json()["links"].clone();
-    let link = |n: usize| format!("/ada/l/{}", links[n]["id"].as_str().unwrap());
+    let link = |n: usize| format!("{here}/l/{}", links[n]["id"].as_str().unwrap());
     let followed = visit(&edge, &link(0));
     assert_eq!((followed.status, followed.header("location")), (302, Some("https://example.com/news?a=1")));
     assert_eq!(followed.header("cache-control"), Some("no-store"));
     assert_eq!(visit(&edge, &link(1)).status, 404, "not yet");
 
-    let patched =
-        request("PATCH", &path, &json!({"slug": "lovelace", "title": "Ada L.", "status": "published"}))
-            .key(&key)
-            .header("If-Match", &etag)
-            .send(edge.addr);
+    let patched = request("PATCH", &path, &json!({"slug": later, "title": "Ada L.", "status": "published"}))
+        .key(&key)
+        .header("If-Match", &etag)
+        .send(edge.addr);
     assert_eq!((patched.status, &patched.json()["status"]), (200, &json!("published")), "{}", patched.text());
     until(|| {
-        let moved = visit(&edge, "/ada");
-        moved.status == 301 && moved.header("location") == Some("/lovelace")
+        let moved = visit(&edge, &here);
+        moved.status == 301 && moved.header("location") == Some(there.as_str())
     });
-    until(|| visit(&edge, "/lovelace").text().contains("<h1>Ada L.</h1>"));
+    until(|| visit(&edge, &there).text().contains("<h1>Ada L.</h1>"));
     let late = request("PATCH", &path, &json!({"title": "x"})).key(&key).header("If-Match", &etag);
     assert_eq!(late.send(edge.addr).code(), "revision-mismatch");
 
     assert_eq!(Request::new("DELETE", &path).key(&key).send(edge.addr).status, 204);
     assert_eq!(Request::get(&path).key(&key).send(edge.addr).code(), "page-unknown");
-    until(|| visit(&edge, "/lovelace").status == 410);
+    until(|| visit(&edge, &there).status == 410);
     assert_eq!(visit(&edge, "/never").status, 404);
 }
 
 #[test]
 fn page_with_faults_is_422_naming_each() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     let body = json!({"username": "ada", "links": [{"title": "x", "url": "javascript:alert(1)", "is_enabled": true}],
         "theme": {"light": {"fg": "#999"}}});
@@ -136,11 +144,12 @@ fn count(statuses: &[u16], status: u16) -> usize {
 
 #[test]
 fn one_of_fifty_puts_with_one_etag_wins() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
-    let (id, etag) = created(&edge, &key, &ada());
+    let slug = unique("ada");
+    let (id, etag) = created(&edge, &key, &ada(&slug));
     let put = |n: u32| {
-        let body = json!({"title": format!("Ada {n}"), "slug": format!("ada-{n}")});
+        let body = json!({"title": format!("Ada {n}"), "slug": format!("{slug}-{n}")});
         request("PUT", &format!("/pages/{id}"), &body).key(&key).header("If-Match", &etag)
     };
     let statuses = at_once(&edge, (0..50).map(put).collect());
@@ -149,7 +158,7 @@ fn one_of_fifty_puts_with_one_etag_wins() {
 
 #[test]
 fn one_of_forty_creations_gets_the_last_place() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     for _ in 0..24 {
         created(&edge, &key, &json!({"title": "x"}));
@@ -163,9 +172,9 @@ fn one_of_forty_creations_gets_the_last_place() {
 
 #[test]
 fn one_of_two_accounts_gets_a_slug() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let holders = [issue(&edge, None).0, issue(&edge, None).0];
-    let body = json!({"title": "x", "slug": "wanted"});
+    let body = json!({"title": "x", "slug": unique("wanted")});
     let posts = (0..20).map(|n| Request::post("/pages", &body).key(&holders[n % 2])).collect();
     let statuses = at_once(&edge, posts);
     assert_eq!((count(&statuses, 201), count(&statuses, 409)), (1, 19), "{statuses:?}");
@@ -177,9 +186,9 @@ fn one_of_two_accounts_gets_a_slug() {
 
 #[test]
 fn key_needs_the_plan_and_may_share_an_account() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (poor, _) = issue_with(&edge, "standard", None);
-    let refused = create(&edge, &poor, &ada());
+    let refused = create(&edge, &poor, &ada(&unique("ada")));
     assert_eq!((refused.status, refused.code().as_str()), (403, "plan-required"));
     assert!(refused.text().contains("PATCH /v1/keys/{id}"));
     let account = Request::get("/account").key(&poor).send(edge.addr);
@@ -189,7 +198,7 @@ fn key_needs_the_plan_and_may_share_an_account() {
     let (first, account) = issue(&edge, None);
     let (second, shared) = issue(&edge, Some(&account));
     assert_eq!(account, shared);
-    let (id, _) = created(&edge, &first, &ada());
+    let (id, _) = created(&edge, &first, &ada(&unique("ada")));
     let listed = Request::get("/pages").key(&second).send(edge.addr);
     assert_eq!((&listed.json()["data"][0]["id"], listed.status), (&json!(id), 200));
     assert_eq!(listed.header("ratelimit-policy"), Some("\"hour\";q=1000;w=3600"));
@@ -200,9 +209,9 @@ fn key_needs_the_plan_and_may_share_an_account() {
 
 #[test]
 fn links_and_revisions_are_changed_under_one_etag() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
-    let (id, etag) = created(&edge, &key, &ada());
+    let (id, etag) = created(&edge, &key, &ada(&unique("ada")));
     let links = format!("/pages/{id}/links");
     let send = |request: Request| {
         let response = request.key(&key).send(edge.addr);
@@ -227,9 +236,9 @@ fn links_and_revisions_are_changed_under_one_etag() {
 
 #[test]
 fn retry_with_an_idempotency_key_makes_one_page() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
-    let post = Request::post("/pages", &ada()).key(&key).header("Idempotency-Key", "order-17");
+    let post = Request::post("/pages", &ada(&unique("ada"))).key(&key).header("Idempotency-Key", "order-17");
     let first = post.send(edge.addr);
     let again = post.send(edge.addr);
     assert_eq!((first.status, again.status), (201, 201), "{}", again.text());
@@ -237,8 +246,9 @@ fn retry_with_an_idempotency_key_makes_one_page() {
     let other =
         Request::post("/pages", &json!({"title": "x"})).key(&key).header("Idempotency-Key", "order-17");
     assert_eq!(other.send(edge.addr).code(), "idempotency-key-reused");
-    let tried = Request::post("/pages?dry_run=true", &json!({"title": "Try", "slug": "try-it"})).key(&key);
-    assert_eq!((tried.send(edge.addr).status, visit(&edge, "/try-it").status), (200, 404));
+    let slug = unique("try-it");
+    let tried = Request::post("/pages?dry_run=true", &json!({"title": "Try", "slug": slug})).key(&key);
+    assert_eq!((tried.send(edge.addr).status, visit(&edge, &format!("/{slug}")).status), (200, 404));
     assert_eq!(Request::get("/pages").key(&key).send(edge.addr).json()["total"], 1);
 }
 
@@ -249,7 +259,7 @@ fn published_page_is_shown_while_kv_reports_it_absent_or_fails() {
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let (key, _) = issue(&edge, None);
     faults.set(PAGES_GET, Fate::Absent);
-    created(&edge, &key, &ada());
+    created(&edge, &key, &ada("ada"));
     for _ in 0..3 {
         assert_eq!(visit(&edge, "/ada").status, 200);
         assert_eq!(visit(&edge, "/nobody").status, 404);
@@ -261,17 +271,19 @@ fn published_page_is_shown_while_kv_reports_it_absent_or_fails() {
 /// Visitors who opened the address too early have put its absence into every cache.
 #[test]
 fn page_is_live_at_once_after_visits_to_its_draft() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
-    let mut draft = ada();
+    let slug = unique("ada");
+    let path = format!("/{slug}");
+    let mut draft = ada(&slug);
     draft["status"] = "draft".into();
     let (id, _) = created(&edge, &key, &draft);
     for _ in 0..3 {
-        assert_eq!(visit(&edge, "/ada").status, 404);
+        assert_eq!(visit(&edge, &path).status, 404);
     }
     let published = Request::new("POST", &format!("/pages/{id}/publish")).key(&key).send(edge.addr);
     assert_eq!(published.status, 200, "{}", published.text());
-    assert_eq!(visit(&edge, "/ada").status, 200);
+    assert_eq!(visit(&edge, &path).status, 200);
 }
 
 /// A snapshot that KV does not take is written again.
@@ -281,7 +293,7 @@ fn snapshot_is_written_once_kv_takes_it() {
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let (key, _) = issue(&edge, None);
     faults.set(PAGES_PUT, Fate::FailOnce);
-    created(&edge, &key, &ada());
+    created(&edge, &key, &ada("ada"));
     // The page's slug, its code, and the one that failed again.
     until(|| faults.count(PAGES_PUT) >= 3);
     assert_eq!(visit(&edge, "/ada").status, 200);
@@ -291,10 +303,10 @@ fn snapshot_is_written_once_kv_takes_it() {
 fn account_is_kept_over_a_restart() {
     let edge = Edge::start_stored(NOWHERE);
     let (key, _) = issue(&edge, None);
-    let (id, etag) = created(&edge, &key, &ada());
+    let (id, etag) = created(&edge, &key, &ada("ada"));
     let edge = edge.restart(NOWHERE);
     let read = Request::get(&format!("/pages/{id}")).key(&key).send(edge.addr);
     assert_eq!((read.status, read.header("etag")), (200, Some(etag.as_str())), "{}", read.text());
     assert_eq!(visit(&edge, "/ada").status, 200);
-    assert_eq!(create(&edge, &issue(&edge, None).0, &ada()).code(), "slug-taken");
+    assert_eq!(create(&edge, &issue(&edge, None).0, &ada("ada")).code(), "slug-taken");
 }

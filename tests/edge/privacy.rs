@@ -95,7 +95,7 @@ fn visit_everything(site: &Site, address: &str) {
             .header("Referer", &referrer);
         site.send(&if method == "POST" { request.body(body) } else { request })
     };
-    let page = send("GET", "/ada", "");
+    let page = send("GET", &site.path, "");
     assert_eq!(page.status, 200);
     let text = page.text();
     let image =
@@ -104,14 +104,14 @@ fn visit_everything(site: &Site, address: &str) {
         image.unwrap(),
         &site.link(0),
         &site.product(),
-        "/q/ada",
-        "/ada/card.vcf",
-        "/ada/qr.svg",
+        &site.code(),
+        &site.at("/card.vcf"),
+        &site.at("/qr.svg"),
         "/unknown",
     ];
     assert_eq!(paths.map(|path| send("GET", path, "").status), [200, 302, 302, 302, 200, 200, 404]);
     assert_eq!(send("POST", &site.ping(), "PING").status, 204);
-    assert_eq!(send("HEAD", "/ada", "").status, 200);
+    assert_eq!(send("HEAD", &site.path, "").status, 200);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn salts(salt: &Object<'_>) -> Vec<UtcDay> {
 fn salt_is_destroyed_an_hour_after_its_day() {
     let site = Site::start();
     let salt = Object::salt(&site.edge);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(1);
     let days = salts(&salt);
     assert_eq!(days.len(), 1, "the salt of today");
@@ -200,7 +200,7 @@ fn salt_is_destroyed_an_hour_after_its_day() {
 fn alarm_for_a_later_salt_is_set_earlier() {
     let site = Site::start();
     let salt = Object::salt(&site.edge);
-    assert_eq!(site.visit("/ada"), 200);
+    assert_eq!(site.visit(&site.path), 200);
     site.events(1);
     let today = salts(&salt)[0];
     let [end, next] = [today, UtcDay(today.0 + 1)].map(|day| SaltRequest { day }.destroyed_at());

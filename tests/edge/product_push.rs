@@ -75,7 +75,7 @@ fn push_is_on_the_page_within_five_seconds() {
 
 #[test]
 fn push_that_comes_again_is_taken_once() {
-    let store = Store::start();
+    let store = Store::shared();
     let (id, secret) = with_push(&store, json!({}));
     let body = json!({"upsert": [{"external_id": "m", "title": "Mug", "url": "https://shop.example/m"}, {"title": "no id"}]}).to_string();
     let first = standard(&store, &id, &secret, "msg_1", &body).json();
@@ -91,7 +91,7 @@ fn push_that_comes_again_is_taken_once() {
 
 #[test]
 fn shopify_and_woocommerce_push_with_their_own_signatures() {
-    let store = Store::start();
+    let store = Store::shared();
     let shop_secret = "the-secret-that-the-shop-shows";
     let (id, shown) = with_push(
         &store,
@@ -137,7 +137,7 @@ fn shopify_and_woocommerce_push_with_their_own_signatures() {
 
 #[test]
 fn push_without_a_valid_signature_is_refused() {
-    let store = Store::start();
+    let store = Store::shared();
     let (id, secret) = with_push(&store, json!({"currency": "EUR"}));
     let body = json!({"upsert": [{"external_id": "m", "title": "Mug", "url": "https://shop.example/m"}]})
         .to_string();

@@ -13,7 +13,7 @@ use tests::{
 };
 
 use super::{
-    pages::{NOWHERE, issue, request},
+    pages::{issue, request},
     site::Site,
 };
 
@@ -24,8 +24,14 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// Makes one at a worker of its own.
     pub(crate) fn start() -> Self {
         Self { site: Site::start(), shop: Shop::start() }
+    }
+
+    /// Makes one at a worker that tests share.
+    pub(crate) fn shared() -> Self {
+        Self { site: Site::shared(), shop: Shop::start() }
     }
 
     pub(crate) fn path(&self, rest: &str) -> String {
@@ -92,7 +98,7 @@ impl Store {
 
     /// Returns the titles of the products that visitors see.
     pub(crate) fn titles(&self) -> Vec<String> {
-        let response = self.site.send(&Request::get("/ada/products.json"));
+        let response = self.site.send(&Request::get(&self.site.at("/products.json")));
         assert_eq!(response.status, 200, "{}", response.text());
         let items = response.json()["items"].as_array().unwrap().clone();
         items.iter().map(|item| item["title"].as_str().unwrap().to_owned()).collect()
@@ -131,7 +137,7 @@ fn rss(titles: &[&str]) -> Page {
 
 #[test]
 fn each_format_is_shown_on_the_page() {
-    let store = Store::start();
+    let store = Store::shared();
     let shopify = |first: usize, count: usize| {
         let product = |id: usize| json!({"id": id, "title": format!("s{id}"), "handle": format!("s{id}"), "variants": [{"price": "9.00", "available": true}]});
         json!({"products": (first..first + count).map(product).collect::<Vec<_>>()}).to_string()
@@ -177,7 +183,7 @@ fn each_format_is_shown_on_the_page() {
         );
         assert_eq!((&run["format"], &run["items"]), (&json!(format), &json!(items)), "{target}: {run}");
         store.wait_for_titles(&titles);
-        let html = store.site.send(&Request::get("/ada")).text();
+        let html = store.site.send(&Request::get(&store.site.path)).text();
         assert!(titles.iter().all(|title| html.contains(title)), "{target}");
         assert_eq!(store.call("DELETE", &format!("/{id}"), &json!(null)).status, 204);
         store.wait_for_titles(&[]);
@@ -186,7 +192,7 @@ fn each_format_is_shown_on_the_page() {
 
 #[test]
 fn feed_that_did_not_change_is_not_published_again() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["Mug"]).with("etag: \"one\""));
     let id = store.create_for("/feed", json!({}));
     store.wait_for_titles(&["Mug"]);
@@ -208,7 +214,7 @@ fn feed_that_did_not_change_is_not_published_again() {
 
 #[test]
 fn products_stay_while_the_shop_fails() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["Mug"]));
     let id = store.create_for("/feed", json!({}));
     store.wait_for_titles(&["Mug"]);
@@ -251,7 +257,7 @@ fn products_stay_while_the_shop_fails() {
 
 #[test]
 fn shop_that_hangs_is_given_up() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", Page::Hang);
     let id = store.create_for("/feed", json!({}));
     let run = &store.runs(&id)[0];
@@ -264,7 +270,7 @@ fn shop_that_hangs_is_given_up() {
 
 #[test]
 fn feed_that_lost_most_products_is_held_for_one_run() {
-    let store = Store::start();
+    let store = Store::shared();
     let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     store.shop.set("/feed", rss(&many));
     let id = store.create_for("/feed", json!({}));
@@ -280,7 +286,7 @@ fn feed_that_lost_most_products_is_held_for_one_run() {
 
 #[test]
 fn source_is_filtered_refreshed_and_limited() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["c", "a", "b"]));
     let id = store.create_for("/feed", json!({"sort": "title", "max_items": 2}));
     store.wait_for_titles(&["a", "b"]);
@@ -299,8 +305,7 @@ fn source_is_filtered_refreshed_and_limited() {
 
 #[test]
 fn source_that_leads_inside_is_refused() {
-    let faults = tests::faults::Faults::start();
-    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     let page = super::pages::created(&edge, &key, &json!({"title": "Ada"})).0;
     let create = |url: &str| {
@@ -322,7 +327,7 @@ fn source_that_leads_inside_is_refused() {
 
 #[test]
 fn sources_end_with_their_page_and_are_in_the_export() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["Mug"]));
     let id = store.create_for("/feed", json!({"push": {"enabled": true}}));
     store.wait_for_titles(&["Mug"]);
@@ -341,7 +346,7 @@ fn sources_end_with_their_page_and_are_in_the_export() {
 
 #[test]
 fn products_are_kept_when_their_source_is_deleted_so() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["Mug"]));
     let id = store.create_for("/feed", json!({}));
     store.wait_for_titles(&["Mug"]);
@@ -354,26 +359,26 @@ fn products_are_kept_when_their_source_is_deleted_so() {
 
 #[test]
 fn published_feed_is_read_back_and_conditional() {
-    let store = Store::start();
+    let store = Store::shared();
     store.shop.set("/feed", rss(&["Mug", "Pot"]));
     store.create_for("/feed", json!({}));
     store.wait_for_titles(&["Mug", "Pot"]);
-    for (path, format) in
-        [("/ada/products.xml", FeedFormat::MerchantXml), ("/ada/products.json", FeedFormat::Items)]
+    for (path, format) in [("/products.xml", FeedFormat::MerchantXml), ("/products.json", FeedFormat::Items)]
     {
-        let response = store.site.send(&Request::get(path));
+        let path = store.site.at(path);
+        let response = store.site.send(&Request::get(&path));
         let feed = Feed::parse(&response.body, FormatChoice::Auto, "https://p.example/", None).unwrap();
         assert_eq!((feed.format, feed.products.len(), feed.faulty), (format, 3, 0));
         assert_eq!(feed.products[1].price.as_ref().unwrap().amount, "15.00");
         for (validator, header) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
             let value = response.header(validator).unwrap_or_else(|| panic!("{path} {validator}"));
-            let again = store.site.send(&Request::get(path).header(header, value));
+            let again = store.site.send(&Request::get(&path).header(header, value));
             assert_eq!((again.status, again.body.len()), (304, 0), "{path} {header}");
         }
-        let changed = Request::get(path).header("If-Modified-Since", "Sat, 21 Nov 2020 08:00:00 GMT");
+        let changed = Request::get(&path).header("If-Modified-Since", "Sat, 21 Nov 2020 08:00:00 GMT");
         assert_eq!(store.site.send(&changed).status, 200);
     }
-    let xml = store.site.send(&Request::get("/ada/products.xml")).body;
+    let xml = store.site.send(&Request::get(&store.site.at("/products.xml"))).body;
     let channel = rss::Channel::read_from(xml.as_slice()).unwrap();
     let items = channel.items();
     let google = |item: &rss::Item, name: &str| item.extensions()["g"][name][0].value().unwrap().to_owned();

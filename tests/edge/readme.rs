@@ -8,11 +8,9 @@ use tests::{
     keys::ADMIN_SECRET,
     process::root,
     recipe::Recipe,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::{PATIENCE, wait_for},
 };
-
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// Returns the first four blocks of code after a heading.
 fn blocks(heading: &str) -> [String; 4] {

@@ -44,9 +44,9 @@ impl<'a> Endpoints<'a> {
     /// Has one event of each kind happen. Returns once every endpoint has every event so far.
     fn deliver_each_kind(&self, round: usize) {
         let site = self.site;
-        site.visit("/ada");
+        site.visit(&site.path);
         site.visit(&site.link(0));
-        site.visit("/q/ada");
+        site.visit(&site.code());
         let page = format!("/pages/{}", site.id());
         site.call("PATCH", &page, &json!({"title": format!("Ada {round}")}));
         site.call("POST", &format!("{page}/publish"), &json!({}));
@@ -159,7 +159,7 @@ fn recipe_refuses_changed_bodies_old_timestamps_and_wrong_secrets() {
     let (site, recorder) = (Site::start(), Receiver::start());
     let (recipes, rotated) = (start_all(SECRETS[0]), start_all(SECRETS[1]));
     let endpoints = Endpoints::create(&site, &recorder, &[]);
-    site.visit("/ada");
+    site.visit(&site.path);
     until(|| site.logged().len() == 1);
     site.send_all_now();
     let signed_once = recorder.wait(2);

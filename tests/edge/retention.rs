@@ -50,7 +50,7 @@ fn change_plan(site: &Site, plan: &str) {
 
 #[test]
 fn events_older_than_the_window_expire_and_stay_in_lifetime() {
-    let site = Site::start();
+    let site = Site::shared();
     let click = Event::new(noon(95), EventKind::Click);
     store(&site, 1, &[view(95), click, view(91), view(91), view(90), view(40), view(0)]);
     assert_eq!((ages(&site), site.stats().alarm()), (vec![95, 91, 90, 40, 0], Some(next_alarm())));
@@ -66,7 +66,7 @@ fn events_older_than_the_window_expire_and_stay_in_lifetime() {
 
 #[test]
 fn store_that_becomes_empty_sleeps_until_the_next_event() {
-    let site = Site::start();
+    let site = Site::shared();
     store(&site, 1, &[view(91)]);
     site.stats().run_alarm();
     assert_eq!((ages(&site), lifetime(&site)), (vec![], json!(1)));
@@ -76,7 +76,7 @@ fn store_that_becomes_empty_sleeps_until_the_next_event() {
 
 #[test]
 fn downgrade_shortens_what_is_kept() {
-    let site = Site::start();
+    let site = Site::shared();
     store(&site, 1, &[view(60), view(8), view(7), view(0)]);
     site.stats().run_alarm();
     assert_eq!(ages(&site), [60, 8, 7, 0]);
@@ -111,7 +111,7 @@ fn failed_kv_deletes_nothing_and_the_alarm_comes_again() {
 
 #[test]
 fn deleted_page_loses_its_events_and_gets_no_more() {
-    let site = Site::start();
+    let site = Site::shared();
     store(&site, 1, &[view(80), view(0)]);
     let path = format!("/pages/{}", site.id());
     assert_eq!(site.send(&Request::new("DELETE", &path).key(&site.key)).status, 204);
@@ -129,7 +129,7 @@ fn deleted_page_loses_its_events_and_gets_no_more() {
 
 #[test]
 fn erased_account_has_no_events() {
-    let site = Site::start();
+    let site = Site::shared();
     store(&site, 1, &[view(80), view(0)]);
     let path = format!("/account/data?confirm={}", site.account);
     assert_eq!(site.send(&Request::new("DELETE", &path).key(&site.key)).status, 204);
@@ -141,7 +141,7 @@ fn erased_account_has_no_events() {
 /// The numbers of visitors are for counting only.
 #[test]
 fn export_has_each_event_without_its_visitor() {
-    let site = Site::start();
+    let site = Site::shared();
     let link = site.page["links"][0]["id"].as_str().unwrap().to_owned();
     let click = Event { visitor: 0x1234_5678_9abc_def0, ..Event::new(noon(1), EventKind::Click) };
     let click = click.with(biolink::events::Dimension::Target, link.clone());

@@ -1,7 +1,10 @@
 //! An edge with fault injection and one published page, with what its visitors do and what is counted
 //! of it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use biolink::{
@@ -17,24 +20,32 @@ use tests::{
     faults::Faults,
     http::{Request, Response},
     objects::Object,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::wait_for,
 };
 
-use super::pages::{NOWHERE, create, issue};
+use super::pages::{create, issue, unique};
 
 /// The agent of a person.
 pub(crate) const PERSON: &str =
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0";
 
-/// An edge with one published page, `/ada`.
+/// An edge with faults that no test uses.
+static SHARED: LazyLock<(Arc<Edge>, Arc<Faults>)> = LazyLock::new(|| {
+    let faults = Faults::start();
+    (Arc::new(Edge::start_shared_with_faults(NOWHERE, &faults)), Arc::new(faults))
+});
+
+/// An edge with one published page.
 pub(crate) struct Site {
-    pub(crate) edge: Edge,
-    pub(crate) faults: Faults,
+    pub(crate) edge: Arc<Edge>,
+    pub(crate) faults: Arc<Faults>,
     pub(crate) key: String,
     pub(crate) account: KeyId,
     /// The page as the API shows it.
     pub(crate) page: Value,
+    /// The path of the page.
+    pub(crate) path: String,
 }
 
 /// Returns a request of a person.
@@ -46,26 +57,35 @@ impl Site {
     /// Starts it with empty state in memory.
     pub(crate) fn start() -> Self {
         let faults = Faults::start();
-        Self::publish(Edge::start_with_faults(NOWHERE, &faults), faults)
+        Self::publish(Arc::new(Edge::start_with_faults(NOWHERE, &faults)), Arc::new(faults))
+    }
+
+    /// Publishes a page at a worker that tests share. It has every route of tests, and its objects that
+    /// belong to the page or its account are the test's own. Nothing fails, and nothing is counted.
+    pub(crate) fn shared() -> Self {
+        let (edge, faults) = SHARED.clone();
+        Self::publish(edge, faults)
     }
 
     /// Starts it with its state on disk.
     pub(crate) fn start_stored() -> Self {
         let faults = Faults::start();
-        Self::publish(Edge::start_stored_with_faults(NOWHERE, &faults), faults)
+        Self::publish(Arc::new(Edge::start_stored_with_faults(NOWHERE, &faults)), Arc::new(faults))
     }
 
     /// Stops the worker and starts it again with the same state on disk.
     pub(crate) fn restart(self) -> Self {
-        let edge = self.edge.restart_with_faults(NOWHERE, &self.faults);
-        Self { edge, ..self }
+        let edge = Arc::into_inner(self.edge).unwrap().restart_with_faults(NOWHERE, &self.faults);
+        Self { edge: Arc::new(edge), ..self }
     }
 
-    fn publish(edge: Edge, faults: Faults) -> Self {
+    fn publish(edge: Arc<Edge>, faults: Arc<Faults>) -> Self {
         let (key, account) = issue(&edge, None);
         let account = serde_json::from_value(json!(account)).unwrap();
+        let slug = unique("ada");
+        let path = format!("/{slug}");
         let price = json!({"amount": "9.50", "currency": "EUR"});
-        let body = json!({"title": "Ada Example", "slug": "ada", "status": "published", "links": [
+        let body = json!({"title": "Ada Example", "slug": slug, "status": "published", "links": [
             {"title": "News", "url": "https://example.com/news"},
             {"type": "email", "title": "Mail", "url": "ada@example.com"},
             {"title": "Casino", "url": "https://example.com/casino", "gate": {"kind": "age", "min": 18}}],
@@ -73,7 +93,7 @@ impl Site {
                 {"title": "Engine", "url": "https://example.com/engine", "price": price}]}});
         let response = create(&edge, &key, &body);
         assert_eq!(response.status, 201, "{}", response.text());
-        Self { edge, faults, key, account, page: response.json() }
+        Self { edge, faults, key, account, page: response.json(), path }
     }
 
     /// Returns the page's id.
@@ -81,19 +101,29 @@ impl Site {
         self.page["id"].as_str().unwrap()
     }
 
+    /// Returns the path of a part of the page.
+    pub(crate) fn at(&self, rest: &str) -> String {
+        format!("{}{rest}", self.path)
+    }
+
+    /// Returns the path of its code.
+    pub(crate) fn code(&self) -> String {
+        format!("/q{}", self.path)
+    }
+
     /// Returns the path of a link.
     pub(crate) fn link(&self, nth: usize) -> String {
-        format!("/ada/l/{}", self.page["links"][nth]["id"].as_str().unwrap())
+        self.at(&format!("/l/{}", self.page["links"][nth]["id"].as_str().unwrap()))
     }
 
     /// Returns the path that a browser pings when the email link is followed.
     pub(crate) fn ping(&self) -> String {
-        format!("/ada/ping/{}", self.page["links"][1]["id"].as_str().unwrap())
+        self.at(&format!("/ping/{}", self.page["links"][1]["id"].as_str().unwrap()))
     }
 
     /// Returns the path of the product.
     pub(crate) fn product(&self) -> String {
-        format!("/ada/p/{}", self.page["products"]["items"][0]["id"].as_str().unwrap())
+        self.at(&format!("/p/{}", self.page["products"]["items"][0]["id"].as_str().unwrap()))
     }
 
     pub(crate) fn send(&self, request: &Request) -> Response {

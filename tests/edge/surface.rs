@@ -11,13 +11,11 @@ use tests::{
     http::{Connection, Request, Response},
     keys,
     origin::Origin,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::wait_for,
 };
 
 use super::pages::{created, issue};
-
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn ask(edge: &Edge, method: &str, target: &str) -> Response {
     Request::new(method, target).send(edge.addr)
@@ -32,7 +30,7 @@ fn exchange(edge: &Edge, bytes: &[u8]) -> Response {
 
 #[test]
 fn openapi_names_the_address_that_was_called() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let response = ask(&edge, "GET", "/openapi.json");
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
     assert_eq!(response.json(), openapi::document(&format!("http://{}", edge.addr)));
@@ -49,7 +47,7 @@ fn openapi_names_the_configured_public_url() {
 
 #[test]
 fn docs_and_every_problem_page_are_200_html() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let pages = codes::all().map(|code| format!("/problems/{}", code.as_str()));
     for page in pages.chain(["/docs".to_owned()]) {
         let response = ask(&edge, "GET", &page);
@@ -65,7 +63,7 @@ fn docs_and_every_problem_page_are_200_html() {
 
 #[test]
 fn head_is_get_without_the_body() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     for page in ["/docs", "/openapi.json", "/healthz"] {
         let response = ask(&edge, "HEAD", page);
         assert_eq!((response.status, response.body.len()), (200, 0), "{page}");
@@ -75,7 +73,7 @@ fn head_is_get_without_the_body() {
 /// Also of what needs a key or the admin secret, which is counted like the GET.
 #[test]
 fn head_of_the_apis_is_get_without_the_body() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, account) = issue(&edge, None);
     let (page, _) = created(&edge, &key, &json!({ "title": "Ada" }));
     for path in ["/v1/keys/me", "/pages", "/account", "/account/export", "/analytics", "/webhooks", "/events"]
@@ -105,7 +103,7 @@ fn head_of_the_apis_is_get_without_the_body() {
 
 #[test]
 fn preflight_without_a_key_lists_methods_and_headers() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let response = Request::new("OPTIONS", "/v1/qr/generate")
         .header("Origin", "https://app.example.com")
         .header("Access-Control-Request-Method", "POST")
@@ -120,7 +118,7 @@ fn preflight_without_a_key_lists_methods_and_headers() {
 
 #[test]
 fn problem_type_leads_to_a_page() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let problem = ask(&edge, "GET", "/v1/qr/generate").json();
     assert_eq!(problem["type"], "/problems/key-missing");
     assert_eq!(ask(&edge, "GET", problem["type"].as_str().unwrap()).status, 200);
@@ -128,7 +126,7 @@ fn problem_type_leads_to_a_page() {
 
 #[test]
 fn key_over_plain_http_is_403_https_required() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let named = |target: &str, key: Option<&str>| {
         let bytes = format!(
@@ -188,7 +186,7 @@ fn status_page_is_200_whatever_the_tools_do() {
 
 #[test]
 fn programs_find_the_descriptions_by_links_catalog_and_llms_txt() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     for path in ["/", "/docs"] {
         let links = ask(&edge, "HEAD", path).header("link").unwrap().to_owned();
         assert!(links.contains("</openapi.json>; rel=\"service-desc\""), "{path}: {links}");
@@ -234,7 +232,7 @@ fn asset_that_cannot_be_read_is_500_and_calls_continue() {
 
 #[test]
 fn document_that_the_client_has_is_304() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     for page in ["/", "/docs", "/openapi.json", "/biolink/openapi.json", "/problems/key-missing"] {
         let tag = ask(&edge, "GET", page).header("etag").unwrap().to_owned();
         let known = Request::get(page).header("If-None-Match", &tag).send(edge.addr);
@@ -249,7 +247,7 @@ fn document_that_the_client_has_is_304() {
 /// The local runtime serves plain HTTP. Its `MF-Original-URL` header stands for a URL over TLS.
 #[test]
 fn response_over_https_has_strict_transport_security() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let asked = |url: &str| Request::get("/healthz").header("MF-Original-URL", url).send(edge.addr);
     let secure = asked("https://api.example.com/healthz");
     assert_eq!(secure.header("strict-transport-security"), Some("max-age=31536000"), "{secure:?}");
@@ -291,7 +289,7 @@ fn trusted_and_nominated_headers_do_not_leave_the_edge() {
 /// The runtime checks `Host` before the worker runs, and may respond by itself.
 #[test]
 fn invalid_host_is_not_served_at_the_edge() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     for host in ["a.example, b.example", "user@example.com", "example.com:http", "example.com/v1"] {
         let response = Request::get("/healthz").header("Host", host).send(edge.addr);
         assert!(response.status >= 400, "{host}: {response:?}");
@@ -300,7 +298,7 @@ fn invalid_host_is_not_served_at_the_edge() {
 
 #[test]
 fn connection_is_usable_after_a_refused_call() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let mut client = Connection::connect(edge.addr);
     let body = "x".repeat(20_000);

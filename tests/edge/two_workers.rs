@@ -17,8 +17,7 @@ use tests::{
     http::{Request, Response},
     keys,
     objects::Object,
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, Tools},
+    stack::{Edge, shared_origin},
     wait::wait_for,
 };
 
@@ -34,17 +33,13 @@ const REPORT: &str = "/analytics?metrics=views,visitors&group_by=country&interva
 struct Pair {
     gateway: Edge,
     faults: Faults,
-    _proxy: Proxy,
-    _tools: Tools,
 }
 
 impl Pair {
     fn start() -> Self {
-        let tools = Tools::start();
-        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let faults = Faults::start();
-        let gateway = Edge::start_two_with_faults(&proxy.url(), &faults);
-        Self { gateway, faults, _proxy: proxy, _tools: tools }
+        let gateway = Edge::start_two_with_faults(&shared_origin(), &faults);
+        Self { gateway, faults }
     }
 
     /// Calls a tool.

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::wait_for,
 };
 
-/// Origins that are never called.
-const NOWHERE: &str = "http://127.0.0.1:9";
+use super::pages::unique;
+
 /// The header in which the platform names the client's address.
 const ADDRESS: &str = "CF-Connecting-IP";
 
@@ -28,8 +28,8 @@ fn publish(edge: &Edge, page: &Value) -> (String, Value) {
     (key, created.json())
 }
 
-fn ada() -> Value {
-    json!({"title": "Ada Example", "slug": "ada", "status": "published", "bio": "Mathematician, and writer",
+fn ada(slug: &str) -> Value {
+    json!({"title": "Ada Example", "slug": slug, "status": "published", "bio": "Mathematician, and writer",
         "links": [{"type": "email", "title": "Mail", "url": "ada@example.com"}]})
 }
 
@@ -37,8 +37,8 @@ fn visit(edge: &Edge, path: &str) -> Response {
     Request::get(path).send(edge.addr)
 }
 
-fn report(edge: &Edge, form: &str, address: &str) -> Response {
-    Request::new("POST", "/ada/report")
+fn report(edge: &Edge, slug: &str, form: &str, address: &str) -> Response {
+    Request::new("POST", &format!("/{slug}/report"))
         .header("Content-Type", "application/x-www-form-urlencoded")
         .header(ADDRESS, address)
         .body(form)
@@ -57,12 +57,12 @@ fn is_stored(folder: &std::path::Path, text: &str) -> bool {
 #[test]
 fn report_is_kept_without_the_address_of_its_sender() {
     let edge = Edge::start_stored(NOWHERE);
-    publish(&edge, &ada());
+    publish(&edge, &ada("ada"));
     let form = visit(&edge, "/ada/report");
     assert_eq!((form.status, form.header("x-robots-tag")), (200, Some("noindex")));
     assert!(form.text().contains("action=\"/ada/report\"") && !form.text().contains("<script"));
 
-    let sent = report(&edge, "reason=phishing&details=asks+for+a+password", "192.0.2.7");
+    let sent = report(&edge, "ada", "reason=phishing&details=asks+for+a+password", "192.0.2.7");
     assert_eq!(sent.status, 200, "{}", sent.text());
     assert!(sent.text().contains("Thank you"));
     for place in ["asks for a password", "phishing"] {
@@ -74,22 +74,23 @@ fn report_is_kept_without_the_address_of_its_sender() {
 
 #[test]
 fn address_reports_a_page_three_times_a_day() {
-    let edge = Edge::start(NOWHERE);
-    publish(&edge, &ada());
-    let send = |address: &str| report(&edge, "reason=spam&details=", address).status;
+    let edge = Edge::shared();
+    let slug = unique("ada");
+    publish(&edge, &ada(&slug));
+    let send = |address: &str| report(&edge, &slug, "reason=spam&details=", address).status;
     assert_eq!([0; 4].map(|_| send("192.0.2.7")), [200, 200, 200, 429]);
     assert_eq!(send("192.0.2.8"), 200, "another address");
-    let refused = report(&edge, "reason=spam", "192.0.2.7");
+    let refused = report(&edge, &slug, "reason=spam", "192.0.2.7");
     assert_eq!(refused.header("retry-after"), Some("86400"));
 }
 
 #[test]
 fn report_that_is_malformed_or_of_another_site_is_not_kept() {
     let edge = Edge::start_stored(NOWHERE);
-    publish(&edge, &ada());
-    assert_eq!(report(&edge, "reason=boredom&details=never-kept", "192.0.2.7").status, 422);
+    publish(&edge, &ada("ada"));
+    assert_eq!(report(&edge, "ada", "reason=boredom&details=never-kept", "192.0.2.7").status, 422);
     let long = format!("reason=spam&details={}", "x".repeat(20_000));
-    assert_eq!(report(&edge, &long, "192.0.2.7").status, 413);
+    assert_eq!(report(&edge, "ada", &long, "192.0.2.7").status, 413);
     let foreign = Request::new("POST", "/ada/report")
         .header("Content-Type", "application/x-www-form-urlencoded")
         .header("Sec-Fetch-Site", "cross-site")
@@ -134,24 +135,25 @@ fn decoded_svg(svg: &str) -> String {
 
 #[test]
 fn qr_codes_are_decoded_and_lead_to_the_page_for_ever() {
-    let edge = Edge::start(NOWHERE);
-    let (key, page) = publish(&edge, &ada());
-    assert_eq!(page["urls"]["qr"], format!("http://{}/ada/qr.svg", edge.addr));
-    let svg = visit(&edge, "/ada/qr.svg");
+    let edge = Edge::shared();
+    let (slug, later) = (unique("ada"), unique("lovelace"));
+    let (key, page) = publish(&edge, &ada(&slug));
+    assert_eq!(page["urls"]["qr"], format!("http://{}/{slug}/qr.svg", edge.addr));
+    let svg = visit(&edge, &format!("/{slug}/qr.svg"));
     assert_eq!((svg.status, svg.header("content-type")), (200, Some("image/svg+xml")));
     let address = decoded_svg(&svg.text());
     for (query, size) in [("", 512), ("?size=300&ecc=H", 300), ("?size=1024&fg=1d4ed8&bg=fff4ee", 1024)] {
-        let png = visit(&edge, &format!("/ada/qr.png{query}"));
+        let png = visit(&edge, &format!("/{slug}/qr.png{query}"));
         assert_eq!((png.status, png.header("content-type")), (200, Some("image/png")), "{query}");
         if !query.contains("fg") {
             assert_eq!(decoded_png(&png.body, size), address, "{query}");
         }
     }
-    let png = visit(&edge, "/ada/qr.png");
-    let unchanged =
-        Request::get("/ada/qr.png").header("If-None-Match", png.header("etag").unwrap()).send(edge.addr);
+    let path = format!("/{slug}/qr.png");
+    let png = visit(&edge, &path);
+    let unchanged = Request::get(&path).header("If-None-Match", png.header("etag").unwrap()).send(edge.addr);
     assert_eq!((unchanged.status, unchanged.body.len()), (304, 0));
-    assert_eq!(visit(&edge, "/ada/qr.png?size=1").status, 422);
+    assert_eq!(visit(&edge, &format!("{path}?size=1")).status, 422);
 
     let code = address.strip_prefix(&format!("http://{}", edge.addr)).unwrap().to_owned();
     assert!(code.starts_with("/q/") && !code.contains("ada"), "{code} stays when the slug changes");
@@ -161,30 +163,31 @@ fn qr_codes_are_decoded_and_lead_to_the_page_for_ever() {
             (scanned.status == 302 && scanned.header("location") == Some(to)).then_some(scanned)
         })
     };
-    let scanned = scan("/ada?via=qr");
+    let scanned = scan(&format!("/{slug}?via=qr"));
     assert_eq!(scanned.header("cache-control"), Some("no-store"));
     assert_eq!(scanned.header("x-robots-tag"), Some("noindex"));
-    let shown = visit(&edge, "/ada?via=qr");
-    assert!(shown.status == 200 && shown.text().contains(&format!("href=\"http://{}/ada\"", edge.addr)));
+    let shown = visit(&edge, &format!("/{slug}?via=qr"));
+    assert!(shown.status == 200 && shown.text().contains(&format!("href=\"http://{}/{slug}\"", edge.addr)));
 
     let path = format!("/pages/{}", page["id"].as_str().unwrap());
-    let change = json!({"slug": "lovelace", "status": "published"}).to_string();
+    let change = json!({"slug": later, "status": "published"}).to_string();
     let changed = Request::new("PATCH", &path).json(&change).key(&key).send(edge.addr);
     assert_eq!(changed.status, 200, "{}", changed.text());
-    scan("/lovelace?via=qr");
+    scan(&format!("/{later}?via=qr"));
     let moved = wait_for(Duration::from_secs(30), || {
-        Some(visit(&edge, "/ada/qr.svg?margin=8")).filter(|response| response.status == 301)
+        Some(visit(&edge, &format!("/{slug}/qr.svg?margin=8"))).filter(|response| response.status == 301)
     });
-    assert_eq!(moved.header("location"), Some("/lovelace/qr.svg?margin=8"));
+    assert_eq!(moved.header("location"), Some(format!("/{later}/qr.svg?margin=8").as_str()));
     assert_eq!(Request::new("DELETE", &path).key(&key).send(edge.addr).status, 204);
     wait_for(Duration::from_secs(30), || (visit(&edge, &code).status == 410).then_some(()));
 }
 
 #[test]
 fn code_of_a_page_cannot_be_anothers_slug() {
-    let edge = Edge::start(NOWHERE);
-    publish(&edge, &ada());
-    let address = decoded_svg(&visit(&edge, "/ada/qr.svg").text());
+    let edge = Edge::shared();
+    let slug = unique("ada");
+    publish(&edge, &ada(&slug));
+    let address = decoded_svg(&visit(&edge, &format!("/{slug}/qr.svg")).text());
     let code = address.rsplit('/').next().unwrap().to_owned();
     wait_for(Duration::from_secs(30), || (visit(&edge, &format!("/q/{code}")).status == 302).then_some(()));
     let body = json!({"email": "eve@example.com", "name": "Eve", "tier": "free", "biolink_plan": "business",
@@ -197,11 +200,15 @@ fn code_of_a_page_cannot_be_anothers_slug() {
 
 #[test]
 fn card_is_read_by_another_program() {
-    let edge = Edge::start(NOWHERE);
-    publish(&edge, &ada());
-    let card = visit(&edge, "/ada/card.vcf");
+    let edge = Edge::shared();
+    let slug = unique("ada");
+    publish(&edge, &ada(&slug));
+    let card = visit(&edge, &format!("/{slug}/card.vcf"));
     assert_eq!((card.status, card.header("content-type")), (200, Some("text/vcard; charset=utf-8")));
-    assert_eq!(card.header("content-disposition"), Some("attachment; filename=\"ada.vcf\""));
+    assert_eq!(
+        card.header("content-disposition"),
+        Some(format!("attachment; filename=\"{slug}.vcf\"").as_str())
+    );
     let text = card.text();
     let Entry::VCard(read) = Parser::new(&text).strict().entry() else { panic!("{text}") };
     let value = |name: &VCardProperty| {
@@ -211,38 +218,41 @@ fn card_is_read_by_another_program() {
     assert_eq!(value(&VCardProperty::Fn), "Ada Example");
     assert_eq!(value(&VCardProperty::Note), "Mathematician, and writer");
     assert_eq!(value(&VCardProperty::Email), "ada@example.com");
-    assert_eq!(value(&VCardProperty::Url), format!("http://{}/ada", edge.addr));
+    assert_eq!(value(&VCardProperty::Url), format!("http://{}/{slug}", edge.addr));
 }
 
 #[test]
 fn card_of_a_gated_page_needs_the_confirmation() {
-    let edge = Edge::start(NOWHERE);
-    let mut page = ada();
+    let edge = Edge::shared();
+    let slug = unique("ada");
+    let mut page = ada(&slug);
     page["gate"] = json!({"kind": "sensitive"});
     publish(&edge, &page);
-    for path in ["/ada", "/ada/card.vcf"] {
-        let asked = visit(&edge, path);
+    for path in ["", "/card.vcf"].map(|rest| format!("/{slug}{rest}")) {
+        let asked = visit(&edge, &path);
         assert!(asked.status == 200 && !asked.text().contains("ada@example.com"), "{path}");
         let confirmed = visit(&edge, &format!("{path}?confirmed=yes"));
         assert!(confirmed.text().contains("ada@example.com"), "{path}");
     }
-    assert!(visit(&edge, "/ada/qr.svg").text().starts_with("<svg"));
-    assert!(visit(&edge, "/ada/report").text().contains("Report this page"));
+    assert!(visit(&edge, &format!("/{slug}/qr.svg")).text().starts_with("<svg"));
+    assert!(visit(&edge, &format!("/{slug}/report")).text().contains("Report this page"));
 }
 
 #[test]
 fn absent_pages_are_html_for_visitors_and_problems_for_programs() {
-    let edge = Edge::start(NOWHERE);
-    let (key, page) = publish(&edge, &ada());
+    let edge = Edge::shared();
+    let slug = unique("ada");
+    let (key, page) = publish(&edge, &ada(&slug));
+    let (here, code) = (format!("/{slug}"), format!("/{slug}/qr.png"));
     let path = format!("/pages/{}/unpublish", page["id"].as_str().unwrap());
     assert_eq!(Request::new("POST", &path).key(&key).send(edge.addr).status, 200);
-    wait_for(Duration::from_secs(30), || (visit(&edge, "/ada").status == 410).then_some(()));
+    wait_for(Duration::from_secs(30), || (visit(&edge, &here).status == 410).then_some(()));
     for (path, status, text) in [
         ("/nobody", 404, "There is no page here"),
         ("/nobody/card.vcf", 404, "There is no page here"),
         ("/q/nobody", 404, "There is no page here"),
-        ("/ada", 410, "This page is not available"),
-        ("/ada/qr.png", 410, "This page is not available"),
+        (&here, 410, "This page is not available"),
+        (&code, 410, "This page is not available"),
     ] {
         let shown = visit(&edge, path);
         assert_eq!((shown.status, shown.header("content-type")), (status, Some("text/html; charset=utf-8")));
@@ -266,7 +276,7 @@ fn absent_pages_are_html_for_visitors_and_problems_for_programs() {
 #[test]
 fn client_that_tries_slug_after_slug_is_429() {
     let edge = Edge::start(NOWHERE);
-    publish(&edge, &ada());
+    publish(&edge, &ada("ada"));
     wait_for(Duration::from_secs(30), || (visit(&edge, "/ada").status == 200).then_some(()));
     let ask = |path: &str, address: &str| Request::get(path).header(ADDRESS, address).send(edge.addr);
     let refused = wait_for(Duration::from_secs(120), || {
@@ -312,7 +322,7 @@ fn at(edge: &Edge, host: &str, method: &str, path: &str) -> Response {
 #[test]
 fn pages_have_a_host_of_their_own() {
     let edge = Edge::start_with(NOWHERE, &["PAGES_HOST=pages.localhost"]);
-    let (_, page) = publish(&edge, &ada());
+    let (_, page) = publish(&edge, &ada("ada"));
     assert_eq!(page["urls"]["public"], "http://pages.localhost/ada");
     let pages = |path: &str| at(&edge, "pages.localhost", "GET", path);
     let api = |path: &str| at(&edge, "api.localhost", "GET", path);

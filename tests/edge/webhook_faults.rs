@@ -10,13 +10,17 @@ use tests::{
 
 use super::{
     hooks::Hook,
-    pages::until,
+    pages::{unique, until},
     site::{Site, person},
 };
 
-/// A site with an endpoint for clicks.
+/// Starts a site with an endpoint for clicks.
 fn start() -> (Site, Receiver, Hook) {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    with_endpoint(Site::start())
+}
+
+fn with_endpoint(site: Site) -> (Site, Receiver, Hook) {
+    let receiver = Receiver::start();
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     (site, receiver, hook)
 }
@@ -122,7 +126,7 @@ fn object_that_restarts_goes_on() {
 
 #[test]
 fn bots_previews_and_own_visits_are_no_events() {
-    let (site, receiver, _) = start();
+    let (site, receiver, _) = with_endpoint(Site::shared());
     let bot = Request::get(&site.link(0)).header("User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1)");
     site.send(&bot);
     site.send(&person(&format!("{}?notrack", site.link(0))));
@@ -138,7 +142,7 @@ fn bots_previews_and_own_visits_are_no_events() {
 
 #[test]
 fn events_of_a_deleted_page_are_purged() {
-    let (site, receiver, hook) = start();
+    let (site, receiver, hook) = with_endpoint(Site::shared());
     receiver.respond("500 Internal Server Error");
     site.visit(&site.link(0));
     receiver.wait(1);
@@ -154,7 +158,7 @@ fn events_of_a_deleted_page_are_purged() {
 
 #[test]
 fn export_has_webhooks_and_erasure_removes_them() {
-    let (site, receiver, hook) = start();
+    let (site, receiver, hook) = with_endpoint(Site::shared());
     site.visit(&site.link(0));
     receiver.wait(1);
     let export = site.call("GET", "/account/export", &Value::Null).text();
@@ -173,15 +177,16 @@ fn export_has_webhooks_and_erasure_removes_them() {
 
 #[test]
 fn page_of_an_endpoint_gives_it_events_and_no_other_does() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
+    let slug = unique("bob-page");
     let other = site.call(
         "POST",
         "/pages",
-        &json!({"title": "Bob", "slug": "bob-page", "status": "published", "links": [
+        &json!({"title": "Bob", "slug": slug, "status": "published", "links": [
         {"title": "B", "url": "https://example.com/b"}]}),
     );
     let other = other.json();
-    let link = format!("/bob-page/l/{}", other["links"][0]["id"].as_str().unwrap());
+    let link = format!("/{slug}/l/{}", other["links"][0]["id"].as_str().unwrap());
     site.hook(&receiver, json!({"events": ["click"], "page_ids": [site.id()]}));
     site.visit(&link);
     site.events_of(other["id"].as_str().unwrap(), 1);

@@ -23,7 +23,7 @@ fn receiver_that_is_down_for_three_days_gets_everything() {
     let (mut minutes, mut events) = (0, 0);
     while minutes < OUTAGE_MINUTES {
         if minutes % EVENT_MINUTES == 0 {
-            for path in ["/ada".to_owned(), site.link(0), "/q/ada".to_owned()] {
+            for path in [site.path.clone(), site.link(0), site.code()] {
                 site.visit(&path);
             }
             events += 3;

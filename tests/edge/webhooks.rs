@@ -7,12 +7,11 @@ use super::{pages::until, site::Site};
 
 #[test]
 fn each_kind_of_event_arrives_signed_once() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({}));
-    site.visit("/ada");
+    site.visit(&site.path);
     site.visit(&site.link(0));
-    let qr = format!("/q/{}", site.page["code"].as_str().unwrap_or("ada"));
-    site.visit(&qr);
+    site.visit(&site.code());
     site.call("PATCH", &format!("/pages/{}", site.id()), &json!({"title": "Ada L."}));
     site.call("POST", &format!("/pages/{}/publish", site.id()), &json!({}));
     let arrivals = receiver.wait(4);
@@ -37,7 +36,7 @@ fn each_kind_of_event_arrives_signed_once() {
 
 #[test]
 fn failed_delivery_is_retried_with_a_fresh_signature_under_the_same_id() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     let fail = || ReceiverBehavior::Respond("500 Internal Server Error", Vec::new());
     receiver.queue([fail()]);
@@ -58,7 +57,7 @@ fn failed_delivery_is_retried_with_a_fresh_signature_under_the_same_id() {
 
 #[test]
 fn readers_of_events_wait_for_the_next_one() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     site.hook(&receiver, json!({"events": ["click", "page_published"]}));
     assert_eq!(site.get("/events")["next_after"], 0);
     let waiting = std::thread::scope(|scope| {
@@ -83,7 +82,7 @@ fn readers_of_events_wait_for_the_next_one() {
 
 #[test]
 fn events_of_a_batch_are_one_signed_request() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"mode": "batch"}));
     for _ in 0..3 {
         site.visit(&site.link(0));
@@ -111,7 +110,7 @@ fn events_of_a_batch_are_one_signed_request() {
 
 #[test]
 fn gone_receiver_is_disabled_until_its_owner_enables_it() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     receiver.respond("410 Gone");
     site.visit(&site.link(0));
@@ -131,7 +130,7 @@ fn gone_receiver_is_disabled_until_its_owner_enables_it() {
 
 #[test]
 fn redirect_is_a_failure_and_not_followed() {
-    let (site, receiver, other) = (Site::start(), Receiver::start(), Receiver::start());
+    let (site, receiver, other) = (Site::shared(), Receiver::start(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     receiver.set(ReceiverBehavior::Respond("302 Found", vec![format!("Location: {}", other.url("/"))]));
     site.visit(&site.link(0));
@@ -143,7 +142,7 @@ fn redirect_is_a_failure_and_not_followed() {
 
 #[test]
 fn receiver_that_hangs_delays_no_other() {
-    let (site, hanging, healthy) = (Site::start(), Receiver::start(), Receiver::start());
+    let (site, hanging, healthy) = (Site::shared(), Receiver::start(), Receiver::start());
     hanging.set(ReceiverBehavior::Hang);
     let slow = site.hook(&hanging, json!({"events": ["click"]}));
     site.hook(&healthy, json!({"events": ["click"]}));
@@ -158,7 +157,7 @@ fn receiver_that_hangs_delays_no_other() {
 
 #[test]
 fn failed_deliveries_are_replayed_and_retried_by_hand() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     let path = format!("/webhooks/{}", hook.id);
     site.visit(&site.link(0));
@@ -188,7 +187,7 @@ fn failed_deliveries_are_replayed_and_retried_by_hand() {
 /// Events may be kept for 30 days and no longer, also without a webhook that wants them.
 #[test]
 fn event_log_still_expires_after_the_last_webhook_is_deleted() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     site.visit(&site.link(0));
     receiver.wait(1);
@@ -209,7 +208,7 @@ fn event_log_still_expires_after_the_last_webhook_is_deleted() {
 
 #[test]
 fn webhook_without_an_address_only_logs() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"url": null, "events": ["click"]}));
     site.visit(&site.link(0));
     let read = site.get("/events?wait=25");

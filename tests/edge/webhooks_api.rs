@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{http::Request, receiver::Receiver, stack::Edge};
 
 use super::{
-    pages::{NOWHERE, issue, issue_with, request},
+    pages::{issue, issue_with, request},
     site::Site,
 };
 
@@ -16,7 +16,7 @@ fn create(edge: &Edge, key: &str, body: &Value) -> tests::http::Response {
 
 #[test]
 fn endpoint_is_created_read_changed_and_deleted() {
-    let site = Site::start();
+    let site = Site::shared();
     let body = json!({"url": URL, "events": ["click"], "description": "CRM", "headers": {"X-Tenant": "7"}});
     let created = site.call("POST", "/webhooks", &body);
     assert_eq!(created.status, 201, "{}", created.text());
@@ -43,7 +43,7 @@ fn endpoint_is_created_read_changed_and_deleted() {
 
 #[test]
 fn each_call_counts_against_the_hour() {
-    let site = Site::start();
+    let site = Site::shared();
     let left = || {
         let response = site.call("GET", "/webhooks", &Value::Null);
         let limit = response.header("ratelimit").unwrap().to_owned();
@@ -56,7 +56,7 @@ fn each_call_counts_against_the_hour() {
 
 #[test]
 fn plan_without_the_api_has_no_webhooks() {
-    let edge = Edge::start(NOWHERE);
+    let edge = Edge::shared();
     let (key, _) = issue_with(&edge, "standard", None);
     let refused = create(&edge, &key, &json!({"url": URL, "events": ["click"]}));
     assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("plan-required")));
@@ -66,7 +66,7 @@ fn plan_without_the_api_has_no_webhooks() {
 
 #[test]
 fn retry_of_a_creation_gets_the_same_endpoint_and_secret() {
-    let site = Site::start();
+    let site = Site::shared();
     let body = json!({"url": URL, "events": ["click"]});
     let send = |body: &Value| {
         site.send(&Request::post("/webhooks", body).key(&site.key).header("Idempotency-Key", "one"))
@@ -82,7 +82,7 @@ fn retry_of_a_creation_gets_the_same_endpoint_and_secret() {
 
 #[test]
 fn account_has_at_most_ten_endpoints() {
-    let site = Site::start();
+    let site = Site::shared();
     let body = json!({"url": URL, "events": ["click"]});
     for _ in 0..10 {
         assert_eq!(site.call("POST", "/webhooks", &body).status, 201);
@@ -94,7 +94,7 @@ fn account_has_at_most_ten_endpoints() {
 
 #[test]
 fn dry_run_stores_nothing() {
-    let site = Site::start();
+    let site = Site::shared();
     let tried = site.call("POST", "/webhooks?dry_run=true", &json!({"url": URL, "events": ["click"]}));
     assert_eq!((tried.status, tried.json().get("secret")), (200, Some(&Value::Null)));
     assert_eq!(site.get("/webhooks")["data"], json!([]));
@@ -126,7 +126,7 @@ fn private_and_own_addresses_are_refused() {
 
 #[test]
 fn secret_is_nowhere_at_rest_in_clear() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({}));
     let account = site.account.to_string();
     let stored = site.webhooks(&account).sql("SELECT k, j FROM state");
@@ -138,7 +138,7 @@ fn secret_is_nowhere_at_rest_in_clear() {
 
 #[test]
 fn rotated_secret_signs_with_the_one_before_until_the_grace_period_ends() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     let path = format!("/webhooks/{}/secret/rotate", hook.id);
     let rotated = site.call("POST", &path, &json!({})).json();
@@ -159,7 +159,7 @@ fn rotated_secret_signs_with_the_one_before_until_the_grace_period_ends() {
 
 #[test]
 fn test_event_is_marked_logged_and_not_counted() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     for kind in ["click", "page_view", "qr_scan", "page_published"] {
         let sent = site.call("POST", &format!("/webhooks/{}/test", hook.id), &json!({"type": kind}));
@@ -179,7 +179,7 @@ fn test_event_is_marked_logged_and_not_counted() {
 
 #[test]
 fn schema_of_each_kind_has_an_example() {
-    let site = Site::start();
+    let site = Site::shared();
     for kind in ["click", "page_view", "qr_scan", "page_published"] {
         let schema = site.get(&format!("/events/schemas/{kind}"));
         assert_eq!((&schema["type"], &schema["example_event"]["type"]), (&json!(kind), &json!(kind)));
@@ -189,7 +189,7 @@ fn schema_of_each_kind_has_an_example() {
 
 #[test]
 fn another_account_sees_nothing() {
-    let (site, receiver) = (Site::start(), Receiver::start());
+    let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
     site.visit(&site.link(0));
     receiver.wait(1);

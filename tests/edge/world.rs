@@ -1,26 +1,21 @@
-//! An edge, a proxy and its tools, with faults between the edge and its dependencies.
+//! An edge with faults between it and its dependencies, in front of a proxy and its tools.
 
 use tests::{
     faults::Faults,
     http::{Request, Response},
-    proxy::{Proxy, ProxyConfig},
-    stack::{Edge, Tools},
+    stack::{Edge, shared_origin},
 };
 
 pub(super) struct World {
     pub(super) edge: Edge,
     pub(super) faults: Faults,
-    _proxy: Proxy,
-    _tools: Tools,
 }
 
 impl World {
     pub(super) fn start() -> Self {
-        let tools = Tools::start();
-        let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let faults = Faults::start();
-        let edge = Edge::start_with_faults(&proxy.url(), &faults);
-        Self { edge, faults, _proxy: proxy, _tools: tools }
+        let edge = Edge::start_with_faults(&shared_origin(), &faults);
+        Self { edge, faults }
     }
 
     /// Calls a tool.

@@ -249,7 +249,7 @@ fn guides_run_as_they_stand() {
 /// Every example in a language that needs no compiler is well-formed, those too that are not run here.
 #[test]
 fn every_example_has_valid_syntax() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let folder = tempfile::tempdir().unwrap();
     let mut count = 0;
     for path in DocsPage::ALL.map(DocsPage::path) {

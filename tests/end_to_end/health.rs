@@ -59,7 +59,7 @@ fn unhealthy_tool_is_503_although_it_accepts_connections() {
 
 #[test]
 fn tool_5xx_passes_through_unchanged() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let response = Request::get("/v1/seo/status?code=502").key(&key).send(stack.edge.addr);
     assert_eq!(response.status, 502);

@@ -1,11 +1,14 @@
 //! Headers and bodies that pass through edge and proxy, and those that do not.
 
 use serde_json::json;
-use tests::{http::Request, stack::Stack};
+use tests::{
+    http::Request,
+    stack::{Edge, Stack, shared_origin},
+};
 
 #[test]
 fn tool_gets_key_id_and_tier_and_no_credential() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, id) = stack.edge.issue("pro");
     let response = Request::post("/v1/leads/enrich?a=b%20c&d", &json!({ "x": 1 }))
         .key(&key)
@@ -32,7 +35,7 @@ fn tool_gets_key_id_and_tier_and_no_credential() {
 
 #[test]
 fn large_body_streams_through_whole() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let body = format!("\"{}\"", "a".repeat(4 * 1024 * 1024));
     let response = Request::new("POST", "/v1/flip/echo")
@@ -46,7 +49,7 @@ fn large_body_streams_through_whole() {
 
 #[test]
 fn content_length_and_event_stream_pass_unchanged() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let bytes = Request::get("/v1/image/bytes?n=100000").key(&key).send(stack.edge.addr);
     assert_eq!((bytes.header("content-length"), bytes.body.len()), (Some("100000"), 100_000));
@@ -57,9 +60,8 @@ fn content_length_and_event_stream_pass_unchanged() {
 
 #[test]
 fn refusing_origin_is_passed_over() {
-    let stack = Stack::start();
-    let origins = format!("http://127.0.0.1:9,{}", stack.proxy.url());
-    let edge = tests::stack::Edge::start(&origins);
+    let origins = format!("http://127.0.0.1:9,{}", shared_origin());
+    let edge = Edge::start(&origins);
     let (key, _) = edge.issue("free");
     for _ in 0..2 {
         let response = Request::post("/v1/seo/analyze", &json!({ "x": 1 })).key(&key).send(edge.addr);
@@ -70,7 +72,7 @@ fn refusing_origin_is_passed_over() {
 
 #[test]
 fn call_without_an_origin_is_503_with_retry_after() {
-    let edge = tests::stack::Edge::start("http://127.0.0.1:9");
+    let edge = Edge::shared();
     let (key, _) = edge.issue("free");
     let response = Request::get("/v1/seo/analyze").key(&key).send(edge.addr);
     assert_eq!((response.status, response.code().as_str()), (503, "tool-unavailable"));

@@ -24,7 +24,7 @@ fn decode(png: &[u8]) -> String {
 
 #[test]
 fn qr_code_through_edge_and_proxy_holds_the_url() {
-    let stack = Stack::start();
+    let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let body = json!({ "url": URL, "size": 300, "format": "png" });
     let posted = Request::post("/v1/qr/generate", &body).key(&key).send(stack.edge.addr);

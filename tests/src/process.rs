@@ -20,6 +20,18 @@ pub struct Process {
     readers: Vec<JoinHandle<()>>,
 }
 
+/// Runs a command until it exits, or until its own input ends, whichever is first.
+const WHILE_INPUT_IS_OPEN: &str = r#"
+exec 3<&0
+"$@" 3<&- </dev/null &
+command=$!
+{ read -r _ <&3; kill "$command"; } 2>/dev/null &
+watch=$!
+wait "$command"
+status=$?
+kill "$watch" 2>/dev/null
+exit "$status""#;
+
 impl Process {
     /// Starts `command`. Blocks until `ready` returns a value for a line of the output, and returns
     /// that value.
@@ -27,8 +39,22 @@ impl Process {
     /// # Panics
     /// If the process exits before that. The message contains its output.
     pub fn start<T>(command: &mut Command, ready: impl Fn(&str) -> Option<T>) -> (Self, T) {
+        Self::spawn(command.stdin(Stdio::null()), ready)
+    }
+
+    /// Does the same for a process that is never dropped, because tests share it. It is stopped when
+    /// this program ends, however that happens: the pipe that is its input is closed then. Its
+    /// [`Process::pid`] is that of a shell.
+    pub fn start_shared<T>(command: &mut Command, ready: impl Fn(&str) -> Option<T>) -> (Self, T) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", WHILE_INPUT_IS_OPEN, "sh"]).arg(command.get_program()).args(command.get_args());
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(command.get_current_dir().unwrap_or_else(|| root()));
+        Self::spawn(shell.stdin(Stdio::piped()), ready)
+    }
+
+    fn spawn<T>(command: &mut Command, ready: impl Fn(&str) -> Option<T>) -> (Self, T) {
         let mut child = command
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -1,6 +1,12 @@
 //! The real parts, each a process on its own ports: demo tools, proxy, edge.
 
-use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use shared::tool::Tool;
@@ -30,21 +36,50 @@ pub struct Edge {
 /// Demo tools, a proxy and an edge.
 pub struct Stack {
     pub edge: Edge,
-    pub proxy: Proxy,
-    pub tools: Tools,
+    pub proxy: Arc<Proxy>,
+    pub tools: Arc<Tools>,
 }
 
 /// The time within which a failed or recovered tool is noticed, by the design.
 pub const PROBE_BOUND: Duration = Duration::from_secs(10);
 
+/// Origins that are never called.
+pub const NOWHERE: &str = "http://127.0.0.1:9";
+
+// What tests share for as long as the program runs. A test that uses it makes keys, pages and names of
+// its own, stops nothing, and expects nothing of a whole: of a list, a log, a count, or an address that
+// others have too.
+static SHARED_ORIGIN: LazyLock<(Arc<Proxy>, Arc<Tools>)> = LazyLock::new(|| {
+    let (process, ports) = Process::start_shared(&mut Tools::command(), Tools::ports);
+    let tools = Tools { process, ports };
+    (Arc::new(ProxyConfig::for_tools(&tools).start_shared()), Arc::new(tools))
+});
+static SHARED_EDGE: LazyLock<Arc<Edge>> = LazyLock::new(|| Arc::new(Edge::launch_shared(NOWHERE, &[])));
+static SHARED_STACK: LazyLock<Arc<Stack>> = LazyLock::new(|| {
+    let (proxy, tools) = SHARED_ORIGIN.clone();
+    Arc::new(Stack { edge: Edge::launch_shared(&proxy.url(), &[]), proxy, tools })
+});
+
+/// Returns the URL of a proxy that tests share, with its tools behind it.
+pub fn shared_origin() -> String {
+    SHARED_ORIGIN.0.url()
+}
+
 impl Tools {
     pub fn start() -> Self {
+        let (process, ports) = Process::start(&mut Self::command(), Self::ports);
+        Self { process, ports }
+    }
+
+    fn command() -> Command {
         let mut command = Command::new(binary("loadtest"));
         command.args(["tools", "--port", "0"]);
-        let (process, ports) = Process::start(&mut command, |line| {
-            serde_json::from_str::<Value>(line).ok().filter(|value| value["tools"].is_object())
-        });
-        Self { process, ports }
+        command
+    }
+
+    /// Reads the line with the addresses.
+    fn ports(line: &str) -> Option<Value> {
+        serde_json::from_str::<Value>(line).ok().filter(|value| value["tools"].is_object())
     }
 
     pub fn addr(&self, tool: Tool) -> SocketAddr {
@@ -77,6 +112,16 @@ impl Edge {
     /// Starts the worker with empty state in memory.
     pub fn start(origins: &str) -> Self {
         Self::run(origins, None, &[])
+    }
+
+    /// Returns a worker with empty state in memory at first, and with no origin, that tests share.
+    pub fn shared() -> Arc<Self> {
+        Arc::clone(&SHARED_EDGE)
+    }
+
+    /// Starts the worker with fault injection, for tests that share it.
+    pub fn start_shared_with_faults(origins: &str, faults: &Faults) -> Self {
+        Self::launch_shared(origins, &["--faults", &faults.url()])
     }
 
     /// Starts the worker with fault injection into KV and its objects.
@@ -169,18 +214,31 @@ impl Edge {
     }
 
     fn launch(origins: &str, state: Option<TempDir>, options: &[&str]) -> Self {
-        let mut command = Command::new("node");
         let folder =
             state.as_ref().map_or_else(|| "memory".to_owned(), |dir| dir.path().display().to_string());
+        let (process, addr) = Process::start(&mut Self::command(origins, &folder, options), Self::address);
+        Self { process, addr, state }
+    }
+
+    fn launch_shared(origins: &str, options: &[&str]) -> Self {
+        let mut command = Self::command(origins, "memory", options);
+        let (process, addr) = Process::start_shared(&mut command, Self::address);
+        Self { process, addr, state: None }
+    }
+
+    fn command(origins: &str, state: &str, options: &[&str]) -> Command {
+        let mut command = Command::new("node");
         keys::give(&mut command)
             .current_dir(root())
             .arg("scripts/edge.mjs")
-            .args(["--port", "0", "--state", &folder, "--origin", origins])
+            .args(["--port", "0", "--state", state, "--origin", origins])
             .args(options);
-        let (process, addr) = Process::start(&mut command, |line| {
-            line.strip_prefix("edge listening on http://")?.trim_end_matches('/').parse().ok()
-        });
-        Self { process, addr, state }
+        command
+    }
+
+    /// Reads the line with its address.
+    fn address(line: &str) -> Option<SocketAddr> {
+        line.strip_prefix("edge listening on http://")?.trim_end_matches('/').parse().ok()
     }
 
     /// Stops the worker amid whatever it does, as a busy machine does, and continues it after a while.
@@ -211,7 +269,12 @@ impl Stack {
         let tools = Tools::start();
         let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let edge = Edge::start(&proxy.url());
-        Self { edge, proxy, tools }
+        Self { edge, proxy: Arc::new(proxy), tools: Arc::new(tools) }
+    }
+
+    /// Returns all parts, which tests share.
+    pub fn shared() -> Arc<Self> {
+        Arc::clone(&SHARED_STACK)
     }
 
     /// Starts the same with the edge's state on disk.
@@ -219,6 +282,6 @@ impl Stack {
         let tools = Tools::start();
         let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
         let edge = Edge::start_stored(&proxy.url());
-        Self { edge, proxy, tools }
+        Self { edge, proxy: Arc::new(proxy), tools: Arc::new(tools) }
     }
 }

@@ -72,9 +72,10 @@ impl Gateway {
         }
     }
 
-    const fn tools(&self) -> &Tools {
+    fn tools(&self) -> &Tools {
         match self {
-            Self::Edge(Stack { tools, .. }) | Self::Direct { tools, .. } => tools,
+            Self::Edge(stack) => &stack.tools,
+            Self::Direct { tools, .. } => tools,
         }
     }
 }

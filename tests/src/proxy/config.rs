@@ -212,9 +212,19 @@ impl ProxyConfig {
     /// Does the same for a test that does not run on tokio.
     pub fn start_and_wait(&self) -> Proxy {
         let proxy = self.start();
-        let is_ready =
-            || Request::get("/readyz").try_send(proxy.admin).is_some_and(|ready| ready.status == 200);
-        wait_for(PATIENCE, || is_ready().then_some(()));
+        wait_until_ready(&proxy);
+        proxy
+    }
+
+    /// Does the same for a proxy that tests share (see [`Process::start_shared`]). It cannot read its
+    /// file again.
+    pub fn start_shared(&self) -> Proxy {
+        let config = self.write();
+        let (process, (listen, admin)) = Process::start_shared(&mut self.command(&config), listeners);
+        // What is never dropped would leave it behind.
+        std::fs::remove_file(config.path()).unwrap();
+        let proxy = Proxy { process, listen, admin, config };
+        wait_until_ready(&proxy);
         proxy
     }
 
@@ -250,6 +260,11 @@ impl Default for ProxyConfig {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn wait_until_ready(proxy: &Proxy) {
+    let is_ready = || Request::get("/readyz").try_send(proxy.admin).is_some_and(|ready| ready.status == 200);
+    wait_for(PATIENCE, || is_ready().then_some(()));
 }
 
 /// Reads the line in which a proxy reports the addresses of its listeners.
