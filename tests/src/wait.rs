@@ -10,6 +10,8 @@ use std::{
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The interval of a wait that has been long: polls of a worker cost more than they tell.
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Polls until `condition` returns a value, and returns it. Blocks the thread.
 ///
@@ -26,7 +28,7 @@ pub(crate) fn poll<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>)
         if let Some(value) = condition() {
             return Some(value);
         }
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep((start.elapsed() / 8).clamp(POLL_INTERVAL, MAX_POLL_INTERVAL));
     }
     None
 }
