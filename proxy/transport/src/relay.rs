@@ -22,7 +22,7 @@ use pingora::server::configuration::ServerConf;
 use self::{
     connect::UpstreamConnector,
     decision::{Decision, Forwarded, decide, settle},
-    forward::forward,
+    forward::{Forwarder, OutgoingRequest},
     outcome::Next,
 };
 use crate::{client::ClientStream, connect::ConnectionLimits, hooks::Phases, record::Record};
@@ -60,8 +60,15 @@ impl Relay {
             Decision::Forward(Forwarded { mut call, request, head, is_complete }) => {
                 client.accept_request();
                 client.release_head();
-                let request = (request, &*head, is_complete);
-                let outcome = forward(&self.connector, phases, client, &mut call, &mut record, request).await;
+                let request = OutgoingRequest { framing: request, head: &head, is_complete };
+                let mut forwarder = Forwarder {
+                    connector: &self.connector,
+                    phases,
+                    client,
+                    call: &mut call,
+                    record: &mut record,
+                };
+                let outcome = forwarder.forward(request).await;
                 (outcome, Some(call))
             }
             Decision::Settle(settlement) => match settle(phases, client, settlement).await {

@@ -29,7 +29,7 @@ use crate::{
         outcome::{Next, Outcome},
         request::RequestFraming,
         respond::refuse,
-        retry::{Recovery, record_abort, recover},
+        retry::{FailedAttempt, Recovery, record_abort, recover},
     },
     response_deadline::{ResponseDeadline, ResponseTimeout},
 };
@@ -247,8 +247,12 @@ impl<P: Phases> Exchange<P> {
             return false;
         }
         let is_processed = forward.is_http2 && was_processed(record, forward.request.is_idempotent);
-        let state = (forward.was_idle && !is_processed, forward.upload.is_replayable());
-        match recover(phases, client, call, record, error, state) {
+        let failed = FailedAttempt {
+            error,
+            was_idle: forward.was_idle && !is_processed,
+            is_replayable: forward.upload.is_replayable(),
+        };
+        match recover(phases, client, call, record, failed) {
             Recovery::Retry(attempt) => {
                 forward.choose(attempt);
                 return true;

@@ -40,8 +40,13 @@ pub(crate) struct Forwarded<C, H> {
 
 /// A request that is not forwarded.
 pub(crate) enum Settlement<C> {
-    /// It gets this response. A call that was recognized and refused is logged with it.
-    Respond(Response, RequestFraming, Option<C>),
+    /// It gets this response.
+    Respond {
+        response: Response,
+        request: RequestFraming,
+        /// The call that is logged with it, if one was recognized and refused.
+        call: Option<C>,
+    },
     /// The product's handler has responded.
     Handled(Outcome),
     /// Its head is malformed, so that its end is unknown.
@@ -50,7 +55,7 @@ pub(crate) enum Settlement<C> {
 
 /// The product's decision, which borrows from the head.
 enum Opened<C, R, H> {
-    Forward(C, H, bool),
+    Forward { call: C, head: H, is_complete: bool },
     Respond(Response, Option<C>),
     Handle(R),
 }
@@ -74,10 +79,10 @@ pub(crate) async fn decide<P: Phases, H>(
     };
     request.close |= is_last || phases.drain().has_begun();
     match opened {
-        Opened::Forward(call, head, is_complete) => {
+        Opened::Forward { call, head, is_complete } => {
             Decision::Forward(Forwarded { call, request, head, is_complete })
         }
-        Opened::Respond(response, call) => Decision::Settle(Settlement::Respond(response, request, call)),
+        Opened::Respond(response, call) => Decision::Settle(Settlement::Respond { response, request, call }),
         // Boxed, so that forwarded requests hold no memory for it.
         Opened::Handle(handler) => {
             let outcome = Box::pin(handle(phases, client, handler, record, request)).await;
@@ -96,7 +101,7 @@ pub(crate) async fn settle<P: Phases>(
     settlement: Settlement<P::Call>,
 ) -> Result<(Outcome, Option<P::Call>), Next> {
     match settlement {
-        Settlement::Respond(response, request, call) => {
+        Settlement::Respond { response, request, call } => {
             if call.is_some() {
                 client.accept_request();
             }
@@ -129,7 +134,7 @@ fn open<'a, P: Phases, H>(
             let is_complete =
                 request.body.is_over() || buffer::is_complete(request.body, client.buffered(), allows);
             let head = begin(&call, record, &raw, request.body);
-            Opened::Forward(call, head, is_complete)
+            Opened::Forward { call, head, is_complete }
         }
         RequestAction::Respond(response, call) => Opened::Respond(response, call),
         RequestAction::Handle(handler) => Opened::Handle(handler),

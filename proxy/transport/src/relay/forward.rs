@@ -12,7 +12,7 @@ use super::{
     outcome::{Next, Outcome},
     request::RequestFraming,
     respond::refuse,
-    retry::{Recovery, record_abort, recover},
+    retry::{FailedAttempt, Recovery, record_abort, recover},
 };
 use crate::{
     client::ClientStream,
@@ -22,158 +22,154 @@ use crate::{
     response_deadline::ResponseDeadline,
 };
 
-/// Forwards a call: its request's framing, its head without `Host`, and whether its whole body was
-/// read.
-pub(super) async fn forward<P: Phases>(
-    connector: &UpstreamConnector,
-    phases: &P,
-    client: &mut ClientStream,
-    call: &mut P::Call,
-    record: &mut Record<P::Log>,
-    (mut request, head, is_complete): (RequestFraming, &[u8], bool),
-) -> Outcome {
-    if !is_complete {
-        // Boxed, so that calls whose body was read with its head hold no memory for it.
-        if let Err(outcome) = Box::pin(await_body(phases, client, call, record, request)).await {
-            return outcome;
-        }
-        request.expects_continue = false;
-    }
-    match phases.upstream_peer(call, record) {
-        Ok(attempt) => run_attempts(connector, phases, client, call, record, (request, head), attempt).await,
-        Err(problem) => refuse(phases, client, call, record, &problem, request).await,
-    }
+/// A request on its way to an upstream.
+pub(super) struct OutgoingRequest<'a> {
+    pub(super) framing: RequestFraming,
+    /// The head, without `Host`.
+    pub(super) head: &'a [u8],
+    /// Whether the whole body was read.
+    pub(super) is_complete: bool,
 }
 
-/// Runs one attempt after another, until the response has started or the call is not retried.
-async fn run_attempts<P: Phases>(
-    connector: &UpstreamConnector,
-    phases: &P,
-    client: &mut ClientStream,
-    call: &mut P::Call,
-    record: &mut Record<P::Log>,
-    (mut request, head): (RequestFraming, &[u8]),
-    mut attempt: Attempt,
-) -> Outcome {
-    let mut upload: Option<Upload> = None;
-    loop {
-        let connected =
-            connect_or_retry(connector, phases, call, record, &mut attempt, request.is_idempotent);
-        let Connected { mut stream, owner, reused } = match connected.await {
-            Ok(connected) => connected,
-            Err(problem) => {
-                return give_up(phases, client, call, record, &problem, request, upload.as_ref()).await;
+/// The forwarder of one call.
+pub(super) struct Forwarder<'a, P: Phases> {
+    pub(super) connector: &'a UpstreamConnector,
+    pub(super) phases: &'a P,
+    pub(super) client: &'a mut ClientStream,
+    pub(super) call: &'a mut P::Call,
+    pub(super) record: &'a mut Record<P::Log>,
+}
+
+impl<P: Phases> Forwarder<'_, P> {
+    /// Forwards the call.
+    pub(super) async fn forward(&mut self, mut request: OutgoingRequest<'_>) -> Outcome {
+        let Self { phases, client, call, record, .. } = self;
+        if !request.is_complete {
+            // Boxed, so that calls whose body was read with its head hold no memory for it.
+            if let Err(outcome) = Box::pin(await_body(*phases, client, call, record, request.framing)).await {
+                return outcome;
             }
-        };
-        // The whole body was read, or there is none. The protocol still requires the response 100.
-        let expects = std::mem::take(&mut request.expects_continue) && !request.is_http10;
-        if expects && client.send_continue().await.is_err() {
-            return Outcome::client_closed();
+            request.framing.expects_continue = false;
         }
-        client.arm_upload();
-        let head = head::address_request(head, &attempt.target.authority);
-        let up = begin_upload(client, &request, head, upload.take());
-        record.sent_at = Some(Instant::now());
-        let mut deadline = ResponseDeadline::new();
-        deadline.watch(&attempt.target);
-        let mut exchange = Exchange {
-            phases,
-            call: &mut *call,
-            record: &mut *record,
-            client: &mut *client,
-            upstream: &mut stream,
-            timeouts: attempt.timeouts,
-            deadline,
-            is_idempotent: request.is_idempotent,
-            up,
-            down: Download::new(request.is_http10, request.close),
-        };
-        let result = exchange.run().await;
-        let Exchange { up, down, .. } = exchange;
-        let status = down.status();
-        let error = match result {
-            Ok(()) => {
-                if up.is_complete() && down.can_reuse_connection() {
-                    attempt.target.keep_idle(stream, owner, Monotonic::now(), connector.semaphore());
+        match phases.upstream_peer(call, record) {
+            Ok(attempt) => self.run_attempts(request, attempt).await,
+            Err(problem) => refuse(*phases, client, call, record, &problem, request.framing).await,
+        }
+    }
+
+    /// Runs one attempt after another, until the response has started or the call is not retried.
+    async fn run_attempts(&mut self, request: OutgoingRequest<'_>, mut attempt: Attempt) -> Outcome {
+        let OutgoingRequest { mut framing, head, .. } = request;
+        let mut upload: Option<Upload> = None;
+        loop {
+            let Connected { mut stream, owner, reused } =
+                match self.connect_or_retry(&mut attempt, framing.is_idempotent).await {
+                    Ok(connected) => connected,
+                    Err(problem) => return self.give_up(&problem, framing, upload.as_ref()).await,
+                };
+            let Self { connector, phases, client, call, record } = self;
+            // The whole body was read, or there is none. The protocol still requires the response 100.
+            let expects = std::mem::take(&mut framing.expects_continue) && !framing.is_http10;
+            if expects && client.send_continue().await.is_err() {
+                return Outcome::client_closed();
+            }
+            client.arm_upload();
+            let head = head::address_request(head, &attempt.target.authority);
+            let up = begin_upload(client, &framing, head, upload.take());
+            record.sent_at = Some(Instant::now());
+            let mut deadline = ResponseDeadline::new();
+            deadline.watch(&attempt.target);
+            let mut exchange = Exchange {
+                phases: *phases,
+                call: &mut **call,
+                record: &mut **record,
+                client,
+                upstream: &mut stream,
+                timeouts: attempt.timeouts,
+                deadline,
+                is_idempotent: framing.is_idempotent,
+                up,
+                down: Download::new(framing.is_http10, framing.close),
+            };
+            let result = exchange.run().await;
+            let Exchange { up, down, .. } = exchange;
+            let status = down.status();
+            let error = match result {
+                Ok(()) => {
+                    if up.is_complete() && down.can_reuse_connection() {
+                        attempt.target.keep_idle(stream, owner, Monotonic::now(), connector.semaphore());
+                    }
+                    client.unread(up.leftover());
+                    // Over TLS, a close without close_notify looks like a truncated response.
+                    let is_whole = up.is_complete() && !down.is_delimited_by_close();
+                    let next = Next::after_response(down.close, is_whole, framing.max_body);
+                    return Outcome { status, sent: down.body_bytes, next };
                 }
-                client.unread(up.leftover());
-                // Over TLS, a close without close_notify looks like a truncated response.
-                let is_whole = up.is_complete() && !down.is_delimited_by_close();
-                let next = Next::after_response(down.close, is_whole, request.max_body);
-                return Outcome { status, sent: down.body_bytes, next };
+                Err(error) => error,
+            };
+            error.record(*phases);
+            drop(stream);
+            if status != 0 {
+                record_abort(record, &error);
+                return Outcome { status, sent: down.body_bytes, next: Next::Close };
             }
-            Err(error) => error,
-        };
-        error.record(phases);
-        drop(stream);
-        if status != 0 {
-            record_abort(record, &error);
-            return Outcome { status, sent: down.body_bytes, next: Next::Close };
-        }
-        let state = (reused, up.replay.is_some());
-        match recover(phases, client, call, record, error, state) {
-            Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
-            Recovery::ClientClosed => return Outcome::client_closed(),
-            Recovery::Refuse(problem) => {
-                return give_up(phases, client, call, record, &problem, request, Some(&up)).await;
+            let failed = FailedAttempt { error, was_idle: reused, is_replayable: up.replay.is_some() };
+            match recover(*phases, client, call, record, failed) {
+                Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
+                Recovery::ClientClosed => return Outcome::client_closed(),
+                Recovery::Refuse(problem) => return self.give_up(&problem, framing, Some(&up)).await,
             }
         }
     }
-}
 
-/// Connects to the upstream of an attempt, or to the next one as long as the product retries.
-async fn connect_or_retry<P: Phases>(
-    connector: &UpstreamConnector,
-    phases: &P,
-    call: &mut P::Call,
-    record: &mut Record<P::Log>,
-    attempt: &mut Attempt,
-    is_idempotent: bool,
-) -> Result<Connected, Box<Problem>> {
-    loop {
-        record.attempts += 1;
-        let in_flight = phases.drain().requests();
-        let connected = connector.connect(&attempt.target, is_idempotent, in_flight).await;
-        let error = match connected {
-            Ok(connected) => return Ok(connected),
-            Err(error) => error,
-        };
-        match phases.fail_to_connect(call, record, &error) {
-            AfterFailure::Retry(next) => *attempt = next,
-            AfterFailure::GiveUp(problem) => return Err(problem),
+    /// Connects to the upstream of an attempt, or to the next one as long as the product retries.
+    async fn connect_or_retry(
+        &mut self,
+        attempt: &mut Attempt,
+        is_idempotent: bool,
+    ) -> Result<Connected, Box<Problem>> {
+        loop {
+            self.record.attempts += 1;
+            let in_flight = self.phases.drain().requests();
+            let connected = self.connector.connect(&attempt.target, is_idempotent, in_flight).await;
+            let error = match connected {
+                Ok(connected) => return Ok(connected),
+                Err(error) => error,
+            };
+            match self.phases.fail_to_connect(self.call, self.record, &error) {
+                AfterFailure::Retry(next) => *attempt = next,
+                AfterFailure::GiveUp(problem) => return Err(problem),
+            }
         }
+    }
+
+    /// Refuses the call, a part of whose body may have been read.
+    async fn give_up(
+        &mut self,
+        problem: &Problem,
+        framing: RequestFraming,
+        upload: Option<&Upload>,
+    ) -> Outcome {
+        let framing = match upload {
+            Some(upload) => {
+                self.client.unread(upload.leftover());
+                framing.after_read(upload.is_read())
+            }
+            None => framing,
+        };
+        refuse(self.phases, self.client, self.call, self.record, problem, framing).await
     }
 }
 
 /// Starts the upload of a request, or restarts that of an earlier attempt.
 fn begin_upload(
     client: &mut ClientStream,
-    request: &RequestFraming,
+    framing: &RequestFraming,
     head: Vec<u8>,
     earlier: Option<Upload>,
 ) -> Upload {
     Upload::begin(head, earlier, || {
-        let buffered = if request.body.is_over() { Vec::new() } else { client.take_buffered() };
-        (request.body, buffered)
+        let buffered = if framing.body.is_over() { Vec::new() } else { client.take_buffered() };
+        (framing.body, buffered)
     })
-}
-
-/// Refuses a call, a part of whose body may have been read.
-async fn give_up<P: Phases>(
-    phases: &P,
-    client: &mut ClientStream,
-    call: &P::Call,
-    record: &mut Record<P::Log>,
-    problem: &Problem,
-    request: RequestFraming,
-    upload: Option<&Upload>,
-) -> Outcome {
-    let request = match upload {
-        Some(upload) => {
-            client.unread(upload.leftover());
-            request.after_read(upload.is_read())
-        }
-        None => request,
-    };
-    refuse(phases, client, call, record, problem, request).await
 }

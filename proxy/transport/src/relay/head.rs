@@ -136,6 +136,21 @@ pub(crate) enum BodyDelimiter {
     Close,
 }
 
+/// The status line of a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatusLine<'a> {
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+}
+
+/// The framing of a response towards the client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResponseFraming {
+    pub(crate) delimiter: BodyDelimiter,
+    /// Whether the connection is closed after the response.
+    pub(crate) close: bool,
+}
+
 /// Parses the head of a response. Returns `None` if more bytes are needed. `write` writes the head
 /// for the client. It is not called for an informational response.
 pub(crate) fn read_response(
@@ -241,11 +256,12 @@ fn take(body: &mut Framing, bytes: &[u8]) -> Result<Part, FramingError> {
 /// Writes the head of a response with these header lines to the client.
 pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     out: &mut Vec<u8>,
-    (status, reason): (u16, &str),
+    status_line: StatusLine<'_>,
     lines: impl Fn() -> I,
-    (delimiter, close): (BodyDelimiter, bool),
+    framing: ResponseFraming,
     filter: impl FnOnce(&mut ResponseWriter<'_, I>),
 ) {
+    let StatusLine { status, reason } = status_line;
     let connection = lines().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     let nominated = Nominated::of(connection.map(|(_, value)| value));
     // Writing to a vector cannot fail.
@@ -255,12 +271,12 @@ pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     if !head.has_date {
         head.write_header("date", get_cached_date().as_bytes());
     }
-    let _written = match delimiter {
+    let _written = match framing.delimiter {
         BodyDelimiter::AsStated(Some(length)) => write!(out, "content-length: {length}\r\n"),
         BodyDelimiter::Chunks => write!(out, "transfer-encoding: chunked\r\n"),
         BodyDelimiter::AsStated(None) | BodyDelimiter::Close => Ok(()),
     };
-    if close {
+    if framing.close {
         out.extend_from_slice(b"connection: close\r\n");
     }
     out.extend_from_slice(b"\r\n");

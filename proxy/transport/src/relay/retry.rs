@@ -23,6 +23,15 @@ pub(crate) enum Recovery {
     ClientClosed,
 }
 
+/// An attempt that failed before its response started.
+pub(crate) struct FailedAttempt {
+    pub(crate) error: ExchangeError,
+    /// Whether the connection was idle before the attempt.
+    pub(crate) was_idle: bool,
+    /// Whether the whole request was kept.
+    pub(crate) is_replayable: bool,
+}
+
 /// Returns the problem of a client whose request failed, or `None` if it has disconnected.
 pub(super) fn client_problem(client: &ClientStream, error: ExchangeError) -> Option<Box<Problem>> {
     match error {
@@ -42,16 +51,15 @@ pub(super) fn client_problem(client: &ClientStream, error: ExchangeError) -> Opt
     }
 }
 
-/// Decides on a call that failed before its response started. `was_idle` means that the connection
-/// was idle before the call, and `is_replayable` that the whole request was kept.
+/// Decides on a call whose attempt failed before its response started.
 pub(crate) fn recover<P: Phases>(
     phases: &P,
     client: &ClientStream,
     call: &mut P::Call,
     record: &Record<P::Log>,
-    error: ExchangeError,
-    (was_idle, is_replayable): (bool, bool),
+    failed: FailedAttempt,
 ) -> Recovery {
+    let FailedAttempt { error, was_idle, is_replayable } = failed;
     let (cause, kind) = match error {
         ExchangeError::UpstreamTimedOut(ResponseTimeout::Probe) => (Cause::Unresponsive, FailureKind::Failed),
         ExchangeError::UpstreamTimedOut(_) => (Cause::Timeout, FailureKind::Failed),

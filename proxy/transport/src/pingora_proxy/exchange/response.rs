@@ -15,7 +15,7 @@ use crate::{
     pingora_proxy::head,
     relay::{
         exchange::ExchangeError,
-        head::{BodyDelimiter, MAX_LINES, ResponseHead, write_response},
+        head::{BodyDelimiter, MAX_LINES, ResponseFraming, ResponseHead, StatusLine, write_response},
     },
 };
 
@@ -50,9 +50,9 @@ impl<P: Phases> Exchange<P> {
         if let Some(attempt) = attempt {
             deadline.arm_pause(client, attempt.timeouts.pause);
         }
-        let status_line = (status, response.get_reason_phrase().unwrap_or_default());
-        let how = (download.delimiter, download.close);
-        write_response(&mut download.head, status_line, lines, how, |head| {
+        let status_line = StatusLine { status, reason: response.get_reason_phrase().unwrap_or_default() };
+        let framing = ResponseFraming { delimiter: download.delimiter, close: download.close };
+        write_response(&mut download.head, status_line, lines, framing, |head| {
             phases.upstream_response_filter(call, record, status, head);
         });
         Ok(())

@@ -13,7 +13,7 @@ use super::{Exchange, READ_SIZE, download::Download, error::ExchangeError};
 use crate::{
     framing::{self, Framing, LAST_CHUNK},
     hooks::{Cause, Phases},
-    relay::head::{self, BodyDelimiter},
+    relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine},
 };
 
 /// Size of a read before the head of the response is complete.
@@ -113,8 +113,9 @@ impl<P: Phases> Exchange<'_, P> {
             record.responded_at = Some(Instant::now());
             deadline.arm_pause(client, timeouts.pause);
             let lines = || response.headers.iter().map(|line| (line.name, line.value));
-            let status_line = (head.status, response.reason.unwrap_or_default());
-            head::write_response(out, status_line, lines, (*delimiter, *close), |lines| {
+            let status_line = StatusLine { status: head.status, reason: response.reason.unwrap_or_default() };
+            let framing = ResponseFraming { delimiter: *delimiter, close: *close };
+            head::write_response(out, status_line, lines, framing, |lines| {
                 phases.upstream_response_filter(call, record, head.status, lines);
             });
         });
