@@ -72,6 +72,7 @@ async fn buffer(
     client.arm_upload();
     loop {
         let is_complete = scan.advance(client.buffered()).map_err(|_| ExchangeError::ClientMalformed)?;
+        // The line with its size refuses a chunk before its bytes are received.
         check(scan.length.saturating_add(scan.framing.announced())).map_err(ExchangeError::BodyRefused)?;
         let room = MAX_BUFFERED.saturating_sub(client.buffered().len());
         if is_complete || room == 0 {

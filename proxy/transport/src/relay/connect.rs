@@ -58,6 +58,8 @@ impl UpstreamConnector {
         if let Some((stream, owner)) = target.take_idle(Monotonic::now()) {
             return Ok(Connected { stream, owner, reused: true });
         }
+        // An idle connection holds a file as a call does. When calls took all of them, probes
+        // failed too, and every server was unhealthy.
         if in_flight.saturating_add(self.semaphore.used()) > self.open {
             return Err(OUT_OF_FILES);
         }

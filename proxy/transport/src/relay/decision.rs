@@ -139,6 +139,7 @@ fn open<'a, P: Phases, H>(
         RequestAction::Respond(response, call) => Opened::Respond(response, call),
         RequestAction::Handle(handler) => Opened::Handle(handler),
     };
+    // Not known before, because each pool has its own.
     request.max_body = record.max_body;
     Ok((request, opened))
 }

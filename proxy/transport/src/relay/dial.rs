@@ -27,6 +27,8 @@ impl Dialer {
     pub(crate) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
         let begun = Instant::now();
         let stream = self.0.new_stream(&target.peer).await?;
+        // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the
+        // system is unreadable.
         match &target.connector {
             None => Ok(stream),
             // Boxed, so that calls without TLS hold no memory for it.

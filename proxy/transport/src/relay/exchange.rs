@@ -65,6 +65,8 @@ impl<P: Phases> Exchange<'_, P> {
             return Poll::Ready(Err(self.client_error()));
         }
         let mut timeout = ready!(self.deadline.poll(self.client, context));
+        // The retry is reserved before the attempt is given up. Taken afterwards, it was gone at
+        // times, and the call was 503 though its upstream would have responded.
         if timeout == ResponseTimeout::Attempt && !self.phases.reserve_retry(self.call) {
             self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
             self.arm_response();

@@ -78,6 +78,7 @@ impl<P: Phases> Forwarder<'_, P> {
             let up = begin_upload(client, &framing, head, upload.take());
             record.sent_at = Some(Instant::now());
             let mut deadline = ResponseDeadline::new();
+            // A frozen upstream held its calls until their timeout although probes had found it.
             deadline.watch(&attempt.target);
             let mut exchange = Exchange {
                 phases: *phases,
@@ -96,6 +97,8 @@ impl<P: Phases> Forwarder<'_, P> {
             let status = down.status();
             let error = match result {
                 Ok(()) => {
+                    // After a response before the end of the upload, the upstream would take the
+                    // rest for a request.
                     if up.is_complete() && down.can_reuse_connection() {
                         attempt.target.keep_idle(stream, owner, Monotonic::now(), connector.semaphore());
                     }
@@ -152,6 +155,8 @@ impl<P: Phases> Forwarder<'_, P> {
     ) -> Outcome {
         let framing = match upload {
             Some(upload) => {
+                // What follows the body is the next request. It was lost when a retry could not
+                // connect.
                 self.client.unread(upload.leftover());
                 framing.after_read(upload.is_read())
             }

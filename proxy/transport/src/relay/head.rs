@@ -207,11 +207,15 @@ impl ResponseHead {
                 let length =
                     std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
                 let length: u64 = length.and_then(|text| text.parse().ok()).ok_or(Cause::Malformed)?;
+                // The same length twice is one length, two lengths are none (RFC 9110, section
+                // 8.6).
                 if stated.is_some_and(|other| other != length) {
                     return Err(Cause::Malformed);
                 }
                 stated = Some(length);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                // With any other coding the end of the body is unknown, and chunks are applied once
+                // (RFC 9112, section 6.1).
                 if chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Cause::Malformed);
                 }
@@ -268,6 +272,7 @@ pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
     let _written = write!(out, "HTTP/1.1 {status} {reason}\r\n");
     let mut head = ResponseWriter { out, lines: Some(lines()), nominated: &nominated, has_date: false };
     filter(&mut head);
+    // Whoever forwards a response without a date adds one (RFC 9110, section 6.6.1).
     if !head.has_date {
         head.write_header("date", get_cached_date().as_bytes());
     }

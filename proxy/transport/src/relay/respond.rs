@@ -44,6 +44,8 @@ pub(crate) async fn respond(
     request: RequestFraming,
 ) -> Outcome {
     let is_read = discard_small_body(client, request.body, request.expects_continue).await;
+    // Clients such as Python's `http.client` send everything before they read. A plain close would
+    // reset the connection, and the response with it.
     let close = request.close || !is_read;
     let (status, is_refusal) = (response.status(), response.is_refusal());
     let (text, sent) = response.into_bytes(close, request.is_head);

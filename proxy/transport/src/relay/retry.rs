@@ -63,10 +63,13 @@ pub(crate) fn recover<P: Phases>(
     let (cause, kind) = match error {
         ExchangeError::UpstreamTimedOut(ResponseTimeout::Probe) => (Cause::Unresponsive, FailureKind::Failed),
         ExchangeError::UpstreamTimedOut(_) => (Cause::Timeout, FailureKind::Failed),
+        // The upstream may have closed it while the request was on its way (RFC 9112, section
+        // 9.3.1).
         ExchangeError::Upstream { cause: Cause::Terminated, has_responded: false } if was_idle => {
             (Cause::Terminated, FailureKind::Stale)
         }
         ExchangeError::Upstream { cause, .. } => (cause, FailureKind::Failed),
+        // Even a POST may be sent again then (RFC 9113, section 8.7).
         ExchangeError::Unprocessed => (Cause::Terminated, FailureKind::Unprocessed),
         error => return client_problem(client, error).map_or(Recovery::ClientClosed, Recovery::Refuse),
     };

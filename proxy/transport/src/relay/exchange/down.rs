@@ -84,6 +84,7 @@ impl<P: Phases> Exchange<'_, P> {
         self.down.read.advance(part.skip);
         let data = self.down.read.get(..part.data).unwrap_or_default();
         match self.down.delimiter {
+            // Written anew, because an upstream's chunk extensions and trailers are dropped.
             BodyDelimiter::Chunks => framing::write_chunk(&mut self.down.unsent.bytes, data),
             BodyDelimiter::AsStated(_) | BodyDelimiter::Close => {
                 self.down.unsent.bytes.extend_from_slice(data)
@@ -125,6 +126,8 @@ impl<P: Phases> Exchange<'_, P> {
             Err(cause) => return Err(self.upstream_error(cause)),
         };
         self.down.read.advance(head.length);
+        // An informational response is not forwarded. `Expect` is not either, so the client got its
+        // `100 Continue` from here.
         if head.status >= 200 {
             let is_over = head.body.is_over();
             self.down.head = Some(head);

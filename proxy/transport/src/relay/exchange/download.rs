@@ -53,6 +53,7 @@ impl Download {
     /// Returns true if the connection of the upstream can serve another call: the response is
     /// complete and nothing follows it.
     pub(crate) fn can_reuse_connection(&self) -> bool {
+        // Bytes after a response would be taken for the next one, which is for another client.
         self.is_complete && self.read.is_empty() && self.head.as_ref().is_some_and(|head| head.keep_alive)
     }
 }

@@ -9,12 +9,17 @@ impl<P: Phases> Exchange<'_, P> {
     /// Records that the whole request was sent, and arms the timeout of the response.
     pub(super) fn request_sent(&mut self) {
         let now = Instant::now();
+        // That of the first attempt: the timeout of the response is for the call, whatever is
+        // retried.
         let completed = *self.record.completed_at.get_or_insert(now);
         if self.record.responded_at.is_some() {
+            // A response that starts before the end of the upload has its own timeout, which was
+            // lost here once.
             return self.arm_pause();
         }
         let left = self.timeouts.response.saturating_sub(now.duration_since(completed));
         let (timeout, time) = match self.timeouts.attempt {
+            // A timeout of the attempt pays only if another attempt may follow.
             Some(attempt) if attempt < left && self.is_idempotent && self.up.replay.is_some() => {
                 (ResponseTimeout::Attempt, attempt)
             }

@@ -22,6 +22,8 @@ impl<P: Phases> Exchange<'_, P> {
         let polled = self.poll_upload(context);
         let is_blocked = polled.is_pending() && self.up.unsent.is_blocked();
         let has_progressed = self.up.unsent.take_progress();
+        // Each byte that it takes renews its time. Otherwise an upstream that reads slowly but
+        // steadily was cut off.
         if is_blocked && (has_progressed || !self.up.is_blocked) {
             self.arm_upstream();
         } else if self.up.is_blocked && !is_blocked && polled.is_pending() {
