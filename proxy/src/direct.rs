@@ -50,7 +50,7 @@ pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
-pub use handlers::{Outcome, OwnRequest, OwnRoute};
+pub use handlers::{HandlerOutcome, OwnRequest, OwnRoute};
 pub use key_table::{CallDecision, KeyMoment, KeyTable, Restored};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};

@@ -54,7 +54,7 @@ struct Context<'a> {
 }
 
 /// The outcome of a request, and the quota of the key that it was about.
-pub struct Outcome {
+pub struct HandlerOutcome {
     /// The response, or the problem to respond with.
     pub reply: Result<Reply, Problem>,
     /// The quota status of the client's own key, if it was read.
@@ -99,7 +99,7 @@ impl<'a> OwnRequest<'a> {
     }
 
     /// Serves the request. Reads its body from `incoming` if the route has one.
-    pub async fn serve(self, incoming: &mut Incoming<'_>) -> Outcome {
+    pub async fn serve(self, incoming: &mut Incoming<'_>) -> HandlerOutcome {
         let config = self.direct.config.load_full();
         let KeyMoment { time: now, counted_at } = self.direct.moment(Moment::now());
         let context = Context {
@@ -117,7 +117,7 @@ impl<'a> OwnRequest<'a> {
         };
         let mut quota = None;
         let reply = self.reply(&context, incoming, &mut quota).await;
-        Outcome { reply, quota }
+        HandlerOutcome { reply, quota }
     }
 
     async fn reply(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::retry::{Outcome, record_outcome};
+use super::retry::{CallOutcome, record_outcome};
 use crate::{
     call::{Call, Record},
     observe::access_log::{Line, Timings},
@@ -51,9 +51,9 @@ fn count(state: &State, call: &Call, record: &Record) {
         }
         match record.aborted {
             // The time of its head, because an ejection since then is not to be ended by it.
-            None => record_outcome(state, call, record, Outcome::Responded, Monotonic::at(responded)),
+            None => record_outcome(state, call, record, CallOutcome::Responded, Monotonic::at(responded)),
             Some(Aborted::ByUpstream) => {
-                record_outcome(state, call, record, Outcome::Failed, Monotonic::now());
+                record_outcome(state, call, record, CallOutcome::Failed, Monotonic::now());
             }
             // No evidence about the upstream.
             Some(Aborted::ByClient) => {}

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     call::Record,
-    direct::{Outcome, OwnRequest},
+    direct::{HandlerOutcome, OwnRequest},
 };
 use transport::{hooks::Handler, incoming::Incoming, response::Response};
 
@@ -17,7 +17,7 @@ pub(crate) struct OwnHandler<'a>(pub(super) OwnRequest<'a>);
 impl Handler<Gateway> for OwnHandler<'_> {
     async fn respond(self, gateway: &Gateway, incoming: &mut Incoming<'_>, record: &mut Record) -> Response {
         let state = &gateway.state;
-        let Outcome { reply, quota } = self.0.serve(incoming).await;
+        let HandlerOutcome { reply, quota } = self.0.serve(incoming).await;
         record.log.quota = quota;
         match reply {
             Ok(reply) => respond(state, None, record, reply),

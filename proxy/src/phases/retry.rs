@@ -32,7 +32,7 @@ pub(super) fn fail_to_connect(
     if *error == OUT_OF_FILES {
         return out_of_files(state, call, now);
     }
-    record_outcome(state, call, record, Outcome::Failed, now);
+    record_outcome(state, call, record, CallOutcome::Failed, now);
     record_connect_failure(state, call, error, now);
     call.tried = call.tried_with_current();
     let found = upstream_peer::next(call, now);
@@ -67,7 +67,7 @@ pub(super) fn error_while_proxy(
     failure: Failure,
 ) -> AfterFailure {
     if !is_free_retry(call, failure.kind) {
-        record_outcome(state, call, record, Outcome::Failed, Monotonic::now());
+        record_outcome(state, call, record, CallOutcome::Failed, Monotonic::now());
     }
     match plan_retry(state, call, record, failure) {
         Some(attempt) => AfterFailure::Retry(attempt),
@@ -134,7 +134,7 @@ fn give_up(call: &Call, cause: Cause, execution: Execution) -> AfterFailure {
 
 /// The outcome of a call for outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CallOutcome {
     /// The upstream responded completely.
     Responded,
     /// The upstream failed, before or within its response.
@@ -142,9 +142,15 @@ pub(super) enum Outcome {
 }
 
 /// Feeds the outcome of a call to outlier detection.
-pub(super) fn record_outcome(state: &State, call: &Call, record: &Record, outcome: Outcome, now: Monotonic) {
+pub(super) fn record_outcome(
+    state: &State,
+    call: &Call,
+    record: &Record,
+    outcome: CallOutcome,
+    now: Monotonic,
+) {
     let Some(upstream) = call.upstream() else { return };
-    let failed = outcome == Outcome::Failed;
+    let failed = outcome == CallOutcome::Failed;
     if failed && record.responded_at.is_none() {
         upstream.record_failure();
     }
