@@ -1,7 +1,7 @@
 //! Alarms of the objects.
 
 use shared::time::UnixMillis;
-use worker::{Response, Result, State as ObjectState};
+use worker::{Response, Result, ScheduledTime, State as ObjectState, js_sys};
 
 use crate::runtime::{clock, log};
 
@@ -34,6 +34,7 @@ pub(crate) async fn end(
 /// # Errors
 /// If the runtime fails to.
 pub(crate) async fn set(object: &ObjectState, at: UnixMillis) -> Result<()> {
-    let wait = i64::try_from(at.since(clock::now())).unwrap_or(i64::MAX);
-    object.storage().set_alarm(wait).await
+    // Not an integer: that is an offset, and its clock may have gone on by a millisecond.
+    let moment = js_sys::Date::new(&(at.0 as f64).into());
+    object.storage().set_alarm(ScheduledTime::new(moment)).await
 }
