@@ -1,5 +1,8 @@
 //! The routes of bio-link.
 
+#[macro_use]
+mod endpoints;
+
 mod admin;
 mod malformed_id;
 mod pages;

@@ -29,62 +29,21 @@ pub enum AdminTarget<'a> {
     Account(KeyId),
 }
 
-/// One method on one path template of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`method` and `path` say what each one is")]
-pub enum AdminEndpoint {
-    ReadPage,
-    SuspendPage,
-    RestorePage,
-    ReadAccount,
-    SuspendAccount,
-    RestoreAccount,
-    ReadDeniedHosts,
-    ReplaceDeniedHosts,
-    ListReports,
+endpoints! {
+    /// One method on one path template of the operator.
+    AdminEndpoint
+    ReadPage: Get "/admin/pages/{page_id}",
+    SuspendPage: Post "/admin/pages/{page_id}/suspend",
+    RestorePage: Post "/admin/pages/{page_id}/restore",
+    ReadAccount: Get "/admin/accounts/{id}",
+    SuspendAccount: Post "/admin/accounts/{id}/suspend",
+    RestoreAccount: Post "/admin/accounts/{id}/restore",
+    ReadDeniedHosts: Get "/admin/denied-hosts",
+    ReplaceDeniedHosts: Put "/admin/denied-hosts",
+    ListReports: Get "/admin/reports",
 }
 
 impl AdminEndpoint {
-    /// Every endpoint once.
-    pub const ALL: [Self; 9] = [
-        Self::ReadPage,
-        Self::SuspendPage,
-        Self::RestorePage,
-        Self::ReadAccount,
-        Self::SuspendAccount,
-        Self::RestoreAccount,
-        Self::ReadDeniedHosts,
-        Self::ReplaceDeniedHosts,
-        Self::ListReports,
-    ];
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(self) -> Method {
-        match self {
-            Self::ReadPage | Self::ReadAccount | Self::ReadDeniedHosts | Self::ListReports => Method::Get,
-            Self::SuspendPage | Self::RestorePage | Self::SuspendAccount | Self::RestoreAccount => {
-                Method::Post
-            }
-            Self::ReplaceDeniedHosts => Method::Put,
-        }
-    }
-
-    /// Returns the path, with parameters in braces. A slug may stand for the page's id.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::ReadPage => "/admin/pages/{page_id}",
-            Self::SuspendPage => "/admin/pages/{page_id}/suspend",
-            Self::RestorePage => "/admin/pages/{page_id}/restore",
-            Self::ReadAccount => "/admin/accounts/{id}",
-            Self::SuspendAccount => "/admin/accounts/{id}/suspend",
-            Self::RestoreAccount => "/admin/accounts/{id}/restore",
-            Self::ReadDeniedHosts | Self::ReplaceDeniedHosts => "/admin/denied-hosts",
-            Self::ListReports => "/admin/reports",
-        }
-    }
-
     /// Returns true if a call has a body.
     #[must_use]
     pub const fn has_body(self) -> bool {

@@ -28,131 +28,40 @@ pub enum PagesTarget {
     Source(PageId, SourceId),
 }
 
-/// One method on one path template of the pages API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`method` and `path` say what each one is")]
-pub enum PagesEndpoint {
-    List,
-    Create,
-    Read,
-    Replace,
-    Patch,
-    Delete,
-    Publish,
-    Unpublish,
-    Revisions,
-    ReadRevision,
-    Restore,
-    AddLink,
-    PatchLink,
-    DeleteLink,
-    OrderLinks,
-    ListSources,
-    CreateSource,
-    ReadSource,
-    PatchSource,
-    DeleteSource,
-    RefreshSource,
-    SourceRuns,
-    Analytics,
-    LiveAnalytics,
-    ResetAnalytics,
-    Account,
-    Export,
-    Erase,
+endpoints! {
+    /// One method on one path template of the pages API.
+    PagesEndpoint
+    List: Get "/pages",
+    Create: Post "/pages",
+    Read: Get "/pages/{page_id}",
+    Replace: Put "/pages/{page_id}",
+    Patch: Patch "/pages/{page_id}",
+    Delete: Delete "/pages/{page_id}",
+    Publish: Post "/pages/{page_id}/publish",
+    Unpublish: Post "/pages/{page_id}/unpublish",
+    Revisions: Get "/pages/{page_id}/revisions",
+    ReadRevision: Get "/pages/{page_id}/revisions/{revision}",
+    Restore: Post "/pages/{page_id}/revisions/{revision}/restore",
+    AddLink: Post "/pages/{page_id}/links",
+    PatchLink: Patch "/pages/{page_id}/links/{link_id}",
+    DeleteLink: Delete "/pages/{page_id}/links/{link_id}",
+    OrderLinks: Put "/pages/{page_id}/links/order",
+    ListSources: Get "/pages/{page_id}/product-sources",
+    CreateSource: Post "/pages/{page_id}/product-sources",
+    ReadSource: Get "/pages/{page_id}/product-sources/{source_id}",
+    PatchSource: Patch "/pages/{page_id}/product-sources/{source_id}",
+    DeleteSource: Delete "/pages/{page_id}/product-sources/{source_id}",
+    RefreshSource: Post "/pages/{page_id}/product-sources/{source_id}/refresh",
+    SourceRuns: Get "/pages/{page_id}/product-sources/{source_id}/runs",
+    Analytics: Get "/analytics",
+    LiveAnalytics: Get "/analytics/live",
+    ResetAnalytics: Post "/pages/{page_id}/analytics/reset",
+    Account: Get "/account",
+    Export: Get "/account/export",
+    Erase: Delete "/account/data",
 }
 
 impl PagesEndpoint {
-    /// Every endpoint once.
-    pub const ALL: [Self; 28] = [
-        Self::List,
-        Self::Create,
-        Self::Read,
-        Self::Replace,
-        Self::Patch,
-        Self::Delete,
-        Self::Publish,
-        Self::Unpublish,
-        Self::Revisions,
-        Self::ReadRevision,
-        Self::Restore,
-        Self::AddLink,
-        Self::PatchLink,
-        Self::DeleteLink,
-        Self::OrderLinks,
-        Self::ListSources,
-        Self::CreateSource,
-        Self::ReadSource,
-        Self::PatchSource,
-        Self::DeleteSource,
-        Self::RefreshSource,
-        Self::SourceRuns,
-        Self::Analytics,
-        Self::LiveAnalytics,
-        Self::ResetAnalytics,
-        Self::Account,
-        Self::Export,
-        Self::Erase,
-    ];
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(self) -> Method {
-        match self {
-            Self::List
-            | Self::Read
-            | Self::Revisions
-            | Self::ReadRevision
-            | Self::ListSources
-            | Self::ReadSource
-            | Self::SourceRuns
-            | Self::Analytics
-            | Self::LiveAnalytics
-            | Self::Account
-            | Self::Export => Method::Get,
-            Self::Create
-            | Self::Publish
-            | Self::Unpublish
-            | Self::Restore
-            | Self::AddLink
-            | Self::CreateSource
-            | Self::RefreshSource
-            | Self::ResetAnalytics => Method::Post,
-            Self::Replace | Self::OrderLinks => Method::Put,
-            Self::Patch | Self::PatchLink | Self::PatchSource => Method::Patch,
-            Self::Delete | Self::DeleteLink | Self::DeleteSource | Self::Erase => Method::Delete,
-        }
-    }
-
-    /// Returns the path, with parameters in braces.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::List | Self::Create => "/pages",
-            Self::Read | Self::Replace | Self::Patch | Self::Delete => "/pages/{page_id}",
-            Self::Publish => "/pages/{page_id}/publish",
-            Self::Unpublish => "/pages/{page_id}/unpublish",
-            Self::Revisions => "/pages/{page_id}/revisions",
-            Self::ReadRevision => "/pages/{page_id}/revisions/{revision}",
-            Self::Restore => "/pages/{page_id}/revisions/{revision}/restore",
-            Self::AddLink => "/pages/{page_id}/links",
-            Self::PatchLink | Self::DeleteLink => "/pages/{page_id}/links/{link_id}",
-            Self::OrderLinks => "/pages/{page_id}/links/order",
-            Self::ListSources | Self::CreateSource => "/pages/{page_id}/product-sources",
-            Self::ReadSource | Self::PatchSource | Self::DeleteSource => {
-                "/pages/{page_id}/product-sources/{source_id}"
-            }
-            Self::RefreshSource => "/pages/{page_id}/product-sources/{source_id}/refresh",
-            Self::SourceRuns => "/pages/{page_id}/product-sources/{source_id}/runs",
-            Self::Analytics => "/analytics",
-            Self::LiveAnalytics => "/analytics/live",
-            Self::ResetAnalytics => "/pages/{page_id}/analytics/reset",
-            Self::Account => "/account",
-            Self::Export => "/account/export",
-            Self::Erase => "/account/data",
-        }
-    }
-
     /// Returns true if it needs the plan that has pages. An account of any plan may be read,
     /// exported and erased, and so may its analytics be read: over a shorter window.
     #[must_use]

@@ -47,23 +47,22 @@ pub enum VisitPart {
     Report,
 }
 
-/// One path template of what visitors open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`path` says what each one is")]
-pub enum VisitEndpoint {
-    Page,
-    Link,
-    Product,
-    Ping,
-    Seen,
-    Card,
-    QrSvg,
-    QrPng,
-    ProductsXml,
-    ProductsJson,
-    Code,
-    ReportForm,
-    Report,
+endpoints! {
+    /// One path template of what visitors open.
+    VisitEndpoint
+    Page: Get "/{slug}",
+    Link: Get "/{slug}/l/{link_id}",
+    Product: Get "/{slug}/p/{product_id}",
+    Ping: Post "/{slug}/ping/{link_id}",
+    Seen: Get "/{slug}/seen/{token}",
+    Card: Get "/{slug}/card.vcf",
+    QrSvg: Get "/{slug}/qr.svg",
+    QrPng: Get "/{slug}/qr.png",
+    ProductsXml: Get "/{slug}/products.xml",
+    ProductsJson: Get "/{slug}/products.json",
+    Code: Get "/q/{code}",
+    ReportForm: Get "/{slug}/report",
+    Report: Post "/{slug}/report",
 }
 
 impl<'a> Visit<'a> {
@@ -100,17 +99,7 @@ impl<'a> Visit<'a> {
     pub(super) fn methods(&self) -> Methods {
         match self.part {
             VisitPart::ReportForm | VisitPart::Report => Methods::of([Method::Get, Method::Post]),
-            VisitPart::Ping(_) => Methods::of([Method::Post]),
-            VisitPart::Page
-            | VisitPart::Link(_)
-            | VisitPart::Product(_)
-            | VisitPart::Seen(_)
-            | VisitPart::Card
-            | VisitPart::QrSvg
-            | VisitPart::QrPng
-            | VisitPart::ProductsXml
-            | VisitPart::ProductsJson
-            | VisitPart::Code => Methods::of([Method::Get]),
+            _ => Methods::of([self.endpoint().method()]),
         }
     }
 
@@ -118,8 +107,7 @@ impl<'a> Visit<'a> {
     pub(super) fn with(self, method: Method) -> Option<Self> {
         match (method, self.part) {
             (Method::Post, VisitPart::ReportForm) => Some(Self { part: VisitPart::Report, ..self }),
-            (_, VisitPart::Ping(_)) => (method == Method::Post).then_some(self),
-            _ => (method == Method::Get).then_some(self),
+            _ => (method == self.endpoint().method()).then_some(self),
         }
     }
 
@@ -140,63 +128,6 @@ impl<'a> Visit<'a> {
             VisitPart::Code => VisitEndpoint::Code,
             VisitPart::ReportForm => VisitEndpoint::ReportForm,
             VisitPart::Report => VisitEndpoint::Report,
-        }
-    }
-}
-
-impl VisitEndpoint {
-    /// Every endpoint once.
-    pub const ALL: [Self; 13] = [
-        Self::Page,
-        Self::Link,
-        Self::Product,
-        Self::Ping,
-        Self::Seen,
-        Self::Card,
-        Self::QrSvg,
-        Self::QrPng,
-        Self::ProductsXml,
-        Self::ProductsJson,
-        Self::Code,
-        Self::ReportForm,
-        Self::Report,
-    ];
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(self) -> Method {
-        match self {
-            Self::Report | Self::Ping => Method::Post,
-            Self::Page
-            | Self::Link
-            | Self::Product
-            | Self::Seen
-            | Self::Card
-            | Self::QrSvg
-            | Self::QrPng
-            | Self::ProductsXml
-            | Self::ProductsJson
-            | Self::Code
-            | Self::ReportForm => Method::Get,
-        }
-    }
-
-    /// Returns the path, with parameters in braces.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Page => "/{slug}",
-            Self::Link => "/{slug}/l/{link_id}",
-            Self::Product => "/{slug}/p/{product_id}",
-            Self::Ping => "/{slug}/ping/{link_id}",
-            Self::Seen => "/{slug}/seen/{token}",
-            Self::Card => "/{slug}/card.vcf",
-            Self::QrSvg => "/{slug}/qr.svg",
-            Self::QrPng => "/{slug}/qr.png",
-            Self::ProductsXml => "/{slug}/products.xml",
-            Self::ProductsJson => "/{slug}/products.json",
-            Self::Code => "/q/{code}",
-            Self::ReportForm | Self::Report => "/{slug}/report",
         }
     }
 }

@@ -28,88 +28,28 @@ pub enum WebhooksTarget {
     Event(EventId),
 }
 
-/// One method on one path template of the webhooks API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`method` and `path` say what each one is")]
-pub enum WebhooksEndpoint {
-    List,
-    Create,
-    Read,
-    Patch,
-    Delete,
-    ReadSecret,
-    RotateSecret,
-    Test,
-    Deliveries,
-    ReadDelivery,
-    Retry,
-    Replay,
-    Stats,
-    Schema,
-    Events,
-    ReadEvent,
+endpoints! {
+    /// One method on one path template of the webhooks API.
+    WebhooksEndpoint
+    List: Get "/webhooks",
+    Create: Post "/webhooks",
+    Read: Get "/webhooks/{webhook_id}",
+    Patch: Patch "/webhooks/{webhook_id}",
+    Delete: Delete "/webhooks/{webhook_id}",
+    ReadSecret: Get "/webhooks/{webhook_id}/secret",
+    RotateSecret: Post "/webhooks/{webhook_id}/secret/rotate",
+    Test: Post "/webhooks/{webhook_id}/test",
+    Deliveries: Get "/webhooks/{webhook_id}/deliveries",
+    ReadDelivery: Get "/webhooks/{webhook_id}/deliveries/{delivery_id}",
+    Retry: Post "/webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
+    Replay: Post "/webhooks/{webhook_id}/replay",
+    Stats: Get "/webhooks/{webhook_id}/stats",
+    Schema: Get "/events/schemas/{type}",
+    Events: Get "/events",
+    ReadEvent: Get "/events/{event_id}",
 }
 
 impl WebhooksEndpoint {
-    /// Every endpoint once.
-    pub const ALL: [Self; 16] = [
-        Self::List,
-        Self::Create,
-        Self::Read,
-        Self::Patch,
-        Self::Delete,
-        Self::ReadSecret,
-        Self::RotateSecret,
-        Self::Test,
-        Self::Deliveries,
-        Self::ReadDelivery,
-        Self::Retry,
-        Self::Replay,
-        Self::Stats,
-        Self::Schema,
-        Self::Events,
-        Self::ReadEvent,
-    ];
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(self) -> Method {
-        match self {
-            Self::List
-            | Self::Read
-            | Self::ReadSecret
-            | Self::Deliveries
-            | Self::ReadDelivery
-            | Self::Stats
-            | Self::Schema
-            | Self::Events
-            | Self::ReadEvent => Method::Get,
-            Self::Create | Self::RotateSecret | Self::Test | Self::Retry | Self::Replay => Method::Post,
-            Self::Patch => Method::Patch,
-            Self::Delete => Method::Delete,
-        }
-    }
-
-    /// Returns the path, with parameters in braces.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::List | Self::Create => "/webhooks",
-            Self::Read | Self::Patch | Self::Delete => "/webhooks/{webhook_id}",
-            Self::ReadSecret => "/webhooks/{webhook_id}/secret",
-            Self::RotateSecret => "/webhooks/{webhook_id}/secret/rotate",
-            Self::Test => "/webhooks/{webhook_id}/test",
-            Self::Deliveries => "/webhooks/{webhook_id}/deliveries",
-            Self::ReadDelivery => "/webhooks/{webhook_id}/deliveries/{delivery_id}",
-            Self::Retry => "/webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
-            Self::Replay => "/webhooks/{webhook_id}/replay",
-            Self::Stats => "/webhooks/{webhook_id}/stats",
-            Self::Schema => "/events/schemas/{type}",
-            Self::Events => "/events",
-            Self::ReadEvent => "/events/{event_id}",
-        }
-    }
-
     /// Returns true if a retry with the same `Idempotency-Key` gets the first response.
     #[must_use]
     pub const fn takes_idempotency_key(self) -> bool {
@@ -148,7 +88,7 @@ impl WebhooksPlace {
                 Some(Self::new(WebhooksTarget::Account, &[WebhooksEndpoint::Events]))
             }
             [Some("events"), Some("schemas"), Some(kind), None, _] => {
-                let target = WebhooksTarget::Kind(WebhookKind::parse(kind)?);
+                let target = WebhooksTarget::Kind(kind.parse::<WebhookKind>().ok()?);
                 Some(Self::new(target, &[WebhooksEndpoint::Schema]))
             }
             [Some("events"), Some(id), None, ..] => {
