@@ -15,121 +15,53 @@ use super::{
 use crate::docs_page::DocsPage;
 
 /// A guide of the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guide {
-    Start,
-    Tools,
-    Limits,
-    Errors,
-    Rotation,
-    Streaming,
-    Browsers,
-    Pages,
-    Visitors,
-    Products,
-    Analytics,
-    Webhooks,
-    Administration,
+pub(super) struct Guide {
+    page: DocsPage,
+    /// The anchor.
+    pub(super) id: &'static str,
+    /// The heading.
+    pub(super) title: &'static str,
+    content: fn(&Source<'_>) -> Markup,
+}
+
+/// Every guide, in the order of the pages.
+const GUIDES: [Guide; 13] = [
+    guide(DocsPage::Gateway, "start", "First call", gateway::start),
+    guide(DocsPage::Gateway, "tools", "Tools", |_| gateway::tools()),
+    guide(DocsPage::Gateway, "limits", "Limits and headers", gateway::limits),
+    guide(DocsPage::Gateway, "errors", "Errors and retries", gateway::errors),
+    guide(DocsPage::Gateway, "rotation", "Rotate a key", gateway::rotation),
+    guide(DocsPage::Gateway, "streaming", "Streaming", |_| gateway::streaming()),
+    guide(DocsPage::Gateway, "browsers", "Browsers (CORS)", |_| gateway::browsers()),
+    guide(DocsPage::Pages, "publish", "Publish a page", biolink::pages),
+    guide(DocsPage::Pages, "visitors", "Routes of visitors", |_| tables::visitors()),
+    guide(DocsPage::Products, "sync", "Sync products", biolink::products),
+    guide(DocsPage::Analytics, "measure", "Read analytics", biolink::analytics),
+    guide(DocsPage::Webhooks, "receive", "Receive webhooks", biolink::webhooks),
+    guide(DocsPage::Administration, "abuse", "Stop abuse", biolink::administration),
+];
+
+const fn guide(
+    page: DocsPage,
+    id: &'static str,
+    title: &'static str,
+    content: fn(&Source<'_>) -> Markup,
+) -> Guide {
+    Guide { page, id, title, content }
 }
 
 impl Guide {
-    const ALL: [Self; 13] = [
-        Self::Start,
-        Self::Tools,
-        Self::Limits,
-        Self::Errors,
-        Self::Rotation,
-        Self::Streaming,
-        Self::Browsers,
-        Self::Pages,
-        Self::Visitors,
-        Self::Products,
-        Self::Analytics,
-        Self::Webhooks,
-        Self::Administration,
-    ];
-
     /// Returns the guides of a page.
     pub(super) fn on(page: DocsPage) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |guide| guide.page() == page)
-    }
-
-    const fn page(self) -> DocsPage {
-        match self {
-            Self::Start
-            | Self::Tools
-            | Self::Limits
-            | Self::Errors
-            | Self::Rotation
-            | Self::Streaming
-            | Self::Browsers => DocsPage::Gateway,
-            Self::Pages | Self::Visitors => DocsPage::Pages,
-            Self::Products => DocsPage::Products,
-            Self::Analytics => DocsPage::Analytics,
-            Self::Webhooks => DocsPage::Webhooks,
-            Self::Administration => DocsPage::Administration,
-        }
-    }
-
-    /// Returns the anchor.
-    pub(super) const fn id(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Tools => "tools",
-            Self::Limits => "limits",
-            Self::Errors => "errors",
-            Self::Rotation => "rotation",
-            Self::Streaming => "streaming",
-            Self::Browsers => "browsers",
-            Self::Pages => "publish",
-            Self::Visitors => "visitors",
-            Self::Products => "sync",
-            Self::Analytics => "measure",
-            Self::Webhooks => "receive",
-            Self::Administration => "abuse",
-        }
-    }
-
-    /// Returns the heading.
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Start => "First call",
-            Self::Tools => "Tools",
-            Self::Limits => "Limits and headers",
-            Self::Errors => "Errors and retries",
-            Self::Rotation => "Rotate a key",
-            Self::Streaming => "Streaming",
-            Self::Browsers => "Browsers (CORS)",
-            Self::Pages => "Publish a page",
-            Self::Visitors => "Routes of visitors",
-            Self::Products => "Sync products",
-            Self::Analytics => "Read analytics",
-            Self::Webhooks => "Receive webhooks",
-            Self::Administration => "Stop abuse",
-        }
+        GUIDES.into_iter().filter(move |guide| guide.page == page)
     }
 
     /// Returns the section of the guide.
-    pub(super) fn section(self, source: &Source<'_>) -> Markup {
-        let content = match self {
-            Self::Start => gateway::start(source),
-            Self::Tools => gateway::tools(),
-            Self::Limits => gateway::limits(source),
-            Self::Errors => gateway::errors(source),
-            Self::Rotation => gateway::rotation(source),
-            Self::Streaming => gateway::streaming(),
-            Self::Browsers => gateway::browsers(),
-            Self::Pages => biolink::pages(source),
-            Self::Visitors => tables::visitors(),
-            Self::Products => biolink::products(source),
-            Self::Analytics => biolink::analytics(source),
-            Self::Webhooks => biolink::webhooks(source),
-            Self::Administration => biolink::administration(source),
-        };
+    pub(super) fn section(&self, source: &Source<'_>) -> Markup {
         html! {
             section.guide {
-                h2 id=(self.id()) { a href=(format!("#{}", self.id())) { (self.title()) } }
-                (content)
+                h2 id=(self.id) { a href=(format!("#{}", self.id)) { (self.title) } }
+                ((self.content)(source))
             }
         }
     }

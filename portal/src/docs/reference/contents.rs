@@ -30,7 +30,7 @@ fn group(part: &ReferencePart<'_>, is_current: bool) -> Markup {
             summary { (part.page.title()) }
             ul {
                 @for guide in Guide::on(part.page) {
-                    li { a href=(format!("{path}#{}", guide.id())) { (guide.title()) } }
+                    li { a href=(format!("{path}#{}", guide.id)) { (guide.title) } }
                 }
                 @for operation in &part.operations {
                     @if !super::is_listed_by_tool(operation) {
